@@ -17,6 +17,7 @@ from calibration.self_knowledge import (
     write_records,
 )
 from tests.calibration.self_knowledge.claims import random_records
+from tests.factormodels.io.published.release_records import lines_at
 from tests.refusals import refused
 
 LINE: dict[str, Any] = {
@@ -29,11 +30,6 @@ LINE: dict[str, Any] = {
 }
 
 
-def write_lines(path: Path, *lines: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
-
-
 def test_records_survive_a_file(tmp_path: Path) -> None:
     records = random_records(0)
     write_records(records, tmp_path / "records.jsonl")
@@ -41,7 +37,7 @@ def test_records_survive_a_file(tmp_path: Path) -> None:
 
 
 def test_a_line_is_read_as_documented(tmp_path: Path) -> None:
-    (record,) = read_records(write_lines(tmp_path / "records.jsonl", LINE))
+    (record,) = read_records(lines_at(tmp_path / "records.jsonl", LINE))
     assert record == ClaimRecord(
         "r1", 2, 6, "a4", ClaimLabel.UNSUPPORTED, direct_asking=ModelJudgement.TRUE
     )
@@ -72,16 +68,16 @@ def test_a_line_is_read_as_documented(tmp_path: Path) -> None:
     ],
 )
 def test_a_malformed_line_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    refused(message, read_records, write_lines(tmp_path / "records.jsonl", {**LINE, **change}))
+    refused(message, read_records, lines_at(tmp_path / "records.jsonl", {**LINE, **change}))
     for key in ("response", "sentence", "sentences", "claim", "label"):
         line = {name: value for name, value in LINE.items() if name != key}
-        path = write_lines(tmp_path / "records.jsonl", line)
+        path = lines_at(tmp_path / "records.jsonl", line)
         refused(f"the key '{key}' is missing", read_records, path)
 
 
 def test_log_probabilities_survive_a_file(tmp_path: Path) -> None:
     logs = {"direct_asking": {"true": -0.25, "false": -3}}
-    path = write_lines(tmp_path / "records.jsonl", {**LINE, "log_probabilities": logs})
+    path = lines_at(tmp_path / "records.jsonl", {**LINE, "log_probabilities": logs})
     records = read_records(path)
     assert records[0].log_probabilities == {
         Setting.DIRECT_ASKING: {ModelJudgement.TRUE: -0.25, ModelJudgement.FALSE: -3.0}
@@ -92,9 +88,9 @@ def test_log_probabilities_survive_a_file(tmp_path: Path) -> None:
 
 
 def test_lines_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "records.jsonl", LINE, LINE)
+    path = lines_at(tmp_path / "records.jsonl", LINE, LINE)
     refused("line 2: response 'r1' has the claim 'a4' on line 1", read_records, path)
-    write_lines(path, LINE, {**LINE, "claim": "a5", "sentences": 7})
+    lines_at(path, LINE, {**LINE, "claim": "a5", "sentences": 7})
     refused("has 7 sentences here and 6 on line 1", read_records, path)
     path.write_text("\n")
     refused("holds no record", read_records, path)

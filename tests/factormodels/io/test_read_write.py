@@ -25,7 +25,7 @@ from factormodels import (
 )
 from factormodels.io.guarded_opening import size_limit
 from factormodels.io.reading import read_each
-from tests.factormodels.io.published.release_records import FACTREASONER, FACTSCORE
+from tests.factormodels.io.published.release_records import FACTREASONER, FACTSCORE, written
 from tests.factormodels.refusals import assert_refused
 from tests.processes import run_python
 from tests.refusals import refused
@@ -37,12 +37,6 @@ GRAPH = FactGraph(
     (Relation("c1", "a1", RelationKind.ENTAILMENT, 0.9),),
 )
 OTHER = FactGraph("r2", (Atom("a1"),), metadata={"k": [1]})
-
-
-def written(folder: Path, text: str, name: str = "file.txt") -> Path:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_a_fact_graph_is_written_and_read(tmp_path: Path) -> None:
@@ -136,7 +130,7 @@ def test_one_value_may_have_a_line_for_each_node(before: str, between: str, tmp_
     assert [atom.id for atom in graph.atoms] == ["a1", "a2"]
     # Not by its lines, of which one alone is small.
     with size_limit(len(text) - 1), pytest.raises(InputError, match="it holds more than"):
-        list(read_each(tmp_path / "file.txt"))
+        list(read_each(tmp_path / "data.jsonl"))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from factormodels.claims import Relation, RelationKind
 from factormodels.io import read_each, read_many
 from factormodels.io.file_report import check_file
+from tests.factormodels.io.published.release_records import written
 from tests.refusals import refused
 
 TABLE = """response;claim;passage;entailment;contradiction;neutral;label
@@ -22,14 +23,8 @@ r3;a1;;;;;
 """
 
 
-def written(folder: Path, text: str, name: str = "relations.csv") -> Path:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def test_rows_become_the_graphs_of_their_responses(tmp_path: Path) -> None:
-    first, second, third = read_many(written(tmp_path, TABLE))
+    first, second, third = read_many(written(tmp_path, TABLE, "relations.csv"))
     assert (first.id, second.id, third.id) == ("r1", "r2", "r3")
     assert [(atom.id, atom.label) for atom in first.atoms] == [("a1", True), ("a2", False)]
     assert [(c.id, c.retrieved_for) for c in first.contexts] == [

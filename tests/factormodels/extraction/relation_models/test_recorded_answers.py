@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,11 @@ from factormodels.datasets import derive_sampled_answers
 from factormodels.extraction.relation_models.base import Judgement, TextPair
 from factormodels.extraction.relation_models.consensus import SAMPLES, TEMPERATURES, SampledAnswer
 from factormodels.extraction.relation_models.recorded_answers import read_recorded_answers
+from tests.factormodels.io.published.release_records import lines_at
 from tests.refusals import refused
 
 PAIR = TextPair("It opened in 1890.", "It opened before 1900.", "c1", "a1")
 ANSWER = {"temperature": 0.7, "relation": "entailment", "text": "1890 is before 1900."}
-
-
-def written(path: Path, *records: Any) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
-    return path
 
 
 def by_ids(**more: Any) -> dict[str, Any]:
@@ -32,7 +27,7 @@ def test_a_pair_is_found_by_its_texts_or_by_its_ids(tmp_path: Path) -> None:
     texts = {"premise": "It  opened in 1890. ", "hypothesis": PAIR.hypothesis, "answers": [ANSWER]}
     hotter = {"temperature": 1, "relation": "neutral"}
     held = read_recorded_answers(
-        written(tmp_path / "a.jsonl", texts, by_ids(target="a2", answers=[ANSWER, hotter]))
+        lines_at(tmp_path / "a.jsonl", texts, by_ids(target="a2", answers=[ANSWER, hotter]))
     )
     found = held.of("another", PAIR)
     assert found is not None
@@ -48,7 +43,7 @@ def test_a_pair_is_found_by_its_texts_or_by_its_ids(tmp_path: Path) -> None:
 def test_other_ways_are_compared_where_every_pair_has_them(tmp_path: Path) -> None:
     first = by_ids(verbalised=[0.1, 0.7, 0.2], logprobs=[0.5, 0.25, 0.25])
     second = by_ids(target="a2", logprobs=[0.33, 0.33, 0.33])
-    held = read_recorded_answers(written(tmp_path / "a.jsonl", first, second))
+    held = read_recorded_answers(lines_at(tmp_path / "a.jsonl", first, second))
     pairs = [held.of("r", TextPair("x", "y", "c1", name)) for name in ("a1", "a2")]
     there = [pair for pair in pairs if pair is not None]
     assert held.ways(there) == ["logprobs"]
@@ -78,13 +73,13 @@ def test_other_ways_are_compared_where_every_pair_has_them(tmp_path: Path) -> No
 def test_what_is_wrong_is_said_with_its_place(
     record: dict[str, Any], told: str, tmp_path: Path
 ) -> None:
-    refused(told, read_recorded_answers, written(tmp_path / "a.jsonl", record))
+    refused(told, read_recorded_answers, lines_at(tmp_path / "a.jsonl", record))
 
 
 def test_two_lines_of_one_pair_are_refused_and_so_is_an_empty_file(tmp_path: Path) -> None:
-    twice = written(tmp_path / "twice.jsonl", by_ids(), by_ids())
+    twice = lines_at(tmp_path / "twice.jsonl", by_ids(), by_ids())
     refused("an earlier line has answers to this pair too", read_recorded_answers, twice)
-    empty = written(tmp_path / "none.jsonl")
+    empty = lines_at(tmp_path / "none.jsonl")
     refused("none.jsonl: there is nothing in it", read_recorded_answers, empty)
 
 

@@ -14,14 +14,9 @@ from hypothesis import strategies as st
 
 from factormodels import FactorGraph
 from factormodels.io.networks import uai_results
+from tests.factormodels.io.published.release_records import written
 from tests.factormodels.refusals import assert_refused
 from tests.refusals import refused
-
-
-def written(folder: Path, text: str, name: str = "file") -> Path:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 @pytest.mark.parametrize(

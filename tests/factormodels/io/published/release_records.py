@@ -355,6 +355,12 @@ def lines(*records: Any) -> str:
     return "\n".join(map(json.dumps, records)) + "\n"
 
 
+def lines_at(path: Path, *records: Any) -> Path:
+    """A file of JSON Lines."""
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return path
+
+
 def table(*records: dict[str, Any], delimiter: str = ",") -> str:
     """A table of records, of the columns of the first."""
     text = io.StringIO(newline="")

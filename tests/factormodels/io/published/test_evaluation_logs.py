@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,9 @@ import pytest
 
 from experiments.methods.estimate import estimate
 from experiments.methods.score import score
-from factormodels.errors import InputError
 from factormodels.io.published.evaluation_logs import CHOICE, scored_rows
+from tests.factormodels.io.published.release_records import lines_at
+from tests.refusals import refused
 
 INSPECT: dict[str, Any] = {
     "version": 2,
@@ -78,11 +78,6 @@ def only(record: dict[str, Any]) -> dict[str, Any]:
     return rows[0]
 
 
-def written(path: Path, *records: Any) -> Path:
-    path.write_text("\n".join(map(json.dumps, records)) + "\n", encoding="utf-8")
-    return path
-
-
 def test_inspect_has_a_row_a_sample_and_a_column_for_every_scorer_of_shares() -> None:
     rows = scored_rows(INSPECT, "log.json", None)
     assert rows is not None
@@ -127,8 +122,7 @@ def test_the_harness_says_how_probable_the_chosen_answer_is_and_whether_it_is_ri
     ],
 )
 def test_what_is_malformed_is_said_with_its_place(record: Any, told: str) -> None:
-    with pytest.raises(InputError, match=f"log.json.*{told}"):
-        scored_rows(record, "log.json", None)
+    refused(f"log.json.*{told}", scored_rows, record, "log.json", None)
 
 
 @pytest.mark.parametrize("record", [3, {}, {"results": []}, {"p": 0.5, "label": True}])
@@ -137,7 +131,7 @@ def test_another_record_is_no_log(record: Any) -> None:
 
 
 def test_estimate_takes_a_log_and_labels_from_a_sheet(tmp_path: Path) -> None:
-    log = written(tmp_path / "log.json", INSPECT)
+    log = lines_at(tmp_path / "log.json", INSPECT)
     sheet = tmp_path / "labels.csv"
     sheet.write_text("response,claim,label\nq0,1,yes\nq1,1,no\nq3,1,yes\nq4,1,yes\n", "utf-8")
     found = estimate(log, labels=(str(sheet),), quantities=("share",), p=("judge",))
@@ -147,7 +141,7 @@ def test_estimate_takes_a_log_and_labels_from_a_sheet(tmp_path: Path) -> None:
 
 
 def test_score_takes_the_lines_of_the_harness(tmp_path: Path) -> None:
-    found = score(written(tmp_path / "samples.jsonl", *HARNESS))
+    found = score(lines_at(tmp_path / "samples.jsonl", *HARNESS))
     p = [only(each)[CHOICE] for each in HARNESS]
     y = [1.0, 0.0, *(float(number % 2) for number in range(2, 8))]
     brier = sum((a - b) ** 2 for a, b in zip(p, y, strict=True)) / len(p)
