@@ -25,6 +25,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.types import unliteral
 
 from inference.kernels.call_types import find_each_once
+from inference.kernels.omissions import leave_out
 from inference.kernels.preparation import PREPARATION
 from inference.kernels.symbols import call_by_symbol, keep_with_callees
 
@@ -52,7 +53,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     to any file that the function's file imports, and on from there, makes it stale, so that no old
     callee survives in a caller.
     Kernels call a long one by its address and are linked with a short one:
-    `inference.kernels.symbols`.
+    `inference.kernels.symbols`. One whose name begins with an underscore is called by kernels
+    alone: what turns Python's objects into its arguments took a tenth of its compilation.
     A compilation that takes long is announced by a warning of this module's logger, once a process;
     each that is done is told at level INFO, with `seconds` in its record.
     An interrupt that comes while a kernel runs is raised when it returns, and one that comes amid a
@@ -93,16 +95,23 @@ def _compiled(
 ) -> Any:
     _unpickle_without_python_code()
     find_each_once()
+    leave_out()
+    private = function.__name__.startswith("_")
     dispatcher = njit(  # type: ignore[call-overload] # an option that numba declares nowhere
         cache=True,
         nogil=True,
         error_model="numpy",
         fastmath=fastmath,
         inline=inline,
-        # Nothing calls a kernel by way of C.
+        # Nothing calls a kernel by way of C, and Python none that is private to kernels.
         no_cfunc_wrapper=True,
+        no_cpython_wrapper=private,
     )(function)
     vars(dispatcher._cache)["load_overload"] = _without_rules(dispatcher._cache)
+    if private:
+        vars(dispatcher).update(
+            _insert=_not_callable, _compile_for_args=_refused(function.__name__)
+        )
     index = dispatcher._cache._cache_file
     vars(index)["_load_index"] = _tolerant(index._load_index)
     vars(index)["save"] = _kept_if_possible(index.save)
@@ -117,6 +126,17 @@ def _compiled(
     if not fastmath:
         vars(dispatcher)["get_call_template"] = _without_literals(dispatcher.get_call_template)
     return dispatcher
+
+
+def _not_callable(*overload: Any) -> None:
+    """Keep machine code from where a dispatcher looks when Python calls it."""
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def refuse(*arguments: Any, **keywords: Any) -> Any:
+        raise TypeError(f"the kernel {name!r} is private: kernels call it, and Python does not")
+
+    return refuse
 
 
 _plain: Callable[[Any], Any] = unliteral

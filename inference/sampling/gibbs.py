@@ -35,8 +35,7 @@ from inference.sampling.chains import (
     with_observed,
 )
 from inference.sampling.kernels.blocks import Blocks, choose_blocks, root_blocks
-from inference.sampling.kernels.chain import run_chain
-from inference.sampling.kernels.tempering import run_tempered_chain
+from inference.sampling.kernels.tempering import run_chain
 from inference.settings import setting
 
 _MOST_TEMPERATURES = 100
@@ -160,18 +159,16 @@ class BlockGibbs(Backend):
         def run_one(number: int) -> None:
             for_start, for_draws = seeds[number].spawn(2)
             structure = (*arrays_of(graph), *by_variable, blocks)
-            random = random_state(for_draws)
-            if tempering is None:
-                run_chain(
-                    *structure, a_start(for_start), random, self.burn_in, states[number],
-                    sums[number],
-                )  # fmt: skip
-                return
-            starts = [a_start(seed) for seed in for_start.spawn(self.temperatures)]
-            tempering.round_trips[number] = run_tempered_chain(
-                *structure, tempering.inverse[number], np.array(starts), random, self.burn_in,
-                states[number], sums[number], tempering.accepted[number],
+            inverse, accepted, starts = np.ones(1), np.zeros(0), [for_start]
+            if tempering is not None:
+                inverse, accepted = tempering.inverse[number], tempering.accepted[number]
+                starts = for_start.spawn(self.temperatures)
+            round_trips = run_chain(
+                *structure, inverse, np.array([a_start(seed) for seed in starts]),
+                random_state(for_draws), self.burn_in, states[number], sums[number], accepted,
             )  # fmt: skip
+            if tempering is not None:
+                tempering.round_trips[number] = round_trips
 
         with ThreadPoolExecutor(min(self.chains, os.cpu_count() or 1)) as pool:
             list(pool.map(run_one, range(self.chains)))

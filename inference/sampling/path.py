@@ -24,7 +24,7 @@ from inference.sampling.kernels.annealing import (
     move_particles,
 )
 from inference.sampling.kernels.blocks import Blocks, root_blocks
-from inference.sampling.kernels.chain import run_chain
+from inference.sampling.kernels.tempering import run_chain
 from inference.stop import Stop
 
 _LOOK_SECONDS = 0.1
@@ -243,10 +243,12 @@ def forest_draws(
         *arrays_of(forest),
         *by_variable,
         blocks,
-        np.zeros(forest.n_variables, dtype=np.int64),
+        np.ones(1),
+        np.zeros((1, forest.n_variables), dtype=np.int64),
         random_state(seed),
         0,
         drawn,
         np.zeros((1, state_starts(forest)[-1])),
+        np.zeros(0),
     )
     return drawn.astype(np.int64)

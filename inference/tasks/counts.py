@@ -13,7 +13,7 @@ from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import TooLargeError
 from inference.exact.backend import Exact
 from inference.posterior import Status
-from inference.tasks.kernels.counting import count_states
+from inference.tasks.kernels.rows import COUNT, pass_rows
 from inference.tasks.kernels.subtrees import subtrees
 from inference.tasks.requests import Variables, positions, require_memory, wanted_states
 
@@ -102,14 +102,17 @@ def _eliminated(
     calibrated = exact.calibrate(graph)
     below = subtrees(calibrated.tree, (counted >= 0).astype(np.int64), 1)
     require_memory(8.0 * below.room, exact.allowance(), "the distribution of the count")
-    found = count_states(
+    found = np.zeros((1, int(free.sum()) + 1))
+    pass_rows(
+        COUNT,
         calibrated.graph.cardinalities,
         calibrated.tree,
         calibrated.program,
         calibrated.tables,
         counted,
         below,
+        found,
     )
     probabilities = np.zeros(len(wanted) + 1)
-    probabilities[certain : certain + len(found)] = found / found.sum()
+    probabilities[certain : certain + found.size] = found[0] / found.sum()
     return CountDistribution(probabilities)

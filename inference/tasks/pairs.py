@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.exact.backend import CalibratedTree, Exact
-from inference.tasks.kernels.pairing import pair_states
+from inference.tasks.kernels.rows import PAIRS, pass_rows
 from inference.tasks.kernels.subtrees import Subtrees, subtrees
 from inference.tasks.requests import Variables, positions, require_memory
 
@@ -70,7 +70,8 @@ def _pairs(
     graph = calibrated.graph
     total = int(weights.sum())
     pairs = np.zeros((total, total))
-    pair_states(
+    pass_rows(
+        PAIRS,
         graph.cardinalities,
         calibrated.tree,
         calibrated.program,

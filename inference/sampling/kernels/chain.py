@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from inference.kernels.compiled import kernel
 from inference.kernels.random_numbers import uniform
 from inference.kernels.support.consistency import state_offsets
-from inference.kernels.views import read_only
 
 
 @kernel
@@ -113,53 +112,6 @@ def draw_blocks(
                 v = blocks.variables[m]
                 for at in range(state_starts[v], state_starts[v + 1]):
                     sums[at] += weight * beliefs[at]
-
-
-@kernel
-def run_chain(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
-    blocks, states, random, burn_in, drawn, sums,
-):  # fmt: skip
-    """Run one chain: draw every block in turn, `burn_in` times, then once for every draw.
-
-    In the first half of the burn-in the logarithms of the tables grow to their full size, from
-    nothing: the chain sees the whole space before it settles in a part of it (Kirkpatrick, Gelatt
-    & Vecchi 1983, "Optimization by simulated annealing").
-
-    Args:
-        blocks: forests that cover all variables.
-        states: int64 (n_variables,), an assignment of positive potential; moved along.
-        random: uint64 (1,), state of the random numbers.
-        drawn: (draws, n_variables), filled with the states after every sweep.
-        sums: float64 (n_batches, n_states), zeros; filled with the sums, over the draws of every
-            batch, of the conditional probabilities from which the draws were made. Batches are
-            consecutive and as equal in length as they can be.
-    """
-    room = room_for_draws(cardinalities, scope_starts, scope_variables, blocks)
-    places = np.empty(len(scope_starts) - 1, dtype=np.int64)
-    find_places(scope_starts, scope_variables, table_starts, room, states, places)
-    draws = len(drawn)
-    # One block that holds everything depends on nothing else: its messages stay.
-    fixed = len(blocks.starts) == 2
-    first_sweep = 0 if fixed else -burn_in
-    tempered = log_values.copy()
-    tempering = False
-    rise = 2.0 / max(burn_in, 2)
-    for sweep in range(first_sweep, draws):
-        strength = min(1.0, (sweep - first_sweep + 1) * rise) if sweep < 0 else 1.0
-        if strength < 1.0 or tempering:
-            for entry in range(len(tempered)):
-                tempered[entry] = strength * log_values[entry]
-        tempering = strength < 1.0
-        summed = sweep >= 0
-        draw_blocks(
-            cardinalities, scope_starts, scope_variables, factor_starts, factors,
-            read_only(tempered), blocks, room, not fixed or sweep == 0, places, states, random, 1.0,
-            summed, sums[sweep * len(sums) // draws if summed else 0],
-        )  # fmt: skip
-        if summed:
-            for v in range(len(states)):
-                drawn[sweep, v] = states[v]
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Parallel tempering of block Gibbs sampling (compiled).
+"""Chains of block Gibbs sampling, and their parallel tempering (compiled).
 
 Copies of a chain run at inverse temperatures from 1 down to 0, where nothing but zeros holds them,
 and exchange their places by turns: a chain that cannot leave a mode at 1 gets away where tables are
@@ -56,21 +56,26 @@ def _scale(log_values, inverse, tables):
 
 
 @kernel
-def run_tempered_chain(
+def run_chain(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
     blocks, inverse, states, random, burn_in, drawn, sums, accepted,
 ):  # fmt: skip
-    """Run copies of one chain that exchange temperatures; draw from the one at 1.
+    """Run copies of one chain that exchange temperatures, or one alone; draw from the one at 1.
 
     In a sweep every copy draws every block in turn, and neighbours exchange their temperatures.
-    During the first half of the burn-in the temperatures are chosen anew now and then.
+    During the first half of the burn-in the temperatures are chosen anew now and then. Those of a
+    chain alone rise from almost 0 to 1 meanwhile: it sees the whole space before it settles in a
+    part of it (Kirkpatrick, Gelatt & Vecchi 1983, "Optimization by simulated annealing").
 
     Args:
-        blocks: two or more forests that cover all variables.
+        blocks: forests that cover all variables; two or more, unless there is one level.
         inverse: float64 (n_levels,), inverse temperatures from 1 to 0; renewed.
         states: int64 (n_levels, n_variables), assignments of positive potential; moved along.
         random: uint64 (1,), state of the random numbers.
-        drawn, sums: as `run_chain` fills them.
+        drawn: (draws, n_variables), filled with the states after every sweep after the burn-in.
+        sums: float64 (n_batches, n_states), zeros; filled with the sums, over the draws of every
+            batch, of the conditional probabilities from which the draws were made. Batches are
+            consecutive and as equal in length as they can be.
         accepted: float64 (n_levels - 1,), filled with the mean probability of an exchange between
             neighbours, after the burn-in.
 
@@ -85,29 +90,40 @@ def run_tempered_chain(
     for copy in range(n_levels):
         find_places(scope_starts, scope_variables, table_starts, room, states[copy], places[copy])
     tables = np.empty((n_levels, len(log_values)), dtype=np.float64)
-    _scale(log_values, inverse, tables)
     n_batches = len(sums)
     draws = len(drawn)
     copy_at = np.arange(n_levels)
-    potentials = np.empty(n_levels, dtype=np.float64)
+    potentials = np.zeros(n_levels, dtype=np.float64)
     refused = np.zeros(n_levels - 1, dtype=np.float64)
     tries = np.zeros(n_levels - 1, dtype=np.float64)
     came_from_zero = np.zeros(n_levels, dtype=np.bool_)
     round_trips = 0
+    # One block that holds everything depends on nothing else: its messages stay.
+    fixed = len(blocks.starts) == 2
+    first_sweep = 0 if fixed else -burn_in
+    alone = n_levels == 1
     # Rounds double in length, and the last ends with half of the burn-in.
-    round_end = burn_in // 16
-    for sweep in range(-burn_in, draws):
+    round_end = 0 if alone else burn_in // 16
+    if alone and first_sweep < 0:
+        inverse[0] = 0.0
+    _scale(log_values, inverse, tables)
+    for sweep in range(first_sweep, draws):
+        if alone and inverse[0] < 1.0:
+            inverse[0] = min(1.0, (sweep - first_sweep + 1) * (2.0 / max(burn_in, 2)))
+            _scale(log_values, inverse, tables)
         for level in range(n_levels):
             copy = copy_at[level]
             counted = sweep >= 0 and level == 0
             draw_blocks(
                 cardinalities, scope_starts, scope_variables, factor_starts, factors,
-                read_only(tables[level]), blocks, room, True, places[copy], states[copy], random,
-                1.0, counted, sums[sweep * n_batches // draws if counted else 0],
+                read_only(tables[level]), blocks, room, not fixed or sweep == 0, places[copy],
+                states[copy], random, 1.0, counted,
+                sums[sweep * n_batches // draws if counted else 0],
             )  # fmt: skip
-            potentials[level] = 0.0
-            for f in range(n_factors):
-                potentials[level] += log_values[places[copy, f]]
+            if not alone:
+                potentials[level] = 0.0
+                for f in range(n_factors):
+                    potentials[level] += log_values[places[copy, f]]
         if sweep >= 0:
             own = states[copy_at[0]]
             for v in range(n):

@@ -1,0 +1,121 @@
+"""Rows of numbers that pass up a calibrated cluster tree, one per state of a separator (compiled).
+
+A row says what is asked of the targets at and below a cluster, given that state. An entry of a
+table joins the rows of its children, which are independent given the entry, with the cluster's own
+targets; its row is shared out to its separator by the entry's probability given that. Rows are
+probabilities, so that nothing needs to be scaled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.exact.kernels.program import BLOCK, GROUP, room_for_rows, rows_of_children
+from inference.kernels.compiled import kernel
+
+COUNT = 0
+"""The distribution of the number of targets in their counted states: rows are convolved."""
+
+PAIRS = 1
+"""The probabilities of the targets' states: rows are set side by side. Any two targets meet in the
+lowest cluster above both."""
+
+
+@kernel
+def pass_rows(operation, cardinalities, tree, program, tables, targets, below, result):
+    """Pass rows from the leaves to the roots, and write to `result` what they come to.
+
+    Args:
+        operation: COUNT or PAIRS.
+        tables: beliefs of the clusters, as `propagate` leaves them.
+        targets: int64 (n_variables,), for COUNT the state of a variable that is counted, -1 for
+            none; for PAIRS the number of states of a target, 0 for other variables.
+        below: their `Subtrees`, for COUNT of weight 1 each with 1 extra, for PAIRS of as many as
+            they have states, with no extra.
+        result: float64 zeros, for COUNT (1, m + 1), m the number of targets: the probability of
+            each count. For PAIRS (n, n), n the sum of the weights: the probability of two states
+            together, the target that comes first in post-order giving the row.
+    """
+    longest = result.shape[1]
+    stack = np.empty(np.int64(below.room), dtype=np.float64)
+    row = np.empty(longest, dtype=np.float64)
+    other = np.empty(longest, dtype=np.float64)
+    rows = room_for_rows(program)
+    extra = 1 if operation == COUNT else 0
+    reached = 0
+    if operation == COUNT:
+        result[0, 0] = 1.0
+    for c in below.order:
+        block, group = program.steps[c, BLOCK], program.steps[c, GROUP]
+        variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
+        start = tree.table_starts[c]
+        length = tree.message_starts[c + 1] - tree.message_starts[c]
+        totals = np.zeros(length, dtype=np.float64)
+        for i in range(length):
+            for at in range(start + i * group, start + (i + 1) * group):
+                totals[i] += tables[at]
+        width = below.sizes[c] + extra
+        top = below.tops[c]
+        first = below.firsts[c]
+        stack[top : top + length * width] = 0.0
+        children = tree.children[tree.child_starts[c] : tree.child_starts[c + 1]]
+        for base in range(start, tree.table_starts[c + 1], block):
+            rows_of_children(program, c, (base - start) // block, rows)
+            for j in range(block):
+                belief = tables[base + j]
+                if belief == 0.0:
+                    continue
+                i = (base + j - start) // group
+                row[0] = 1.0
+                filled = extra
+                for k in range(len(children)):
+                    child = children[k]
+                    more = below.sizes[child]
+                    if more == 0:
+                        continue
+                    source = rows[k, j] - tree.message_starts[child]
+                    source = below.places[child] + source * (more + extra)
+                    if operation == COUNT:
+                        _convolve(row, filled, stack, source, more + 1, other)
+                        row, other = other, row
+                    else:
+                        for y in range(more):
+                            row[filled + y] = stack[source + y]
+                        for x in range(filled):
+                            share = belief * row[x]
+                            for y in range(filled, filled + more):
+                                result[first + x, first + y] += share * row[y]
+                    filled += more
+                out = top + i * width
+                inner = 1
+                for axis in range(len(variables) - 1, tree.separator_sizes[c] - 1, -1):
+                    count, target = cardinalities[variables[axis]], targets[variables[axis]]
+                    state = (base + j - start) // inner % count
+                    if operation == COUNT:
+                        out += state == target
+                    elif target > 0:
+                        row[filled : filled + count] = 0.0
+                        row[filled + state] = 1.0
+                        for x in range(filled):
+                            result[first + x, first + filled + state] += belief * row[x]
+                        filled += count
+                    inner *= count
+                share = belief / totals[i]
+                for x in range(filled):
+                    stack[out + x] += row[x] * share
+        for x in range(length * width):
+            stack[below.places[c] + x] = stack[top + x]
+        if operation == COUNT and tree.parents[c] < 0:
+            _convolve(result[0], reached + 1, stack, below.places[c], width, other)
+            reached += width - 1
+            for x in range(reached + 1):
+                result[0, x] = other[x]
+
+
+@kernel
+def _convolve(one, length, values, begin, width, sums):
+    """Write the distribution of the sum of two numbers, whose own are given."""
+    sums[: length + width - 1] = 0.0
+    for x in range(length):
+        for y in range(width):
+            sums[x + y] += one[x] * values[begin + y]
