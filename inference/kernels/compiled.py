@@ -133,7 +133,7 @@ def _not_callable(*overload: Any) -> None:
 
 
 def _refused(name: str) -> Callable[..., Any]:
-    def refuse(*arguments: Any, **keywords: Any) -> Any:
+    def refuse(*_: Any, **__: Any) -> Any:
         raise TypeError(f"the kernel {name!r} is private: kernels call it, and Python does not")
 
     return refuse

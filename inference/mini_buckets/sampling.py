@@ -16,7 +16,7 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError, zero_partition
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
 from inference.mini_buckets.kernels.proposal import Tightened, draw_weighted
-from inference.mini_buckets.kernels.solve import tighten
+from inference.mini_buckets.kernels.solve import tighten_for_draws
 from inference.mini_buckets.structure import LARGEST_I_BOUND, elimination, narrowed
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.possible_states import (
@@ -112,7 +112,7 @@ class MiniBucketSampling(Backend):
             )
         with stop.within(0.5 * stop.remaining) as enough:
             found = Tightened.of(
-                *tighten(
+                *tighten_for_draws(
                     *arrays_of(smaller),
                     order,
                     i_bound,
@@ -121,7 +121,6 @@ class MiniBucketSampling(Backend):
                     1,
                     max(self.iterations, 1),
                     _NO_TOLERANCE,
-                    True,
                     enough,
                 )
             )

@@ -197,7 +197,7 @@ class WeightedMiniBuckets(Backend):
 
     def _tightened(self, graph: FactorGraph, layout: _Layout, side: Side, stop: Stop) -> _Side:
         """Bound from one side; a lower one that zeros make useless, by clamping."""
-        log_z, marginals, trace, splits, settled, *_ = tighten(
+        log_z, marginals, trace, splits, settled = tighten(
             graph.cardinalities,
             graph.scope_starts,
             graph.scope_variables,
@@ -210,7 +210,6 @@ class WeightedMiniBuckets(Backend):
             _SIGNS[side],
             self.iterations,
             self.tolerance,
-            False,
             stop.flag,
         )
         method = "mini-buckets"

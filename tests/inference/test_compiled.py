@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from llvmlite.binding import ffi
+from numba.core.event import install_recorder
 
 import inference.kernels.compiled
 from inference.kernels.compiled import kernel
@@ -253,3 +255,38 @@ def test_what_is_called_is_compiled_for_one_kind_of_arguments() -> None:
     # These know numbers that are written out in a call; of a short one that kernels alone call, the
     # kinds are seen where it is not on disk yet.
     assert set(run_python(KERNELS_CALLED_IN_TURN)[0].split()) <= {"_add_up", "exponentials"}
+
+
+@kernel
+def _double(value):  # type: ignore[no-untyped-def] # as all kernels
+    return 2 * value
+
+
+@kernel
+def _quadruple(value):  # type: ignore[no-untyped-def]
+    return _double(_double(value))
+
+
+@kernel
+def quadruple(value):  # type: ignore[no-untyped-def]
+    return _quadruple(value)
+
+
+def test_a_kernel_that_is_private_to_kernels_is_called_by_them_alone() -> None:
+    assert quadruple(3) == 12
+    with pytest.raises(TypeError, match="'_quadruple' is private"):
+        _quadruple(3)
+
+
+def test_a_compilation_tells_nobody_of_llvms_lock() -> None:
+    heard: list[str] = []
+    mine = (lambda: heard.append("acquired"), lambda: heard.append("released"))
+    ffi.register_lock_callback(*mine)
+    try:
+        with install_recorder("numba:llvm_lock") as recorder:
+            kernel(lambda value: value + 1)(1)
+    finally:
+        ffi.unregister_lock_callback(*mine)
+    assert not recorder.buffer
+    # What others ask to be told they are told.
+    assert {"acquired", "released"} == set(heard)

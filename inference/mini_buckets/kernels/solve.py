@@ -39,7 +39,7 @@ def _first_weights(mini, sign):
 @kernel
 def tighten(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
-    i_bound, table_limit, heuristic, sign, iterations, tolerance, for_draws, stop,
+    i_bound, table_limit, heuristic, sign, iterations, tolerance, stop,
 ):  # fmt: skip
     """Best bound of up to `iterations` passes that shift cost and renew weights.
 
@@ -47,10 +47,7 @@ def tighten(
         order: int64 (n,), the elimination order.
         sign: +1 for an upper bound, -1 for a lower one.
         tolerance: the passes end when one gains less than this.
-        for_draws: whether the mini-buckets are wanted as the last pass upwards left them. Then the
-            bound is that of this pass, and there are no marginals.
-        stop: int64 (1,); once it is not 0, the pass under way is given up; for draws it is
-            the last.
+        stop: int64 (1,); once it is not 0, the pass under way is given up.
 
     Returns:
         bound: the best bound on log Z of the passes that ended; if none did, it bounds nothing.
@@ -58,8 +55,40 @@ def tighten(
         trace: float64, the bound of every pass.
         splits: how many buckets are split; with none the bound is exact.
         settled: whether the passes ended by the tolerance.
-        mini, tree, tables, messages, weights: for draws, what `proposal.Tightened` holds.
     """
+    # What draws need besides are two dozen arrays, which cost more than a pass on a small graph.
+    return _tightened(
+        cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
+        i_bound, table_limit, heuristic, sign, iterations, tolerance, False, stop,
+    )[:5]  # fmt: skip
+
+
+@kernel
+def tighten_for_draws(
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
+    i_bound, table_limit, heuristic, sign, iterations, tolerance, stop,
+):  # fmt: skip
+    """What `tighten` returns, and the mini-buckets as the last pass upwards left them.
+
+    The bound is that of this pass, and there are no marginals. Once `stop` is not 0, the pass under
+    way is the last.
+
+    Returns:
+        bound, marginals, trace, splits, settled: as of `tighten`.
+        mini, tree, tables, messages, weights: what `proposal.Tightened` holds.
+    """
+    return _tightened(
+        cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
+        i_bound, table_limit, heuristic, sign, iterations, tolerance, True, stop,
+    )  # fmt: skip
+
+
+@kernel
+def _tightened(
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
+    i_bound, table_limit, heuristic, sign, iterations, tolerance, for_draws, stop,
+):  # fmt: skip
+    """What `tighten_for_draws` returns, `for_draws` or as for `tighten`."""
     n = len(cardinalities)
     nothing = np.empty(0, dtype=np.float64)
     halt = np.zeros(1, dtype=np.int64) if for_draws else stop
