@@ -53,8 +53,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     to any file that the function's file imports, and on from there, makes it stale, so that no old
     callee survives in a caller.
     Kernels call a long one by its address and are linked with a short one:
-    `inference.kernels.symbols`. One whose name begins with an underscore is called by kernels
-    alone: what turns Python's objects into its arguments took a tenth of its compilation.
+    `inference.kernels.symbols`. One whose name begins with an underscore is an `inner_kernel`.
     A compilation that takes long is announced by a warning of this module's logger, once a process;
     each that is done is told at level INFO, with `seconds` in its record.
     An interrupt that comes while a kernel runs is raised when it returns, and one that comes amid a
@@ -62,6 +61,14 @@ def kernel(function: Callable[..., Any]) -> Any:
     what Python calls returns no named tuple within another tuple: its class would run Python code.
     """
     return _compiled(function, fastmath=False)
+
+
+def inner_kernel(function: Callable[..., Any]) -> Any:
+    """Compile as `kernel` does what kernels alone call, and Python does not.
+
+    What turns Python's objects into arguments took a tenth of its compilation.
+    """
+    return _compiled(function, fastmath=False, inner=True)
 
 
 def inlined_kernel(function: Callable[..., Any]) -> Any:
@@ -92,23 +99,24 @@ def _compiled(
     function: Callable[..., Any],
     fastmath: bool | set[str],
     inline: Literal["never", "always"] = "never",
+    inner: bool = False,
 ) -> Any:
     _unpickle_without_python_code()
     find_each_once()
     leave_out()
-    private = function.__name__.startswith("_")
+    inner = inner or function.__name__.startswith("_")
     dispatcher = njit(  # type: ignore[call-overload] # an option that numba declares nowhere
         cache=True,
         nogil=True,
         error_model="numpy",
         fastmath=fastmath,
         inline=inline,
-        # Nothing calls a kernel by way of C, and Python none that is private to kernels.
+        # Nothing calls a kernel by way of C, and Python none of the inner ones.
         no_cfunc_wrapper=True,
-        no_cpython_wrapper=private,
+        no_cpython_wrapper=inner,
     )(function)
     vars(dispatcher._cache)["load_overload"] = _without_rules(dispatcher._cache)
-    if private:
+    if inner:
         vars(dispatcher).update(
             _insert=_not_callable, _compile_for_args=_refused(function.__name__)
         )
@@ -134,7 +142,9 @@ def _not_callable(*overload: Any) -> None:
 
 def _refused(name: str) -> Callable[..., Any]:
     def refuse(*_: Any, **__: Any) -> Any:
-        raise TypeError(f"the kernel {name!r} is private: kernels call it, and Python does not")
+        raise TypeError(
+            f"the kernel {name!r} is an inner one: kernels call it, and Python does not"
+        )
 
     return refuse
 

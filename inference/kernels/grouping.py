@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel
 
 
-@kernel
+@inner_kernel
 def group(keys, n_groups):
     """(starts, items): the indices of `keys` by key; negative keys are left out."""
     starts = np.zeros(n_groups + 1, dtype=np.int64)
@@ -47,7 +47,7 @@ def sort_descending(values):
         gap //= 3
 
 
-@kernel
+@inner_kernel
 def by_descending(counts):
     """Indices of small whole numbers, largest first, equal ones as they stand."""
     largest = 0

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inner_kernel, kernel
 
 _TO_UNIT = 1.0 / 9007199254740992.0
 """2^-53: the top 53 bits of a word make every double in [0, 1) that is a multiple of it."""
 
 
-@kernel
+@inner_kernel
 def next_word(state):
     """Random word; `state`, uint64 (1,), moves on."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -23,13 +23,13 @@ def next_word(state):
     return z ^ (z >> np.uint64(31))
 
 
-@kernel
+@inner_kernel
 def uniform(state):
     """Random number in [0, 1)."""
     return np.float64(next_word(state) >> np.uint64(11)) * _TO_UNIT
 
 
-@kernel
+@inner_kernel
 def below(state, count):
     """Random whole number from 0 to count - 1."""
     return np.int64(uniform(state) * count)

@@ -15,7 +15,7 @@ from llvmlite.binding import ffi
 from numba.core.event import install_recorder
 
 import inference.kernels.compiled
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inner_kernel, kernel
 from inference.warm_up import unannounced
 from tests.processes import run_python
 
@@ -257,14 +257,14 @@ def test_what_is_called_is_compiled_for_one_kind_of_arguments() -> None:
     assert set(run_python(KERNELS_CALLED_IN_TURN)[0].split()) <= {"_add_up", "exponentials"}
 
 
-@kernel
-def _double(value):  # type: ignore[no-untyped-def] # as all kernels
+@inner_kernel
+def double(value):  # type: ignore[no-untyped-def] # as all kernels
     return 2 * value
 
 
 @kernel
 def _quadruple(value):  # type: ignore[no-untyped-def]
-    return _double(_double(value))
+    return double(double(value))
 
 
 @kernel
@@ -272,10 +272,11 @@ def quadruple(value):  # type: ignore[no-untyped-def]
     return _quadruple(value)
 
 
-def test_a_kernel_that_is_private_to_kernels_is_called_by_them_alone() -> None:
+@pytest.mark.parametrize("inner", [double, _quadruple])
+def test_an_inner_kernel_is_called_by_kernels_alone(inner: Callable[[int], int]) -> None:
     assert quadruple(3) == 12
-    with pytest.raises(TypeError, match="'_quadruple' is private"):
-        _quadruple(3)
+    with pytest.raises(TypeError, match="is an inner one"):
+        inner(3)
 
 
 def test_a_compilation_tells_nobody_of_llvms_lock() -> None:

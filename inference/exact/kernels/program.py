@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 
 TABLE, BLOCK, INPUTS, CHILDREN, MESSAGE, GROUP, PARENT, RESIDUES, FORM, PRODUCT = range(10)
 POSITION, HIGH, LOW, KIND, SPAN, TARGET, INNER, OUTER = range(8)
@@ -84,7 +84,7 @@ def offset_in_block(program, k, j):
     return offset
 
 
-@kernel
+@inner_kernel
 def rows_of_children(program, c, h, rows):
     """Write which entry of each child's message the entries of block `h` of cluster `c` meet.
 
@@ -99,7 +99,7 @@ def rows_of_children(program, c, h, rows):
             rows[k - first, j] = at + offset_in_block(program, k, j)
 
 
-@kernel
+@inner_kernel
 def room_for_rows(program):
     """Array that `rows_of_children` can write to for every cluster."""
     steps = program.steps

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.interaction import factors_by_variable
 
 
@@ -49,7 +49,7 @@ class Domains(NamedTuple):
     work: NDArray[np.int64]
 
 
-@kernel
+@inner_kernel
 def state_offsets(cardinalities):
     """Where the states of every variable begin, and how many there are in all."""
     starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
@@ -58,7 +58,7 @@ def state_offsets(cardinalities):
     return starts
 
 
-@kernel
+@inner_kernel
 def variable_of(state_starts, at):
     """The variable that a state belongs to, of those numbered through all variables."""
     low, high = 0, len(state_starts) - 1
@@ -108,7 +108,7 @@ def all_states(cardinalities, scope_starts, scope_variables, table_starts, log_v
     )
 
 
-@kernel
+@inner_kernel
 def drop(domains, variable, state):
     """Drop a state that is left."""
     at = domains.state_starts[variable] + state
@@ -118,7 +118,7 @@ def drop(domains, variable, state):
     domains.dropped[0] += 1
 
 
-@kernel
+@inner_kernel
 def restore(domains, mark):
     """Take back every drop after the first `mark` of them."""
     for i in range(mark, domains.dropped[0]):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.random_numbers import below, shuffle
 from inference.kernels.support.consistency import drop, restore, settle
 
@@ -109,7 +109,7 @@ def find_assignment(
     return FOUND
 
 
-@kernel
+@inner_kernel
 def keep_one(domains, variable, place):
     """Drop every state of a variable but the one that is number `place` of those left."""
     start, stop = domains.state_starts[variable], domains.state_starts[variable + 1]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel
 from inference.kernels.grouping import group
 from inference.kernels.interaction import factors_by_variable
 from inference.kernels.views import read_only
 
 
-@kernel
+@inner_kernel
 def breadth_first(n, scope_starts, scope_variables):
     """All variables in breadth-first order from the first variable of each component."""
     starts, factors = factors_by_variable(n, read_only(scope_starts), read_only(scope_variables))
@@ -42,7 +42,7 @@ def breadth_first(n, scope_starts, scope_variables):
     return order
 
 
-@kernel
+@inner_kernel
 def sweep_targets(n, scope_starts, scope_variables):
     """Slots whose messages a pass in breadth-first order renews, and a pass back.
 
@@ -100,7 +100,7 @@ def slots_of(factors, scope_starts, out):
             at += 1
 
 
-@kernel
+@inner_kernel
 def raise_priority(heap, place, priority, factor, amount):
     """Add to a factor's priority and move it up the heap.
 
@@ -122,7 +122,7 @@ def raise_priority(heap, place, priority, factor, amount):
     place[factor] = at
 
 
-@kernel
+@inner_kernel
 def clear_first(heap, place, priority):
     """Set the priority of the first factor to 0, move it down the heap and return it."""
     factor = heap[0]

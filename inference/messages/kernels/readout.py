@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.exponential import exponentials
 from inference.messages.kernels.state import LINEAR_FLOOR, incoming
 
@@ -29,7 +29,7 @@ def _normalise(log_beliefs, zeros, out):
     return largest + math.log(total)
 
 
-@kernel
+@inner_kernel
 def read_marginals(graph, messages):
     """(marginals, sum of the logarithms of the variables' normalisers).
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel
 from inference.kernels.interaction import factors_by_variable
 from inference.kernels.random_numbers import shuffle
 from inference.kernels.views import read_only
@@ -40,7 +40,7 @@ MOST = 0.9
 EASE = 0.97
 
 
-@kernel
+@inner_kernel
 def adapted(damping, residual, smallest, waited):
     """(damping, smallest residual, iterations since then) for the next iteration.
 
@@ -69,7 +69,7 @@ def run(cardinalities, graph, weights, schedule, damping, tolerance, max_iterati
     )
 
 
-@kernel
+@inner_kernel
 def continue_run(
     cardinalities, graph, messages, schedule, damping, tolerance, max_iterations, seed, stop
 ):

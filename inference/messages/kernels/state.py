@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import inlined_kernel, kernel, reassociating_kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel, reassociating_kernel
 from inference.kernels.exponential import exponentials
 
 LINEAR_FLOOR = 1e-250
@@ -81,7 +81,7 @@ def initial_messages(cardinalities, graph, weights):
     return messages
 
 
-@kernel
+@inner_kernel
 def workspace(graph, messages):
     """Workspace of a reduced graph."""
     owners = np.empty(len(graph.scope_variables), dtype=np.int64)
@@ -113,7 +113,7 @@ def workspace(graph, messages):
     )
 
 
-@kernel
+@inner_kernel
 def incoming(slot, start, count, messages, out):
     """Write the log message of a variable to the factor of `slot` to `out`, largest 0.
 
@@ -142,7 +142,7 @@ def incoming(slot, start, count, messages, out):
     return True
 
 
-@kernel
+@inner_kernel
 def fresh_message(target, cardinalities, graph, messages, work):
     """Write the message of a slot's factor to its variable to `work.fresh` (log, largest 0).
 
@@ -258,7 +258,7 @@ def _fresh_log_message(target, cardinalities, graph, messages, work):
     return True
 
 
-@kernel
+@inner_kernel
 def replace_message(slot, damping, graph, messages, work):
     """Move one slot's message towards the fresh one, and the variable's belief with it.
 

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inner_kernel, kernel
 from inference.messages.kernels.readout import read_marginals, read_out
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.schedules import SWEEP, ZERO, continue_run, run
 from inference.messages.kernels.state import incoming, initial_messages, refresh_beliefs
 
 
-@kernel
+@inner_kernel
 def reparametrised(graph, messages, members):
     """Model of some factors, divided by their messages, with the beliefs as unaries.
 
@@ -57,7 +57,7 @@ def reparametrised(graph, messages, members):
     )  # fmt: skip
 
 
-@kernel
+@inner_kernel
 def total_correlations(cardinalities, graph, messages):
     """Total correlation of every factor's belief, float64 (n_factors,); of pairs the mutual
     information.

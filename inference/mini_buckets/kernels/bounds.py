@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.mini_buckets.kernels.layout import advance, prepare
 
 _LEAST_TOTAL_WEIGHT = 0.1
@@ -40,7 +40,7 @@ class Layouts(NamedTuple):
     blocks: NDArray[np.int64]
 
 
-@kernel
+@inner_kernel
 def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree, stop):
     """Layouts of all mini-buckets; positions of messages count from the last factor.
 
@@ -149,7 +149,7 @@ def _belief(node, cardinality, weight, tree, tables, answers, use_answer, out):
     return True
 
 
-@kernel
+@inner_kernel
 def forward(
     cardinalities, order, mini, matches, layouts, values, weights, tables, answers, use_answers,
     step, scratch, moments, digits, stop,
@@ -271,7 +271,7 @@ def _input_of(node, factor, tree, layouts):
     return -1
 
 
-@kernel
+@inner_kernel
 def backward(
     cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
     weight_step, marginal_starts, marginals, sums, digits,

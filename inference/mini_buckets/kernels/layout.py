@@ -6,7 +6,7 @@ a block, an input is found by a small table of offsets; between blocks, by strid
 
 from __future__ import annotations
 
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel
 from inference.kernels.views import read_only
 
 BLOCK = 1024
@@ -41,7 +41,7 @@ def block_offsets(cardinalities, variables, outer, strides, offsets):
         filled *= cardinalities[variables[axis]]
 
 
-@kernel
+@inner_kernel
 def factor_strides(cardinalities, scope, axis_of, strides):
     """Add to `strides` (zeros) what a step along each axis of the cluster means in a factor."""
     step = 1
@@ -52,7 +52,7 @@ def factor_strides(cardinalities, scope, axis_of, strides):
             step *= cardinalities[variable]
 
 
-@kernel
+@inner_kernel
 def advance(digits, cardinalities, variables, outer, strides, positions, n_inputs):
     """Step the outer axes to the next block and move every input's position along."""
     for axis in range(outer - 1, -1, -1):
@@ -67,7 +67,7 @@ def advance(digits, cardinalities, variables, outer, strides, positions, n_input
             positions[k] -= strides[k, axis] * (count - 1)
 
 
-@kernel
+@inner_kernel
 def prepare(
     c, cardinalities, scope_starts, scope_variables, table_starts, tree, first_message, axis_of,
     strides, offsets, positions,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.exact.kernels.cluster_tree import ClusterTree
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.grouping import group
 
 
@@ -56,7 +56,7 @@ def _shared(places, starts, nodes, out):
     return count
 
 
-@kernel
+@inner_kernel
 def match(cardinalities, scope_starts, scope_variables, table_starts, order, mini):
     """Matches of every bucket that is split, and the tree with their shifts.
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.exact.kernels.cluster_tree import ClusterTree
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.random_numbers import uniform
 from inference.mini_buckets.kernels.partition import MiniBuckets
 
@@ -67,7 +67,7 @@ def message_index(node, cardinalities, tree, states):
     return index
 
 
-@kernel
+@inner_kernel
 def potential(scope_starts, scope_variables, table_starts, cardinalities, log_values, states):
     """Log potential of an assignment."""
     total = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.random_numbers import uniform
 from inference.kernels.views import read_only
 from inference.sampling.kernels.chain import draw_blocks, find_places, room_for_draws
@@ -92,13 +92,13 @@ def next_inverse_temperature(inverse, energies, weights, share):
     return max(low, inverse + 1e-9 * (1.0 - inverse) + 1e-15)
 
 
-@kernel
+@inner_kernel
 def hardness(inverse):
     """What a zero costs at an inverse temperature: nothing at 0, infinitely much at 1."""
     return inverse / (1.0 - inverse) if inverse < 1.0 else np.inf
 
 
-@kernel
+@inner_kernel
 def log_increment(before, after, energy, zeros):
     """How the log potential of a particle grows from one inverse temperature to another."""
     increment = (after - before) * energy

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.random_numbers import uniform
 from inference.kernels.support.consistency import state_offsets
 
@@ -49,7 +49,7 @@ class Draws(NamedTuple):
     digits: NDArray[np.int64]
 
 
-@kernel
+@inner_kernel
 def room_for_draws(cardinalities, scope_starts, scope_variables, blocks):
     """Room for the draws of blocks."""
     state_starts = state_offsets(cardinalities)
@@ -72,7 +72,7 @@ def room_for_draws(cardinalities, scope_starts, scope_variables, blocks):
     )
 
 
-@kernel
+@inner_kernel
 def find_places(scope_starts, scope_variables, table_starts, room, states, places):
     """Write the entry of every factor that an assignment selects."""
     strides = room.strides
@@ -82,7 +82,7 @@ def find_places(scope_starts, scope_variables, table_starts, room, states, place
             places[f] += states[scope_variables[slot]] * strides[slot]
 
 
-@kernel
+@inner_kernel
 def draw_blocks(
     cardinalities, scope_starts, scope_variables, factor_starts, factors, log_values, blocks, room,
     anew, places, states, random, weight, summed, sums,

@@ -24,7 +24,7 @@ from inference.exact.kernels.program import (
     TABLE,
     offset_in_block,
 )
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel
 
 
 class LogTableWorkspace(NamedTuple):
@@ -48,7 +48,7 @@ class LogTableWorkspace(NamedTuple):
     totals: NDArray[np.float64]
 
 
-@kernel
+@inner_kernel
 def workspace(program):
     """Room enough for every cluster of a program."""
     steps = program.steps
@@ -102,7 +102,7 @@ def _offset(program, axis, c, slot, h, j):
     return offset
 
 
-@kernel
+@inner_kernel
 def multiply(program, c, n_slots, values, work):
     """Write the product of the used slots of cluster `c` to `work.sums` and `work.zeros`."""
     steps, sums, zeros = program.steps, work.sums, work.zeros
@@ -124,7 +124,7 @@ def multiply(program, c, n_slots, values, work):
                     sums[base + j] += value
 
 
-@kernel
+@inner_kernel
 def send(program, c, slot, shift, length, values, work):
     """Sum the product of cluster `c`, with a slot left out of it, over all but the slot's scope.
 

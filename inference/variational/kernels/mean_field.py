@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.random_numbers import shuffle
 from inference.kernels.support.consistency import state_offsets
 
 
-@kernel
+@inner_kernel
 def expected_log_values(
     f, target, cardinalities, scope_starts, scope_variables, table_starts, log_values,
     state_starts, product, digits, out,
