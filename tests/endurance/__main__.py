@@ -17,8 +17,7 @@ CHECKS: tuple[Callable[..., Iterator[Row]], ...] = (
     *(studies.kills, studies.sizes, assessments.hostile_day),
 )
 MEASUREMENTS: tuple[Callable[..., Iterator[Row]], ...] = (
-    *(studies.many_responses, algorithms.batches, algorithms.bounds, algorithms.coverage),
-    algorithms.most_probable,
+    *(studies.many_responses, algorithms.coverage),
 )
 SCENARIOS = {one.__name__: one for one in (*CHECKS, *MEASUREMENTS)}
 

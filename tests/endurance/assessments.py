@@ -29,7 +29,6 @@ class Day:
         questions: different questions among them.
         most_repeated: the most that may be asked again: at each kill, calls under way.
         kills: how often the batch was killed.
-        runs: how often it was started after the last kill until nothing was missing.
         seconds: from the first start to the end.
         faults: how often the provider did what.
     """
@@ -39,7 +38,6 @@ class Day:
     questions: int
     most_repeated: int
     kills: int
-    runs: int
     seconds: float
     faults: dict[str, int]
 
@@ -125,7 +123,6 @@ def live(
         questions=len(set(good)),
         most_repeated=killed * concurrency,
         kills=killed,
-        runs=runs,
         seconds=time.monotonic() - start,
         faults=dict(provider.faults),
     )
@@ -161,7 +158,7 @@ def hostile_day(
             )
         calm = calm or day
         yield {
-            **{"day": name, "kills": day.kills, "runs then": day.runs},
+            **{"day": name, "kills": day.kills},
             "faults": ", ".join(f"{what} {count:,}" for what, count in sorted(day.faults.items())),
             **{"calls answered": day.answered, "answered twice": day.repeated},
             **{"allowed": day.most_repeated, "seconds": day.seconds},

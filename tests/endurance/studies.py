@@ -116,20 +116,11 @@ def _compared(first: Path, second: Path) -> tuple[int, list[str]]:
 
 
 def _report(folder: Path, size: int) -> tuple[str, ...]:
-    (folder / "s.yaml").write_text(_small(size, "exact"))
+    made = f"{{name: made, synthetic: {{n_responses: {size}, n_atoms: 3, contexts_per_atom: 1}}}}"
+    rest = "backends: [exact]\noutputs: [csv]\n"
+    (folder / "s.yaml").write_text(f"study: s\ndatasets: [{made}]\n{rest}")
     done(folder, "run", "s.yaml", "--out", "made")
     return ("report", "made", "--set", f"pages={size}")
-
-
-def _units(folder: Path, size: int) -> tuple[str, ...]:
-    (folder / "s.yaml").write_text(_small(size // 2, "exact, lbp"))
-    return ("run", "s.yaml", "--out", "made")
-
-
-def _small(size: int, backends: str) -> str:
-    made = f"{{n_responses: {size}, n_atoms: 3, contexts_per_atom: 1}}"
-    datasets = f"datasets:\n  - name: made\n    synthetic: {made}"
-    return f"study: s\n{datasets}\nbackends: [{backends}]\noutputs: [csv]\n"
 
 
 def _contexts(folder: Path, size: int) -> tuple[str, ...]:
@@ -154,7 +145,6 @@ def _lines(folder: Path, size: int) -> tuple[str, ...]:
 SERIES: dict[str, tuple[tuple[int, ...], Callable[[Path, int], tuple[str, ...]]]] = {
     "report of responses": ((500, 1_000, 2_000, 5_000), _report),
     "infer of contexts": ((10_000, 100_000, 300_000, 1_000_000), _contexts),
-    "run of units": ((10_000, 30_000, 100_000), _units),
     "infer of kilobytes of JSON Lines": ((100_000, 300_000, 1_000_000), _lines),
 }
 """Sizes, and what fills a folder for one and returns the command that is measured."""

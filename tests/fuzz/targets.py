@@ -76,6 +76,7 @@ from factormodels.selection.bleached import read_templates
 from tests.commands import called
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.retrieval.test_chroma import DOCUMENTS, database
+from tests.factormodels.io.networks import test_bif, test_uai
 from tests.factormodels.io.published import release_records
 from tests.factormodels.io.published import test_evaluation_logs as evaluation_logs
 
@@ -154,35 +155,9 @@ GRAPH: dict[str, Any] = {
 }
 _GRAPH = _json(GRAPH)
 _LINES = _GRAPH + b"\n" + _json(GRAPH | {"id": "r2"}) + b"\n"
-UAI = b"""MARKOV
-3
-2 3 2
-3
-1 0
-2 0 1
-2 1 2
-
-2 0.4 0.6
-6 0.1 0.2 0.7 0.5 0.25 0.25
-6 0.9 0.1 0.5 0.5 0.2 0.8
-"""
-BAYES = b"BAYES\n2\n2 2\n2\n1 0\n2 0 1\n\n2 0.4 0.6\n4 0.1 0.9 0.5 0.5\n"
-BIF = b"""network small {
-}
-variable a {
-  type discrete [ 2 ] { no, yes };
-}
-variable b {
-  type discrete [ 3 ] { x, y, z };
-}
-probability ( a ) {
-  table 0.4, 0.6;
-}
-probability ( b | a ) {
-  (no) 0.1, 0.2, 0.7;
-  (yes) 0.5, 0.25, 0.25;
-}
-"""
+UAI, BAYES, BIF = (text.encode() for text in (test_uai.MARKOV, test_uai.BAYES, test_bif.BIF))
+_RESULTS = (b"MAR\n1 2 0.5 0.5\n", b"PR\n-0.5\n", b"1 0 1")
+_EVIDENCE = (*_RESULTS[2:], b"0", b"1\n1 0 1\n", b'{"0": 1, "2": [0.1, 0.2, 0.7]}', b'{"1": true}')
 STUDY = b"""study: s
 description: tried
 datasets:
@@ -222,6 +197,10 @@ _CLAIM = {
     "judgements": {"direct_asking": "true", "none_of_the_above": "neither"},
     "log_probabilities": {"direct_asking": {"true": -0.1, "false": -2.4}},
 }
+_CLAIMS = _json(_CLAIM) + b"\n" + _json(_CLAIM | {"sentence": 2, "claim": "a2"}) + b"\n"
+_TEMPLATES = b'{"people": ["{topic} was born.", "{topic} died."]}'
+_DOCUMENT = b'{"text": "a", "title": "b", "link": "c"}'
+_RESPONSE = b'{"response": "A b.", "id": "x"}'
 _SAMPLED = (
     b'{"response": "r", "source": "c", "target": "a", "verbalised": [0.9, 0.05, 0.05], '
     b'"answers": [{"temperature": 0.3, "relation": "entailment", "text": "It says so."}]}\n'
@@ -353,6 +332,11 @@ def _whichever(*readers: Run) -> Run:
     return run
 
 
+_results = _whichever(
+    uai_results.read_evidence, uai_results.read_log10_partition, uai_results.read_marginals
+)
+
+
 def _read(path: Path) -> object:
     model = factormodels.read(path)
     with suppress(ValueError):
@@ -391,6 +375,14 @@ def _study(path: Path) -> object:
     loaded = load_study(path)
     _validate("study", parse_yaml(path.read_text("utf-8-sig"), path.name))
     return _cells(loaded)
+
+
+def _override(path: Path) -> object:
+    return _cells(load_study("compare", [read_text(path)]))
+
+
+def _manifest(path: Path) -> object:
+    return read_manifest(path.parent)
 
 
 def _user_data(path: Path) -> object:
@@ -574,52 +566,21 @@ TARGETS = (
     Target("bif", "network.bif", (BIF,), factormodels.read),
     Target("uai", "model.uai", (UAI, BAYES), factormodels.read, 30),
     Target("uai names", "m.uai.names", (b"a\nb\nc\n",), _names),
-    Target(
-        *("uai results", "r.uai", (b"MAR\n1 2 0.5 0.5\n", b"PR\n-0.5\n", b"1 0 1")),
-        _whichever(
-            uai_results.read_evidence, uai_results.read_log10_partition, uai_results.read_marginals
-        ),
-        20,
-    ),
-    Target(
-        *("evidence", "evidence.json"),
-        (b"1 0 1", b"0", b"1\n1 0 1\n", b'{"0": 1, "1": [0.1, 0.2, 0.7]}', b'{"2": true}'),
-        *(_evidence, 20),
-    ),
+    Target("uai results", "r.uai", _RESULTS, _results, 20),
+    Target("evidence", "evidence.json", _EVIDENCE, _evidence, 20),
     Target("prompts", "prompts.jsonl", _RECORDS, _whichever(read_prompts, read_judged_pairs)),
     Target("passages", "p.jsonl", (_json(release_records.PASSAGES),), _passages),
-    Target(
-        *("claim records", "claims.jsonl"),
-        (_json(_CLAIM) + b"\n" + _json(_CLAIM | {"sentence": 2, "claim": "a2"}) + b"\n",),
-        load_claims,
-    ),
-    Target(
-        *("templates", "t.json", (b'{"people": ["{topic} was born.", "{topic} died."]}',)),
-        *(read_templates, 5),
-    ),
-    Target(
-        *("documents", "d.jsonl", (b'{"text": "a", "title": "b", "link": "c"}\n',)), read_documents
-    ),
-    Target(
-        *("page", "d.html", (b"<html><title>t</title><body><p>Some text here.</p>",)),
-        *(read_documents, 3),
-    ),
-    Target(
-        *("responses", "r.jsonl", (*_MANY, _TEXT, b'{"response": "A b.", "id": "x"}\n')),
-        *(load_responses, 20),
-    ),
+    Target("claim records", "claims.jsonl", (_CLAIMS,), load_claims),
+    Target("templates", "t.json", (_TEMPLATES,), read_templates, 5),
+    Target("documents", "d.jsonl", (_DOCUMENT,), read_documents),
+    Target("page", "d.html", (b"<html><title>t</title><body><p>Text.</p>",), read_documents, 3),
+    Target("responses", "r.jsonl", (*_MANY, _TEXT, _RESPONSE), load_responses, 20),
     Target("sampled answers", "answers.jsonl", (_SAMPLED,), read_recorded_answers),
     Target("Chroma", "chroma.sqlite3", (_chroma(),), read_documents),
     Target("study", "study.yaml", (STUDY, b"base: compare\nseed: 2\n"), _study, 60),
-    Target(
-        *("override", "override.txt", _OVERRIDES),
-        *(lambda path: _cells(load_study("compare", [read_text(path)])), 60),
-    ),
+    Target("override", "override.txt", _OVERRIDES, _override, 60),
     Target("user data", "data.yaml", (_USER_DATA,), _user_data, 20),
-    Target(
-        *("manifest", "manifest.json", ("out/manifest.json",)),
-        *(lambda path: read_manifest(path.parent), 30),
-    ),
+    Target("manifest", "manifest.json", ("out/manifest.json",), _manifest, 30),
     Target("rows", "rows.parquet", ("out/rows.parquet",), _rows, 40),
     Target("table of a run", "t.csv", ("out/summary.csv",), _whichever(read_csv, csv_records), 20),
     Target("store", STORE, ("kept.sqlite",), _store, 30),

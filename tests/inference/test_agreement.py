@@ -138,13 +138,6 @@ def test_20_000_factors_on_one_variable(backend: str) -> None:
         assert posterior.log_z == pytest.approx(log_z, abs=allowed)
 
 
-@pytest.mark.parametrize("backend", list(entries()))
-def test_contradictory_graphs_are_named_so(backend: str) -> None:
-    graph = FactorGraph.from_factors([2, 2], [([0, 1], [[1.0, 0.0], [0.0, 0.0]]), ([1], [0, 1])])
-    with pytest.raises(ZeroPartitionError, match="partition function is zero"):
-        infer(graph, backend)
-
-
 @pytest.mark.parametrize("backend", ["exact", "cavi", "gibbs", "mean_field", "numpyro"])
 def test_a_contradiction_around_a_cycle_is_named_so(backend: str) -> None:
     # Three variables that all differ in pairs, of two states: no message on a tree shows it.

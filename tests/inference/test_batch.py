@@ -169,16 +169,6 @@ def test_a_graph_without_an_answer_is_named_by_its_number(backend: str, threads:
         infer_settings(CONTRADICTION, rows, backend, threads=threads)
 
 
-def test_a_graph_is_named_beyond_the_first_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference.batch, "_WINDOW", 4)
-    graphs = [forest(seed) for seed in range(11)]
-    expected = [infer(graph) for graph in graphs]
-    for one, other in zip(infer_batch(graphs), expected, strict=True):
-        assert_same(one, other)
-    with pytest.raises(ZeroPartitionError, match=r"^graph 9: "):
-        infer_batch([*graphs[:9], CONTRADICTION])
-
-
 @pytest.mark.parametrize("given", [list, iter])
 def test_a_graph_of_a_stream_is_named_beyond_the_first_window(
     given: Callable[[list[FactorGraph]], Iterable[FactorGraph]], monkeypatch: pytest.MonkeyPatch
