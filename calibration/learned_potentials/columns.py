@@ -333,9 +333,8 @@ def _others(graph: FactGraph, view: str) -> Floats:
     rows = []
     for atom in graph.atoms:
         values = found.get(atom.id, [])
-        strongest = max(values, default=_ABSENT)
-        mean = float(np.mean(values)) if values else _ABSENT
-        rows.append([strongest, mean, np.log1p(len(values))])
+        told = values or [_ABSENT]
+        rows.append([max(told), np.mean(told), np.log1p(len(values))])
     return np.array(rows, np.float64).reshape(-1, len(OTHERS))
 
 
@@ -351,14 +350,14 @@ def _passages(graph: FactGraph) -> Floats:
     rows = []
     for atom in graph.atoms:
         asked = topic, _words(atom.text)
-        found = own.get(atom.id, [])
-        shares = np.array([[_shared(each, texts[name]) for each in asked] for _, name in found])
-        strengths = np.array([support for support, _ in found])
-        if not found:
-            shares, strengths = np.zeros((1, 2)), np.zeros(1)
+        found = [
+            (support, [_shared(each, texts[name]) for each in asked])
+            for support, name in own.get(atom.id, [])
+        ]
+        strengths, shares = map(np.array, zip(*found or [(0.0, [0.0, 0.0])], strict=True))
         # Passages that are equally strong count by their mean.
         strongest = shares[strengths == strengths.max()].mean(axis=0)
-        rows.append([strongest[0], shares[:, 0].mean(), strongest[1], shares[:, 1].mean()])
+        rows.append(np.stack([strongest, shares.mean(axis=0)], axis=1).ravel())
     return np.array(rows, np.float64).reshape(-1, len(PASSAGES))
 
 

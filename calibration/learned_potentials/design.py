@@ -52,20 +52,10 @@ class Design:
     labelled: Integers
     labels: Integers
 
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """Ids of the responses."""
-        return tuple(graph.id for graph in self.graphs)
-
-    @property
-    def encoding(self) -> str:
-        """Name of the encoding of relations."""
-        return self.potentials.encoding
-
     @cached_property
     def graph(self) -> FactorGraph:
         """The factor graph with priors and relations as stated."""
-        return self.facts.to_factor_graph(encoding=self.encoding)
+        return self.facts.to_factor_graph(encoding=self.potentials.encoding)
 
     def prior_values(self, theta: Floats) -> Floats:
         """Prior of each variable, (n,)."""
@@ -78,7 +68,7 @@ class Design:
     def log_values(self, theta: Floats) -> Floats:
         """Log tables of `graph` at parameters (k,)."""
         values = self.facts.log_values(
-            self.prior_values(theta), self.relation_values(theta), self.encoding
+            self.prior_values(theta), self.relation_values(theta), self.potentials.encoding
         )
         # As in every graph: no copy when one takes it over, and kernels are compiled for this.
         values.flags.writeable = False
@@ -101,7 +91,7 @@ class Design:
         by_prior = unary[:, 1] * (1.0 - priors) - unary[:, 0] * priors
         by_target = by_target * priors[targets] * (1.0 - priors[targets])
         by_prior += np.bincount(targets, weights=by_target, minlength=len(priors))
-        result = np.zeros((len(self.ids), len(theta)))
+        result = np.zeros((len(self.graphs), len(theta)))
         for columns, owners, values in (
             (self.prior_columns, self.owners, by_prior),
             (self.relation_columns, self.relation_owners, by_p * p * (1.0 - p)),
@@ -118,8 +108,8 @@ class Design:
 
     def _tables(self, p: Floats, target_priors: Floats) -> Floats:
         """Potentials of the relations, (m, 2, 2)."""
-        made = encode_many(self.facts.kinds, p, target_priors, self.encoding, self.facts.rest)
-        return np.exp(made)
+        facts, encoding = self.facts, self.potentials.encoding
+        return np.exp(encode_many(facts.kinds, p, target_priors, encoding, facts.rest))
 
     def _relative_slopes(self, priors: Floats, p: Floats) -> tuple[Floats, Floats]:
         """Derivatives of relations' log tables by p and by the target's prior, (m, 2, 2) each."""

@@ -349,7 +349,7 @@ class _Problem:
         penalties = torch.tensor([penalty for _, penalty, _ in rows], dtype=torch.float64)
         sizes = (signs != 0).sum(1).double()
         moved: Any = torch.zeros_like(start, requires_grad=True)
-        search = torch.optim.LBFGS(
+        search: Any = torch.optim.LBFGS(
             [moved],
             max_iter=self.settings.max_iterations,
             history_size=_MEMORY,
@@ -363,9 +363,10 @@ class _Problem:
 
             def cost() -> Tensor:
                 search.zero_grad()
-                found = self._cost(start + (whitening @ moved[..., None])[..., 0], signs, penalties)
-                found.sum().backward()
-                return found.detach().sum()
+                values = start + (whitening @ moved[..., None])[..., 0]
+                total: Any = self._cost(values, signs, penalties).sum()
+                total.backward()
+                return total.detach()
 
             search.step(cost)
             cost()
@@ -427,7 +428,8 @@ class _Problem:
         import torch
 
         odds = self.batch(values[:, : self.batch.size], torch.from_numpy(self.columns))
-        rest = (*values[:, self.batch.size :].chunk(2, dim=1), self.forest)
+        couplings, biases = values[:, self.batch.size :].chunk(2, dim=1)
+        rest = couplings, biases, self.forest
         if self.settings.objective == Objective.LIKELIHOOD:
             held = log_partition(odds + _HELD * signs, *rest) - _HELD * (signs > 0).sum(1)
             return log_partition(odds, *rest) - held

@@ -91,7 +91,6 @@ def fit_potentials(
     checked_scale(penalty, "penalty")
     whole_number(max_iterations, "max_iterations", 1)
     task = problem(graphs, potentials, parameters, built, chosen)
-    n_labelled = len(task.design.labelled)
     weight = 0.0 if penalty is None else 1.0 / penalty**2
     start = np.array([item.start for item in parameters], dtype=np.float64)
     ends = [(item.lower, item.upper) for item in parameters]
@@ -119,9 +118,8 @@ def fit_potentials(
         objective=chosen,
         backend=task.algorithm,
         value=task.value(theta),
-        start_value=task.value(start),
-        n_responses=len(task.design.ids),
-        n_labelled=n_labelled,
+        n_responses=len(task.design.graphs),
+        n_labelled=len(task.design.labelled),
         iterations=iterations,
         gradient=gradient,
         status=status,
@@ -267,7 +265,7 @@ def uncertainty(
         held: bool (k,), parameters at a bound, where there is no curvature to go by.
         penalty: (k,), curvature of the penalty.
     """
-    k, n_responses = len(theta), len(problem.design.ids)
+    k, n_responses = len(theta), len(problem.design.graphs)
     covariance = np.full((k, k), np.nan)
     curvature = problem.hessian(theta)
     scale = np.abs(curvature).max(axis=1)

@@ -110,20 +110,17 @@ def linear_potentials(graphs: Sequence[FactGraph], table: ClaimTable) -> Potenti
                 row[f"{kind} first support above -2"] = first * knee
             of_relation[graph.id, *place] = row
 
-    def claims(graph: FactGraph) -> list[Mapping[str, float]]:
-        return [of_claim[graph.id, atom.id] for atom in graph.atoms]
-
     def contexts(graph: FactGraph) -> list[Mapping[str, float]]:
         names = [context.id for context in graph.contexts]
         return [{"level": 1.0, "reach": reaches.get((graph.id, name), 0.0)} for name in names]
 
-    def relations_of(graph: FactGraph) -> list[Mapping[str, float]]:
-        return [of_relation[graph.id, r.source, r.target] for r in graph.relations]
-
     return Potentials(
-        Term(claims, "claim", {"level"}),
+        Term(lambda graph: [of_claim[graph.id, a.id] for a in graph.atoms], "claim", {"level"}),
         Term(contexts, "context", {"level"}),
-        Term(relations_of, "relation"),
+        Term(
+            lambda graph: [of_relation[graph.id, r.source, r.target] for r in graph.relations],
+            "relation",
+        ),
         support=0.0,
         causes=(SENTENCE, RESPONSE),
     )

@@ -114,13 +114,13 @@ class Judge:
 
     def unrecorded(self, graphs: Sequence[FactGraph]) -> str:
         """Sentence on evidence, there or here, of which nobody recorded what made it; or empty."""
-        here = evidence_sources(graphs)
+        made = {
+            "the evidence learned from": self.sources,
+            "the evidence here": evidence_sources(graphs),
+        }
         lacking = [
             words
-            for words, sources in (
-                ("the evidence learned from", self.sources),
-                ("the evidence here", here),
-            )
+            for words, sources in made.items()
             if any(None in (source.relation_model, source.retriever) for source in sources)
         ]
         if not lacking:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 
 import numpy as np
 
@@ -67,12 +68,6 @@ class LearnedValue:
     status: ValueStatus
 
 
-class LearnedValues(TableOf[LearnedValue]):
-    """What was learned, a tuple of `LearnedValue`."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, eq=False)
 class LearnedPotentials:
     """Priors and strengths of relations learned from labels.
@@ -85,7 +80,6 @@ class LearnedPotentials:
         objective: what was minimised.
         backend: name of the inference backend; of ``auto`` what it chose, ``exact`` or ``lbp``.
         value: the objective at the end, without the penalty.
-        start_value: the objective at the start.
         n_responses: number of responses with a label.
         n_labelled: number of labelled atoms.
         iterations: iterations of the search.
@@ -105,7 +99,6 @@ class LearnedPotentials:
     objective: Objective
     backend: str
     value: float
-    start_value: float
     n_responses: int
     n_labelled: int
     iterations: int
@@ -125,7 +118,7 @@ class LearnedPotentials:
             for item, value in zip(self.parameters, self.theta, strict=True)
         }
 
-    def table(self, level: float = 0.95) -> LearnedValues:
+    def table(self, level: float = 0.95) -> TableOf[LearnedValue]:
         """Learned numbers with their errors and intervals.
 
         Intervals are Student's with one degree of freedom less than there are responses, of a
@@ -137,6 +130,11 @@ class LearnedPotentials:
         with np.errstate(invalid="ignore"):
             errors = np.sqrt(np.diag(self.covariance)).tolist()
         quantile = float(student_quantile(level, self.n_responses - 1))
+        statuses = {
+            **dict.fromkeys(chain(*self.confounded), ValueStatus.CONFOUNDED),
+            **dict.fromkeys(self.untouched, ValueStatus.UNTOUCHED),
+            **dict.fromkeys(self.boundary, ValueStatus.BOUNDARY),
+        }
         rows = []
         for item, value, error in zip(self.parameters, self.theta.tolist(), errors, strict=True):
             known = item.natural(value)
@@ -150,10 +148,10 @@ class LearnedPotentials:
                     start=item.natural(item.start),
                     unbounded=value,
                     unbounded_error=error,
-                    status=self._status_of(item.name),
+                    status=statuses.get(item.name, ValueStatus.OK),
                 )
             )
-        return LearnedValues(rows)
+        return TableOf(rows)
 
     def apply(self, graph: FactGraph) -> FactGraph:
         """Response with the learned priors and relation probabilities.
@@ -165,15 +163,6 @@ class LearnedPotentials:
             InputError: if it holds a column for which nothing was learned.
         """
         return apply(graph, self.potentials, self.parameters, self.theta)
-
-    def _status_of(self, name: str) -> ValueStatus:
-        if name in self.boundary:
-            return ValueStatus.BOUNDARY
-        if name in self.untouched:
-            return ValueStatus.UNTOUCHED
-        if any(name in names for names in self.confounded):
-            return ValueStatus.CONFOUNDED
-        return ValueStatus.OK
 
 
 def apply(

@@ -7,9 +7,10 @@ folds that it learns from.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as field_of
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from calibration.learned_potentials.columns import (
     claim_table,
     records_texts,
 )
-from calibration.learned_potentials.fitting import FieldSettings
+from calibration.learned_potentials.fitting import FieldSettings, fit_fields
 from calibration.learned_potentials.graph_folds import cross_fitting
 from calibration.learned_potentials.graphs import (
     FINE_EDGES,
@@ -32,17 +33,6 @@ from calibration.learned_potentials.graphs import (
     own_passages,
 )
 from calibration.learned_potentials.objectives import with_labels
-from calibration.learned_potentials.rivals import (
-    Learner,
-    as_given,
-    base_rate,
-    boosted_trees,
-    cross_fitted,
-    field,
-    logistic,
-    of_posteriors,
-    recalibrated,
-)
 from calibration.learned_potentials.terms import Potentials, level, probability
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
@@ -51,13 +41,118 @@ from factormodels.variants import variant
 from inference import get_backend
 from inference.batch import claim_posteriors
 
-Make = Callable[[FactGraph], FactGraph]
-"""From a response as recorded to the graph that is learned on."""
+Predict = Callable[[ClaimTable], Floats]
+"""Probability of each claim of a table with the same columns, (n,)."""
+
+Learner = Callable[[ClaimTable, Sequence[Integers]], list[Predict]]
+"""From a table and parts of its labelled claims to what each part teaches."""
+
+_INNER_FOLDS = 3
 
 _LEARNED = ("evidence", "position", "neighbours")
 _MORE = ("evidence", "position", "others")
 _TEXTS = ("evidence", "position", "texts")
 _ALL = (*_LEARNED, "texts")
+
+
+def cross_fitted(
+    learner: Learner, table: ClaimTable, fold: Integers, parts: Sequence[Integers] | None = None
+) -> Floats:
+    """Probability of each claim by what the other folds teach, (n,).
+
+    Args:
+        learner: the learner.
+        table: the claims.
+        fold: the fold of each, (n,), from 0 on.
+        parts: what is learned from where each fold is asked; None: all labels of the others.
+    """
+    asked = range(int(fold.max()) + 1)
+    if parts is None:
+        parts = [table.labelled[fold[table.labelled] != one] for one in asked]
+    p = np.empty(len(fold))
+    for one, predict in zip(asked, learner(table, parts), strict=True):
+        p[fold == one] = predict(table)[fold == one]
+    return p
+
+
+def field(settings: FieldSettings | None = None) -> Learner:
+    """The field of a table's columns and causes."""
+    return lambda table, parts: [f.probabilities for f in fit_fields(table, parts, settings)]
+
+
+def of_each(fit: Callable[[ClaimTable, Integers], Predict]) -> Learner:
+    """The learner of what is fitted to one part after another."""
+    return lambda table, parts: [fit(table, part) for part in parts]
+
+
+@of_each
+def base_rate(table: ClaimTable, part: Integers) -> Predict:
+    """Share of true claims."""
+    rate = float(table.labels[part].mean())
+    return lambda asked: np.full(len(asked.labels), rate)
+
+
+@of_each
+def as_given(table: ClaimTable, part: Integers) -> Predict:  # noqa: ARG001
+    """The table's only column as it is."""
+    return lambda asked: asked.values[:, 0]
+
+
+def recalibrated(name: str) -> Learner:
+    """A recalibrator of `calibration.recalibration` of the table's only column."""
+
+    @of_each
+    def learner(table: ClaimTable, part: Integers) -> Predict:
+        from calibration.recalibration import RECALIBRATORS
+
+        found = RECALIBRATORS[name]().fit(table.values[part, 0], table.labels[part])
+        return lambda asked: np.asarray(found.predict(asked.values[:, 0]))
+
+    return learner
+
+
+def of_posteriors(table: ClaimTable, p: Floats) -> ClaimTable:
+    """The table with given posteriors as its only column."""
+    return replace(table, names=("given",), values=p[:, np.newaxis], groups={})
+
+
+@of_each
+def logistic(table: ClaimTable, part: Integers) -> Predict:
+    """Logistic regression on the standardised columns, its penalty chosen by inner folds."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    estimator = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    return _searched(estimator, {"logisticregression__C": [0.003, 0.03, 0.3]}, table, part)
+
+
+@of_each
+def boosted_trees(table: ClaimTable, part: Integers) -> Predict:
+    """Boosted trees on the columns, depth and number chosen by inner folds."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    estimator = HistGradientBoostingClassifier(
+        learning_rate=0.05, min_samples_leaf=40, random_state=0
+    )
+    return _searched(estimator, {"max_depth": [2, 3], "max_iter": [60, 120]}, table, part)
+
+
+def _searched(
+    estimator: Any, grid: dict[str, list[Any]], table: ClaimTable, part: Integers
+) -> Predict:
+    from sklearn.model_selection import GridSearchCV, GroupKFold
+    from threadpoolctl import threadpool_limits
+
+    responses = table.responses[part]
+    n_folds = min(_INNER_FOLDS, len(np.unique(responses)))
+    search = GridSearchCV(
+        estimator, grid, scoring="neg_brier_score", cv=GroupKFold(n_folds), n_jobs=1
+    )
+    # So few rows lose more by being shared among threads than they win.
+    with threadpool_limits(1):
+        search.fit(table.values[part], table.labels[part], groups=responses)
+    return lambda asked: np.asarray(search.predict_proba(asked.values)[:, 1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +174,6 @@ class CrossFitTask:
     default: Floats
     n_folds: int
     seed: int
-
-    def columns(self, families: Sequence[str], causes: Sequence[str] = ()) -> ClaimTable:
-        """The claims with the columns of some families; of none: with their default alone."""
-        if not families:
-            return of_posteriors(self.table, self.default)
-        names = [name for family in families for name in FAMILIES[family]]
-        return self.table.of(names, causes)
 
 
 def cross_fit_task(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> CrossFitTask:
@@ -118,7 +206,10 @@ class ColumnMethod:
 
     def table(self, task: CrossFitTask) -> ClaimTable:
         """What it sees of the claims."""
-        return task.columns(self.families, self.causes)
+        if not self.families:
+            return of_posteriors(task.table, task.default)
+        names = [name for family in self.families for name in FAMILIES[family]]
+        return task.table.of(names, self.causes)
 
     def suits(self, task: CrossFitTask) -> bool:
         """Whether the responses state what it reads."""
@@ -134,13 +225,13 @@ class GraphMethod:
     """Potentials learned on whole graphs.
 
     Attributes:
-        make: from a response to the graph.
+        make: from a response as recorded to the graph that is learned on.
         potentials: what is learned of it.
         backend: the inference backend.
         settings: its settings.
     """
 
-    make: Make
+    make: Callable[[FactGraph], FactGraph]
     potentials: Callable[[CrossFitTask], Potentials]
     backend: str = "auto"
     settings: Mapping[str, float] = field_of(default_factory=dict)
@@ -166,8 +257,8 @@ class GraphMethod:
         """Cross-fitted probability of each claim, (n,)."""
         if parts is not None:
             raise InputError("graphs are learned from all other folds; take a method of columns")
-        backend = get_backend(self.backend, **self.settings)
-        return claim_posteriors(self.graphs(task), self.potentials(task).encoding, backend)
+        encoding = self.potentials(task).encoding
+        return claim_posteriors(self.graphs(task), encoding, self.backend, **self.settings)
 
 
 def taught_classes(task: CrossFitTask, view: str, encoding: str) -> list[FactGraph]:
@@ -190,7 +281,7 @@ _LOOSE = {"tolerance": 1e-5, "max_iterations": 100}
 
 
 def _linear(task: CrossFitTask) -> Potentials:
-    return linear_potentials(task.graphs, task.columns(("position",)))
+    return linear_potentials(task.graphs, task.table.of(FAMILIES["position"], ()))
 
 
 _LINEAR, _SMALL = FieldSettings(), FieldSettings("small")

@@ -26,12 +26,10 @@ def small(n_columns: int) -> Module:
     class Small(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.linear = nn.Linear(n_columns, 1)
+            self.linear = linear(n_columns)
             self.units = nn.Sequential(
                 nn.Linear(n_columns, _UNITS), nn.Tanh(), nn.Linear(_UNITS, 1, bias=False)
             )
-            nn.init.zeros_(self.linear.weight)
-            nn.init.zeros_(self.linear.bias)
 
         def forward(self, columns: Tensor) -> Tensor:
             result: Tensor = self.linear(columns) + self.units(columns)

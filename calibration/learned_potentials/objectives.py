@@ -166,13 +166,14 @@ class LearningProblem:
                 return whole, None
             return whole, self.beliefs(log_values, held=True)
         except ZeroPartitionError as error:
-            if len(self.design.ids) > 1:
+            if len(self.design.graphs) > 1:
                 # The first response that is impossible says so.
                 for part in self._parts:
                     part.value(theta)
+            name = self.design.graphs[0].id
             raise InputError(
-                f"the labels of response {self.design.ids[0]!r} are impossible under the model; "
-                "correct them, or the priors and relations of probability 0 or 1 that forbid them"
+                f"the labels of response {name!r} are impossible under the model; correct "
+                "them, or the priors and relations of probability 0 or 1 that forbid them"
             ) from error
 
     def _value(self, whole: FactorBeliefs, held: FactorBeliefs | None) -> float:

@@ -185,10 +185,10 @@ def shift_of(
             noise.append(np.square(drawn_new - mixture).mean(axis=0))
         of_kind = np.bincount(kinds, np.max(noise, axis=0))
         scale = 1.0 / np.maximum(of_kind, _LEAST_NOISE)[kinds]
-    observed = _size(_nearest(own_true, own_false, own_new, scale)[1], scale)
+    observed = (scale * _nearest(own_true, own_false, own_new, scale)[1] ** 2).sum()
     p_values = []
     for law in laws:
-        sizes = _size(_nearest(*law, scale)[1], scale)
+        sizes = (scale * _nearest(*law, scale)[1] ** 2).sum(axis=-1)
         p_values.append((int((sizes >= observed).sum()) + 1) / (len(sizes) + 1))
     weights = _nearest(own_true + moved_true, own_false + moved_false, own_new + moved_new, scale)
     first = kinds == 0
@@ -225,11 +225,6 @@ def _status(found: Shift, mean_posterior: float) -> ShiftStatus:
 
 
 _LEAST_NOISE = 1e-12
-
-
-def _size(distance: Floats, scale: Floats) -> Floats:
-    """Statistic of distances, (..., c)."""
-    return np.asarray((scale * distance**2).sum(axis=-1))
 
 
 def _nearest(true: Floats, false: Floats, new: Floats, scale: Floats) -> tuple[Floats, Floats]:

@@ -3,6 +3,9 @@
 A prior that is free is a column of ones; a probability for each class of relations is a column for
 each class, 1 where a relation is of it; a temperature is the column of the log odds that relations
 state, whose weight is learned; the strength of hidden causes is a column of ones for each level.
+
+Graphs of FR1 are forests of stars, in which claims are independent. What joins claims are contexts
+that they share (FR2, FR3), or a hidden cause of each sentence and of each response.
 """
 
 from __future__ import annotations
@@ -15,15 +18,14 @@ from typing import Literal
 
 import numpy as np
 
-from calibration.learned_potentials.readings import AGREEMENT, as_support, with_causes
+from calibration.learned_potentials.columns import RESPONSE, SENTENCE, stated
 from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats
-from factormodels.claims import Relation
+from factormodels.claims import Context, Relation, RelationKind
 from factormodels.encodings import DEFAULT_ENCODING, get_encoding
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.published.stances import DEFAULT_STANCES, StanceMapping
-from factormodels.validation import validated_probability
 
 Columns = Callable[[FactGraph], Sequence[Mapping[str, float]]]
 """The columns of each item of a response by name, in order: of its claims, its contexts, or its
@@ -37,6 +39,10 @@ RelationClass = Callable[[FactGraph, Relation], str]
 
 KindOrClass = RelationClass | Literal["kind"]
 """The kind of a relation, or a function that names its class."""
+
+AGREEMENT = {SENTENCE: 0.7, RESPONSE: 0.65}
+"""Levels of causes, from the finest, and the probability with which a cause and what it causes
+agree before anything is learned."""
 
 MOST_LOGIT = 12.0
 """The search ends at probabilities 6e-6 away from 0 and 1; beyond, data say no more."""
@@ -74,8 +80,7 @@ class Potentials:
     """Which numbers of the model are learned, which are set, and which stay as stated.
 
     Attributes:
-        claims: a term for the priors of claims, a number to set them, None to leave what each
-            states.
+        claims: a term for the priors of claims, None to leave what each states.
         contexts: the same for contexts.
         relations: a term for the probabilities of relations, None to leave what each states.
             Relations without a factor, as neutral ones are but under *mixture*, have no part.
@@ -86,8 +91,8 @@ class Potentials:
             that is learned.
     """
 
-    claims: Term | float | None = field(default_factory=lambda: level("atom_prior", "claims"))
-    contexts: Term | float | None = None
+    claims: Term | None = field(default_factory=lambda: level("atom_prior", "claims"))
+    contexts: Term | None = None
     relations: Term | None = field(default_factory=lambda: temperature())
     encoding: str = DEFAULT_ENCODING
     support: float | None = None
@@ -98,19 +103,12 @@ class Potentials:
         for cause in self.causes:
             if cause not in AGREEMENT:
                 raise InputError(unknown_name(f"the cause {cause!r}", cause, AGREEMENT))
-        for prior, what in ((self.claims, "the prior of claims"), (self.contexts, "of contexts")):
-            if prior is not None and not isinstance(prior, Term):
-                validated_probability(prior, what)
 
     @property
     def terms(self) -> tuple[Term | None, ...]:
         """The terms of claims, contexts, relations and causes; None where nothing is learned."""
-        return (
-            self.claims if isinstance(self.claims, Term) else None,
-            self.contexts if isinstance(self.contexts, Term) else None,
-            self.relations,
-            Term(_levels_of_causes, "cause", None) if self.causes else None,
-        )
+        causes = Term(_levels_of_causes, "cause", None) if self.causes else None
+        return self.claims, self.contexts, self.relations, causes
 
     def read(self, graph: FactGraph) -> FactGraph:
         """The graph that is learned on: relations as they are read, and causes."""
@@ -130,10 +128,8 @@ def level(name: str, of: Literal["claims", "contexts"] = "claims") -> Term:
         of: whose it is.
     """
 
-    def columns(graph: FactGraph) -> list[dict[str, float]]:
-        return [{"": 1.0}] * len(graph.atoms if of == "claims" else graph.contexts)
-
-    return Term(columns, name, None)
+    part: Literal["atoms", "contexts"] = "atoms" if of == "claims" else "contexts"
+    return Term(lambda graph: [{"": 1.0}] * len(getattr(graph, part)), name, None)
 
 
 def temperature(by: KindOrClass | None = None) -> Term:
@@ -249,13 +245,9 @@ def items_of(potentials: Potentials, graph: FactGraph) -> tuple[FactGraph, tuple
     whole = with_causes(own, potentials.causes)
     claims, contexts, relations, causes = potentials.terms
     priors: list[list[Item]] = []
-    for term, given, items in (
-        (claims, potentials.claims, own.atoms),
-        (contexts, potentials.contexts, own.contexts),
-    ):
+    for term, items in ((claims, own.atoms), (contexts, own.contexts)):
         rows = [{}] * len(items) if term is None else term.columns(own)
-        stated = (given if isinstance(given, float | int) else item.prior for item in items)
-        priors.append(list(zip(rows, stated, strict=True)))
+        priors.append(list(zip(rows, [item.prior for item in items], strict=True)))
     priors[1] += [({}, cause.prior) for cause in whole.contexts[len(own.contexts) :]]
     numbers = whole.compiled_for(potentials.encoding).relation_numbers.tolist()
     n_own = len(own.relations)
@@ -354,3 +346,46 @@ def _by_class(by: KindOrClass | None, value: Callable[[FactGraph, Relation], flo
         return found
 
     return lambda graph: [{name(graph, r): value(graph, r)} for r in graph.relations]
+
+
+def as_support(graph: FactGraph, least: float) -> FactGraph:
+    """Relations of contexts as entailments with the probability that they are one.
+
+    Args:
+        graph: the response.
+        least: relations of contexts with a smaller probability are left out.
+    """
+    contexts, kept = set(graph.context_ids), []
+    for relation in graph.relations:
+        if relation.source not in contexts:
+            kept.append(relation)
+        elif (p := stated(relation)[0]) >= least:
+            kept.append(Relation(relation.source, relation.target, RelationKind.ENTAILMENT, p))
+    return replace(graph, relations=tuple(kept))
+
+
+def with_causes(graph: FactGraph, levels: Sequence[str]) -> FactGraph:
+    """The graph with a hidden cause of each group of claims, and of causes of the level below.
+
+    A forest of stars stays a forest. Causes are even, and equivalent to what they cause with a
+    probability that is learned: 1/2 says that what they join has nothing in common. They follow
+    the graph's own contexts, and their relations its own.
+
+    Args:
+        graph: the response.
+        levels: some of `AGREEMENT`, from the finest.
+    """
+    if not levels:
+        return graph
+    below = {atom.id: atom.sentence for atom in graph.atoms}
+    causes: list[Context] = []
+    joins: list[Relation] = []
+    for level in levels:
+        above = {}
+        for name, sentence in below.items():
+            cause = level if level == RESPONSE else f"{level} {sentence}"
+            above[cause] = sentence
+            joins.append(Relation(cause, name, RelationKind.EQUIVALENCE, AGREEMENT[level]))
+        causes += [Context(cause, prior=0.5) for cause in above]
+        below = above
+    return replace(graph, contexts=(*graph.contexts, *causes), relations=(*graph.relations, *joins))

@@ -25,7 +25,7 @@ from calibration.learned_potentials import (
     read_judge,
 )
 from calibration.learned_potentials.columns import records_texts
-from calibration.learned_potentials.rivals import (
+from calibration.learned_potentials.methods import (
     Learner,
     base_rate,
     boosted_trees,

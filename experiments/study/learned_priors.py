@@ -180,8 +180,9 @@ class CrossFittedPriors:
             raise FactormodelsError(f"its priors could not be learned: {fit.error}")
         if fit.judge:
             return with_judged_priors(recorded, _judge(fit.judge), graph)
-        chosen = potentials_of(self.request.view)
-        return apply(graph, chosen, fit.parameters, np.array(fit.theta))
+        request = self.request
+        chosen = potentials_of(request)
+        return apply(_set(graph, request.view), chosen, fit.parameters, np.array(fit.theta))
 
 
 def prior_requests(
@@ -261,11 +262,7 @@ def fit_all(
                 f"{kept.path}: the {request.title} that finished units used are not in it; "
                 "start anew with --overwrite"
             )
-        dataset = by_name[request.dataset]
-        fold = _folds(request, dataset, seed)
-        found.append(
-            CrossFittedPriors(request, fold, _fits(request, dataset, fold, kept, again, notice))
-        )
+        found.append(_fitted(request, by_name[request.dataset], seed, kept, again, notice))
     return tuple(found)
 
 
@@ -318,10 +315,9 @@ def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"fold": "Int64"})
 
 
-def potentials_of(view: GraphView) -> Potentials:
-    """What the priors of a view make free, what they set, and what they leave."""
-    prior = view.prior
-    learned = prior.learned or Learned()
+def potentials_of(request: PriorRequest) -> Potentials:
+    """What is made free, of graphs whose other priors are set."""
+    learned = request.learned
     by = stance_class() if learned.by == "stance" else learned.by
     relations = None
     if "temperature" in learned.parameters:
@@ -329,13 +325,16 @@ def potentials_of(view: GraphView) -> Potentials:
     elif "probability" in learned.parameters:
         relations = probability(by or "kind")
     return Potentials(
-        level("atom_prior") if "atom_prior" in learned.parameters else prior.atom,
-        level("context_prior", "contexts")
-        if "context_prior" in learned.parameters
-        else prior.context,
+        level("atom_prior") if "atom_prior" in learned.parameters else None,
+        level("context_prior", "contexts") if "context_prior" in learned.parameters else None,
         relations,
-        view.encoding,
+        request.view.encoding,
     )
+
+
+def _set(graph: FactGraph, view: GraphView) -> FactGraph:
+    """A graph with the priors that a view sets."""
+    return graph.with_priors(atoms=view.prior.atom, contexts=view.prior.context)
 
 
 _judge = cache(judge_of)
@@ -369,15 +368,16 @@ def _check_labels(dataset: StudyData, learned: Learned, place: str) -> None:
         )
 
 
-def _fits(
+def _fitted(
     request: PriorRequest,
     dataset: StudyData,
-    fold: tuple[int, ...],
+    seed: int,
     kept: KeptValues,
     again: bool,
     notice: Callable[[str], None],
-) -> dict[int, FoldFit]:
+) -> CrossFittedPriors:
     """The fits of one request, those that are kept from the store; failures are kept as well."""
+    fold = _folds(request, dataset, seed)
     needed = _numbers(fold)
 
     # Built on demand: a run that is resumed with all its fits needs no view.
@@ -386,13 +386,13 @@ def _fits(
         notice(f"learning {request.title}: {counted(len(needed), 'fit')}")
         related, view = dataset.related or ({},) * len(dataset.graphs), request.view
         views = tuple(
-            related_graph(graph, own, view.relation_model, view.variant)
+            _set(related_graph(graph, own, view.relation_model, view.variant), view)
             for graph, own in zip(dataset.graphs, related, strict=True)
         )
         own = ("objective", "penalty", "max_iterations")
         settings = {name: getattr(request.learned, name) for name in own}
         settings["backend"] = request.backend
-        return CrossFitting(views, np.array(fold), potentials_of(view), settings)
+        return CrossFitting(views, np.array(fold), potentials_of(request), settings)
 
     def fitted(number: int) -> FoldFit:
         if request.judge:
@@ -416,7 +416,7 @@ def _fits(
             value = asdict(fitted(number))
             kept.put(request.key(number), value)
         fits[number] = _FITS.validate_python(value)
-    return fits
+    return CrossFittedPriors(request, fold, fits)
 
 
 def _folds(request: PriorRequest, dataset: StudyData, seed: int) -> tuple[int, ...]:

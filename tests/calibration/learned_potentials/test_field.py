@@ -23,7 +23,7 @@ from calibration.learned_potentials import (
     learn_judge,
     read_judge,
 )
-from calibration.learned_potentials.rivals import cross_fitted, field
+from calibration.learned_potentials.methods import cross_fitted, field
 from calibration.learned_potentials.shift import LawOfEvidence, shift_of
 from calibration.learned_potentials.trees import forest_of, log_partition, marginal_log_odds
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets

@@ -61,8 +61,8 @@ SPECIFICATIONS = {
     "shared": Potentials(ATOMS, CONTEXTS, temperature()),
     "grouped": Potentials(Term(topics, "atom_prior", None), None, temperature("kind")),
     "classes": Potentials(ATOMS, None, probability(half)),
-    "kinds": Potentials(0.4, CONTEXTS, probability("kind")),
-    "columns": Potentials(Term(place, "claim", {"level"}), 0.9, Term(told, "relation", {"level"})),
+    "kinds": Potentials(None, CONTEXTS, probability("kind")),
+    "columns": Potentials(Term(place, "claim", {"level"}), None, Term(told, "relation", {"level"})),
     "priors": Potentials(ATOMS, CONTEXTS, None),
 }
 

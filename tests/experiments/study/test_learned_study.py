@@ -104,9 +104,9 @@ def test_the_numbers_are_those_of_cross_validation(run: Path, view: str, encodin
     )
     places = [(graph.id, atom.id) for graph in applied for atom in graph.atoms]
     # There all responses are one graph, here each is its own: sums in another order.
-    for prior, expected in (("learned", learned), ("default", default)):
+    for prior, p in (("learned", learned), ("default", default)):
         own = posteriors(run, prior=prior, **cell)[places].to_numpy()
-        assert own == pytest.approx(expected, abs=1e-12)
+        assert own == pytest.approx(p, abs=1e-12)
     assert np.abs(learned - default).max() > 0.01
     table = pd.read_csv(run / "priors.csv")
     table = table[(table.variant == view) & (table.encoding == encoding) & table.fold.notna()]
@@ -224,8 +224,9 @@ def test_what_is_fixed_beside_what_is_learned(tmp_path: Path) -> None:
     rows = posteriors(
         tmp_path / "out", prior="learned atom=0.3", variant="FR1", encoding="implication"
     )
-    chosen = Potentials(0.3, None, probability("kind"))
-    applied = cross_fitting(viewed("FR1"), chosen, n_folds=5, seed=4).learned()[1]
+    chosen = Potentials(None, None, probability("kind"))
+    graphs = [graph.with_priors(atoms=0.3) for graph in viewed("FR1")]
+    applied = cross_fitting(graphs, chosen, n_folds=5, seed=4).learned()[1]
     places = [(graph.id, atom.id) for graph in applied for atom in graph.atoms]
     expected = claim_posteriors(applied, backend="exact")
     assert rows[places].to_numpy() == pytest.approx(expected, abs=1e-12)

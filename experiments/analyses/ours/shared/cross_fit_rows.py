@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,10 @@ from calibration.learned_potentials.methods import (
     METHODS,
     ColumnMethod,
     CrossFitTask,
+    cross_fitted,
+    field,
     learning_parts,
 )
-from calibration.learned_potentials.rivals import cross_fitted, field
 from calibration.validation import Floats
 from experiments.analyses.interval_values import mean_of_clusters
 from experiments.analyses.posteriors import LabelledAtoms, score_change, scores_with_intervals
@@ -77,16 +78,6 @@ def labelled(task: CrossFitTask) -> LabelledAtoms:
     table, kept = task.table, ~np.isnan(task.table.labels)
     ids = np.array([response for response, _ in table.ids])
     return LabelledAtoms(table.labels[kept], ids[kept], kept)
-
-
-def judged(task: CrossFitTask, names: Sequence[str], step: Callable[[], None]) -> dict[str, Floats]:
-    """Cross-fitted probability of each claim by every method that suits the responses."""
-    found = {}
-    for name in names:
-        if METHODS[name].suits(task):
-            found[name] = METHODS[name](task)
-        step()
-    return found
 
 
 def score_rows(found: Mapping[str, Floats], task: CrossFitTask, seed: int) -> list[dict[str, Any]]:

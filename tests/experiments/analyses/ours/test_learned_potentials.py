@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.learned_potentials.columns import RESPONSE, SENTENCE
+from calibration.learned_potentials.columns import FAMILIES, RESPONSE, SENTENCE
 from calibration.learned_potentials.graph_fitting import fit_potentials
 from calibration.learned_potentials.graphs import (
     EDGES,
@@ -117,7 +117,7 @@ def test_a_cause_is_no_passage() -> None:
     assert joined[2] == alone[2]
     assert [row for row, _ in joined[3]] == [{SENTENCE: 1.0}] * 4 + [{RESPONSE: 1.0}] * 2
     # Causes are even whatever contexts are set to.
-    priors = items_of(replace(classes(causes=BOTH), contexts=0.9), graph)[1][1]
+    priors = items_of(classes(causes=BOTH), graph.with_priors(contexts=0.9))[1][1]
     assert [p for _, p in priors] == [0.9] * 8 + [0.5] * 3
 
 
@@ -150,7 +150,7 @@ def test_equally_strong_passages_are_first_whatever_their_order() -> None:
     for step in (1, -1):
         graph = FactGraph("r", claims, contexts[::step], (*relations, joined)[::step])
         task = cross_fit_task([replace(graph, id=name) for name in ("r", "s")], 2, 0)
-        terms = linear_potentials(task.graphs, task.columns(("position",)))
+        terms = linear_potentials(task.graphs, task.table.of(FAMILIES["position"], ()))
         whole, items = items_of(terms, variant(task.graphs[0], "FR3"))
         own = whole.relations[: len(items[2])]
         found.append({(r.source, r.target): row for r, (row, _) in zip(own, items[2], strict=True)})
