@@ -206,13 +206,8 @@ def fit_fields(
     if batch.is_linear:
         n_seeds = 1
     scale = _scale(table.values)
-    problem = _Problem(
-        table,
-        forest_of(list(table.groups.items())),
-        scale(table.values),
-        batch,
-        settings,
-    )
+    forest = forest_of(list(table.groups.items()))
+    problem = _Problem(table, forest, scale(table.values), batch, settings)
     if settings.penalty is None:
         # Without causes: what columns are worth hardly depends on them, and the sums do.
         inner = replace(settings, max_iterations=_INNER_ITERATIONS)
@@ -229,7 +224,8 @@ def fit_fields(
     fields = []
     for place, penalty in enumerate(penalties):
         own = slice(place * n_seeds, (place + 1) * n_seeds)
-        size, levels = batch.size, len(problem.forest.parents)
+        ends = [batch.size, batch.size + len(forest.parents)]
+        parameters, couplings, biases = np.split(values[own], ends, axis=1)
         errors = None
         if with_errors and n_seeds == 1:
             errors = problem.errors(rows[own][0], values[own][0])
@@ -240,9 +236,9 @@ def fit_fields(
                 scale,
                 given if isinstance(given, str) else "custom",
                 batch,
-                np.array(values[own, :size]),
-                np.array(values[own, size : size + levels]),
-                np.array(values[own, size + levels :]),
+                parameters,
+                couplings,
+                biases,
                 errors,
                 penalty,
                 bool((gradients[own] <= _TOLERANCE).all()),
@@ -361,7 +357,7 @@ class _Problem:
         with threadpool_limits(1):
             whitening = self._whitening(sizes, penalties)
 
-            def cost() -> Tensor:
+            def cost() -> Any:
                 search.zero_grad()
                 values = start + (whitening @ moved[..., None])[..., 0]
                 total: Any = self._cost(values, signs, penalties).sum()

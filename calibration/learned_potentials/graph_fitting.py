@@ -97,10 +97,11 @@ def fit_potentials(
     bounds = np.array(ends, dtype=np.float64).reshape(-1, 2)
     theta, gradient, iterations = _search(task, start, bounds, weight, max_iterations)
     held = np.minimum(theta - bounds[:, 0], bounds[:, 1] - theta) <= _AT_BOUND
-    covariance, untouched, confounded = np.full((len(theta),) * 2, np.nan), [], []
+    nothing = np.full((len(theta),) * 2, np.nan)
+    known: tuple[Floats, list[int], list[list[int]]] = nothing, [], []
     if with_errors:
-        found = uncertainty(task, theta, held, np.full(len(theta), weight))
-        covariance, untouched, confounded = found
+        known = uncertainty(task, theta, held, np.full(len(theta), weight))
+    covariance, untouched, confounded = known
     names = tuple(item.name for item in parameters)
     labels = task.design.labels
     small = gradient <= _SMALL_GRADIENT[task.exact]
