@@ -18,6 +18,7 @@ from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import InferenceError, zero_partition
 from inference.kernels.interaction import factors_by_variable
 from inference.kernels.support import boxes, consistency, search
+from inference.posterior import Marginals
 from inference.stop import Stop
 
 SEARCH_ENTRIES = 10**9
@@ -52,6 +53,15 @@ class Support:
         result = self.alive.astype(np.float64)
         result[self._free_states] = values
         return result
+
+    def marginals(self, values: NDArray[np.float64]) -> Marginals:
+        """What `expand` returns, by variable of the larger graph."""
+        return Marginals.of(self.whole, self.expand(values))
+
+    def free_by_name(self, values: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """Values by state of the smaller graph, by variable; 0 for a state that is not kept."""
+        by_state = self.marginals(values)
+        return {name: by_state[name] for name in self.graph.names}
 
     def shrink_states(self, states: NDArray[np.int64]) -> NDArray[np.int64]:
         """Assignment of the smaller graph from one of the larger whose states are all kept."""

@@ -26,7 +26,7 @@ from inference.possible_states import (
     random_state,
     state_starts,
 )
-from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.posterior import LogZKind, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, log_mean, ratio_errors
 from inference.settings import setting
 from inference.stop import Stop
@@ -164,18 +164,15 @@ class MiniBucketSampling(Backend):
         else:
             states = assignment(smaller, np.random.SeedSequence([self.seed, 3]))
             log_z, kind = smaller.log_potential(states), LogZKind.LOWER
-        by_state = Marginals.of(graph, support.expand(errors))
         return Posterior(
-            marginals=Marginals(
-                graph.names, graph.cardinalities, support.expand(values), graph.index
-            ),
+            marginals=support.marginals(values),
             log_z=constant + log_z,
             log_z_kind=kind,
             status=status,
             stats={
                 **stats,
                 "effective_sample_size": effective,
-                "standard_errors": {name: by_state[name] for name in smaller.names},
+                "standard_errors": support.free_by_name(errors),
             },
         )
 

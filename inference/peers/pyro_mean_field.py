@@ -30,7 +30,7 @@ from inference.possible_states import (
     restricted,
     state_starts,
 )
-from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.posterior import LogZKind, Posterior, Status
 from inference.settings import setting
 from inference.variational.cavi import MOST_RESTARTS, random_product
 from inference.variational.kernels.mean_field import evidence_lower_bound
@@ -78,9 +78,8 @@ class MeanField(Backend):
         finally:
             torch.set_num_threads(threads)
         best = max(fits, key=lambda fit: fit.bound)
-        values = support.expand(best.marginals)
         return Posterior(
-            marginals=Marginals.of(graph, values),
+            marginals=support.marginals(best.marginals),
             log_z=support.log_constant + best.bound,
             log_z_kind=LogZKind.ELBO,
             status=Status.CONVERGED if best.gradient <= self.tolerance else Status.NOT_CONVERGED,

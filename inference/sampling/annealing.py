@@ -16,7 +16,7 @@ from inference.backend import Backend, InferenceError, TooLargeError
 from inference.evidence import checked_graph
 from inference.memory import allowance
 from inference.possible_states import Support, assignment, possible_states, state_starts
-from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.posterior import LogZKind, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, WeightedDraws, log_mean, ratio_errors
 from inference.sampling.kernels.annealing import next_inverse_temperature
 from inference.sampling.path import AnnealingPath, Particles, annealing_path, forest_draws
@@ -115,7 +115,7 @@ class AnnealedImportance(Backend):
             zero = {name: np.zeros(len(own)) for name, own in path.marginals.items()}
             return replace(
                 path,
-                marginals=_expanded(support, path.marginals.flat),
+                marginals=support.marginals(path.marginals.flat),
                 log_z=support.log_constant + (path.log_z or 0.0),
                 stats={**path.stats, **stats, "standard_errors": zero},
             )
@@ -139,9 +139,8 @@ class AnnealedImportance(Backend):
         values, errors = ratio_errors(support.graph, shares, sums, effective)
         agree = _agree(agreeing, len(groups)) and effective >= _EFFECTIVE * len(groups)
         offset = support.log_constant + path.log_base
-        by_state = _expanded(support, errors)
         return Posterior(
-            marginals=_expanded(support, values),
+            marginals=support.marginals(values),
             log_z=offset + log_z,
             log_z_kind=LogZKind.ESTIMATE,
             status=status,
@@ -152,7 +151,7 @@ class AnnealedImportance(Backend):
                 "log_z_standard_error": error if agree else None,
                 "log_z_interval": tuple(offset + side for side in interval) if agree else None,
                 "confidence": CONFIDENCE,
-                "standard_errors": {name: by_state[name] for name in support.graph.names},
+                "standard_errors": support.free_by_name(errors),
             },
         )
 
@@ -320,7 +319,7 @@ class AnnealedImportance(Backend):
         uniform = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
         unknown = [np.full(int(count), np.inf) for count in graph.cardinalities]
         return Posterior(
-            marginals=_expanded(support, uniform),
+            marginals=support.marginals(uniform),
             log_z=support.log_constant + graph.log_potential(states),
             log_z_kind=LogZKind.LOWER,
             status=Status.NOT_CONVERGED,
@@ -369,9 +368,3 @@ class _Group:
     weights: NDArray[np.float64]
     sums: NDArray[np.float64]
     states: NDArray[np.int64]
-
-
-def _expanded(support: Support, values: NDArray[np.float64]) -> Marginals:
-    """Values by state of the graph, from those of what `possible_states` left of it."""
-    graph = support.whole
-    return Marginals.of(graph, support.expand(values))

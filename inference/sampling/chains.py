@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.possible_states import Support, state_starts
-from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.posterior import LogZKind, Posterior, Status
 from inference.sampling.diagnostics import effective_sample_size, split_chains, split_r_hat
 
 if TYPE_CHECKING:
@@ -202,7 +202,6 @@ def posterior_of_chains(
         independent: whether draws are known to be independent, so that a state that no other
             interrupts is no sign of a chain that does not move.
     """
-    graph = support.whole
     marginals, errors = standard_errors(support.graph, sums)
     found = convergence(support.graph, states)
     if found["constant_variables"] and not independent:
@@ -215,10 +214,8 @@ def posterior_of_chains(
         and found["r_hat_max"] < R_HAT_LIMIT
         and found["effective_sample_size_min"] >= min_effective
     )
-    values = support.expand(marginals)
-    by_state = Marginals.of(graph, support.expand(errors))
     return Posterior(
-        marginals=Marginals.of(graph, values),
+        marginals=support.marginals(marginals),
         log_z=None,
         log_z_kind=LogZKind.NONE,
         status=Status.CONVERGED if converged else Status.NOT_CONVERGED,
@@ -226,6 +223,6 @@ def posterior_of_chains(
             **stats,
             **found,
             "connected": connected,
-            "standard_errors": {name: by_state[name] for name in support.graph.names},
+            "standard_errors": support.free_by_name(errors),
         },
     )

@@ -21,7 +21,7 @@ from inference.possible_states import (
     restricted,
     state_starts,
 )
-from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.posterior import LogZKind, Posterior, Status
 from inference.settings import setting
 from inference.stop import Stop
 from inference.variational.kernels.mean_field import ascend, evidence_lower_bound
@@ -75,9 +75,8 @@ class CoordinateAscent(Backend):
         with stop.within():
             fits = self.fits(support.graph, stop)
         best = max(fits, key=lambda fit: fit.bound)
-        values = support.expand(best.marginals)
         return Posterior(
-            marginals=Marginals.of(graph, values),
+            marginals=support.marginals(best.marginals),
             log_z=support.log_constant + best.bound,
             log_z_kind=LogZKind.ELBO,
             status=Status.CONVERGED if best.converged else Status.NOT_CONVERGED,
