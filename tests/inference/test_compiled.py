@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llvmlite.binding import ffi
+from llvmlite.binding import ffi  # type: ignore[import-untyped]
 from numba.core.event import install_recorder
 
 import inference.kernels.compiled
