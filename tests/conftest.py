@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,12 @@ import pytest
 # looking for circles among them again and again takes a third of that time, and a tenth of many
 # tests' own.
 gc.set_threshold(50_000, 10, 10)
+
+# Each small graph is another program to JAX, compiled for a second and run for a millisecond: it is
+# compiled in two thirds of the time without passes that only make it quick. Sums keep their order.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
 
 
 def pytest_collection_finish() -> None:
