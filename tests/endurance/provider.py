@@ -120,8 +120,8 @@ class Provider:
     def _wait(self, question: str, fault: str) -> None:
         """Let time pass, or wait until the gate opens."""
         if self.gate is None:
-            late = fault == "late" and self.hostility is not None
-            time.sleep(self.latency + (self.hostility.late_seconds if late else 0.0))
+            late = self.hostility.late_seconds if self.hostility and fault == "late" else 0.0
+            time.sleep(self.latency + late)
             time.sleep(max(self._paused_until - time.monotonic(), 0.0))
             return
         opened = threading.Event()
