@@ -195,11 +195,11 @@ def fit_fields(
     member_named(Objective, settings.objective, "objective")
     whole_number(settings.max_iterations, "max_iterations", 1)
     n_seeds = whole_number(settings.n_seeds, "n_seeds", 1)
-    if settings.penalty is not None and not (is_number(settings.penalty) and settings.penalty >= 0):
-        raise InputError(f"penalty is {settings.penalty!r}; give a number of 0 or more, or None")
-    of_couplings = settings.coupling_penalty
-    if not (is_number(of_couplings) and of_couplings >= 0):
-        raise InputError(f"coupling_penalty is {of_couplings!r}; give a number of 0 or more")
+    for name in ("penalty", "coupling_penalty"):
+        weight = getattr(settings, name)
+        none_too = ", or None" if name == "penalty" else ""
+        if not ((is_number(weight) and 0 <= weight < np.inf) or (weight is None and none_too)):
+            raise InputError(f"{name} is {weight!r}; give a finite number of 0 or more{none_too}")
     for part in parts:
         _check(table, part)
     given, batch = settings.potential, batch_of(settings.potential, len(table.names))

@@ -141,11 +141,11 @@ class FitSettings(DrawnSettings, ColumnSettings, together={"": "save", SET: "*"}
     """What is made small: log loss or Brier score of each claim's posterior, or less the joint
     likelihood of all labels of a response."""
 
-    penalty: Annotated[float | None, Field(ge=0), Option("X")] = None
+    penalty: Annotated[float | None, Field(ge=0, allow_inf_nan=False), Option("X")] = None
     """Weight of half the squared weights of standardised columns; chosen by inner folds of
     responses if not given."""
 
-    coupling_penalty: Annotated[float, Field(ge=0), Option("X")] = 10.0
+    coupling_penalty: Annotated[float, Field(ge=0, allow_inf_nan=False), Option("X")] = 10.0
     """Weight of half the squared couplings of causes: few responses then join claims loosely, many
     as they are joined."""
 
@@ -210,8 +210,15 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     graphs = graphs_of(responses)
     source = str(responses) if isinstance(responses, str | Path) else "the responses"
     own = settings.own()
-    if not any(atom.label is not None for graph in graphs for atom in graph.atoms):
+    labelled = sum(any(atom.label is not None for atom in graph.atoms) for graph in graphs)
+    if not labelled:
         raise InputError(f"{source}: no claim has a label; give labelled responses")
+    if settings.folds == 1 or settings.folds > labelled:
+        some = f"2 to {labelled}, or " if labelled > 1 else ""
+        raise InputError(
+            f"{source}: folds is {settings.folds}, but {counted(labelled, 'response')} with labels "
+            f"can be dealt out; give {some}0 for none"
+        )
     tell("learns from all responses")
     judge = learn_judge(
         graphs,

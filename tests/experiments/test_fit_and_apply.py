@@ -326,6 +326,17 @@ def test_columns_that_are_named_twice_are_refused() -> None:
         fit(biographies(0, 5), folds=0, columns=("evidence", "evidence"))
 
 
+@pytest.mark.parametrize(
+    ("responses", "folds", "mend"),
+    [(5, 6, "give 2 to 5, or 0 for none"), (5, 1, "give 2 to 5, or 0"), (1, 5, "give 0 for none")],
+)
+def test_folds_that_labelled_responses_cannot_fill_are_refused(
+    responses: int, folds: int, mend: str
+) -> None:
+    message = f"folds is {folds}, but {responses} response.*; {mend}"
+    refused(message, fit, biographies(0, responses), folds=folds)
+
+
 def test_no_option_loses_its_dashes_where_no_judge_is_given(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text("{}", encoding="utf-8")
     with pytest.raises(InputError) as error:

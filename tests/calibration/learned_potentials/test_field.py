@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -28,6 +29,7 @@ from calibration.learned_potentials.shift import LawOfEvidence, shift_of
 from calibration.learned_potentials.trees import forest_of, log_partition, marginal_log_odds
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
 from factormodels.errors import InputError
+from tests.refusals import refused
 
 torch = pytest.importorskip("torch")
 
@@ -87,6 +89,13 @@ def test_passages_are_matched_with_topic_and_claim_by_their_words() -> None:
     table = claim_table([graph], ["passages"], view="given")
     assert table.values[0] == pytest.approx([1.0, 0.75, 1.0, 0.5])
     assert table.values[1] == pytest.approx(np.zeros(4))
+
+
+@pytest.mark.parametrize("name", ["penalty", "coupling_penalty"])
+@pytest.mark.parametrize("value", [math.inf, math.nan, -1.0, True])
+def test_penalties_under_which_nothing_can_be_searched_are_refused(name: str, value: float) -> None:
+    settings = replace(FieldSettings(), **{name: value})
+    refused(f"^{name} is {value}; give a finite number", fit_field, _drawn(4, 0), settings)
 
 
 def test_causes_that_are_not_nested_are_refused() -> None:
@@ -233,7 +242,7 @@ def test_few_labels_join_claims_loosely() -> None:
 
     default = FieldSettings().coupling_penalty
     joined, apart = brier((SENTENCE, RESPONSE), default), brier((), default)
-    # Hardly penalised, couplings of so few labels cost more than causes are ever worth.
+    # Hardly penalised, couplings of so few labels cost more than causes bring here.
     assert joined < apart + 0.002
     assert joined < brier((SENTENCE, RESPONSE), 0.2) - 0.002
 
