@@ -77,8 +77,9 @@ def _agreement(cells: pd.DataFrame, groups: Sequence[AgreeingCells]) -> list[str
 def _questions(cells: pd.DataFrame) -> list[tuple[dict[Any, Any], list[dict[Any, Any]]]]:
     """The exact backend's row of every question, with the rows of the other backends."""
     by = [name for name in (*CELL, "selection") if name in cells and name != "backend_label"]
-    ends = (f"{name}{end}" for name in COMPARED for end in ENDS)
-    cells = cells[[*by, "backend_label", "backend", "max_difference", *ends]]
+    numbers = ["max_difference", *(f"{name}{end}" for name in COMPARED for end in ENDS)]
+    # A column without any number holds None, which is no NaN.
+    cells = cells[[*by, "backend_label", "backend", *numbers]].astype(dict.fromkeys(numbers, float))
     found = []
     for _, group in cells.groupby(by, sort=False, dropna=False):
         records = group.to_dict("records")

@@ -22,7 +22,7 @@ from experiments.findings.artefacts import (
 from experiments.findings.latex import latex
 from experiments.findings.table import Column, Table, columns_as, markdown
 from experiments.findings.terminal import show
-from experiments.findings.text import p_value
+from experiments.findings.text import duration, number, p_value, small
 from experiments.findings.typst import typst
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
@@ -212,3 +212,10 @@ def test_columns_are_written_as_their_header() -> None:
     )
     with pytest.raises(ValueError, match="'brier:x' is no column"):
         columns_as("model | brier:x")
+
+
+def test_numbers_as_tables_show_them() -> None:
+    assert [number(v) for v in (0.12345, None, float("nan"))] == ["0.123", "--", "--"]
+    assert [small(v) for v in (0.0, 0.00123, None)] == ["0", "1e-03", "--"]
+    shown = [duration(v) for v in (2.5e-5, 0.0123, 1.5, 600.0, None)]
+    assert shown == ["25 µs", "12.3 ms", "1.50 s", "10.0 min", "--"]

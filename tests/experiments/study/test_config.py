@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -137,13 +138,10 @@ def test_policies_need_no_quotes(tmp_path: Path, policy: str) -> None:
     assert study.unlabelled == policy.strip("'")
 
 
-@pytest.mark.parametrize("k", ["median", "half", "fixed:5", 5])
+@pytest.mark.parametrize("k", ["median", "half", "fixed:5", 5, "'5'"])
 def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
-    assert load(tmp_path, f"{MINIMAL}k: {k}\n").k == k
-
-
-def test_a_number_that_is_written_as_a_text_is_the_number(tmp_path: Path) -> None:
-    assert load(tmp_path, f"{MINIMAL}k: '5'\n").k == 5
+    # A number that is written as a text is the number.
+    assert load(tmp_path, f"{MINIMAL}k: {k}\n").k == (5 if k == "'5'" else k)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +240,6 @@ def test_a_number_that_is_written_as_a_text_is_the_number(tmp_path: Path) -> Non
         ("measures: [auc]", ("measures[0]", "'auc'", "auroc")),
         ("significance: {test: t, measures: [brier]}", ("brier is pooled over claims",)),
         ("seed: 1.5", ("seed", "1.5")),
-        ("seed: -1", ("seed", "-1")),
         ("k: low", ("k:", "'low'", "median, half")),
         ("k: 0", ("k:", "0", "above 0")),
         ("k: 2.5", ("k:", "2.5")),
@@ -284,9 +281,7 @@ def test_what_a_study_may_not_say(tmp_path: Path, extra: str, said: tuple[str, .
     ],
 )
 def test_what_a_study_must_say(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(InputError) as caught:
-        load(tmp_path, text)
-    assert said in str(caught.value)
+    refused(re.escape(said), load, tmp_path, text)
 
 
 def test_a_key_with_the_value_of_its_default_is_given_and_null_is_not(tmp_path: Path) -> None:
@@ -346,9 +341,8 @@ def test_overrides_reach_every_place(tmp_path: Path) -> None:
     ],
 )
 def test_what_an_override_may_not_say(tmp_path: Path, override: str, said: str) -> None:
-    with pytest.raises(InputError) as caught:
-        load(tmp_path, f"{MINIMAL}backends: [exact]\nvariants: [FR1]\n", override)
-    assert said in str(caught.value)
+    text = f"{MINIMAL}backends: [exact]\nvariants: [FR1]\n"
+    refused(re.escape(said), load, tmp_path, text, override)
 
 
 def test_embedded_studies_are_valid_and_found_by_name() -> None:

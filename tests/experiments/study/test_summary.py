@@ -20,7 +20,7 @@ from experiments.findings.latex import latex
 from experiments.findings.table import markdown
 from experiments.findings.terminal import show
 from experiments.study import study_table as tables
-from experiments.study.agreement import agreeing_cells, short_table
+from experiments.study.agreement import AgreeingCells, agreeing_cells, short_table
 from experiments.study.cell_names import CELL
 from experiments.study.config import DatasetChoice, Reliability, Study
 from experiments.study.diagrams import MAX_CURVES, diagrams, distinct_curves, write_diagrams
@@ -101,6 +101,12 @@ def file_of(tmp_path: Path) -> FileOf:
         return RowsFile(tmp_path / "rows.parquet")
 
     return make
+
+
+def agreed(file: RowsFile) -> tuple[pd.DataFrame, list[AgreeingCells]]:
+    """The cells of a summary, and which of them agree."""
+    cells = summarise_study(file, policy="exclude", k="median").cells
+    return cells, agreeing_cells(file, cells)
 
 
 def test_measures_by_hand(file_of: FileOf) -> None:
@@ -239,15 +245,6 @@ def test_the_terminal_shows_every_number_at_any_width(
         assert shown in text
 
 
-def test_numbers_as_tables_show_them() -> None:
-    from experiments.findings.text import duration, number, small
-
-    assert [number(v) for v in (0.12345, None, float("nan"))] == ["0.123", "--", "--"]
-    assert [small(v) for v in (0.0, 0.00123, None)] == ["0", "1e-03", "--"]
-    shown = [duration(v) for v in (2.5e-5, 0.0123, 1.5, 600.0, None)]
-    assert shown == ["25 µs", "12.3 ms", "1.50 s", "10.0 min", "--"]
-
-
 def test_cells_whose_posteriors_agree_are_one_row_named_together(file_of: FileOf) -> None:
     near = [value + 0.004 for value in P["exact"]]
     far = {"exact": P["exact"], "lbp": near, "cavi": P["lbp"], "broken": P["broken"]}
@@ -257,9 +254,7 @@ def test_cells_whose_posteriors_agree_are_one_row_named_together(file_of: FileOf
     )
     for view in ("FR1", "FR2"):
         rows += rows_of(far, variant=view)
-    file = file_of(rows)
-    cells = summarise_study(file, policy="exclude", k="median").cells
-    groups = agreeing_cells(file, cells)
+    cells, groups = agreed(file_of(rows))
     # What differs comes first, and every cell is in one row.
     assert [(one.dataset, one.name) for one in groups] == [
         ("d", "FR1 = FR2, exact = lbp"),
@@ -296,9 +291,9 @@ def test_cells_whose_posteriors_agree_are_one_row_named_together(file_of: FileOf
 def test_cells_that_all_agree_give_one_answer(file_of: FileOf) -> None:
     p = P["exact"]
     apart = [value + 0.004 * (-1) ** at for at, value in enumerate(p)]
-    file = file_of(rows_of({"exact": p, "lbp": p}) + rows_of({"exact": apart}, variant="FR2"))
-    cells = summarise_study(file, policy="exclude", k="median").cells
-    text = sentences(cells, agreeing_cells(file, cells), times=False)
+    rows = rows_of({"exact": p, "lbp": p}) + rows_of({"exact": apart}, variant="FR2")
+    cells, groups = agreed(file_of(rows))
+    text = sentences(cells, groups, times=False)
     assert text[0].startswith(
         "The 3 cells (a dataset, variant, encoding and algorithm each) all have the same posteriors"
     )
@@ -311,43 +306,31 @@ def test_cells_that_all_agree_give_one_answer(file_of: FileOf) -> None:
 
 
 def test_cells_of_which_every_unit_failed_are_not_said_to_agree(file_of: FileOf) -> None:
-    none = P["broken"]
-    file = file_of(rows_of({"exact": none}) + rows_of({"exact": none}, variant="FR2"))
-    cells = summarise_study(file, policy="exclude", k="median").cells
-    groups = agreeing_cells(file, cells)
+    cells, groups = agreed(file_of(rows_of({"exact": P["broken"], "lbp": P["broken"]})))
     assert all(np.isnan(group.apart) for group in groups)
     assert "same posteriors" not in " ".join(sentences(cells, groups, times=False))
 
 
-@pytest.mark.parametrize("drawn", [0.0, 0.1])
+@pytest.mark.parametrize(
+    ("variants", "drawn", "said"),
+    [("FR1 FR2", 0.0, ["variant"]), ("FR1 FR2", 0.1, ["variant and seed"]), ("FR1", 0.0, [])],
+)
 def test_a_seed_is_named_where_it_moves_what_exact_inference_finds(
-    file_of: FileOf, drawn: float
+    file_of: FileOf, variants: str, drawn: float, said: list[str]
 ) -> None:
-    first, second = P["exact"], [value - drawn for value in P["exact"]]
     rows = []
-    for variant in ("FR1", "FR2"):
-        further = 0.05 * (variant == "FR2")
-        for seed, p in ((1, first), (2, second)):
-            moved = [value - further for value in p]
+    for number, variant in enumerate(variants.split()):
+        for seed in (0, 1):
+            moved = [value - 0.05 * number - drawn * seed for value in P["exact"]]
             rows += rows_of({"exact": moved}, variant=variant, seed=seed)
-    file = file_of(rows)
-    cells = summarise_study(file, policy="exclude", k="median").cells
-    text = " ".join(sentences(cells, agreeing_cells(file, cells), times=False))
-    assert ("the choice of variant and seed moves" in text) == (drawn > 0)
-    assert ("the choice of variant moves" in text) == (drawn == 0)
-
-
-def test_seeds_alone_are_no_choice_under_exact_inference(file_of: FileOf) -> None:
-    rows = [one for seed in (1, 2) for one in rows_of({"exact": P["exact"]}, seed=seed)]
-    file = file_of(rows)
-    cells = summarise_study(file, policy="exclude", k="median").cells
-    text = " ".join(sentences(cells, agreeing_cells(file, cells), times=False))
-    assert "the choice of" not in text
+    text = " ".join(sentences(*agreed(file_of(rows)), times=False))
+    assert re.findall("the choice of (.*?) moves", text) == said
 
 
 def test_what_no_grid_of_names_covers_is_named_in_parts(file_of: FileOf) -> None:
     p = P["exact"]
     rows = rows_of({"exact": p, "lbp": p}) + rows_of({"exact": p, "lbp": P["lbp"]}, variant="FR2")
-    file = file_of(rows)
-    groups = agreeing_cells(file, summarise_study(file, policy="exclude", k="median").cells)
-    assert [one.name for one in groups] == ["FR1, exact = lbp; FR2, exact", "FR2, lbp"]
+    assert [one.name for one in agreed(file_of(rows))[1]] == [
+        "FR1, exact = lbp; FR2, exact",
+        "FR2, lbp",
+    ]
