@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, fields
 from functools import cache
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from factormodels.errors import InputError
@@ -21,8 +22,12 @@ _ALLOWED = "allowed"
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a setting may be: a number from `least` to `most` but for `without`, a name, or None."""
+    """What a setting may be: a number from `least` to `most` but for `without`, a name, or None.
 
+    Where it is `whole` it takes no fraction, which a kernel would be compiled anew for, or refuse.
+    """
+
+    whole: bool
     least: float
     most: float
     without: Collection[float]
@@ -35,13 +40,17 @@ class Allowed:
             return self.optional
         if isinstance(value, str):
             return value in self.names
+        # To Python alone True is a number.
+        if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
+            return False
         # Not so for NaN, nor in a setting that takes names alone.
         return bool(self.least <= value <= self.most) and value not in self.without
 
     def __str__(self) -> str:
         numbers = ""
         if self.least <= self.most:
-            numbers = f"a number {'above' if self.least in self.without else 'from'} {self.least:,}"
+            numbers = "a whole number" if self.whole else "a number"
+            numbers += f" {'above' if self.least in self.without else 'from'} {self.least:,}"
             if self.most < math.inf:
                 numbers += f" to {'below ' if self.most in self.without else ''}{self.most:,}"
             elif not self.without:
@@ -62,12 +71,14 @@ def setting(
 
     Args:
         default: its default.
-        least, most: the ends of the range of numbers, which belong to it.
+        least, most: the ends of the range of numbers, which belong to it. With a whole number as
+            its lower end, and no fraction as its default, it takes whole numbers alone.
         above, below: the same for ends that do not belong to it.
         names: texts that it may be instead. Without an end from below it may be no number.
     """
     start = least if above is None else above
     allowed = Allowed(
+        whole=isinstance(start, int) and not isinstance(default, float),
         least=math.inf if start is None else start,
         most=(most if below is None else below) if start is not None else -math.inf,
         without=tuple(end for end in (above, below) if end is not None),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from factormodels.factor_graph import FactorGraph
 from inference.backend import zero_partition
 from inference.messages.kernels.reduction import Reduced, reduce_graph
@@ -14,7 +16,7 @@ def reduced(graph: FactorGraph) -> Reduced:
     already; belief propagation is at least as good on it, since repeated scopes are no cycles.
 
     Raises:
-        ZeroPartitionError: if zeros leave some variable without a state.
+        ZeroPartitionError: if zeros leave some variable without a state, or a constant is one.
     """
     result: Reduced = reduce_graph(
         graph.cardinalities,
@@ -23,6 +25,7 @@ def reduced(graph: FactorGraph) -> Reduced:
         graph.table_starts,
         graph.log_values,
     )
-    if not result.possible:
+    # A constant of zero leaves no variable a state, but there may be no variable.
+    if not result.possible or result.constant == -np.inf:
         raise zero_partition()
     return result

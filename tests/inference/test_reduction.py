@@ -86,6 +86,8 @@ def test_contradictions_are_found() -> None:
     for factors in contradictions:
         with pytest.raises(ZeroPartitionError):
             reduced(FactorGraph.from_factors([2, 2, 2], factors))
+    with pytest.raises(ZeroPartitionError):
+        reduced(FactorGraph.from_factors([], [([], 0.0)]))
 
 
 def test_binary_pairs_are_recognised() -> None:

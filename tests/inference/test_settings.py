@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from inference import entries, get_backend
@@ -97,6 +99,8 @@ MORE: list[tuple[str, str, Any]] = [
     ("lbp", "tolerance", math.nan),
     ("trw", "damping", -0.1),
     ("pgmax", "damping", "adaptive"),
+    ("lbp", "max_iterations", 2.5),
+    ("gibbs", "chains", True),
 ]
 
 
@@ -118,9 +122,20 @@ def test_every_backend_is_asked() -> None:
 @pytest.mark.parametrize(
     ("declared", "words", "allowed", "refused_values"),
     [
-        (setting(0, least=0), "a number from 0 up", [0, 5], [-1, math.nan, None, "0"]),
-        (setting(1, least=1, most=4_000), "a number from 1 to 4,000", [1, 4_000], [0, 4_001]),
-        (setting(None, above=0.0), "a number above 0.0", [None, 1e-9, math.inf], [0.0, -1.0]),
+        (
+            setting(0, least=0),
+            "a whole number from 0 up",
+            [0, 5, np.int64(5)],
+            [-1, 1.5, 1.0, math.nan, math.inf, True, None, "0", b"0", [0], np.zeros(2), 1j],
+        ),
+        (setting(1, least=1, most=4_000), "a whole number from 1 to 4,000", [1, 4_000], [0, 4_001]),
+        (
+            setting(None, above=0.0),
+            "a number above 0.0",
+            [None, 1e-9, math.inf, 1, np.float32(0.5)],
+            [0.0, -1.0, False, [1.0], np.ones(2), Decimal("NaN")],
+        ),
+        (setting(5.0, above=0), "a number above 0", [0.5], [0, "1"]),
         (
             setting(0.5, above=0.0, below=1.0),
             "a number above 0.0 to below 1.0",
@@ -135,7 +150,7 @@ def test_every_backend_is_asked() -> None:
         ),
         (setting("one", names=["one", "two"]), "'one' or 'two'", ["one", "two"], ["three", 1]),
     ],
-    ids=["from", "both ends", "or none", "open ends", "or a name", "names"],
+    ids=["from", "both ends", "or none", "fraction", "open ends", "or a name", "names"],
 )
 def test_what_a_setting_may_be(
     declared: Any, words: str, allowed: list[Any], refused_values: list[Any]
