@@ -144,14 +144,17 @@ def _searched(
     from sklearn.model_selection import GridSearchCV, GroupKFold
     from threadpoolctl import threadpool_limits
 
-    responses = table.responses[part]
+    columns, labels, responses = table.values[part], table.labels[part], table.responses[part]
     n_folds = min(_INNER_FOLDS, len(np.unique(responses)))
-    search = GridSearchCV(
-        estimator, grid, scoring="neg_brier_score", cv=GroupKFold(n_folds), n_jobs=1
-    )
+    inner = GroupKFold(n_folds).split(columns, labels, responses) if n_folds > 1 else ()
+    splits = [(taught, held) for taught, held in inner if np.ptp(labels[taught]) > 0]
+    # Where nothing can be held out, what moves least from the base rate is taken: the first.
+    search = estimator.set_params(**{name: values[0] for name, values in grid.items()})
+    if splits:
+        search = GridSearchCV(estimator, grid, scoring="neg_brier_score", cv=splits, n_jobs=1)
     # So few rows lose more by being shared among threads than they win.
     with threadpool_limits(1):
-        search.fit(table.values[part], table.labels[part], groups=responses)
+        search.fit(columns, labels)
     return lambda asked: np.asarray(search.predict_proba(asked.values)[:, 1])
 
 

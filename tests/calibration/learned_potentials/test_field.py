@@ -24,7 +24,13 @@ from calibration.learned_potentials import (
     learn_judge,
     read_judge,
 )
-from calibration.learned_potentials.methods import cross_fitted, field
+from calibration.learned_potentials.methods import (
+    Learner,
+    boosted_trees,
+    cross_fitted,
+    field,
+    logistic,
+)
 from calibration.learned_potentials.shift import LawOfEvidence, shift_of
 from calibration.learned_potentials.trees import forest_of, log_partition, marginal_log_odds
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
@@ -93,7 +99,7 @@ def test_passages_are_matched_with_topic_and_claim_by_their_words() -> None:
 
 @pytest.mark.parametrize("name", ["penalty", "coupling_penalty"])
 @pytest.mark.parametrize("value", [math.inf, math.nan, -1.0, True])
-def test_penalties_under_which_nothing_can_be_searched_are_refused(name: str, value: float) -> None:
+def test_penalties_under_which_nothing_can_be_searched_are_refused(name: str, value: Any) -> None:
     settings = replace(FieldSettings(), **{name: value})
     refused(f"^{name} is {value}; give a finite number", fit_field, _drawn(4, 0), settings)
 
@@ -278,6 +284,16 @@ def test_shares_of_details_weigh_as_details_do_until_passages_hold_fewer() -> No
     of_true, of_false = (learned.of(np.flatnonzero(true == truth)) for truth in (True, False))
     found = shift_of(of_true, of_false, new, float(p.mean()), n_bootstrap=200)
     assert found.status is ShiftStatus.OTHER_EVIDENCE
+
+
+@pytest.mark.parametrize("learner", [logistic, boosted_trees], ids=["logistic", "trees"])
+@pytest.mark.parametrize("n_responses", [1, 2, 3])
+def test_rivals_learn_where_nothing_can_be_held_out(learner: Learner, n_responses: int) -> None:
+    drawn = _drawn(n_responses, 0)
+    # All that is false is in the first response: without it, one kind of label is left.
+    drawn = replace(drawn, labels=np.where(drawn.responses == 0, drawn.labels, 1.0))
+    p = learner(drawn, [drawn.labelled])[0](drawn)
+    assert 0 < p.min() <= p.max() < 1
 
 
 def test_noise_of_labels_compresses_log_odds_and_keeps_the_order() -> None:
