@@ -44,7 +44,8 @@ class Allowed:
         if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
             return False
         # Not so for NaN, nor in a setting that takes names alone.
-        return bool(self.least <= value <= self.most) and value not in self.without
+        number: Any = value  # A Real states no order to type checkers.
+        return bool(self.least <= number <= self.most) and number not in self.without
 
     def __str__(self) -> str:
         numbers = ""

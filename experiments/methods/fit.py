@@ -214,7 +214,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     if not labelled:
         raise InputError(f"{source}: no claim has a label; give labelled responses")
     if settings.folds == 1 or settings.folds > labelled:
-        some = f"2 to {labelled}, or " if labelled > 1 else ""
+        some = {1: "", 2: "2, or "}.get(labelled, f"2 to {labelled}, or ")
         raise InputError(
             f"{source}: folds is {settings.folds}, but {counted(labelled, 'response')} with labels "
             f"can be dealt out; give {some}0 for none"
