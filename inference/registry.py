@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -117,12 +116,18 @@ def backend_class(name: str) -> type[Backend]:
             f"the backend {name!r} needs {', '.join(entry.missing)}, which is not installed; "
             f"run: {entry.install_command}"
         )
-    if isinstance(entry.target, str):
-        module, _, attribute = entry.target.partition(":")
-        # A look at what is imported already takes a tenth of the time of asking for it again.
-        loaded: type[Backend] = getattr(sys.modules.get(module) or import_module(module), attribute)
-        return loaded
-    return entry.target
+    return _loaded(entry.target) if isinstance(entry.target, str) else entry.target
+
+
+@functools.cache
+def _loaded(target: str) -> type[Backend]:
+    """Class at "module:Class", of a module that another thread may be importing just now.
+
+    It is kept, because asking for an import takes ten times as long.
+    """
+    module, _, attribute = target.partition(":")
+    loaded: type[Backend] = getattr(import_module(module), attribute)
+    return loaded
 
 
 @functools.cache

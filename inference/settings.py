@@ -100,11 +100,12 @@ def check_settings(settings: Any, name: str) -> None:
     Raises:
         InputError: for the first that is not allowed.
     """
-    values = vars(settings)
     kind: Any = type(settings)
     for declared, allowed in _declared(kind):
-        if not allowed.holds(values[declared]):
-            raise InputError(f"{declared} of {name!r} is {values[declared]!r}; give {allowed}")
+        # Of an instance with slots, `vars` holds nothing.
+        value = getattr(settings, declared)
+        if not allowed.holds(value):
+            raise InputError(f"{declared} of {name!r} is {value!r}; give {allowed}")
 
 
 @cache

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -158,3 +160,33 @@ def test_a_backend_of_an_installed_package_is_found_and_broken_ones_are_told(
         "the entry point 'wrong' of the package mine leads to no inference.Entry",
     ):
         assert any(line.startswith(words) for line in told), errors
+
+
+SLOW = """
+from dataclasses import dataclass
+from time import sleep
+from inference import Backend
+sleep(0.5)
+
+@dataclass(frozen=True)
+class Slow(Backend):
+    name = "slow"
+
+    def solve(self, graph):
+        raise NotImplementedError
+"""
+
+
+def test_a_backend_that_another_thread_is_importing_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow_backend.py").write_text(SLOW)
+    monkeypatch.syspath_prepend(tmp_path)
+    register(Entry("slow", "slow_backend:Slow", "imported slowly", "none"))
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(get_backend, ["slow"] * 3))
+    finally:
+        unregister("slow")
+        sys.modules.pop("slow_backend", None)
+    assert {type(backend).__name__ for backend in found} == {"Slow"}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from inference import entries, get_backend
+from factormodels import FactorGraph
+from inference import Backend, Posterior, entries, get_backend
 from inference.settings import setting
 from tests.refusals import refused
 
@@ -159,3 +161,19 @@ def test_what_a_setting_may_be(
     assert str(declaration) == words
     assert all(map(declaration.holds, allowed))
     assert not any(map(declaration.holds, refused_values))
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted(Backend):
+    """Has a setting in a slot, as a backend of another package may."""
+
+    name: ClassVar[str] = "slotted"
+    weight: float = setting(1.0, least=0.0)
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        raise NotImplementedError
+
+
+def test_a_setting_in_a_slot_is_checked() -> None:
+    assert Slotted(2.0).weight == 2.0
+    refused("weight of 'slotted' is -1.0; give a number from 0.0 up", Slotted, -1.0)
