@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
-from inference.backend import Backend, InferenceError, TooLargeError
+from inference.backend import Backend, InferenceError
 from inference.evidence import checked_graph
-from inference.memory import allowance
+from inference.memory import allowance, require
 from inference.possible_states import Support, assignment, possible_states, state_starts
 from inference.posterior import LogZKind, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, WeightedDraws, log_mean, ratio_errors
@@ -226,13 +226,8 @@ class AnnealedImportance(Backend):
             + self.groups * state_starts(graph)[-1]
             + 2.0 * draws * graph.n_variables
         )
-        allowed = allowance(self.memory_limit).bytes
-        if bytes_ > allowed:
-            raise TooLargeError(
-                f"the particles of 'ais' would take {bytes_ / 2**20:,.0f} MiB, and "
-                f"{allowed / 2**20:,.0f} MiB may be used; ask for fewer particles or groups, or "
-                "raise memory_limit"
-            )
+        limit = allowance(self.memory_limit)
+        require(bytes_, limit, "the particles of 'ais'", "ask for fewer particles or groups")
 
     def _schedule(self, path: AnnealingPath, stop: Stop) -> _Schedule | None:
         """Inverse temperatures from 0 to 1, chosen by a first population.
