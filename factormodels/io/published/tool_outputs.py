@@ -112,7 +112,9 @@ def parse_factscore_output(obj: object, source: Source, line: int | None = None)
 
 def looks_like_veriscore(record: Mapping[str, Any]) -> bool:
     """Whether a record is a line of VeriScore's verification."""
-    if isinstance(record.get(_VERIFIED), list) or {"abstained", "response"} <= record.keys():
+    # FaStfact too says whether a response abstains, and has claims under a key of its own.
+    whole = {"abstained", "response"} <= record.keys() and "claims_lst" not in record
+    if whole or isinstance(record.get(_VERIFIED), list):
         return True
     verdicts = record.values()
     return bool(record) and all(

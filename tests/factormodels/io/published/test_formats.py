@@ -93,8 +93,12 @@ def test_biographies_that_were_derived_are_read_with_their_figures(tmp_path: Pat
         refused("this is no biography as `derive factscore`", read_many, path)
 
 
-def test_claims_of_fastfact_are_those_that_people_kept(tmp_path: Path) -> None:
-    (graph,) = read_many(written(tmp_path, lines(FASTFACT)))
+# Whether a response abstains VeriScore says too, under the same key.
+@pytest.mark.parametrize("said", [{}, {"abstained": False}])
+def test_claims_of_fastfact_are_those_that_people_kept(
+    tmp_path: Path, said: dict[str, bool]
+) -> None:
+    (graph,) = read_many(written(tmp_path, lines(FASTFACT | said)))
     assert labels(graph) == [
         ("Ada Example painted.", True, "supported"),
         ("Ada Example lived in Ulm.", False, "not enough evidence"),
