@@ -122,6 +122,7 @@ def _compiled(
         )
     index = dispatcher._cache._cache_file
     vars(index)["_load_index"] = _tolerant(index._load_index)
+    vars(index)["_load_data"] = _undamaged(index._load_data)
     vars(index)["save"] = _kept_if_possible(index.save)
     source = Path(function.__code__.co_filename)
     index._source_stamp = (index._source_stamp, _sources_digest(source))
@@ -202,14 +203,27 @@ def _without_rules(cache: Any) -> Callable[[Any, Any], Any]:
 
 
 def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
-    """Reading of what is on disk, which is nothing where it names a type that is gone."""
+    """Reading of what is on disk: nothing where it is damaged or names a type that is gone."""
 
     def load() -> dict[Any, Any]:
         try:
             return load_index()
-        # Numba unpickles the types of arguments before it looks whether the code is stale.
-        except (AttributeError, ImportError):
+        # Numba unpickles the types of arguments before it looks whether the code is stale, and
+        # unpickling raises whatever damage leads it to.
+        except Exception:
             return {}
+
+    return load
+
+
+def _undamaged(load_data: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Reading of machine code, where Numba compiles anew what cannot be read from disk."""
+
+    def load(name: str) -> Any:
+        try:
+            return load_data(name)
+        except Exception as error:
+            raise OSError(f"{name} is damaged") from error
 
     return load
 

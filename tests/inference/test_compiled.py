@@ -69,6 +69,25 @@ def test_machine_code_for_a_type_that_is_gone_is_compiled_anew(tmp_path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("damaged", ["*.nbi", "*.nbc"])
+@pytest.mark.parametrize("left", [0, 40])
+def test_damaged_machine_code_is_compiled_anew(tmp_path: Path, damaged: str, left: int) -> None:
+    package = tmp_path / "kernels"
+    package.mkdir()
+    shutil.copy(inference.kernels.compiled.__file__, package / "compiled.py")
+    (package / "__init__.py").touch()
+    (package / "caller.py").write_text(CALLER)
+    (package / "callee.py").write_text(CALLEE.format(1))
+    assert _double_of_one(tmp_path) == (4, 0)
+    files = list(tmp_path.rglob(damaged))
+    assert files
+    for file in files:
+        file.write_bytes(file.read_bytes()[:left])
+    assert _double_of_one(tmp_path) == (4, 0)
+    assert _double_of_one(tmp_path) == (4, 1)
+
+
+@pytest.mark.slow
 def test_a_full_disk_costs_what_is_kept_and_no_answer(tmp_path: Path) -> None:
     code = (
         "import logging\nfrom inference.kernels.compiled import kernel\n"
