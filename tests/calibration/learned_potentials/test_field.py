@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from calibration.learned_potentials import (
     RESPONSE,
@@ -149,6 +150,23 @@ def test_what_drew_the_labels_is_recovered() -> None:
     # Four standard errors: it fails by chance once in ten thousand draws.
     assert np.all(np.abs(weights - [1.0, -0.5]) < 4 * errors)
     assert 0.4 < fitted.couplings[0, 0] < 2.0
+
+
+@pytest.mark.parametrize("penalty", [0.0, 3.0, 300.0])
+def test_without_causes_each_part_has_its_logistic_regression(penalty: float) -> None:
+    drawn = _drawn(40, 0)
+    # Columns of far apart sizes, two of them nearly the same, and parts of far apart sizes.
+    values = np.column_stack([drawn.values * [1e6, 1e-3], drawn.values.sum(axis=1)])
+    values[:, 2] += 0.1 * np.sin(np.arange(len(values)))
+    drawn = replace(drawn, names=("a", "b", "c"), values=values, groups={})
+    parts = [drawn.labelled, drawn.labelled[:60]]
+    fitted = fit_fields(drawn, parts, FieldSettings(penalty=penalty))
+    expected = LogisticRegression(C=1 / penalty if penalty else np.inf, tol=1e-9, max_iter=1000)
+    for part, one in zip(parts, fitted, strict=True):
+        assert one.converged
+        expected.fit(one.scale(values)[part], drawn.labels[part])
+        weights = [*expected.coef_[0], *expected.intercept_]
+        np.testing.assert_allclose(one.parameters[0], weights, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("objective", ["log_loss", "brier"])
