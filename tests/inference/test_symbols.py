@@ -101,8 +101,9 @@ def test_what_is_called_is_read_before_its_caller(folder: Path) -> None:
 @by_each
 def test_a_changed_kernel_is_called_by_callers_compiled_anew(folder: Path) -> None:
     _run(folder)
-    (folder / "kernels" / "called.py").write_text(LONG.format(5))
-    assert _run(folder) == {"answer": 22, "caller": COMPILED, "long": COMPILED}
+    # Of another length: by it and by the second Python knows whether what it compiled is of today.
+    (folder / "kernels" / "called.py").write_text(LONG.format(10))
+    assert _run(folder) == {"answer": 32, "caller": COMPILED, "long": COMPILED}
 
 
 def test_what_is_called_is_compiled_where_its_file_is_gone(folder: Path) -> None:
