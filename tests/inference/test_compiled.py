@@ -34,14 +34,20 @@ def _double_of_one(folder: Path) -> tuple[int, int]:
     return int(result), int(hits)
 
 
-@pytest.mark.slow
-def test_a_change_in_a_callee_makes_machine_code_stale(tmp_path: Path) -> None:
-    package = tmp_path / "kernels"
+def _package(folder: Path) -> Path:
+    """A package of two kernels of which one calls the other."""
+    package = folder / "kernels"
     package.mkdir()
     shutil.copy(inference.kernels.compiled.__file__, package / "compiled.py")
     (package / "__init__.py").touch()
     (package / "caller.py").write_text(CALLER)
     (package / "callee.py").write_text(CALLEE.format(1))
+    return package
+
+
+@pytest.mark.slow
+def test_a_change_in_a_callee_makes_machine_code_stale(tmp_path: Path) -> None:
+    package = _package(tmp_path)
     assert _double_of_one(tmp_path) == (4, 0)
     assert _double_of_one(tmp_path) == (4, 1)
     (package / "callee.py").write_text(CALLEE.format(10))
@@ -52,10 +58,7 @@ def test_a_change_in_a_callee_makes_machine_code_stale(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_machine_code_for_a_type_that_is_gone_is_compiled_anew(tmp_path: Path) -> None:
-    package = tmp_path / "kernels"
-    package.mkdir()
-    shutil.copy(inference.kernels.compiled.__file__, package / "compiled.py")
-    (package / "__init__.py").touch()
+    package = _package(tmp_path)
     source = (
         "from typing import NamedTuple\nfrom kernels.compiled import kernel\n"
         "class {0}(NamedTuple):\n    x: int\n"
@@ -72,12 +75,7 @@ def test_machine_code_for_a_type_that_is_gone_is_compiled_anew(tmp_path: Path) -
 @pytest.mark.parametrize("damaged", ["*.nbi", "*.nbc"])
 @pytest.mark.parametrize("left", [0, 40])
 def test_damaged_machine_code_is_compiled_anew(tmp_path: Path, damaged: str, left: int) -> None:
-    package = tmp_path / "kernels"
-    package.mkdir()
-    shutil.copy(inference.kernels.compiled.__file__, package / "compiled.py")
-    (package / "__init__.py").touch()
-    (package / "caller.py").write_text(CALLER)
-    (package / "callee.py").write_text(CALLEE.format(1))
+    _package(tmp_path)
     assert _double_of_one(tmp_path) == (4, 0)
     files = list(tmp_path.rglob(damaged))
     assert files
