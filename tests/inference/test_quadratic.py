@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
 from inference import InferenceError, LogZKind, infer
 from inference.stop import Stop
-from inference.variational.quadratic import QuadraticBound, _Search, _Spins
+from inference.variational.quadratic import QuadraticBound, _broken, _Search, _Spins, _Triangles
 from tests.inference.answers import log_z_of
 
 ROOM = 2**30
@@ -25,6 +27,13 @@ def tied(seed: int, log_range: float = 2.0, zeros: float = 0.0) -> FactorGraph:
     scopes = [*pairs, *((v,) for v in range(9)), ()]
     values = [*tables, *rng.normal(size=(9, 2)), np.array(0.7)]
     return FactorGraph.from_factors([2] * 9, list(zip(scopes, values, strict=True)), log=True)
+
+
+def complete(n: int, seed: int) -> FactorGraph:
+    """Binary variables of which every pair has a factor."""
+    pairs = [(i, j) for i in range(n) for j in range(i)]
+    tables = np.random.default_rng(seed).normal(scale=2.0, size=(len(pairs), 2, 2))
+    return FactorGraph.from_factors([2] * n, list(zip(pairs, tables, strict=True)), log=True)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -57,7 +66,12 @@ def test_the_gradient_is_that_of_differences() -> None:
     search = _Search(spins, Stop())
     search.barrier = 0.3
     n, joined = len(spins.fields), len(spins.joined)
-    at = np.concatenate([np.full(n, 1.0), np.full(joined, 2.0)])
+    # The last is of two spins and the fixed one.
+    ends = [(0, 1, 2), (1, 3, 4), (2, 5, joined)]
+    pairs = [[i * (joined + 1) + j for i, j in combinations(three, 2)] for three in ends]
+    signs = [[1.0, 1.0, 1.0], [-1.0, 1.0, -1.0], [1.0, -1.0, -1.0]]
+    search.triangles = _Triangles(np.array(pairs), np.array(signs))
+    at = np.concatenate([np.full(n, 1.0), np.full(joined, 2.0), np.full(3, 0.1)])
     at += 0.1 * np.random.default_rng(0).normal(size=len(at))
     _, gradient = search(at)
     step = 1e-5
@@ -67,6 +81,35 @@ def test_the_gradient_is_that_of_differences() -> None:
     ]
     # Differences in doubles are good to about the square of the step.
     np.testing.assert_allclose(gradient, differences, atol=1e-6)
+
+
+def test_triangles_tighten_a_bound_and_it_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = [complete(14, seed) for seed in range(3)]
+    found = [BOUND.solve_until(graph, Stop()) for graph in graphs]
+    monkeypatch.setattr("inference.variational.quadratic._PATIENCE", 0)
+    plain = [BOUND.solve_until(graph, Stop()) for graph in graphs]
+    truth = np.array([log_z_of(graph) for graph in graphs])
+    above = np.array([posterior.log_z for posterior in found]) - truth
+    assert (above >= 0.0).all()
+    assert (above < 0.6 * (np.array([posterior.log_z for posterior in plain]) - truth)).all()
+    assert all(posterior.stats["triangles"] > 0 for posterior in found)
+
+
+def test_triangles_hold_of_spins_and_are_found_where_they_are_broken() -> None:
+    rng = np.random.default_rng(0)
+    spins = rng.choice([-1.0, 1.0], size=12)
+    assert len(_broken(np.outer(spins, spins), Stop()).signs) == 0
+    products = rng.uniform(-1.0, 1.0, size=(9, 9))
+    products = np.triu(products, 1) + np.triu(products, 1).T + np.eye(9)
+    pairs, signs = _broken(products, Stop())
+    assert (signs.prod(axis=1) == 1.0).all()
+    assert (1.0 + (signs * products.ravel()[pairs]).sum(axis=1) < -0.05).all()
+    worst = min(
+        1.0 + a * products[i, j] + b * products[i, k] + a * b * products[j, k]
+        for i in range(9) for j in range(i + 1, 9) for k in range(j + 1, 9)
+        for a in (1.0, -1.0) for b in (1.0, -1.0)
+    )  # fmt: skip
+    assert 1.0 + signs[0] @ products.ravel()[pairs[0]] == pytest.approx(worst)
 
 
 def test_on_a_dense_graph_it_is_far_below_forests_and_mini_buckets() -> None:
