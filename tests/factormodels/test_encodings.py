@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factormodels import Atom, Context, FactGraph, Relation, RelationKind
+from factormodels import RelationKind
 from factormodels.encodings import (
     DEFAULT_ENCODING,
     ENCODINGS,
@@ -22,7 +22,6 @@ from factormodels.encodings import (
     implication,
 )
 from tests.factormodels.refusals import assert_refused
-from tests.oracle import oracle
 
 ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL, EXCLUSIVE, CO_NECESSITY = RelationKind
 KINDS = (ENTAILMENT, CONTRADICTION, EQUIVALENCE, EXCLUSIVE, CO_NECESSITY)
@@ -171,62 +170,3 @@ def test_bad_input_is_refused_in_one_sentence(
     build: Callable[[], object], words: list[str]
 ) -> None:
     assert_refused(build, words)
-
-
-def worked_example(*further: Relation, contexts: int = 2) -> FactGraph:
-    return FactGraph(
-        "figure",
-        atoms=(Atom("A"),),
-        contexts=tuple(Context(f"C{i}") for i in range(1, contexts + 1)),
-        relations=(
-            Relation("C1", "A", ENTAILMENT, 0.8),
-            Relation("C2", "A", CONTRADICTION, 0.9),
-            *further,
-        ),
-    )
-
-
-@pytest.mark.parametrize(
-    ("encoding", "true", "false", "printed"),
-    [
-        # P(A) of the paper's Example 2 is printed as 0.32. The digits follow from Table 1 by hand:
-        # Z = 1/2 (0.99 * 0.8 + 0.01 * 0.8)(0.99 * 0.1 + 0.01 * 0.9) for A true, and
-        #     1/2 (0.99 * 0.2 + 0.01 * 0.8)(0.99 * 0.9 + 0.01 * 0.9) for A false.
-        ("implication", 0.5 * 0.8 * 0.108, 0.5 * 0.206 * 0.9, 0.317881),
-        # A false context leaves A at its prior, one half, in either state.
-        ("conditional", 0.5 * (0.99 * 0.8 + 0.01 * 0.5) * (0.99 * 0.1 + 0.01 * 0.5),
-         0.5 * (0.99 * 0.2 + 0.01 * 0.5) * (0.99 * 0.9 + 0.01 * 0.5), 0.313050),
-    ],
-)  # fmt: skip
-def test_the_worked_example_of_the_paper(
-    encoding: str, true: float, false: float, printed: float
-) -> None:
-    answer = oracle(worked_example().to_factor_graph(encoding))
-    assert math.exp(answer.log_z) == pytest.approx(true + false, rel=1e-14)
-    assert answer.marginals["A"][1] == pytest.approx(true / (true + false), rel=1e-14)
-    # Six printed digits.
-    assert answer.marginals["A"][1] == pytest.approx(printed, abs=5e-7)
-    if encoding == "implication":
-        assert answer.marginals["C1"][1] == pytest.approx(0.970331, abs=5e-7)
-        assert answer.marginals["C2"][1] == pytest.approx(0.966689, abs=5e-7)
-
-
-def test_a_third_context_that_contradicts_the_second_weakens_it() -> None:
-    third = Relation("C3", "C2", CONTRADICTION, 0.9)
-    two = oracle(worked_example().to_factor_graph()).marginals["A"][1]
-    three = oracle(worked_example(third, contexts=3).to_factor_graph()).marginals["A"][1]
-    assert three > two
-    # By hand: C2's message to A with its prior replaced by (0.01 * 0.9, 0.99 * (0.99 * 0.1 +
-    # 0.01 * 0.9)) = (0.009, 0.10692); C1's as before.
-    true, false = 0.8 * (0.10692 * 0.1 + 0.009 * 0.9), 0.206 * (0.10692 * 0.9 + 0.009 * 0.9)
-    assert three == pytest.approx(true / (true + false), rel=1e-14)
-
-
-def test_conditional_takes_the_prior_of_the_target_not_of_the_source() -> None:
-    graph = FactGraph(
-        "g",
-        (Atom("a", prior=0.3),),
-        (Context("c", prior=0.6),),
-        (Relation("c", "a", ENTAILMENT, 0.9),),
-    ).to_factor_graph("conditional")
-    np.testing.assert_allclose(np.exp(graph.log_table(2)), [[0.7, 0.3], [0.1, 0.9]], rtol=ROUNDING)

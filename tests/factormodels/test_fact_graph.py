@@ -19,7 +19,6 @@ from factormodels import (
     Relation,
     RelationKind,
 )
-from factormodels.encodings import ENCODINGS, get_encoding
 from factormodels.io.fact_graph_json import fact_graph_object
 from tests.factormodels.refusals import assert_refused
 
@@ -59,26 +58,6 @@ def test_variables_keep_the_order_given_and_are_never_sorted_as_strings() -> Non
     np.testing.assert_allclose(
         np.exp(graph.log_values[1:24:2]), [i / 100 for i in range(1, 13)], rtol=1e-15
     )
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_factors_are_the_priors_then_the_relations_that_are_not_neutral(encoding: str) -> None:
-    graph = GRAPH.to_factor_graph(encoding)
-    assert graph.names == ("a1", "a2", "c1", "c2")
-    assert graph.cardinalities.tolist() == [2, 2, 2, 2]
-    assert [scope for scope, _ in graph.factors()] == [
-        *[(0,), (1,), (2,), (3,)],
-        *[(2, 0), (1, 3), (0, 1)],
-    ]
-    for variable, prior in enumerate([0.4, 0.0, 0.9, 1.0]):
-        # 1 - prior rounds once, its logarithm and exponential once each.
-        np.testing.assert_allclose(
-            np.exp(graph.log_table(variable)), [1 - prior, prior], rtol=1e-15
-        )
-    tables = [(ENTAILMENT, 0.8, 0.4), (EQUIVALENCE, 1.0, 1.0), (CONTRADICTION, 0.6, 0.0)]
-    for factor, relation in enumerate(tables, start=4):
-        expected = get_encoding(encoding)(*relation)
-        np.testing.assert_allclose(graph.log_table(factor), expected, rtol=1e-15)
 
 
 def test_a_graph_may_lack_relations_contexts_and_even_atoms() -> None:

@@ -139,13 +139,6 @@ def test_tables_by_hand() -> None:
     np.testing.assert_allclose(table, [[0.5, 0.5], [0.35, 0.65]], rtol=1e-15)
 
 
-def test_a_half_neutral_entailment_is_weak_evidence_for_where_table_1_has_it_against() -> None:
-    graph = judged(ENTAILMENT, 0.4, (0.4, 0.1, 0.0, 0.5), trust=1.0)
-    p = {name: oracle(graph.to_factor_graph(name)).marginals["a"][1] for name in ENCODINGS}
-    assert p["implication"] == pytest.approx(0.4)
-    assert p["mixture"] == pytest.approx(0.65)
-
-
 ENCODINGS = ("implication", "conditional", "mixture")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats import binomtest
 
 from experiments import fastfact
 from experiments.evaluators.fastfact_tables import guaranteed_threshold
@@ -311,6 +312,8 @@ def test_theta_says_what_is_skipped_and_the_audit_what_that_costs() -> None:
     (row,) = audited["audit"].to_dict("records")
     assert (row["skipped"], row["claims"], row["wrong"]) == (3, 3, 2)
     assert row["share"] == pytest.approx(2 / 3)
+    interval = binomtest(2, 3).proportion_ci(0.95, "exact")
+    assert (row["lower"], row["upper"]) == pytest.approx((interval.low, interval.high))
     types = audited["claims"].set_index("text")["type"]
     assert (types["Cedar is red."], types["Damson is sweet."]) == ("supported", "supported")
     # Of four definite labels that were verified two are wrong: no theta keeps that below 1%.

@@ -45,6 +45,7 @@ FORMS: dict[str, Callable[[Path], object]] = {
     "a.jsonl": lambda path: ROWS.to_json(path, orient="records", lines=True),
     "a.json": lambda path: ROWS.to_json(path, orient="records", indent=1),
     "a.parquet": lambda path: ROWS.to_parquet(path, index=False),
+    "a.xlsx": lambda path: ROWS.to_excel(path, index=False),
     "saved": as_saved_dataset,
 }
 

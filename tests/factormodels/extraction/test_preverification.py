@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from factormodels import Atom, FactGraph
-from factormodels.extraction.fastfact import (
-    FASTFACT_KEY,
-    FastFactSettings,
-    fastfact,
-    fastfact_stage,
-)
+from factormodels.extraction.fastfact import FastFactSettings, fastfact
 from factormodels.extraction.language_model import Completion, Failure, Token
 from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
 from factormodels.extraction.preverification import (
@@ -28,7 +21,8 @@ from factormodels.extraction.preverification import (
     extract,
     read_claims,
 )
-from factormodels.extraction.retrieval.base import Passage, Retrieved
+from factormodels.extraction.retrieval.bm25 import build_collection
+from factormodels.extraction.retrieval.documents import Document
 from factormodels.extraction.sentences import Chunk
 from factormodels.extraction.stages.assessors import assess
 from tests.factormodels.extraction.server import Reply, ScriptedServer
@@ -42,14 +36,6 @@ CHUNK = Chunk(1, ("One is odd.", "Two is even."))
 
 def model(server: ScriptedServer) -> LitellmModel:
     return LitellmModel(LitellmSettings("openai/test", api_base=server.url, attempts=1))
-
-
-def listing(claims: Sequence[tuple[int, str, str, float]]) -> Reply:
-    """Return an answer that lists claims with labels of the given probabilities."""
-    tokens: list[tuple[str, dict[str, float]]] = []
-    for sentence, claim, label, probability in claims:
-        tokens += [(f"{sentence} | {claim} | ", {}), (label, {label: probability}), ("\n", {})]
-    return Reply("".join(token for token, _ in tokens), tokens)
 
 
 def read(text: str, chunk: Chunk = CHUNK, tokens: tuple[Token, ...] = ()) -> ClaimLines:
@@ -80,11 +66,7 @@ def test_labels_keep_the_probability_of_all_their_tokens() -> None:
         *("\n\n", '[{"claim": "One."}]', "1 | supported", "1 | One. | mostly supported"),
         *("1 | One. | supported | unsure", "1 | One. | supported (not by all)"),
         *("1 | One. | supported - not by all", "1 | One. | supported - unsure"),
-        *(
-            "1 | One. | supported ❌",
-            "1 | One. | non-supported ✓",
-            "1 | One - supported - by many.",
-        ),
+        *("1 | One. | supported ❌", "1 | One. | non-supported ✓"),
         *("1 | One - supported - by many.", "Claim: One.\nVerdict: supported"),
         "I would say that all of it is supported.",
     ],
@@ -126,71 +108,9 @@ def test_chunks_without_an_answer_are_named(server: ScriptedServer) -> None:
     assert [first for first, _ in found.failures] == [3]
 
 
-class Shelf:
-    """A retriever that finds one passage for everything and counts."""
-
-    name = "shelf"
-
-    def __init__(self) -> None:
-        self.queries: list[str] = []
-
-    def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
-        self.queries += queries
-        return [Retrieved((Passage("t", "", "", f"About {query}"),)) for query in queries]
-
-
-CLAIMS = [
-    (1, "One is odd.", "supported", 0.99),
-    (2, "Two is even.", "supported", 0.9),
-    (3, "Three is prime.", "non-supported", 0.99),
-    (4, "Four is even.", "unsure", 0.99),
-    (5, "Five is odd.", "irrelevant", 0.99),
-    (5, "Five is a number.", "likely supported", 0.99),
-]
-
-
-def scripted(request: dict[str, Any], _: int) -> Reply:
-    asked = request["messages"][-1]["content"]
-    if "List and judge" in asked:
-        shown = asked.split("<sentences>")[1]
-        return listing([claim for claim in CLAIMS if f"{claim[0]}: " in shown])
-    return Reply("Verdict: unverifiable" if "Four" in asked else "Verdict: supported")
-
-
-def test_the_pipeline_searches_and_verifies_what_is_not_certain(server: ScriptedServer) -> None:
-    server.script = scripted
-    shelf = Shelf()
-    settings = FastFactSettings(stride=2, threshold=0.95)
-    found = fastfact(FactGraph("r", (), response=RESPONSE), model(server), shelf, settings)
-    assert list(found.p_true.values()) == [1.0, 1.0, 0.0, None, None, 1.0]
-    assert sorted(found.verdicts) == ["a2", "a4", "a6"]
-    effort = found.effort
-    assert (effort.sentences, effort.claims, effort.verified_share) == (5, 6, 0.5)
-    calls = effort.extracting_calls + effort.verifying_calls
-    assert calls == len(server.requests) == 6
-    assert effort.searches == len(shelf.queries) == 3
-    searched = {atom for one in found.graph.contexts for atom in one.retrieved_for}
-    assert searched == {"a2", "a4", "a6"}
-
-
-def test_the_audit_verifies_skipped_claims_and_counts_the_wrong_ones(
-    server: ScriptedServer,
-) -> None:
-    server.script = scripted
-    settings = FastFactSettings(stride=None, threshold=0.95, audit_rate=1.0)
-    graph = FactGraph("r", (), response=RESPONSE)
-    found = fastfact(graph, model(server), Shelf(), settings)
-    # Of "supported", "non-supported" and "irrelevant", all verified as supported, two were wrong.
-    assert (found.audit.claims, found.audit.wrong) == (3, 2)
-    interval = binomtest(2, 3).proportion_ci(0.95, "exact")
-    assert (found.audit.lower, found.audit.upper) == pytest.approx((interval.low, interval.high))
-    assert found.effort.audit_calls == found.effort.audit_searches == 3
-    assert found.effort.verifying_calls == 3
-    assert found.p_true["a3"] == 1.0
-
-
 def test_an_empty_response_has_no_claims(server: ScriptedServer) -> None:
-    found = fastfact(FactGraph("r", (), response=""), model(server), Shelf())
+    searched = build_collection([Document("One", "", "One is odd.")])
+    found = fastfact(FactGraph("r", (), response=""), model(server), searched)
     assert found.p_true == {}
     assert server.requests == []
 
@@ -385,14 +305,6 @@ def test_a_second_answer_does_not_take_away_what_was_clear(
     assert [one.sentence for one in found.claims] == [1]
     assert len(server.requests) == found.calls == 2
     assert len(found.unread) == unread
-
-
-def test_what_is_not_clear_is_said_of_a_response(server: ScriptedServer) -> None:
-    server.always(Reply("1 | One is odd. | likely supported\n2 | Two is even. | true"))
-    graph = FactGraph("r", (), response="One is odd. Two is even.")
-    told = fastfact_stage(model(server), Shelf())(graph).metadata[FASTFACT_KEY]
-    assert told["unread"] == [[1, "2 | Two is even. | true"]]
-    assert list(told["claims"]) == ["a1"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from calibration.self_knowledge import ModelJudgement, Setting, read_records, self_knowledge
+from calibration.self_knowledge import ModelJudgement, Setting, read_records
 from factormodels import Atom, FactGraph
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
 from factormodels.extraction.prompts import PromptTemplate, load_prompt
@@ -21,8 +21,8 @@ from factormodels.extraction.self_judgement import (
     judge_own_claims,
     read_judgement,
 )
-from factormodels.io.claim_records import write_records
 from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.io.published.release_records import lines_at
 from tests.refusals import refused
 
 GRAPH = FactGraph(
@@ -136,7 +136,7 @@ FALSE = [
         "That isn’t correct.",
         "No, it is not correct.",
     ),
-    *("No, it is not correct.", "False - she was a poet.", "Incorrect -- it was 1902"),
+    *("False - she was a poet.", "Incorrect -- it was 1902"),
     *(
         "The claim is false - it was 1902.",
         "No, that's incorrect.",
@@ -256,9 +256,8 @@ def test_probabilities_are_those_of_all_words_of_a_judgement() -> None:
 
 
 def test_records_are_read_by_calibration(tmp_path: Path) -> None:
-    path = tmp_path / "records.jsonl"
     objects = claim_records(GRAPH, judge_own_claims(GRAPH, AnsweringModel(well_behaved)))
-    path.write_text("".join(json.dumps(one) + "\n" for one in objects), encoding="utf-8")
+    path = lines_at(tmp_path / "records.jsonl", *objects)
     records = read_records(path)
     # The fourth claim has no human label.
     assert [(one.claim, str(one.label), one.sentence) for one in records] == [
@@ -270,12 +269,6 @@ def test_records_are_read_by_calibration(tmp_path: Path) -> None:
     assert records[0].none_of_the_above is ModelJudgement.NEITHER
     logs = records[0].log_probabilities[Setting.NONE_OF_THE_ABOVE]
     assert logs[ModelJudgement.NEITHER] == pytest.approx(math.log(0.5))
-    write_records(records, path)
-    assert read_records(path) == records
-    # Over all positions: one supported claim, judged true; one unsupported, judged false.
-    estimates = self_knowledge(records, "direct_asking")
-    assert estimates["self_known"].estimate[-1] == pytest.approx(1.0)
-    assert estimates["self_unknown"].estimate[-1] == pytest.approx(1.0)
 
 
 def test_a_missing_judgement_is_missing_in_the_record() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import socketserver
 import sys
 import threading
 import time
@@ -28,13 +27,17 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent back; with `cut` the connection breaks after so many bytes of the body."""
+    """What is sent back; with `cut` the connection breaks after so many bytes of the body.
+
+    With `talk` nothing else is sent than what it sends.
+    """
 
     body: bytes | str = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
     cut: int | None = None
+    talk: Callable[[socket.socket], None] | None = None
 
 
 Script = Callable[[Asked, int], Answer]
@@ -79,6 +82,11 @@ def web_server(script: Script) -> Iterator[WebServer]:
             answer = script(asked, before)
             if answer.delay:
                 stopped.wait(answer.delay)
+            if answer.talk:
+                self.close_connection = True
+                with suppress(OSError):
+                    answer.talk(self.connection)
+                return
             body = answer.body.encode() if isinstance(answer.body, str) else answer.body
             try:
                 self.send_response(answer.status)
@@ -119,25 +127,6 @@ def web_server(script: Script) -> Iterator[WebServer]:
         httpd.shutdown()
         httpd.server_close()
         thread.join()
-
-
-@contextmanager
-def raw_server(*talks: Callable[[socket.socket], None]) -> Iterator[tuple[str, list[int]]]:
-    """Serve connections, each in its way, the last way for all that follow."""
-    opened: list[int] = []
-
-    class Handler(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            opened.append(1)
-            self.request.recv(65536)
-            with suppress(OSError):
-                talks[min(len(opened), len(talks)) - 1](self.request)
-
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as running:
-        running.daemon_threads = True
-        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://127.0.0.1:{running.server_address[1]}", opened
-        running.shutdown()
 
 
 def dripping(after: bytes, connection: socket.socket) -> None:

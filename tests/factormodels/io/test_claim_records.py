@@ -46,35 +46,6 @@ def test_a_line_is_read_as_documented(tmp_path: Path) -> None:
     assert record.judgement(Setting.NONE_OF_THE_ABOVE) is None
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"label": "X"}, r"line 1: key 'label' is 'X'; use one of S, NS, IR"),
-        ({"sentence": 7}, r"line 1: .*sentence 7 of 6 does not exist"),
-        ({"sentence": 0}, r"sentence is 0; give a whole number from 1"),
-        ({"sentence": True}, r"sentence is True; give a whole number from 1"),
-        ({"sentences": "6"}, r"sentences is '6'; give a whole number from 1"),
-        ({"claim": ""}, r"the id '' of a claim of response 'r1'"),
-        ({"judgements": {"asking": "true"}}, r"the key 'asking' is unknown; .*'direct_asking'"),
-        ({"judgements": {"direct_asking": "maybe"}}, r"'direct_asking' is 'maybe'; use one of"),
-        ({"judgements": {"direct_asking": True}}, r"True is not text"),
-        ({"judgements": ["true"]}, r"is not a JSON object"),
-        ({"log_probabilities": {"asking": {}}}, r"key 'log_probabilities' is 'asking'; use one of"),
-        ({"log_probabilities": {"direct_asking": 1}}, r"'direct_asking'.* is not a JSON object"),
-        ({"log_probabilities": {"direct_asking": {"maybe": -1.0}}}, r"'maybe'; use one of true"),
-        ({"log_probabilities": {"direct_asking": {"true": 0.1}}}, r"0.1 is not a logarithm of a"),
-        ({"log_probabilities": {"direct_asking": {"true": "-1"}}}, r"'-1' is not a logarithm of a"),
-        ({"labels": "S"}, r"the key 'labels' is unknown; did you mean 'label'"),
-    ],
-)
-def test_a_malformed_line_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    refused(message, read_records, lines_at(tmp_path / "records.jsonl", {**LINE, **change}))
-    for key in ("response", "sentence", "sentences", "claim", "label"):
-        line = {name: value for name, value in LINE.items() if name != key}
-        path = lines_at(tmp_path / "records.jsonl", line)
-        refused(f"the key '{key}' is missing", read_records, path)
-
-
 def test_log_probabilities_survive_a_file(tmp_path: Path) -> None:
     logs = {"direct_asking": {"true": -0.25, "false": -3}}
     path = lines_at(tmp_path / "records.jsonl", {**LINE, "log_probabilities": logs})

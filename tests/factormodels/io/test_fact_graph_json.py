@@ -273,34 +273,6 @@ def test_bad_values_are_told_in_one_sentence(spoil: Any, words: list[str], tmp_p
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('{"nodes": [],\n "edges": [}', ["line 2, column 12", "not JSON"]),
-        ('{"nodes": [{"id": "a1", "ty', ["line 1, column 25", "not JSON"]),
-        ('{"nodes": [],\n "edges": [NaN]}', ["line 2, column 12", "NaN"]),
-        ('{"id": "NaN -Infinity", "nodes": [-Infinity]}', ["column 35", "-Infinity"]),
-        ('{"id": "1e999",\n\n "nodes": [1e999]}', ["line 3, column 12", "1e999", "too large"]),
-        ('{"nodes": [{"id": "a1", "type": "atom", "id": "a2"}]}', ["'id' is given twice", "'a1'"]),
-        ("[" * 200_000, ["nested too deeply"]),
-        (f'{{"version": {"9" * 5000}}}', ["column 13", "999...", "too large for a number"]),
-        ("", ["nothing in it"]),
-        ("[1, 2]", ["[1, 2]", "not a JSON object"]),
-    ],
-    ids=lambda value: value[:20] if isinstance(value, str) else None,
-)
-def test_text_that_is_not_strict_json(text: str, words: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(text, encoding="utf-8")
-    assert_refused(lambda: read_fact_graph(path), words, f"{path}: ")
-
-
-def test_a_file_in_another_encoding_names_the_byte(tmp_path: Path) -> None:
-    path = tmp_path / "latin.json"
-    path.write_bytes('{"id": "é", "nodes": [], "edges": []}'.encode("latin-1"))
-    refused(r"latin\.json: byte 8 \(0xe9\) is not UTF-8; save", read_fact_graph, path)
-
-
-@pytest.mark.parametrize(
     "metadata",
     [{"a": float("nan")}, {"a": (1, 2)}, {1: "a"}, {"a": {1, 2}}, {"a": {"b": np.zeros(2)}}],
     ids=["nan", "tuple", "key", "set", "array"],

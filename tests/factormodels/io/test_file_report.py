@@ -196,9 +196,10 @@ def test_passages_belong_beside_biographies(tmp_path: Path) -> None:
     assert "companion: no file of factscore-passages was checked along" in alone.missing
     lines_file(tmp_path, [PASSAGES], "passages.jsonl")
     (bios, passages), _ = check_paths([tmp_path])
-    assert bios.missing[-1] == "companion: 1 of 1 atoms have no line of factscore-passages"
+    assert bios.missing[-1] == "companion: 3 of 3 atoms have no line of factscore-passages"
     assert passages.counts == {"atoms with passages": 1, "passages": 1}
-    lines_file(tmp_path, [{**PASSAGES, "name": "t", "sent": "x"}], "passages.jsonl")
+    said = ("Ada Example is a painter.", "She was born in Ulm.", "Ulm is a town.")
+    lines_file(tmp_path, [{**PASSAGES, "sent": text} for text in said], "passages.jsonl")
     (bios, _), _ = check_paths([tmp_path])
     assert not any("companion" in lacks for lacks in bios.missing)
 

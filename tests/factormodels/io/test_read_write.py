@@ -90,7 +90,7 @@ def test_lines_of_other_formats(tmp_path: Path) -> None:
     graphs = read_many(written(tmp_path, "\n\n".join(lines) + "\n\n", "mixed.jsonl"))
     assert [graph.id for graph in graphs] == ["mixed-001", "mixed-003", "r2"]
     labels = [atom.label for graph in graphs for atom in graph.atoms]
-    assert labels == [True, False, None, True, None]
+    assert labels == [True, False, None, True, False, None, None]
     (single,) = read_many(written(tmp_path, json.dumps(FACTSCORE, indent=1), "one.json"))
     assert single == read(tmp_path / "one.json")
 
@@ -111,6 +111,9 @@ def test_lines_of_other_formats(tmp_path: Path) -> None:
         ('{"nodes": [],\n  "edges": [}', "line 2, column 13 is not JSON"),
         ('{"nodes": [], "edges": []', "line 1, column 26 is not JSON"),
         ('{"nodes": [], "edges": []} x', "column 28 is not JSON (Extra data)"),
+        ('{"nodes": [],\n "edges": [NaN]}', "line 2, column 12: NaN"),
+        ('{"id": "NaN -Infinity", "nodes": [-Infinity]}', "column 35: -Infinity"),
+        ('{"id": "1e999",\n\n "nodes": [1e999]}', "line 3, column 12: 1e999 is too large"),
     ],
 )
 def test_what_is_no_model_is_told_in_one_sentence(text: str, words: str, tmp_path: Path) -> None:

@@ -11,21 +11,12 @@ import numpy as np
 import pytest
 
 from factormodels.extraction.embeddings import Embedded, VectorStore
-from factormodels.extraction.language_model import (
-    Completion,
-    Failure,
-    Message,
-    PromptIdentity,
-    Request,
-    Token,
-    Usage,
-)
+from factormodels.extraction.language_model import Failure, Usage
 from factormodels.extraction.language_model.cache import AnswerCache, cache_key
+from tests.factormodels.extraction.language_model.test_cache import ANSWER, REQUEST
 from tests.refusals import refused
 
 KEYS = [f"{number:064x}" for number in range(30)]
-REQUEST = Request((Message("user", "Who?"),), PromptIdentity("p", 1, "0" * 64), "stage")
-ANSWER = Completion("yes", (Token("yes", -0.1, (("yes", -0.1), ("no", -2.5))),), Usage(3, 1, 0.25))
 
 
 def filled_cache(path: Path) -> None:

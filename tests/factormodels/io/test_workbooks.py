@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from experiments import score
-from experiments.evaluators.inputs import load_responses
 from factormodels.errors import MissingDependencyError
 from factormodels.io.guarded_opening import size_limit
 from factormodels.io.tables import read_table
@@ -56,9 +55,6 @@ def test_commands_take_a_workbook(tmp_path: Path) -> None:
     expected = ((0.9 - 1) ** 2 + 0.125**2 + 0.5**2) / 3
     assert found["scores"]["brier"].tolist() == [pytest.approx(expected, abs=1e-12)]
     assert any("1 with a decimal comma and 1 with a per cent" in one for one in found.sentences)
-    texts = [("id", "response"), ("r1", "It is red. It is old."), ("r2", "It is new.")]
-    loaded = load_responses(workbook(tmp_path / "texts.xlsx", Sheet1=texts))
-    assert [graph.id for graph in loaded.graphs] == ["r1", "r2"]
 
 
 def test_what_is_no_table_is_refused_with_the_mend(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -30,10 +29,9 @@ from factormodels.extraction.language_model import (
 from factormodels.extraction.language_model.accounting import Ledger, MeteredModel
 from factormodels.extraction.language_model.cache import AnswerCache, CachedModel, cache_key
 from factormodels.extraction.language_model.prices import Prices
-from tests.factormodels.extraction.server import Reply, ScriptedServer
 from tests.refusals import refused
 
-pytestmark = [pytest.mark.service, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -221,70 +219,22 @@ for number in range(20):
 """
 
 
-def running_python(program: str, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OPENAI_API_KEY": "sk-not-a-real-key", "PYTHONPATH": str(ROOT)},
-    )
-
-
 def test_processes_may_open_a_new_cache_at_the_same_time(tmp_path: Path) -> None:
     start = str(time.time() + 3.0)
-    running = [running_python(OPEN, str(tmp_path), start, name) for name in "abcd"]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPEN, str(tmp_path), start, name],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        for name in "abcd"
+    ]
     for process in running:
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
     for number in range(20):
         assert len(AnswerCache(tmp_path / f"{number}.db")) == len(running)
-
-
-ASK = """
-import asyncio, sys
-from factormodels.extraction.language_model.cache import AnswerCache, CachedModel
-from factormodels.extraction.concurrency import each
-from factormodels.extraction.language_model import Message, PromptIdentity, Request
-from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
-
-url, path = sys.argv[1:]
-model = CachedModel(LitellmModel(LitellmSettings("openai/test", api_base=url, concurrency=8)),
-                    AnswerCache(path))
-prompt = PromptIdentity("p", 1, "")
-requests = [Request((Message("user", f"question {n}"),), prompt, "s") for n in range(200)]
-answers = asyncio.run(each(model.complete, requests, 16))
-print([one.text for one in answers])
-"""
-
-
-@pytest.mark.kill
-def test_after_a_kill_no_finished_call_is_repeated(path: Path) -> None:
-    def script(request: dict[str, object], _number: int) -> Reply:
-        messages: list[dict[str, str]] = request["messages"]  # type: ignore[assignment]
-        return Reply(f"answer to {messages[-1]['content']}", delay=0.002)
-
-    with ScriptedServer(script) as server:
-        first = running_python(ASK, server.url, str(path))
-        deadline = time.monotonic() + 60.0
-        while len(server.requests) < 70 and time.monotonic() < deadline:
-            time.sleep(0.005)
-        first.send_signal(signal.SIGKILL)
-        first.communicate()
-        kept = AnswerCache(path)
-        finished = len(kept)
-        kept.close()
-        asked = len(server.requests)
-        assert 0 < finished < 200
-        second = running_python(ASK, server.url, str(path))
-        output, errors = second.communicate(timeout=120)
-        assert second.returncode == 0, errors
-        # What was stored is not asked again; what was under way when it died, at most 8 calls, is.
-        assert len(server.requests) - asked == 200 - finished
-        assert asked - finished <= 8
-    assert output.strip() == str([f"answer to question {n}" for n in range(200)])
-    # Neither process closed its cache: one had no time, the other left it to the interpreter.
-    assert files(path.parent) == {"c.db"}
 
 
 def unreadable(answer: Completion) -> str:

@@ -21,7 +21,7 @@ from factormodels.extraction.language_model import (
 )
 from factormodels.extraction.language_model.cache import AnswerCache, CachedModel
 from factormodels.extraction.language_model.limits import Budget, Pace
-from factormodels.extraction.language_model.prices import prices_per_million
+from factormodels.extraction.language_model.prices import model_prices, prices_per_million
 from tests.refusals import refused
 
 
@@ -206,3 +206,17 @@ def test_a_call_that_failed_tells_no_price() -> None:
         run_until_done(each(complete, range(50), 20))
     # One at a time until a price is seen: the one that failed, and the one that cost too much.
     assert budget.calls == 2
+
+
+@pytest.mark.slow
+def test_a_listed_model_has_prices_with_or_without_its_provider() -> None:
+    prices = model_prices("openai/gpt-4o-mini")
+    assert prices is not None
+    assert prices == model_prices("gpt-4o-mini")
+    # An answer's token costs more than a question's, and both far less than a cent.
+    assert 0 < prices[0] < prices[1] < 0.01
+
+
+def test_another_model_has_none() -> None:
+    assert model_prices("openai/never-heard-of") is None
+    assert model_prices("") is None

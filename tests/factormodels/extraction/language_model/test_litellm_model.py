@@ -50,7 +50,6 @@ from tests.factormodels.extraction.web_server import (
     Asked,
     WebServer,
     dripping,
-    raw_server,
     web_server,
 )
 from tests.refusals import refused
@@ -212,40 +211,6 @@ def _typed(kind: str, message: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-@pytest.mark.parametrize(
-    ("provider", "status", "body"),
-    [
-        ("openai/test", 429, _error(_EXCEEDED, "insufficient_quota")),
-        # litellm leaves the code out of its own error.
-        ("openai/test", 429, _error("Quota.", "insufficient_quota")),
-        ("openai/test", 429, _error("Quota exhausted for this project.", "quota_exhausted")),
-        ("openai/test", 429, _error("Billing hard limit has been reached", "billing_hard_limit")),
-        ("deepseek/deepseek-chat", 402, _error("Insufficient Balance", "invalid_request_error")),
-        ("openrouter/some/model", 402, _short("Add more credits.", 402)),
-        ("anthropic/claude-sonnet-4-5", 400, _typed(
-            "invalid_request_error", "Your credit balance is too low to access the Anthropic API."
-        )),
-        ("xai/grok-3", 403, {"code": "permission", "error": "Your team has no credits yet."}),
-        ("openrouter/some/model", 403, _short("Key limit exceeded.", 403)),
-        ("anthropic/claude-sonnet-4-5", 400, _typed(
-            "invalid_request_error", "You have reached your specified API usage limits."
-        )),
-        ("openai/test", 400, _error("Budget has been exceeded! Current cost: 5", "budget")),
-    ],
-)  # fmt: skip
-@pytest.mark.usefixtures("every_key")
-def test_an_exhausted_account_ends_the_run_and_is_asked_once(
-    provider: str, status: int, body: dict[str, Any]
-) -> None:
-    with saying(body, status, provider) as (server, one):
-        for _ in range(2):
-            with pytest.raises(LimitReachedError, match="has nothing left to spend") as caught:
-                run_until_done(one.complete(REQUEST))
-        assert len(server.asked) == 1
-    assert "add credit" in str(caught.value)
-    assert KEY not in str(caught.value)
-
-
 def _google(message: str, wait: str, *quotas: str) -> dict[str, Any]:
     """A refusal of Google's, which names a wait whichever quota is violated."""
     kind = "type.googleapis.com/google.rpc"
@@ -262,46 +227,71 @@ _OF_ALL_DAYS = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
 _OF_ALL_MINUTES = "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"
 
 
-@pytest.mark.parametrize(
-    ("provider", "body"),
-    [
-        ("gemini/gemini-2.5-flash", _google(f"{_EXCEEDED} Retry in 34.07s.", "34s", _OF_ALL_DAYS)),
-        ("gemini/gemini-2.5-flash", _google(_EXCEEDED, "34s", _OF_ALL_MINUTES, _OF_ALL_DAYS)),
-        ("groq/llama-3.3-70b-versatile", _error(
-            "Rate limit reached for model `llama-3.3-70b-versatile` on tokens per day (TPD): Limit "
-            "100000, Used 99336, Requested 1200. Try again in 7m43.104s.", "rate_limit_exceeded"
-        )),
-        *(("openai/test", _error(message, "rate_limit_exceeded")) for message in [
-            "Rate limit reached for gpt-4o in organization org-x on requests per day (RPD): "
-            "Limit 200, Used 200, Requested 1. Please try again in 7m12s.",
-            "Rate limit reached. Limit: 200 / day. Please try again in 7m12s.",
-            "Rate limit exceeded: limit_rpd/mistralai/ministral-8b",
-            "Rate limit of 50 per 86400s exceeded for UserByModelByDay. Please wait 55555 seconds "
-            "before retrying.",
-            "Too many tokens per day, please wait before trying again.",
-            "Your trial key is limited to 1000 API calls / month.",
-            "Daily request limit of this key was hit, retry tomorrow.",
-            "At most 100 requests in 24 hours.",
-            "Your monthly quota has been exhausted.",
-        ]),
-        ("openrouter/some/model", _short(
-            "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model "
-            "requests per day", 429
-        )),
-        ("anthropic/claude-sonnet-4-5", _typed(
-            "rate_limit_error", "Number of request tokens has exceeded your daily rate limit."
-        )),
-    ],
+SPENT = (
+    ("openai/test", 429, _error(_EXCEEDED, "insufficient_quota")),
+    # litellm leaves the code out of its own error.
+    ("openai/test", 429, _error("Quota.", "insufficient_quota")),
+    ("openai/test", 429, _error("Quota exhausted for this project.", "quota_exhausted")),
+    ("openai/test", 429, _error("Billing hard limit has been reached", "billing_hard_limit")),
+    ("deepseek/deepseek-chat", 402, _error("Insufficient Balance", "invalid_request_error")),
+    ("openrouter/some/model", 402, _short("Add more credits.", 402)),
+    ("anthropic/claude-sonnet-4-5", 400, _typed(
+        "invalid_request_error", "Your credit balance is too low to access the Anthropic API."
+    )),
+    ("xai/grok-3", 403, {"code": "permission", "error": "Your team has no credits yet."}),
+    ("openrouter/some/model", 403, _short("Key limit exceeded.", 403)),
+    ("anthropic/claude-sonnet-4-5", 400, _typed(
+        "invalid_request_error", "You have reached your specified API usage limits."
+    )),
+    ("openai/test", 400, _error("Budget has been exceeded! Current cost: 5", "budget")),
 )  # fmt: skip
+DAY = (
+    ("gemini/gemini-2.5-flash", _google(f"{_EXCEEDED} Retry in 34.07s.", "34s", _OF_ALL_DAYS)),
+    ("gemini/gemini-2.5-flash", _google(_EXCEEDED, "34s", _OF_ALL_MINUTES, _OF_ALL_DAYS)),
+    ("groq/llama-3.3-70b-versatile", _error(
+        "Rate limit reached for model `llama-3.3-70b-versatile` on tokens per day (TPD): Limit "
+        "100000, Used 99336, Requested 1200. Try again in 7m43.104s.", "rate_limit_exceeded"
+    )),
+    *(("openai/test", _error(message, "rate_limit_exceeded")) for message in [
+        "Rate limit reached for gpt-4o in organization org-x on requests per day (RPD): "
+        "Limit 200, Used 200, Requested 1. Please try again in 7m12s.",
+        "Rate limit reached. Limit: 200 / day. Please try again in 7m12s.",
+        "Rate limit exceeded: limit_rpd/mistralai/ministral-8b",
+        "Rate limit of 50 per 86400s exceeded for UserByModelByDay. Please wait 55555 seconds "
+        "before retrying.",
+        "Too many tokens per day, please wait before trying again.",
+        "Your trial key is limited to 1000 API calls / month.",
+        "Daily request limit of this key was hit, retry tomorrow.",
+        "At most 100 requests in 24 hours.",
+        "Your monthly quota has been exhausted.",
+    ]),
+    ("openrouter/some/model", _short(
+        "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model "
+        "requests per day", 429
+    )),
+    ("anthropic/claude-sonnet-4-5", _typed(
+        "rate_limit_error", "Number of request tokens has exceeded your daily rate limit."
+    )),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("provider", "status", "body", "said"),
+    [
+        *((*one, "has nothing left to spend.*add credit") for one in SPENT),
+        *((one, 429, body, "a day or month.*wait until that begins anew") for one, body in DAY),
+    ],
+)
 @pytest.mark.usefixtures("every_key")
-def test_what_a_day_allows_is_used_up_whatever_wait_is_named(
-    provider: str, body: dict[str, Any]
+def test_an_exhausted_account_ends_the_run_and_is_asked_once(
+    provider: str, status: int, body: dict[str, Any], said: str
 ) -> None:
-    with saying(body, 429, provider) as (server, one):
-        with pytest.raises(LimitReachedError, match="may ask in a day or month") as caught:
-            run_until_done(one.complete(REQUEST))
+    with saying(body, status, provider) as (server, one):
+        for _ in range(2):
+            with pytest.raises(LimitReachedError, match=said) as caught:
+                run_until_done(one.complete(REQUEST))
         assert len(server.asked) == 1
-    assert "wait until that begins anew" in str(caught.value)
+    assert KEY not in str(caught.value)
 
 
 def test_a_refusal_that_quotes_what_was_asked_is_no_exhausted_day(server: ScriptedServer) -> None:
@@ -629,12 +619,6 @@ def test_as_many_calls_are_under_way_as_are_allowed(name: str) -> None:
     assert {one.label for one in verdicts} == {"supported"}
 
 
-def answering(connection: socket.socket) -> None:
-    body = json.dumps({"choices": [{"message": {"role": "assistant", "content": "yes"}}]}).encode()
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-    connection.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
-
-
 def resetting(connection: socket.socket) -> None:
     # Closed with a wait of zero seconds for what was not sent: the peer sees a reset.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -648,7 +632,8 @@ def test_connections_that_break_or_drip_are_given_up_and_tried_again(
     bad: Callable[[socket.socket], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with raw_server(bad, answering) as (url, opened):
-        settings = LitellmSettings("openai/test", f"{url}/v1", timeout=1.0, longest_wait=0.05)
+    yes = ChatCompletions()
+    with web_server(lambda asked, before: yes(asked) if before else Answer(talk=bad)) as server:
+        settings = LitellmSettings("openai/test", server.url, timeout=1.0, longest_wait=0.05)
         answered(LitellmModel(settings))
-    assert len(opened) == 2
+    assert len(server.asked) == 2

@@ -16,15 +16,14 @@ from factormodels.extraction.relation_models.recorded import (
     recorded_in_graphs,
 )
 from factormodels.io.fact_graph_json import write_fact_graph, write_fact_graphs
+from tests.factormodels.io.published.release_records import lines_at
 from tests.refusals import refused
 
 ENTAILED = {"premise": "It is red.", "hypothesis": "It has a colour.", "relation": "entailment"}
 
 
 def model_of(folder: Path, *records: dict[str, Any]) -> RecordedRelations:
-    path = folder / "recorded.jsonl"
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    return read_recorded(path)
+    return read_recorded(lines_at(folder / "recorded.jsonl", *records))
 
 
 def test_a_pair_is_found_by_its_texts_whatever_its_ids(tmp_path: Path) -> None:
@@ -131,7 +130,7 @@ def test_what_we_write_is_read_as_recorded_relations(tmp_path: Path) -> None:
     write_fact_graph(graph, tmp_path / "graph.json")
     write_fact_graphs([graph], tmp_path / "graphs.jsonl")
     edges = json.loads((tmp_path / "graph.json").read_text(encoding="utf-8"))["edges"]
-    (tmp_path / "edges.jsonl").write_text("".join(f"{json.dumps(edge)}\n" for edge in edges))
+    lines_at(tmp_path / "edges.jsonl", *edges)
     pairs = [
         TextPair("Two.", "One.", "c1", "a1"),
         TextPair("Two.", "Three.", "c1", "a2"),

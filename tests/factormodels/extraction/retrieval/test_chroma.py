@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from experiments import assess
-from factormodels import Atom, FactGraph
 from factormodels.extraction.retrieval.documents import Document, read_documents
 from tests.refusals import refused
 
@@ -66,14 +64,6 @@ def test_every_text_of_every_collection_is_a_document(tmp_path: Path) -> None:
     (tmp_path / "segment" / "data_level0.bin").write_bytes(b"0")
     (tmp_path / "other.sqlite3").write_bytes(b"0")
     assert read_documents(tmp_path) == expected
-
-
-def test_an_assessment_searches_it(tmp_path: Path) -> None:
-    database(tmp_path / "chroma.sqlite3", DOCUMENTS)
-    answer = FactGraph("r", (Atom("a1", "The bridge opened in 1890."),))
-    found = assess([answer], documents=tmp_path, top_k=1)
-    (context,) = found.graphs[0].contexts
-    assert (context.text, context.link) == ("It opened in 1890.", "https://example.org/b")
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all"])

@@ -24,7 +24,6 @@ from tests.factormodels.extraction.web_server import (
     Answer,
     Asked,
     dripping,
-    raw_server,
     web_server,
 )
 from tests.refusals import refused
@@ -152,14 +151,7 @@ def test_a_redirect_is_followed_without_the_key(target: str) -> None:
         assert all("q" not in other.query for other in others)
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        *("file:///etc/passwd", "ftp://example.org/x", "javascript:1", "data:text/plain,x"),
-        *("http://xn--/", "http://[", "//[::1]]/", "http://a:99999/", "http://a..b/", "http://0x/"),
-        "http://xn--zz-/x",
-    ],
-)
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "//[::1]]/", "http://xn--zz-/x"])
 def test_a_redirect_to_what_is_no_address_of_the_web_is_refused(target: str) -> None:
     with web_server(redirecting(target)) as server:
         said = failure(f"{server.url}/start")
@@ -190,22 +182,13 @@ def test_limits_and_the_contact_are_checked(name: str, bad: Any) -> None:
 def test_a_server_that_drips_is_left(after: bytes) -> None:
     # No part of the answer is late; the whole never comes.
     settings = replace(QUICK, attempts=1, timeout=5.0, total=0.4)
-    with raw_server(partial(dripping, after)) as (url, _):
-        assert "no whole answer in time" in failure(f"{url}/x", settings)
+    with web_server(lambda *_: Answer(talk=partial(dripping, after))) as server:
+        assert "no whole answer in time" in failure(f"{server.url}/x", settings)
 
 
+# Spellings and ranges are those of test_addresses: here a name, numbers and a number.
 @pytest.mark.parametrize(
-    "host",
-    [
-        *("127.0.0.1", "localhost:8080", "10.1.2.3", "192.168.0.1", "169.254.169.254"),
-        *("100.64.0.1", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]"),
-        *("[2002:7f00:1::]", "[fd00::1]"),
-        # Other spellings of 127.0.0.1 that resolvers read.
-        *("2130706433", "127.1", "0x7f.1", "127.0.0.1."),
-        # Forms that translate to IPv4, and what clouds keep for their machines.
-        *("[::127.0.0.1]", "[::ffff:0:127.0.0.1]", "[64:ff9b:1::7f00:1]", "[fec0::1]"),
-        *("168.63.129.16", "192.0.0.192"),
-    ],
+    "host", ["localhost:8080", "10.1.2.3", "169.254.169.254", "[::ffff:127.0.0.1]", "2130706433"]
 )
 def test_an_address_inside_a_network_is_not_fetched(host: str) -> None:
     assert "--allow-private-hosts" in failure(f"http://{host}/x", HttpSettings())

@@ -11,9 +11,7 @@ from numpy.typing import ArrayLike
 
 from factormodels import FactorGraph, InputError, read
 from factormodels.io.networks.bif import looks_like_bif, parse_bif
-from inference import infer
 from tests.factormodels.refusals import assert_refused
-from tests.oracle import oracle
 from tests.processes import run_python
 
 BIF = """network small {
@@ -213,16 +211,3 @@ def test_classic_networks_have_the_tables_of_pgmpy(name: str, shared_data: Path)
         theirs = reader.variable_cpds[variable]
         # Logarithms of what both read, and back: two units in the last place.
         np.testing.assert_allclose(table.reshape(np.shape(theirs)), theirs, rtol=1e-15, atol=0)
-
-
-@pytest.mark.parametrize("name", ["asia", "cancer"])
-def test_posteriors_of_small_networks_by_enumeration(name: str, shared_data: Path) -> None:
-    graph = read(shared_data / "bif" / f"{name}.bif.gz")
-    assert isinstance(graph, FactorGraph)
-    seen = graph.with_evidence({graph.names[-1]: 0})
-    posterior = infer(seen, "exact")
-    expected = oracle(seen)
-    # Sums of at most 256 terms, in another order.
-    assert posterior.log_z == pytest.approx(expected.log_z, abs=1e-12)
-    for variable, marginal in expected.marginals.items():
-        np.testing.assert_allclose(posterior.marginals[variable], marginal, rtol=0, atol=1e-12)

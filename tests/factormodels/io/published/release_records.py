@@ -264,10 +264,21 @@ RECORDS: dict[str, dict[str, Any]] = {
 }
 """One record by name of its format, of those without tests of their own elsewhere."""
 RESULTS: dict[str, Any] = {
-    "factuality_score_per_atom": [{"a0": {"score": 0.5, "support": "S"}}],
-    "marginals": [{"variable": "a0", "probabilities": [0.5, 0.5]}],
-    "predictions": {"a0": "S"},
-    "references": {"a0": "S"},
+    "factuality_score_per_atom": [
+        {"a0": {"score": 0.9, "support": "S"}},
+        {"a1": {"score": 0.25, "support": "NS"}},
+    ],
+    "factuality_score": 0.5,
+    "marginals": [
+        {"variable": "a1", "probabilities": [0.75, 0.25]},
+        {"variable": "a0", "probabilities": [0.1, 0.9]},
+        {"variable": "c_a0_0", "probabilities": [0.2, 0.8]},
+    ],
+    "predictions": {"a1": "NS", "a0": "S"},
+    "references": {"a0": "S", "a1": "S"},
+    "query": "Question: What is basalt?",
+    "response": "Basalt is a rock. It floats.",
+    "topic": "basalt",
 }
 FACTREASONER: dict[str, Any] = {
     "input": "Question: What is basalt?",
@@ -306,28 +317,57 @@ FACTREASONER: dict[str, Any] = {
     ],
     "results": RESULTS,
 }
-FACTSCORE = {
-    "input": "q",
-    "output": "r",
-    "topic": "t",
-    "cat": ["k"],
+FACTSCORE: dict[str, Any] = {
+    "input": "Question: Tell me a bio of Ada Example.",
+    "output": "Ada Example paints. Hello. She was born in Ulm, a town.",
+    "topic": "Ada Example",
+    "cat": ["rare", "Europe"],
     "annotations": [
-        {"text": "s", "is-relevant": True, "human-atomic-facts": [{"text": "x", "label": "S"}]}
+        {
+            "text": "Ada Example paints.",
+            "is-relevant": True,
+            "model-atomic-facts": [{"text": "Ada Example paints."}],
+            "human-atomic-facts": [{"text": "Ada Example is a painter.", "label": "S"}],
+        },
+        {
+            "text": "Hello.",
+            "is-relevant": False,
+            "model-atomic-facts": [],
+            "human-atomic-facts": None,
+        },
+        {
+            "text": "She was born in Ulm, a town.",
+            "is-relevant": True,
+            "model-atomic-facts": [],
+            "human-atomic-facts": [
+                {"text": "She was born in Ulm.", "label": "NS"},
+                {"text": "Ulm is a town.", "label": "IR"},
+            ],
+        },
     ],
 }
 FACTCHECK: dict[str, Any] = {
-    "prompt": "q",
-    "response": "r",
-    "response_factuality": True,
+    "prompt": "What is basalt?",
+    "response": "Basalt is a dark rock. It floats and is lovely.",
+    "response_factuality": False,
     "sentences": {
         "sentence1": {
-            "claims": ["x"],
+            "claims": ["Basalt is a dark rock."],
             "claims_factuality_label": [True],
             "claim_checkworthiness": ["factual"],
-            "auto_evidence": [["p"]],
-            "auto_evidence_url": [["u"]],
-            "stance_claim_autoEvid": [["refute"]],
-        }
+            "auto_evidence": [["Basalt is  dark.", "Basalt sinks.", "Basalt is dark."]],
+            "auto_evidence_url": [["https://a.example", "https://b.example", "https://c.example"]],
+            "stance_claim_autoEvid": [["partially-support", "irrelevant", "completely-support"]],
+        },
+        "sentence2": {
+            "claims": ["Basalt floats.", "Basalt is lovely."],
+            "claims_factuality_label": [False, "unknown"],
+            "claim_checkworthiness": ["factual", "opinion"],
+            "auto_evidence": [["BASALT SINKS.", "Granite is grey."], ["Basalt sinks."]],
+            "auto_evidence_url": [["https://d.example", "https://e.example"], [None]],
+            "stance_claim_autoEvid": [["refute", "irrelevant"], []],
+            "revised_claims": ["Basalt sinks.", "", ""],
+        },
     },
 }
 

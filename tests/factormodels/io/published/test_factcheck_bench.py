@@ -21,42 +21,17 @@ from factormodels.io.published.stances import (
     relation_from_stances,
     resolve_stances,
 )
-from tests.factormodels.io.published.release_records import removed, replaced
+from tests.factormodels.io.published.release_records import FACTCHECK, replaced
 from tests.factormodels.refusals import assert_refused
 from tests.refusals import refused
 
 ENTAILMENT, CONTRADICTION = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION
 
-RECORD: dict[str, Any] = {
-    "prompt": "What is basalt?",
-    "response": "Basalt is a dark rock. It floats and is lovely.",
-    "response_factuality": False,
-    "sentences": {
-        "sentence1": {
-            "claims": ["Basalt is a dark rock."],
-            "claims_factuality_label": [True],
-            "claim_checkworthiness": ["factual"],
-            "auto_evidence": [["Basalt is  dark.", "Basalt sinks.", "Basalt is dark."]],
-            "auto_evidence_url": [["https://a.example", "https://b.example", "https://c.example"]],
-            "stance_claim_autoEvid": [["partially-support", "irrelevant", "completely-support"]],
-        },
-        "sentence2": {
-            "claims": ["Basalt floats.", "Basalt is lovely."],
-            "claims_factuality_label": [False, "unknown"],
-            "claim_checkworthiness": ["factual", "opinion"],
-            "auto_evidence": [["BASALT SINKS.", "Granite is grey."], ["Basalt sinks."]],
-            "auto_evidence_url": [["https://d.example", "https://e.example"], [None]],
-            "stance_claim_autoEvid": [["refute", "irrelevant"], []],
-            "revised_claims": ["Basalt sinks.", "", ""],
-        },
-    },
-}
-
 
 def test_a_response_becomes_a_graph() -> None:
-    graph = parse_factcheck_record(RECORD, "bench.jsonl", 5)
+    graph = parse_factcheck_record(FACTCHECK, "bench.jsonl", 5)
     assert graph.id == "fcb-005"
-    assert (graph.query, graph.response) == (RECORD["prompt"], RECORD["response"])
+    assert (graph.query, graph.response) == (FACTCHECK["prompt"], FACTCHECK["response"])
     assert [(a.id, a.text, a.label, a.annotation, a.sentence) for a in graph.atoms] == [
         ("a1", "Basalt is a dark rock.", True, "true", 1),
         ("a2", "Basalt floats.", False, "false", 2),
@@ -88,15 +63,15 @@ def test_the_mapping_of_stances_is_a_parameter() -> None:
         "irrelevant": ("neutral", 1.0),
         "refute": None,
     }
-    graph = parse_factcheck_record(RECORD, "bench.jsonl", 5, mapping)
+    graph = parse_factcheck_record(FACTCHECK, "bench.jsonl", 5, mapping)
     assert graph.relations == (
         Relation("c1", "a1", RelationKind.EQUIVALENCE, 0.95),
         Relation("c2", "a1", RelationKind.NEUTRAL, 1.0),
         Relation("c3", "a2", RelationKind.NEUTRAL, 1.0),
     )
-    default = parse_factcheck_record(RECORD, "bench.jsonl", 5)
+    default = parse_factcheck_record(FACTCHECK, "bench.jsonl", 5)
     assert graph.contexts == default.contexts
-    assert parse_factcheck_record(RECORD, "bench.jsonl", 5, DEFAULT_STANCES) == default
+    assert parse_factcheck_record(FACTCHECK, "bench.jsonl", 5, DEFAULT_STANCES) == default
 
 
 def test_any_relation_outweighs_a_neutral_one() -> None:
@@ -129,7 +104,7 @@ def test_a_mapping_from_a_configuration_file_is_the_same() -> None:
     ],
 )
 def test_a_bad_mapping_is_refused(mapping: Any, said: list[str]) -> None:
-    assert_refused(lambda: parse_factcheck_record(RECORD, "bench.jsonl", 1, mapping), said)
+    assert_refused(lambda: parse_factcheck_record(FACTCHECK, "bench.jsonl", 1, mapping), said)
 
 
 def test_passages_are_known_by_their_normalised_text() -> None:
@@ -140,56 +115,23 @@ def test_passages_are_known_by_their_normalised_text() -> None:
 
 
 def test_empty_passages_are_not_the_same_passage() -> None:
-    record = _with([["", "Granite is grey."], [" "]], "auto_evidence")
+    record = replaced(
+        FACTCHECK, [["", "Granite is grey."], [" "]], "sentences", "sentence2", "auto_evidence"
+    )
     graph = parse_factcheck_record(record, "bench.jsonl", 1)
     empty = [context for context in graph.contexts if not context.text.strip()]
     assert [(one.retrieved_for, one.key) for one in empty] == [(("a2",), None), (("a3",), None)]
 
 
 def test_columns_that_only_describe_may_be_absent() -> None:
-    record = copy.deepcopy(RECORD)
+    record = copy.deepcopy(FACTCHECK)
     for sentence in record["sentences"].values():
         del sentence["auto_evidence_url"], sentence["claim_checkworthiness"]
     del record["prompt"], record["response_factuality"]
     graph = parse_factcheck_record(record, "bench.jsonl", 5)
-    assert graph.relations == parse_factcheck_record(RECORD, "bench.jsonl", 5).relations
+    assert graph.relations == parse_factcheck_record(FACTCHECK, "bench.jsonl", 5).relations
     assert {context.link for context in graph.contexts} == {""}
     assert not {"factual", "checkworthiness"} & set(graph.metadata)
-
-
-def _with(value: Any, *path: Any) -> Any:
-    return replaced(RECORD, value, "sentences", "sentence2", *path)
-
-
-@pytest.mark.parametrize(
-    ("record", "said"),
-    [
-        ("x", ["'x'", "give an object"]),
-        ({"response": "x"}, ["'sentences' is missing"]),
-        ({**RECORD, "response": 5}, ["'response'", "5", "put text there"]),
-        ({**RECORD, "response_factuality": "no"}, ["'no'", "true, false or 'NA'"]),
-        ({**RECORD, "sentences": []}, ["'sentences'", "[]", "give an object"]),
-        ({**RECORD, "sentences": {"sentence1": 3}}, ["sentence1", "3", "give an object"]),
-        (removed(RECORD, "sentences", "sentence2", "claims"), ["sentence2", "'claims' is missing"]),
-        (
-            removed(RECORD, "sentences", "sentence2", "auto_evidence"),
-            ["'auto_evidence' is missing"],
-        ),
-        (_with([True], "claims_factuality_label"), ["sentence2", "1 entries for 2 claims"]),
-        (_with(7, "claims", 0), ["sentence2", "claims[0]", "7", "put text there"]),
-        (_with("True", "claims_factuality_label", 0), ["'True'", "true, false or 'unknown'"]),
-        (_with(1, "claims_factuality_label", 0), ["Basalt floats.", "1", "true, false"]),
-        (_with(["refute"], "stance_claim_autoEvid", 0), ["1 entries for 2 passages"]),
-        (_with("refutes", "stance_claim_autoEvid", 0, 0), ["'refutes'", "irrelevant"]),
-        (_with(["x"], "auto_evidence_url", 0), ["'auto_evidence_url'", "1 entries for 2"]),
-        (_with(3, "auto_evidence", 0, 1), ["'auto_evidence'", "3", "put text there"]),
-        (_with("text", "auto_evidence", 0), ["'auto_evidence'", "'text'", "give a list"]),
-    ],
-)
-def test_a_malformed_record_is_refused_in_one_sentence(record: Any, said: list[str]) -> None:
-    assert_refused(
-        lambda: parse_factcheck_record(record, "bad.jsonl", 9), said, "bad.jsonl, line 9: "
-    )
 
 
 def test_a_file_without_records_is_refused(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,14 @@ from factormodels.io.published.factreasoner import (
     parse_mined,
 )
 from factormodels.variants import variant
-from tests.factormodels.io.published.release_records import FACTREASONER, MINED, removed, replaced
-from tests.factormodels.refusals import assert_refused
+from tests.factormodels.io.published.release_records import FACTREASONER, MINED, lines_at, replaced
 from tests.refusals import refused
 
 RECORD: dict[str, Any] = {**FACTREASONER, "results": {"factuality_score": 0.5}}
 
 
 def test_mined_relations_between_claims_have_texts_and_senses(tmp_path: Path) -> None:
-    path = tmp_path / "answer.json"
-    path.write_text(json.dumps(MINED), encoding="utf-8")
+    path = lines_at(tmp_path / "answer.json", MINED)
     (graph,) = read_many(path)
     assert graph.id == "answer"
     assert [(atom.id, atom.text) for atom in graph.atoms] == list(MINED["atoms"].items())
@@ -63,37 +60,6 @@ def test_a_record_becomes_a_graph() -> None:
 def test_a_line_of_a_file_of_many_has_its_number_in_the_id() -> None:
     assert parse_factreasoner(RECORD, "data/nasa.jsonl", 7).id == "nasa-007"
     assert parse_factreasoner(RECORD, "data/nasa.jsonl.gz", 7).id == "nasa-007"
-
-
-_with, _without = partial(replaced, RECORD), partial(removed, RECORD)
-
-
-@pytest.mark.parametrize(
-    ("record", "said"),
-    [
-        ([], ["[]", "give an object"]),
-        (_without("atoms"), ["'atoms' is missing"]),
-        (_without("contexts"), ["'contexts' is missing"]),
-        (_with({}, "atoms"), ["'atoms'", "{}", "give a list"]),
-        (_with(5, "atoms", 1), ["atoms[1]", "5", "give an object"]),
-        (_without("atoms", 1, "text"), ["atoms[1]", "'text' is missing"]),
-        (_with("", "atoms", 0, "id"), ["atoms[0]", "''", "name it"]),
-        (_with(True, "atoms", 0, "label"), ["atoms[0]", "'label'", "True", "'S', 'NS'"]),
-        (_with("a1", "atoms", 0, "id"), ["'a1' is given twice"]),
-        (_with(["c9"], "atoms", 1, "contexts"), ["atoms[1]", "'c9'", "add it or drop"]),
-        (_with([3], "atoms", 1, "contexts"), ["atoms[1]", "3", "put text there"]),
-        (_with(1.5, "contexts", 1, "probability"), ["contexts[1]", "1.5", "between 0 and 1"]),
-        (_with("0.9", "contexts", 1, "probability"), ["contexts[1]", "'0.9'", "not a number"]),
-        (
-            _with(["x"], "contexts", 0, "title"),
-            ["contexts[0]", "'title'", "['x']", "put text there"],
-        ),
-        (_with("people", "cat"), ["'cat'", "'people'", "give a list"]),
-        (_with([{"source": "c1", "target": "a1"}], "relations"), ["'relations'", "'edges'"]),
-    ],
-)
-def test_a_malformed_record_is_refused_in_one_sentence(record: Any, said: list[str]) -> None:
-    assert_refused(lambda: parse_factreasoner(record, "bad.json"), said, "bad.json: ")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,38 +22,11 @@ from factormodels.recorded_verdicts import (
     verdicts_of,
 )
 from tests.factormodels.extraction.models import AnsweringModel
-from tests.factormodels.io.published.release_records import removed, replaced
-from tests.factormodels.refusals import assert_refused
+from tests.factormodels.io.published.release_records import FACTREASONER, RESULTS, lines_at, removed
 from tests.refusals import refused
 
-RESULTS: dict[str, Any] = {
-    "factuality_score_per_atom": [
-        {"a0": {"score": 0.9, "support": "S"}},
-        {"a1": {"score": 0.25, "support": "NS"}},
-    ],
-    "factuality_score": 0.5,
-    "marginals": [
-        {"variable": "a1", "probabilities": [0.75, 0.25]},
-        {"variable": "a0", "probabilities": [0.1, 0.9]},
-        {"variable": "c0", "probabilities": [0.2, 0.8]},
-    ],
-    "predictions": {"a1": "NS", "a0": "S"},
-    "references": {"a0": "S", "a1": "S"},
-    "query": "What is basalt?",
-    "response": "Basalt is a rock. It floats.",
-    "topic": "basalt",
-}
-OUTPUT: dict[str, Any] = {
-    "input": RESULTS["query"],
-    "output": RESULTS["response"],
-    "topic": "basalt",
-    "atoms": [
-        {"id": "a0", "text": "Basalt is a rock.", "contexts": ["c0"]},
-        {"id": "a1", "text": "Basalt floats.", "label": "NS"},
-    ],
-    "contexts": [{"id": "c0", "text": "Basalt is an igneous rock."}],
-    "results": RESULTS,
-}
+# The labels of its first claim are those of its results.
+OUTPUT = removed(FACTREASONER, "atoms", 0, "label")
 EXPECTED = {
     "a0": RecordedVerdict("supported", 0.9),
     "a1": RecordedVerdict("unsupported", 0.25),
@@ -90,8 +62,7 @@ def test_an_older_version_writes_labels_in_words(tmp_path: Path) -> None:
     }
     # Without labels to compare them with it writes no predictions.
     lines = [older, {key: older[key] for key in older if key not in ("predictions", "references")}]
-    path = tmp_path / "eval_results_factreasoner2_google_bio_llama.jsonl"
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    path = lines_at(tmp_path / "eval_results_factreasoner2_google_bio_llama.jsonl", *lines)
     for graph in read_many(path):
         assert recorded_verdicts(graph) == {"factreasoner": EXPECTED}
         assert graph.query == RESULTS["query"]
@@ -100,7 +71,7 @@ def test_an_older_version_writes_labels_in_words(tmp_path: Path) -> None:
         [None, None],
     ]
     graph = parse_factreasoner({**OUTPUT, "results": older}, "factreasoner_output.json")
-    assert [atom.label for atom in graph.atoms] == [True, False]
+    assert [atom.label for atom in graph.atoms] == [True, False, None]
     assert recorded_verdicts(graph) == {"factreasoner": EXPECTED}
     beside = {**results_without("query", "response", "topic"), **OUTPUT, "results": None}
     assert recorded_verdicts(parse_factreasoner(beside, "x.json")) == {"factreasoner": EXPECTED}
@@ -110,7 +81,7 @@ def test_an_older_version_writes_labels_in_words(tmp_path: Path) -> None:
 
 def test_a_label_of_its_own_goes_before_the_references() -> None:
     graph = parse_factreasoner(OUTPUT, "factreasoner_output.json")
-    assert [atom.label for atom in graph.atoms] == [True, False]
+    assert [atom.label for atom in graph.atoms] == [True, False, None]
     assert [atom.label for atom in parse_results(RESULTS, "x.json").atoms] == [True, True]
 
 
@@ -135,9 +106,8 @@ def test_verdicts_of_the_baselines_have_the_name_of_the_file(name: str, whose: s
 
 
 def test_results_alone_are_a_response_a_line(tmp_path: Path) -> None:
-    path = tmp_path / "eval_factreasoner-FR2_google_bio_llama.jsonl"
     lines = [{**RESULTS, "model_name": "llama"}, results_without("references")]
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    path = lines_at(tmp_path / "eval_factreasoner-FR2_google_bio_llama.jsonl", *lines)
     first, second = read_many(path)
     assert (first.query, first.topic, first.response) == (
         RESULTS["query"],
@@ -160,46 +130,8 @@ def test_what_was_recorded_is_written_and_read_again(tmp_path: Path) -> None:
 
 
 def test_a_check_counts_the_verdicts(tmp_path: Path) -> None:
-    path = tmp_path / "factreasoner_output.json"
-    path.write_text(json.dumps(OUTPUT), encoding="utf-8")
+    path = lines_at(tmp_path / "factreasoner_output.json", OUTPUT)
     assert check_file(path).counts["judged by factreasoner"] == 2
-
-
-_with, _without = partial(replaced, OUTPUT), partial(removed, OUTPUT)
-
-
-@pytest.mark.parametrize(
-    ("record", "said"),
-    [
-        (_with(5, "results"), ["'results'", "5", "give an object"]),
-        (_with({}, "results", "marginals"), ["'marginals'", "give a list"]),
-        (_with(5, "results", "marginals", 0), ["marginals[0]", "5", "give an object"]),
-        (_without("results", "marginals", 0, "variable"), ["marginals[0]", "'variable'"]),
-        (_with([1.0], "results", "marginals", 0, "probabilities"), ["has 1 numbers"]),
-        (
-            _with([0.2, 0.2], "results", "marginals", 1, "probabilities"),
-            ["marginals[1]", "[0.2, 0.2]", "sum to 1"],
-        ),
-        (_with([-0.75, 0.25], "results", "marginals", 0, "probabilities"), ["-0.75", "between"]),
-        (_with(1.5, "results", "marginals", 0, "probabilities", 1), ["1.5", "between 0 and 1"]),
-        (_with("x", "results", "marginals", 0, "probabilities", 1), ["'x'", "not a number"]),
-        (
-            _with("a9", "results", "marginals", 0, "variable"),
-            ["'a9'", "not among the file's atoms"],
-        ),
-        (_with("T", "results", "predictions", "a0"), ["'a0'", "'T'", "S, NS, C, U"]),
-        (_with(True, "results", "predictions", "a0"), ["'a0'", "True", "put text there"]),
-        (_with(2, "results", "factuality_score_per_atom", 0, "a0"), ["'a0'", "give an object"]),
-        (_with(None, "results", "factuality_score_per_atom", 0, "a0", "score"), ["not a number"]),
-        (_with([], "results", "references"), []),
-        (_with(7, "results", "references", "a0"), ["atoms[0]", "'label'", "7"]),
-    ],
-)
-def test_malformed_results_are_refused_in_one_sentence(record: Any, said: list[str]) -> None:
-    if not said:
-        assert parse_factreasoner(record, "x.json").atoms[0].label is None
-        return
-    assert_refused(lambda: parse_factreasoner(record, "bad.json"), said, "bad.json: ")
 
 
 def test_verdicts_of_several_are_chosen_by_name() -> None:
@@ -240,6 +172,8 @@ def test_what_was_recorded_stays_beside_what_is_asked() -> None:
     asked = assessor_stage(["factscore"], judge)(graph)
     found = recorded_verdicts(asked)
     assert found["factreasoner"] == EXPECTED
-    assert {atom: one.p_true for atom, one in found["factscore"].items()} == {"a0": 1.0, "a1": 1.0}
+    assert {atom: one.p_true for atom, one in found["factscore"].items()} == dict.fromkeys(
+        asked.atom_ids, 1.0
+    )
     # Verdicts on claims that other claims take the place of are of nothing.
     assert recorded_verdicts(sentences_stage()(asked)) == {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,44 +13,14 @@ from factormodels.io.published.factscore import (
     parse_factscore_record,
     with_passages,
 )
-from tests.factormodels.refusals import assert_refused
+from tests.factormodels.io.published.release_records import FACTSCORE, lines_at
 from tests.refusals import refused
-
-RECORD: dict[str, Any] = {
-    "input": "Question: Tell me a bio of Ada Example.",
-    "output": "Ada Example paints. Hello. She was born in Ulm, a town.",
-    "topic": "Ada Example",
-    "cat": ["rare", "Europe"],
-    "annotations": [
-        {
-            "text": "Ada Example paints.",
-            "is-relevant": True,
-            "model-atomic-facts": [{"text": "Ada Example paints."}],
-            "human-atomic-facts": [{"text": "Ada Example is a painter.", "label": "S"}],
-        },
-        {
-            "text": "Hello.",
-            "is-relevant": False,
-            "model-atomic-facts": [],
-            "human-atomic-facts": None,
-        },
-        {
-            "text": "She was born in Ulm, a town.",
-            "is-relevant": True,
-            "model-atomic-facts": [],
-            "human-atomic-facts": [
-                {"text": "She was born in Ulm.", "label": "NS"},
-                {"text": "Ulm is a town.", "label": "IR"},
-            ],
-        },
-    ],
-}
 
 
 def test_a_biography_becomes_a_graph() -> None:
-    graph = parse_factscore_record(RECORD, "labelled/ChatGPT.jsonl", 12)
+    graph = parse_factscore_record(FACTSCORE, "labelled/ChatGPT.jsonl", 12)
     assert (graph.id, graph.topic) == ("ChatGPT-012", "Ada Example")
-    assert (graph.query, graph.response) == (RECORD["input"], RECORD["output"])
+    assert (graph.query, graph.response) == (FACTSCORE["input"], FACTSCORE["output"])
     assert [(a.id, a.text, a.label, a.annotation, a.sentence) for a in graph.atoms] == [
         ("a1", "Ada Example is a painter.", True, "S", 1),
         ("a2", "She was born in Ulm.", False, "NS", 3),
@@ -69,38 +37,10 @@ def test_a_biography_becomes_a_graph() -> None:
 
 
 def test_a_record_that_nobody_annotated_has_no_atoms() -> None:
-    graph = parse_factscore_record({**RECORD, "annotations": None}, "x.jsonl", 1)
+    graph = parse_factscore_record({**FACTSCORE, "annotations": None}, "x.jsonl", 1)
     assert graph.atoms == ()
     assert graph.metadata == {"cat": ["rare", "Europe"], "annotated": False}
-    assert graph.response == RECORD["output"]
-
-
-def _with_fact(fact: Any) -> dict[str, Any]:
-    record = copy.deepcopy(RECORD)
-    record["annotations"][2]["human-atomic-facts"][0] = fact
-    return record
-
-
-@pytest.mark.parametrize(
-    ("record", "said"),
-    [
-        (7, ["7", "give an object"]),
-        ({"output": "x"}, ["'annotations' is missing"]),
-        ({**RECORD, "annotations": "none"}, ["'annotations'", "'none'", "give a list"]),
-        ({**RECORD, "annotations": [4]}, ["sentence 1", "4", "give an object"]),
-        ({**RECORD, "topic": 5}, ["'topic'", "5", "put text there"]),
-        ({**RECORD, "annotations": [{"is-relevant": "no"}]}, ["sentence 1", "'no'", "neither"]),
-        (_with_fact("She swims."), ["sentence 3", "'She swims.'", "give an object"]),
-        (_with_fact({"label": "S"}), ["sentence 3", "'text' is missing"]),
-        (_with_fact({"text": "She swims.", "label": "N"}), ["'N'", "S, NS, IR", "She swims."]),
-        (_with_fact({"text": "She swims."}), ["sentence 3", "None", "S, NS, IR"]),
-        (_with_fact({"text": "She swims.", "label": ["S"]}), ["['S']", "S, NS, IR"]),
-    ],
-)
-def test_a_malformed_record_is_refused_in_one_sentence(record: Any, said: list[str]) -> None:
-    assert_refused(
-        lambda: parse_factscore_record(record, "bad.jsonl", 4), said, "bad.jsonl, line 4: "
-    )
+    assert graph.response == FACTSCORE["output"]
 
 
 def test_the_31_biographies_are_read(shared_data: Path) -> None:
@@ -128,16 +68,10 @@ PASSAGES = [
 ]
 
 
-def passages_file(folder: Path, records: list[Any]) -> Path:
-    path = folder / "passages.jsonl"
-    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-    return path
-
-
 def test_passages_become_the_contexts_of_their_atoms(tmp_path: Path) -> None:
-    graph = parse_factscore_record(RECORD, "x.jsonl", 1)
+    graph = parse_factscore_record(FACTSCORE, "x.jsonl", 1)
     second = {**PASSAGES[0], "sent": graph.atoms[1].text}
-    (found,) = with_passages([graph], passages_file(tmp_path, [*PASSAGES, second]))
+    (found,) = with_passages([graph], lines_at(tmp_path / "p.jsonl", *PASSAGES, second))
     assert [(c.id, c.title, c.text, c.retrieved_for) for c in found.contexts] == [
         ("c1", "Ada", "Ada Example paints. She lives.", ("a1", "a2")),
         ("c2", "", "Ulm is a town.", ("a1", "a2")),
@@ -155,8 +89,8 @@ def test_passages_become_the_contexts_of_their_atoms(tmp_path: Path) -> None:
     ],
 )
 def test_bad_passages_are_refused(tmp_path: Path, records: list[Any], message: str) -> None:
-    graph = parse_factscore_record(RECORD, "x.jsonl", 1)
-    refused(message, with_passages, [graph], passages_file(tmp_path, records))
+    graph = parse_factscore_record(FACTSCORE, "x.jsonl", 1)
+    refused(message, with_passages, [graph], lines_at(tmp_path / "p.jsonl", *records))
 
 
 def test_the_real_passages_fit_every_atom(shared_data: Path) -> None:

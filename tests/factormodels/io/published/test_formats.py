@@ -35,6 +35,7 @@ from tests.factormodels.io.published.release_records import (
     SELFCHECK,
     UNLI,
     lines,
+    replaced,
     table,
     written,
 )
@@ -218,27 +219,9 @@ def test_claims_of_self_judged_answers_have_a_confidence(tmp_path: Path) -> None
         assert labels(graph) == [("She painted.", True, "Y"), ("She was of Ulm.", False, "S")]
         assert graph.query == SELF_JUDGED["prompt"]
         assert graph.metadata == {"confidence": {"a1": 1.0, "a2": 0.7}}
-
-
-@pytest.mark.parametrize(
-    ("record", "words"),
-    [
-        ({**SELFCHECK, "annotation": ["accurate"]}, "2 sentences, 1 annotations and answers on 2"),
-        ({**SELFCHECK, "annotation": ["accurate", "?"]}, r"annotation\[1\]: '\?' is not an annot"),
-        ({**SELFCHECK, "responses": {"prompt": [["Yes"], ["Maybe"]]}}, r"prompt\[1\]: \['Maybe'\]"),
-        ({**SELFCHECK, "responses": {"prompt": [["Yes"], [None]]}}, "is not a list of answers"),
-        (
-            {**SELF_JUDGED, "claims": [{"subclaim": "A.", "gpt-score": 2, "annotation": "Y"}]},
-            r"claims\[0\]: key 'gpt-score': the probability 2 is not between 0 and 1",
-        ),
-        (
-            {"data": [{**SELF_JUDGED, "claims": [{"subclaim": "A.", "annotation": "X"}]}]},
-            r"data\[0\]: claims\[0\]: key 'annotation': 'X' is not an annotation",
-        ),
-    ],
-)
-def test_a_bad_self_judgement_is_named(record: Any, words: str, tmp_path: Path) -> None:
-    refused(words, read_many, written(tmp_path, lines(record)))
+    many["data"][1] = replaced(SELF_JUDGED, "X", "claims", 0, "annotation")
+    path = written(tmp_path, json.dumps(many), "nq.json")
+    refused(r"data\[1\]: claims\[0\]: key 'annotation': 'X' is not an annotation", read_many, path)
 
 
 def test_pairs_of_unli(tmp_path: Path) -> None:
@@ -248,12 +231,6 @@ def test_pairs_of_unli(tmp_path: Path) -> None:
     copied = {"premise": "A man sings.", "hypothesis": "A man performs.", "label": 0.945}
     (pair,) = read_judged_pairs(written(tmp_path, lines(copied), "copy.jsonl"))
     assert pair == JudgedPair("copy", "A man sings.", "A man performs.", 0.945)
-
-
-@pytest.mark.parametrize("value", ["nan", "1.2", "-0.1", "", "entailment", "inf"])
-def test_a_wrong_probability_is_named(value: str, tmp_path: Path) -> None:
-    path = written(tmp_path, table(UNLI, {**UNLI, "unli": value}), "dev.csv")
-    refused(r"dev\.csv, line 3: key 'unli'", read_judged_pairs, path)
 
 
 @pytest.mark.parametrize(
