@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.exact.kernels.cluster_tree import ClusterTree
-from inference.exact.kernels.log_propagation import propagate_log
+from inference.exact.kernels.log_walk import propagate_log
 from inference.exact.kernels.products import multiply_down, multiply_up
 from inference.exact.kernels.program import (
     BATCH,

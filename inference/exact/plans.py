@@ -17,7 +17,7 @@ from inference.backend import Result, zero_partition
 from inference.exact.conditioning import FEWEST_FACTORS
 from inference.exact.kernels.cluster_tree import ClusterTree, Cost
 from inference.exact.kernels.joins import worth_joining
-from inference.exact.kernels.log_propagation import propagate_log
+from inference.exact.kernels.log_walk import propagate_log
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import (
     UNDERFLOW,

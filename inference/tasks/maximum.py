@@ -16,20 +16,19 @@ from inference.backend import TooLargeError, zero_partition
 from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import Buckets, buckets_of, build_tree
 from inference.exact.kernels.joins import with_joins
-from inference.exact.kernels.program import write_program
+from inference.exact.kernels.log_walk import MAXIMUM, SUM, ascend_log
+from inference.exact.kernels.program import BLOCK, write_program
 from inference.exact.orders import elimination_order
 from inference.kernels.interaction import interaction_graph
 from inference.peers.toulbar2_search import check_search, search_toulbar2
 from inference.posterior import Status
 from inference.tasks.constrained_order import constrained_order
-from inference.tasks.kernels.maximisation import maximise
+from inference.tasks.kernels.assignments import assign
 from inference.tasks.requests import Variables, positions, require_memory
 
-_BYTES_PER_MESSAGE_ENTRY = 12
-"""A logarithm and the state that attains the maximum."""
-
-_BYTES_PER_TABLE_ENTRY = 12
-"""A logarithm and a number of zeros; only one table exists at a time."""
+_BYTES_PER_ENTRY = 12
+"""Of a message: a logarithm and the state that attains the maximum. Of tables, a block at a time
+exists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +185,7 @@ def _maximum(
     maximised = np.zeros(graph.n_variables, dtype=np.bool_)
     maximised[wanted] = True
     allowed = exact.allowance()
-    log2_cap = np.log2(allowed.bytes / _BYTES_PER_TABLE_ENTRY)
+    log2_cap = np.log2(allowed.bytes / _BYTES_PER_ENTRY)
     order = choose_order(absorbed, maximised, exact, log2_cap)
     structure = (absorbed.cardinalities, absorbed.scope_starts, absorbed.scope_variables)
     buckets = buckets_of(*structure, order)
@@ -196,13 +195,22 @@ def _maximum(
     tree = build_tree(absorbed.cardinalities, order, buckets, 0)
     tree = with_joins(*structure, with_joins(*structure, tree, False), False)
     program = write_program(*structure, absorbed.table_starts, tree)
-    value, states = maximise(
-        absorbed.cardinalities, absorbed.table_starts, absorbed.log_values, tree, program, maximised
-    )
+    # A join eliminates nothing, and has nothing to choose.
+    eliminated = np.diff(tree.starts) > tree.separator_sizes
+    operations = np.where(eliminated & maximised[tree.variables[tree.starts[1:] - 1]], MAXIMUM, SUM)
+    n_messages = tree.message_starts[-1]
+    choices = np.full(n_messages, -1, dtype=np.int32)
+    value = ascend_log(
+        program, absorbed.table_starts, tree.constant_factors, absorbed.log_values, operations,
+        False, np.empty(len(absorbed.log_values) + n_messages),
+        np.empty(program.steps[:, BLOCK].max()), choices,
+    )  # fmt: skip
     if value == -np.inf:
         raise zero_partition()
-    states = np.where(graph.evidence != UNOBSERVED, graph.evidence, states)[wanted]
-    return Assignment(tuple(graph.names[variable] for variable in wanted), states, value)
+    states = np.full((1, graph.n_variables), -1, dtype=np.int32)
+    assign(absorbed.cardinalities, tree, np.empty(0), np.empty((0, 0)), choices, states)
+    chosen = np.where(graph.evidence != UNOBSERVED, graph.evidence, states[0])[wanted]
+    return Assignment(tuple(graph.names[variable] for variable in wanted), chosen, value)
 
 
 def elimination_bytes(cardinalities: NDArray[np.int64], buckets: Buckets) -> float:
@@ -211,4 +219,4 @@ def elimination_bytes(cardinalities: NDArray[np.int64], buckets: Buckets) -> flo
         return 0.0
     sizes = np.exp2(np.add.reduceat(np.log2(cardinalities)[buckets.places], buckets.starts[:-1]))
     messages = (sizes / cardinalities).sum()
-    return float(_BYTES_PER_MESSAGE_ENTRY * messages + _BYTES_PER_TABLE_ENTRY * sizes.max())
+    return float(_BYTES_PER_ENTRY * messages)

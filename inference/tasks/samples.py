@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.exact.backend import Exact
-from inference.tasks.kernels.sampling import draw
+from inference.tasks.kernels.assignments import assign
 from inference.tasks.requests import require_memory
 
 _UNIFORMS_AT_ONCE = 2**21
@@ -45,14 +45,15 @@ def sample(graph: FactorGraph, n: int, seed: int, exact: Exact | None = None) ->
     exact = exact or Exact()
     require_memory(4.0 * n * graph.n_variables, exact.allowance(), f"{n} samples")
     calibrated = exact.calibrate(graph)
-    tree = calibrated.tree
+    tree, cardinalities = calibrated.tree, calibrated.graph.cardinalities
+    nothing = np.empty(0, dtype=np.int32)
     states = np.empty((n, graph.n_variables), dtype=np.int32)
     rng = np.random.default_rng(seed)
     rows = max(1, _UNIFORMS_AT_ONCE // max(1, len(tree.parents)))
     for start in range(0, n, rows):
         part = states[start : start + rows]
         uniforms = rng.random((len(part), len(tree.parents)))
-        draw(calibrated.graph.cardinalities, tree, calibrated.tables, uniforms, part)
+        assign(cardinalities, tree, calibrated.tables, uniforms, nothing, part)
     observed = graph.evidence != UNOBSERVED
     states[:, observed] = graph.evidence[observed]
     return states

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inference.exact.kernels.cluster_tree import Buckets, buckets_of, build_tree, cost_of
 from inference.exact.kernels.conditioning_cover import may_have_a_cover
 from inference.exact.kernels.joins import with_joins, worth_joining
-from inference.exact.kernels.log_propagation import propagate_log
+from inference.exact.kernels.log_walk import propagate_log
 from inference.exact.kernels.ordering import order_components
 from inference.exact.kernels.program import write_program
 from inference.exact.kernels.propagation import UNDERFLOW, new_workspace, propagate

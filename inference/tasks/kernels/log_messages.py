@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from inference.exact.kernels.log_walk import ascend_log
 from inference.exact.kernels.program import CHILDREN, INPUTS, MESSAGE, SPAN
 from inference.kernels.compiled import kernel
 from inference.tasks.kernels.log_tables import load, multiply, send, workspace
@@ -27,23 +28,18 @@ def log_messages(program, table_starts, log_values, room):
     first_down = first_up + n_messages
     work = workspace(program)
     values = np.empty(first_down + n_messages + room, dtype=np.float64)
-    for entry in range(first_up):
-        values[entry] = log_values[entry]
-    for entry in range(first_up, first_down + n_messages):
+    ascend_log(
+        program, table_starts, np.empty(0, dtype=np.int64), log_values, np.zeros(n, dtype=np.int64),
+        False, values, work.sums, np.empty(0, dtype=np.int32),
+    )  # fmt: skip
+    for entry in range(first_down, first_down + n_messages):
         values[entry] = 0.0
-    for step in range(2 * n):
-        upwards = step < n
-        c = step if upwards else 2 * n - 1 - step
+    for c in range(n - 1, -1, -1):
         first, children = steps[c, INPUTS], steps[c, CHILDREN]
-        if not upwards and children == steps[c + 1, INPUTS]:
+        if children == steps[c + 1, INPUTS]:
             continue
         up = load(program, c, first_down, work)
-        work.used[up] = not upwards
         multiply(program, c, up + 1, values, work)
-        if upwards:
-            length = steps[c + 1, MESSAGE] - steps[c, MESSAGE]
-            send(program, c, up, -n_messages, length, values, work)
-            continue
         for k in range(children, steps[c + 1, INPUTS]):
             child = program.inputs[k, SPAN] - n_factors
             length = steps[child + 1, MESSAGE] - steps[child, MESSAGE]

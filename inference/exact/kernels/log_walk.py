@@ -1,0 +1,142 @@
+"""Walks over a cluster tree in log space, safe for any range of potentials (compiled)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from inference.exact.kernels.program import (
+    BLOCK,
+    CHILDREN,
+    GROUP,
+    HIGH,
+    INPUTS,
+    MESSAGE,
+    PARENT,
+    POSITION,
+    SPAN,
+    TABLE,
+    TARGET,
+    offset_in_block,
+)
+from inference.exact.kernels.propagation import DONE, ZERO, finish_marginals
+from inference.kernels.compiled import kernel
+
+SUM, MAXIMUM = range(2)
+"""What a cluster does with its variables."""
+
+
+@kernel
+def ascend_log(
+    program, table_starts, constant_factors, log_values, operations, keep, values, tables, choices
+):  # fmt: skip
+    """Send the messages of all clusters, each of which sums or maximises; return what is left.
+
+    Args:
+        operations: int64 (n_clusters,), SUM or MAXIMUM.
+        keep: whether the products of the clusters' inputs stay in `tables`, each in its place.
+        values: float64, written: the log tables, then the messages to the parents.
+        tables: float64, all tables, or as much as the longest block.
+        choices: int32, written for MAXIMUM: of each entry of a message, which entry of its group is
+            the largest, the first of equal ones. Of length 0 where all clusters sum.
+
+    Returns:
+        the logarithm that the roots and the constant factors come to.
+    """
+    steps, inputs, offsets = program.steps, program.inputs, program.offsets
+    first_message = len(log_values)
+    for i in range(first_message):
+        values[i] = log_values[i]
+    total = 0.0
+    for factor in constant_factors:
+        total += log_values[table_starts[factor]]
+    for c in range(len(steps) - 1):
+        block, group = steps[c, BLOCK], steps[c, GROUP]
+        for h in range((steps[c + 1, TABLE] - steps[c, TABLE]) // block):
+            base = steps[c, TABLE] + h * block if keep else 0
+            for j in range(base, base + block):
+                tables[j] = 0.0
+            for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
+                at = inputs[k, POSITION] + offsets[inputs[k, HIGH] + h]
+                for j in range(block):
+                    tables[base + j] += values[at + offset_in_block(program, k, j)]
+            # A group lies within a block: it is one variable, or a table of one block.
+            for i in range(block // group):
+                start = base + i * group
+                out = steps[c, MESSAGE] + h * block // group + i
+                best = start
+                for j in range(start + 1, start + group):
+                    if tables[j] > tables[best]:
+                        best = j
+                largest = tables[best]
+                if operations[c] == MAXIMUM:
+                    choices[out] = best - start
+                elif largest > -np.inf:
+                    likelihood = 0.0
+                    for j in range(start, start + group):
+                        likelihood += math.exp(tables[j] - largest)
+                    largest += math.log(likelihood)
+                values[first_message + out] = largest
+        if steps[c, PARENT] < 0:
+            total += values[first_message + steps[c, MESSAGE]]
+    return total
+
+
+@kernel
+def propagate_log(program, table_starts, log_values, constant_factors, work, marginals):
+    """Do what `propagate` does entirely in log space, for any range of potentials.
+
+    Cluster beliefs end up in the tables as probabilities, as they do there.
+    """
+    steps, inputs, offsets = program.steps, program.inputs, program.offsets
+    values, answers, tables = work.values, work.answers, work.tables
+    n_clusters = len(steps) - 1
+    n_factors = len(table_starts) - 1
+    first_message = len(log_values)
+    log_z = ascend_log(
+        program, table_starts, constant_factors, log_values, np.zeros(n_clusters, dtype=np.int64),
+        True, values, tables, np.empty(0, dtype=np.int32),
+    )  # fmt: skip
+    if log_z == -np.inf:
+        return ZERO, log_z
+    for i in range(len(answers)):
+        answers[i] = -np.inf
+    for i in range(len(marginals)):
+        marginals[i] = 0.0
+    largest = np.full(len(answers), -np.inf)
+    for c in range(n_clusters - 1, -1, -1):
+        start, stop = steps[c, TABLE], steps[c + 1, TABLE]
+        block = steps[c, BLOCK]
+        group = steps[c, GROUP]
+        sent = steps[c, MESSAGE]
+        for i in range((stop - start) // group):
+            answer = 0.0 if steps[c, PARENT] < 0 else answers[sent + i]
+            shift = -np.inf
+            if answer > -np.inf and values[first_message + sent + i] > -np.inf:
+                shift = answer - values[first_message + sent + i]
+            for j in range(start + i * group, start + (i + 1) * group):
+                tables[j] = tables[j] + shift if shift > -np.inf else -np.inf
+        for k in range(steps[c, CHILDREN], steps[c + 1, INPUTS]):
+            target, high = inputs[k, TARGET], inputs[k, HIGH]
+            for summing in range(2):
+                for h in range((stop - start) // block):
+                    base = start + h * block
+                    for j in range(block):
+                        at = target + offsets[high + h] + offset_in_block(program, k, j)
+                        value = tables[base + j]
+                        if summing == 0:
+                            largest[at] = max(largest[at], value)
+                            answers[at] = 0.0
+                        elif value > -np.inf:
+                            answers[at] += math.exp(value - largest[at])
+            child = inputs[k, SPAN] - n_factors
+            for at in range(steps[child, MESSAGE], steps[child + 1, MESSAGE]):
+                if answers[at] > 0.0:
+                    answers[at] = largest[at] + math.log(answers[at])
+                else:
+                    answers[at] = -np.inf
+        for j in range(start, stop):
+            tables[j] = math.exp(tables[j])
+        finish_marginals(steps, program.residues, tables, marginals, c, False)
+    return DONE, log_z
