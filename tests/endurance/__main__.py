@@ -10,15 +10,11 @@ import ast
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.endurance import algorithms, assessments, studies
+from tests.endurance import Row, algorithms, assessments, studies
 
-Row = dict[str, object]
-CHECKS: tuple[Callable[..., Iterator[Row]], ...] = (
-    *(studies.kills, studies.sizes, assessments.hostile_day),
-)
-MEASUREMENTS: tuple[Callable[..., Iterator[Row]], ...] = (
-    *(studies.many_responses, algorithms.coverage),
-)
+Scenario = Callable[..., Iterator[Row]]
+CHECKS: tuple[Scenario, ...] = (studies.kills, studies.sizes, assessments.hostile_day)
+MEASUREMENTS: tuple[Scenario, ...] = (studies.many_responses, algorithms.coverage)
 SCENARIOS = {one.__name__: one for one in (*CHECKS, *MEASUREMENTS)}
 
 

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.endurance.commands import begin
+from tests.endurance import Row
 from tests.endurance.provider import Hostility, Provider
-
-Row = dict[str, object]
-
-_KEY = {"OPENAI_API_KEY": "sk-scripted-and-secret"}
+from tests.experiments.conftest import KEY, begin
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ def live(
     with Provider(latency, hostility) as provider:
         while killed < kills:
             before = len(provider.calls)
-            process = begin(folder, *command(provider.url, concurrency), variables=_KEY)
+            process = begin(folder, *command(provider.url, concurrency), OPENAI_API_KEY=KEY)
             # So many calls and not so many seconds, which a busy machine would spend on the start.
             reached = before + chance.randint(1, 10 * concurrency)
             while len(provider.calls) < reached and process.poll() is None:
@@ -112,7 +109,7 @@ def live(
         while "missing" in said.split("stage ")[-1]:
             runs += 1
             again = (*command(provider.url, concurrency), "--retry-failed")
-            process = begin(folder, *again, variables=_KEY, told=subprocess.PIPE)
+            process = begin(folder, *again, told=subprocess.PIPE, OPENAI_API_KEY=KEY)
             said, _ = process.communicate()
             if process.returncode not in (0, 1) or runs > 10:
                 raise RuntimeError(f"the batch does not end: {said}")

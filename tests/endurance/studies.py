@@ -9,12 +9,10 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from contextlib import nullcontext, suppress
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import psutil
@@ -24,9 +22,8 @@ from experiments.study.rows import read_rows
 from factormodels import write_many
 from factormodels.io.result_store import STORE
 from factormodels.synthetic import labelled_responses
-from tests.endurance.commands import begin, done
-
-Row = dict[str, object]
+from tests.endurance import Row
+from tests.experiments.conftest import begin, call, cluster_here
 
 _STUDY = """
 study: s
@@ -75,7 +72,8 @@ def kills(
             done(calm, *(word.replace("dask=ADDRESS", "2") for word in arguments))
             longest = min(max((time.monotonic() - begun) / 2, 2.0), _MOST_SECONDS)
             count, left = round(number * share), 0
-            with _local_cluster(2 if "Dask" in name else 0) as address:
+            clustered = cluster_here(2, processes=True) if "Dask" in name else nullcontext("")
+            with clustered as address:
                 own = [word.replace("ADDRESS", address) for word in arguments]
                 for attempt in range(count):
                     process = begin(killed, *own, *(again if attempt else ()))
@@ -97,6 +95,13 @@ def kills(
                 **{"command": name, "kills": count, "files": files, "left behind": left},
                 **{"different": ", ".join(different), "right": not different and not left},
             }
+
+
+def done(folder: Path, *arguments: str) -> None:
+    """Run a command that must succeed."""
+    finished = call(*arguments, cwd=folder)
+    if finished.returncode:
+        raise RuntimeError(f"{' '.join(arguments)} failed: {finished.stdout}{finished.stderr}")
 
 
 def _compared(first: Path, second: Path) -> tuple[int, list[str]]:
@@ -212,7 +217,8 @@ def many_responses(
 def measure(responses: int, workers: int, *, dask: bool = False) -> dict[str, float]:
     """Run the study of some responses; seconds and MiB by what they are of, and rows."""
     taken: dict[str, float] = defaultdict(float)
-    with TemporaryDirectory() as place, _local_cluster(workers if dask else 0) as address:
+    clustered = cluster_here(workers, processes=True) if dask else nullcontext("")
+    with TemporaryDirectory() as place, clustered as address:
         folder, own = Path(place), time.process_time()
         (folder / "scale.yaml").write_text(_SCALE.format(size=responses))
         where = f"dask={address}" if dask else str(workers)
@@ -253,19 +259,6 @@ def measure(responses: int, workers: int, *, dask: bool = False) -> dict[str, fl
         clock = sum(taken[f"by the clock, {part}, s"] for part in PARTS)
         taken["rows a second by the clock"] = taken["rows"] / clock
     return taken
-
-
-@contextmanager
-def _local_cluster(workers: int) -> Iterator[str]:
-    """The address of a Dask cluster of so many processes; of none if 0."""
-    if not workers:
-        yield ""
-        return
-    distributed: Any = import_module("distributed")
-    with distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-    ) as cluster:
-        yield str(cluster.scheduler_address)
 
 
 def _part(folder: Path) -> str:

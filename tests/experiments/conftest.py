@@ -72,16 +72,16 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def cluster_here(n_workers: int) -> Iterator[str]:
+def cluster_here(n_workers: int, *, processes: bool = False) -> Iterator[str]:
     """The address of a Dask scheduler, whose workers are in this process, reached like any other.
 
-    Workers that are processes are those of tests/experiments/study/test_dask.py.
+    Or they are processes, as in tests/experiments/study/test_dask.py.
     """
     distributed: Any = import_module("distributed")
     with distributed.LocalCluster(
         n_workers=n_workers,
         threads_per_worker=1,
-        processes=False,
+        processes=processes,
         protocol="tcp",
         dashboard_address=":0",
         silence_logs=50,
@@ -166,6 +166,27 @@ def call(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]
         timeout=300,
         env=environment(),
         **options,
+    )
+
+
+def begin(
+    folder: Path, *arguments: str, told: int = subprocess.DEVNULL, **variables: str
+) -> subprocess.Popen[str]:
+    """Begin a command in a folder, as a process of its own, which may be watched and killed.
+
+    Args:
+        folder: its current folder.
+        arguments: the command.
+        told: where what it writes and its errors go.
+        variables: of its environment.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-m", "experiments", *arguments],
+        cwd=folder,
+        env=environment() | {"PYTHONDONTWRITEBYTECODE": "1", **variables},
+        stdout=told,
+        stderr=subprocess.STDOUT if told == subprocess.PIPE else told,
+        text=True,
     )
 
 

@@ -1,1 +1,1 @@
-"""Damaged inputs of every kind, tried on every reader and command: `python -m tests.fuzz`."""
+"""Damaged inputs of every kind, tried on every reader and command: `make fuzz`."""

@@ -66,8 +66,8 @@ from factormodels.extraction.stages import (
 from factormodels.io import read_each, read_judged_pairs, read_prompts
 from factormodels.io.fact_graph_json import looks_like_fact_graph
 from factormodels.io.files import read_text
-from factormodels.io.networks import uai_results
 from factormodels.io.networks.uai import parse_uai
+from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
 from factormodels.io.plain_yaml import parse_yaml
 from factormodels.io.published.factscore import with_passages
 from factormodels.io.result_store import STORE, open_store
@@ -332,9 +332,7 @@ def _whichever(*readers: Run) -> Run:
     return run
 
 
-_results = _whichever(
-    uai_results.read_evidence, uai_results.read_log10_partition, uai_results.read_marginals
-)
+_results = _whichever(read_evidence, read_log10_partition, read_marginals)
 
 
 def _read(path: Path) -> object:
@@ -379,10 +377,6 @@ def _study(path: Path) -> object:
 
 def _override(path: Path) -> object:
     return _cells(load_study("compare", [read_text(path)]))
-
-
-def _manifest(path: Path) -> object:
-    return read_manifest(path.parent)
 
 
 def _user_data(path: Path) -> object:
@@ -580,7 +574,10 @@ TARGETS = (
     Target("study", "study.yaml", (STUDY, b"base: compare\nseed: 2\n"), _study, 60),
     Target("override", "override.txt", _OVERRIDES, _override, 60),
     Target("user data", "data.yaml", (_USER_DATA,), _user_data, 20),
-    Target("manifest", "manifest.json", ("out/manifest.json",), _manifest, 30),
+    Target(
+        *("manifest", "manifest.json", ("out/manifest.json",)),
+        *(lambda path: read_manifest(path.parent), 30),
+    ),
     Target("rows", "rows.parquet", ("out/rows.parquet",), _rows, 40),
     Target("table of a run", "t.csv", ("out/summary.csv",), _whichever(read_csv, csv_records), 20),
     Target("store", STORE, ("kept.sqlite",), _store, 30),

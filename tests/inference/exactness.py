@@ -10,16 +10,21 @@ from inference import Posterior
 from inference.conformance.exactness import Exactness, in_order
 from tests.inference.answers import enumerated
 
-__all__ = ["EXACTNESS", "Exactness", "errors", "in_order"]
+__all__ = ["EXACTNESS", "Exactness", "errors", "standard_errors"]
+
+
+def standard_errors(graph: FactorGraph, posterior: Posterior) -> NDArray[np.float64]:
+    """Return the standard errors of all marginals, flat: 0 where none is reported."""
+    certain = {name: np.zeros(len(values)) for name, values in posterior.marginals.items()}
+    return in_order(graph, certain | posterior.stats["standard_errors"])
 
 
 def errors(
     graph: FactorGraph, posterior: Posterior
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the errors of all marginals, and their standard errors, flat."""
-    certain = {name: np.zeros(len(values)) for name, values in posterior.marginals.items()}
-    reported = in_order(graph, certain | posterior.stats["standard_errors"])
-    return np.abs(posterior.marginals.flat - enumerated(graph)), reported
+    off = np.abs(posterior.marginals.flat - enumerated(graph))
+    return off, standard_errors(graph, posterior)
 
 
 _ROUNDING = "the same terms are summed in doubles, in another order"

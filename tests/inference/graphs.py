@@ -13,7 +13,9 @@ from inference.conformance.graphs import Tables, forest, independent, relabelled
 from tests.oracle import oracle
 
 __all__ = [
+    "CONTRADICTIONS",
     "Tables",
+    "all_different",
     "attractive",
     "chain_reference",
     "forest",
@@ -27,6 +29,29 @@ __all__ = [
     "signed_pairs",
     "tangled_graph",
 ]
+
+
+CONTRADICTIONS: dict[str, FactorGraph] = {
+    name: FactorGraph.from_factors([2] * 3, factors)
+    for name, factors in {
+        "a constant": [([], 0.0)],
+        "a table": [([0], [0.0, 0.0])],
+        "two tables of one variable": [([0], [0.0, 1.0]), ([0], [1.0, 0.0])],
+        "two tables that meet": [([0], [1.0, 0.0]), ([0, 1], [[0.0, 0.0], [1.0, 1.0]])],
+        "a chain": [([0, 1], [[0, 1], [0, 0]]), ([1, 2], [[1, 1], [0, 0]])],
+        # All differ in pairs, and there are two states: no message on a tree shows it.
+        "a cycle": [((i, (i + 1) % 3), [[0.0, 1.0], [1.0, 0.0]]) for i in range(3)],
+    }.items()
+}
+"""Graphs of three binary variables without a possible assignment, by where that comes from."""
+
+
+def all_different(n: int, states: int) -> FactorGraph:
+    """Return variables of which no two are in the same state."""
+    apart = 1.0 - np.eye(states)
+    return FactorGraph.from_factors(
+        [states] * n, [((i, j), apart) for i in range(n) for j in range(i)]
+    )
 
 
 def odd_graph(seed: int) -> FactorGraph:

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from experiments.study.rows import RowsFile, as_xarray, read_rows
 from factormodels.datasets import load
 from factormodels.extraction.language_model import Completion, Request
 from factormodels.extraction.stages.assessors import assess, posteriors
-from tests.experiments.conftest import KEY, environment, invoke
+from tests.experiments.conftest import KEY, begin, invoke
 from tests.experiments.study.test_runner import assert_same_files
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.questions import question_of
@@ -187,14 +186,7 @@ def test_what_is_missing_is_one_sentence(
 
 def run_apart(path: Path, *options: str) -> subprocess.Popen[str]:
     """Begin a run in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "experiments", "run", str(path), "--workers", "1", *options],
-        cwd=path.parent,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return begin(path.parent, "run", str(path), "--workers", "1", *options, told=subprocess.PIPE)
 
 
 def test_after_a_kill_nothing_is_asked_twice(keyed: Path) -> None:
