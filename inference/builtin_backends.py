@@ -111,7 +111,7 @@ ENTRIES = (
     Entry(
         name="exact_jax",
         target="inference.peers.jax_backends:JaxElimination",
-        summary="the elimination of 'exact' in JAX: for accelerators, batches and derivatives",
+        summary="the elimination of 'exact' in JAX: for accelerators and batches",
         log_z_kind="exact",
         limits="to 1,000 clusters, compiled for every structure; on a processor 'exact' is faster",
         requires=("jax",),
@@ -120,7 +120,7 @@ ENTRIES = (
     Entry(
         name="lbp_jax",
         target="inference.peers.jax_backends:JaxBeliefPropagation",
-        summary="loopy belief propagation in JAX: for derivatives, and models on an accelerator",
+        summary="loopy belief propagation in JAX: for models on an accelerator",
         log_z_kind="bethe",
         limits="any graph; 'lbp' is faster",
         requires=("jax",),

@@ -1,8 +1,4 @@
-"""Elimination and loopy belief propagation in JAX: for accelerators, and derivatives.
-
-    from inference.peers.jax_backends import bethe, log_partition
-    jax.grad(log_partition(graph))(log_values)  # the beliefs of all factors
-    jax.grad(bethe(graph))(log_values)  # the same, by propagation
+"""Elimination and loopy belief propagation in JAX: for accelerators.
 
 Elimination sums in the order of `exact`, written out and compiled once for each structure;
 marginals are derivatives of log Z. Propagation floods the reduced graph of `lbp`. Its index arrays
@@ -13,7 +9,7 @@ last variable, message, entry and factor that do not exist.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -28,12 +24,11 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, Result, TooLargeError, zero_partition
-from inference.evidence import without_evidence
 from inference.exact.backend import Exact
 from inference.exact.plans import Plan, by_structure
 from inference.exact.prediction import Prediction
 from inference.memory import SHARE, MemoryAllowance, allowance, require
-from inference.messages.kernels.reduction import CONSTANT, UNARY, Reduced
+from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.schedules import EASE, MOST, PATIENCE, STEP
 from inference.messages.lbp import Damping, damping_code
 from inference.messages.reduction import reduced
@@ -264,41 +259,12 @@ def _answers(sums: _Sums, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
     return found
 
 
-def log_partition(
-    graph: FactorGraph, *, memory_limit: int | None = None
-) -> Callable[[jax.Array], jax.Array]:
-    """Log Z as a function of log tables, laid out as `graph.log_values`, to be differentiated.
-
-    Its gradient is the belief of every factor (Darwiche 2003, "A differential approach to
-    inference in Bayesian networks"). It works under jit, vmap and grad, and twice under grad: the
-    second derivatives are the covariances of entries.
-
-    Args:
-        graph: the factor graph, with or without evidence; its own log tables play no part.
-        memory_limit: bytes that the tables may take, as for `exact`.
-
-    Raises:
-        TooLargeError: if the tables would not fit the memory limit, or there are too many of them
-            to be compiled.
-    """
-    _, columns = without_evidence(graph)
-    absorbed = graph.absorb_evidence()
-    sums = _Sums.of(absorbed, Exact(memory_limit=memory_limit).cluster_plan(absorbed))
-
-    def evaluate(log_values: jax.Array) -> jax.Array:
-        states = jnp.zeros(sum(sums.states), log_values.dtype)
-        found: jax.Array = _log_z(sums, log_values[columns], states)
-        return found
-
-    return evaluate
-
-
 @dataclass(frozen=True)
 class JaxBeliefPropagation(Backend):
     """Sum-product belief propagation by flooding, in JAX and in double precision.
 
     It finds the fixed point that `lbp` finds with the schedule "flooding", in as many iterations.
-    It is for derivatives (`bethe`); `lbp` is faster.
+    It is for accelerators; on a processor `lbp` is faster.
 
     Attributes:
         damping, tolerance, max_iterations: as for `lbp`.
@@ -340,49 +306,6 @@ class JaxBeliefPropagation(Backend):
                 **_where_computed(),
             },
         )
-
-
-def bethe(
-    graph: FactorGraph,
-    *,
-    damping: Damping = "adaptive",
-    tolerance: float = 1e-9,
-    max_iterations: int = 1000,
-) -> Callable[[jax.Array], jax.Array]:
-    """Bethe log Z as a function of log tables, laid out as `graph.log_values`.
-
-    Its gradient is the belief of every factor, where the messages have converged: there the Bethe
-    log Z does not change with the messages (Yedidia, Freeman & Weiss 2005), which therefore count
-    as constants. It works under jit, vmap and grad; second derivatives would lack what the
-    messages do.
-
-    Args:
-        graph: the factor graph, with or without evidence. Entries that are -inf stay impossible,
-            whatever the function is given for them, and have derivative 0.
-        damping, tolerance, max_iterations: as for `lbp`. With numbers of single precision, ask
-            for a tolerance that these can reach (1e-4).
-
-    Raises:
-        InputError: for a setting out of range.
-        ZeroPartitionError: if zeros leave some variable without a state.
-    """
-    options = JaxBeliefPropagation(damping, tolerance, max_iterations).options
-    _, columns = without_evidence(graph)
-    absorbed = graph.absorb_evidence()
-    model = reduced(absorbed)
-    layout, values, unary = _laid_out(absorbed, model)
-    sources, targets = _sources(absorbed, model, values.size, unary.shape)
-
-    def evaluate(log_values: jax.Array) -> jax.Array:
-        terms = log_values[columns][sources]
-        added = segment_sum(terms, targets, values.size + unary.size + 1)
-        tables = jnp.where(values > -np.inf, added[: values.size], -jnp.inf)
-        own = added[values.size : -1].reshape(unary.shape)
-        own = jnp.where(unary > -np.inf, own, -jnp.inf)
-        log_z: jax.Array = _propagated(layout, tables, own, options)[1]
-        return log_z + added[-1]
-
-    return evaluate
 
 
 class _Layout(NamedTuple):
@@ -435,33 +358,6 @@ def _laid_out(
     return _Layout(variables, slots, states, factors), values, unary
 
 
-def _sources(
-    graph: FactorGraph, model: Reduced, n_entries: int, shape: tuple[int, ...]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which entries of the log tables add to which number of the reduced graph.
-
-    The numbers are its table entries, those of an array of `shape` (variables, states) and its
-    constant, one after another.
-    """
-    sources, targets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for factor, home in enumerate(model.homes.tolist()):
-        scope = graph.scope(factor)
-        free = [v for v in scope if model.fixed[v] < 0]
-        axes, first = free, n_entries + math.prod(shape)
-        if home == UNARY:
-            first = n_entries + shape[1] * free[0]
-        elif home != CONSTANT:
-            axes = model.scope_variables[slice(*model.scope_starts[home : home + 2])].tolist()
-            first = int(model.table_starts[home])
-        entries = np.arange(*graph.table_starts[factor : factor + 2])
-        entries = entries.reshape(graph.cardinalities[list(scope)])
-        entries = entries[tuple(slice(None) if v in free else model.fixed[v] for v in scope)]
-        entries = np.broadcast_to(_placed(entries, free, axes), graph.cardinalities[axes]).ravel()
-        sources.append(entries)
-        targets.append(first + np.arange(len(entries)))
-    return np.concatenate(sources), np.concatenate(targets)
-
-
 @jax.jit
 def _propagated(layout: _Layout, values: Any, unary: Any, options: Any) -> Any:
     """Marginals (n_variables, n_states), the Bethe log Z, and how the iteration ended.
@@ -471,8 +367,7 @@ def _propagated(layout: _Layout, values: Any, unary: Any, options: Any) -> Any:
         values, unary: log tables of factors and of variables.
         options: damping (below 0: adaptive), tolerance and largest number of iterations.
     """
-    constants = lax.stop_gradient((values, unary))
-    messages, residual, iterations = _fixed_point(layout, *constants, options)
+    messages, residual, iterations = _fixed_point(layout, values, unary, options)
     beliefs, totals = _products(layout, messages, values, unary)[::2]
     log_zs = jnp.where((unary > -jnp.inf).any(axis=1), _log_of_sum(beliefs, (1,)), 0.0)
     # Once per slot: the sum of a message times what its variable sends is that of the variable.
@@ -483,7 +378,7 @@ def _propagated(layout: _Layout, values: Any, unary: Any, options: Any) -> Any:
 
 def _log_sums(values: Any, groups: Any, count: int) -> Any:
     """Log of the sum of exponentials in each group, 0 for groups of zeros alone."""
-    largest = segment_max(lax.stop_gradient(values), groups, count)
+    largest = segment_max(values, groups, count)
     largest = jnp.where(largest == -jnp.inf, 0.0, largest)
     sums = segment_sum(jnp.exp(values - largest[groups]), groups, count)
     return largest + jnp.log(jnp.where(sums > 0.0, sums, 1.0))

@@ -1,11 +1,9 @@
-"""Elimination in JAX: the numbers of `exact`, for many settings, and derivatives of log Z."""
+"""Elimination in JAX: the numbers of `exact`, for many settings."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -21,11 +19,9 @@ from inference import (
     infer_settings,
 )
 from inference.backend import TooLargeError
-from inference.evidence import without_evidence
-from inference.exact.backend import Exact
 from inference.peers import jax_backends
-from inference.peers.jax_backends import JaxElimination, _answers, log_partition
-from tests.inference.answers import assert_agree, given
+from inference.peers.jax_backends import JaxElimination, _answers
+from tests.inference.answers import assert_agree
 from tests.inference.graphs import odd_graph
 
 pytestmark = pytest.mark.slow
@@ -38,13 +34,6 @@ def compiled() -> int:
     """How many structures and numbers of settings have been compiled so far."""
     size: int = cast("Any", _answers)._cache_size()
     return size
-
-
-def log_z_and_gradient(graph: FactorGraph) -> tuple[float, Any]:
-    with jax.enable_x64(True):
-        evaluate = jax.value_and_grad(log_partition(graph))
-        log_z, gradient = evaluate(jnp.asarray(graph.log_values))
-        return float(log_z), np.asarray(gradient)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -102,51 +91,6 @@ def test_a_batch_mixes_structures() -> None:
     theirs = infer_batch(graphs, "exact_jax")
     for one, other in zip(theirs, infer_batch(graphs), strict=True):
         assert_agree(one, other, SAME_TERMS, rel=SAME_TERMS, where="")
-
-
-@pytest.mark.parametrize("seed", [2, 4])
-def test_the_gradient_of_log_z_is_the_factors_beliefs(seed: int) -> None:
-    graph = odd_graph(seed)
-    log_z, gradient = log_z_and_gradient(graph)
-    tree = Exact().calibrate(graph)
-    assert abs(log_z - tree.log_z) <= SAME_TERMS * max(1.0, abs(tree.log_z))
-    kept = without_evidence(graph)[1]
-    np.testing.assert_allclose(gradient[kept], tree.factor_beliefs(), atol=SAME_TERMS)
-
-
-def test_log_partition_under_jit_vmap_and_a_second_derivative() -> None:
-    graph = fr2(3, 1, density=0.3, seed=2)
-    rows = graph.log_values + np.random.default_rng(2).normal(size=(3, len(graph.log_values)))
-    evaluate = log_partition(graph)
-    with jax.enable_x64(True):
-        log_z = np.asarray(jax.jit(jax.vmap(evaluate))(jnp.asarray(rows)))
-        second = np.asarray(jax.jit(jax.hessian(evaluate))(jnp.asarray(rows[0])))
-    expected = [given(posterior) for posterior in infer_settings(graph, rows)]
-    np.testing.assert_allclose(log_z, expected, rtol=SAME_TERMS)
-    # The covariance of the entries that assignments choose, summed over all of them.
-    one = graph.with_log_values(rows[0])
-    states = np.array(list(np.ndindex(*graph.cardinalities)))
-    chosen = np.zeros((len(states), len(rows[0])))
-    for f in range(graph.n_factors):
-        shape = graph.cardinalities[list(graph.scope(f))]
-        places = np.ravel_multi_index(tuple(states[:, graph.scope(f)].T), tuple(shape))
-        chosen[np.arange(len(states)), graph.table_starts[f] + places] = 1.0
-    p = np.exp([one.log_potential(each) - log_z[0] for each in states])
-    mean = p @ chosen
-    covariance = (chosen.T * p) @ chosen - np.outer(mean, mean)
-    np.testing.assert_allclose(second, covariance, atol=SAME_TERMS)
-
-
-def test_derivatives_with_evidence_are_those_of_differences() -> None:
-    graph = fr2(3, 2, density=0.3, seed=2).with_evidence({1: 1})
-    log_z, gradient = log_z_and_gradient(graph)
-    assert abs(log_z - (infer(graph).log_z or 0.0)) < SAME_TERMS
-    step = 1e-5
-    for entry in range(len(graph.log_values)):
-        moved = graph.log_values + step * (np.arange(len(graph.log_values)) == entry)
-        up = infer(graph.with_log_values(moved)).log_z or 0.0
-        # A forward difference errs by half the second derivative, at most 1/4, times the step.
-        assert abs((up - log_z) / step - gradient[entry]) < step
 
 
 def test_what_does_not_fit_is_refused_before_it_is_compiled() -> None:

@@ -1,12 +1,10 @@
-"""Belief propagation in JAX: the fixed points of `lbp`, and derivatives of what it finds."""
+"""Belief propagation in JAX: the fixed points of `lbp`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -19,11 +17,10 @@ from inference import (
     infer_batch,
     infer_settings,
 )
-from inference.exact.backend import Exact
 from inference.messages.reduction import reduced
-from inference.peers.jax_backends import _laid_out, bethe
-from tests.inference.answers import assert_agree, given
-from tests.inference.graphs import forest, odd_graph
+from inference.peers.jax_backends import _laid_out
+from tests.inference.answers import assert_agree
+from tests.inference.graphs import odd_graph
 
 pytestmark = pytest.mark.slow
 
@@ -69,67 +66,6 @@ def test_settings_with_zeros_in_different_places_and_evidence() -> None:
         theirs = infer_settings(observed, rows, "lbp_jax")
         for number, (one, other) in enumerate(zip(theirs, ours, strict=True)):
             assert_same(one, other, f"setting {number}")
-
-
-def test_on_a_forest_the_gradient_of_log_z_is_the_factors_beliefs() -> None:
-    graph = forest(4)
-    assert (graph.log_values == -np.inf).any()
-    function = bethe(graph)
-    with jax.enable_x64(True):
-        row = jnp.asarray(np.where(graph.log_values == -np.inf, 0.0, graph.log_values))
-        gradient = np.asarray(jax.jit(jax.grad(function))(row))
-    beliefs = Exact().calibrate(graph).factor_beliefs()
-    # Messages on a forest are final to rounding.
-    np.testing.assert_allclose(gradient, beliefs, atol=1e-9)
-
-
-def loopy() -> FactorGraph:
-    """Return a graph with cycles, a zero, a factor of three variables and evidence."""
-    rng = np.random.default_rng(8)
-    scopes = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4, 1), (4,), (0,)]
-    cardinalities = [2, 3, 2, 2, 2]
-    tables = [np.exp(0.5 * rng.normal(size=[cardinalities[v] for v in s])) for s in scopes]
-    tables[1][1, 1] = 0.0
-    graph = FactorGraph.from_factors(cardinalities, list(zip(scopes, tables, strict=True)))
-    return graph.with_evidence({3: 1})
-
-
-def test_on_cycles_the_value_is_that_of_lbp_and_the_gradient_that_of_differences() -> None:
-    graph = loopy()
-    possible = np.flatnonzero(graph.log_values > -np.inf)
-    row = np.where(graph.log_values == -np.inf, 0.0, graph.log_values)
-    settings: dict[str, Any] = {"schedule": "flooding", "tolerance": 1e-13}
-    expected = infer(graph, "lbp", **settings)
-    with jax.enable_x64(True):
-        function = jax.jit(jax.value_and_grad(bethe(graph, tolerance=1e-13)))
-        log_z, gradient = map(np.asarray, function(jnp.asarray(row)))
-    assert log_z == pytest.approx(expected.log_z, abs=SAME_STEPS)
-    step = 1e-5
-    moved = np.tile(graph.log_values, (2, len(possible), 1))
-    moved[0, np.arange(len(possible)), possible] += step
-    moved[1, np.arange(len(possible)), possible] -= step
-    above, below = (
-        np.array([given(one) for one in infer_settings(graph, part, "lbp", **settings)])
-        for part in moved
-    )
-    # Central differences: step**2 of truncation, 1e-13 / step of what messages leave.
-    np.testing.assert_allclose(gradient[possible], (above - below) / (2.0 * step), atol=1e-7)
-    assert not gradient[graph.log_values == -np.inf].any()
-
-
-def test_derivatives_by_vmap_and_in_single_precision() -> None:
-    graph = loopy()
-    row = np.where(graph.log_values == -np.inf, 0.0, graph.log_values)
-    with jax.enable_x64(True):
-        slope = jax.grad(bethe(graph))
-        rows = jnp.stack([jnp.asarray(row), jnp.asarray(row) * 0.5])
-        both = np.asarray(jax.jit(jax.vmap(slope))(rows))
-        one = np.asarray(jax.jit(slope)(rows[1]))
-    np.testing.assert_allclose(both[1], one, atol=1e-8)
-    rough = jax.jit(jax.grad(bethe(graph, tolerance=1e-4)))(jnp.asarray(row, jnp.float32))
-    assert rough.dtype == jnp.float32
-    # The tolerance asked for.
-    np.testing.assert_allclose(np.asarray(rough), both[0], atol=1e-3)
 
 
 def test_graphs_of_about_one_size_share_compiled_code() -> None:
