@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.json_records import located, location, shown
-from factormodels.io.networks.cycles import find_cycle
+from factormodels.io.networks.cycles import refuse_cycle
 from factormodels.io.networks.number_tokens import plain_float
 
 SUM_TOLERANCE = 1e-2
@@ -82,10 +82,7 @@ def parse_bif(text: str, source: str | os.PathLike[str]) -> FactorGraph:
     network = _network(text, source)
     names = list(network.states)
     parents, bodies = _parents(network, where)
-    cycle = find_cycle(parents)
-    if cycle is not None:
-        circle = " -> ".join(names[variable] for variable in [*cycle, cycle[0]])
-        raise InputError(f"{where}: the parents form the cycle {circle}; drop one of them")
+    refuse_cycle(parents, names, where, "drop one of them")
     factors = []
     for child, (name, above) in enumerate(zip(names, parents, strict=True)):
         of_parents = [network.states[names[parent]] for parent in above]

@@ -1,35 +1,29 @@
-"""Directed models: finding a cycle among the parents that the tables of a file declare."""
+"""Directed models: the parents that the tables of a file declare form no cycle."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from factormodels.errors import InputError
 
 
-def find_cycle(parents: Sequence[Sequence[int]]) -> list[int] | None:
-    """Variables of one directed cycle, each a parent of the next; None if acyclic.
+def refuse_cycle(
+    parents: Sequence[Sequence[int]], names: Sequence[str], where: str, mend: str
+) -> None:
+    """Refuse parents of which one descends from itself.
 
     Args:
         parents: for each variable, the indices of its parents.
+        names: the names of the variables.
+        where: the file, which the message names.
+        mend: what to do, as the end of the sentence.
+
+    Raises:
+        InputError: if there is a directed cycle; it names the variables of one.
     """
-    children: list[list[int]] = [[] for _ in parents]
-    missing = [len(of_one) for of_one in parents]
-    for child, of_one in enumerate(parents):
-        for parent in of_one:
-            children[parent].append(child)
-    settled = [variable for variable, count in enumerate(missing) if count == 0]
-    for variable in settled:
-        for child in children[variable]:
-            missing[child] -= 1
-            if missing[child] == 0:
-                settled.append(child)
-    if len(settled) == len(parents):
-        return None
-    # Every variable that is left has a parent that is left, so walking up must close a cycle.
-    variable = next(v for v, count in enumerate(missing) if count)
-    trail: list[int] = []
-    seen: dict[int, int] = {}
-    while variable not in seen:
-        seen[variable] = len(trail)
-        trail.append(variable)
-        variable = next(parent for parent in parents[variable] if missing[parent])
-    return trail[seen[variable] :][::-1]
+    try:
+        TopologicalSorter(dict(enumerate(parents))).prepare()
+    except CycleError as error:
+        circle = " -> ".join(names[variable] for variable in error.args[1])
+        raise InputError(f"{where}: the parents form the cycle {circle}; {mend}") from None

@@ -27,7 +27,7 @@ from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph, default_names
 from factormodels.io.files import read_text, write_text
 from factormodels.io.json_records import located
-from factormodels.io.networks.cycles import find_cycle
+from factormodels.io.networks.cycles import refuse_cycle
 from factormodels.io.networks.number_tokens import NumberTokens, number_tokens
 from factormodels.io.networks.uai_results import write_evidence
 
@@ -235,13 +235,8 @@ def _check_directed(graph: FactorGraph, potentials: NDArray[np.float64], source:
         *above, child = variables[bounds[factor] : bounds[factor + 1]]
         parents[child].extend(above)
         tables_of[child] += 1
-    cycle = find_cycle(parents)
-    if cycle is not None:
-        shown = " -> ".join(graph.names[variable] for variable in [*cycle, cycle[0]])
-        raise InputError(
-            f"{source}: the parents form the cycle {shown}; correct a scope (its last variable is "
-            "the child), or call the network MARKOV"
-        )
+    mend = "correct a scope (its last variable is the child), or call the network MARKOV"
+    refuse_cycle(parents, graph.names, source, mend)
     if np.any(tables_of != 1):
         variable = int(np.flatnonzero(tables_of != 1)[0])
         logger.warning(

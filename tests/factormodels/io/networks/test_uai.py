@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from factormodels import FactorGraph
 from factormodels.io.networks import uai, uai_results
-from factormodels.io.networks.cycles import find_cycle
+from factormodels.io.networks.cycles import refuse_cycle
 from factormodels.synthetic import random_graph
 from tests.factormodels.graphs import assert_same
 from tests.factormodels.refusals import assert_refused
@@ -341,17 +342,23 @@ def test_a_child_of_two_tables_is_logged_not_refused(caplog: pytest.LogCaptureFi
 @given(st.lists(st.lists(st.integers(0, 7), max_size=3), min_size=8, max_size=8))
 @settings(deadline=None)
 def test_a_found_cycle_is_one_and_none_is_missed(parents: list[list[int]]) -> None:
-    cycle = find_cycle(parents)
     reach = np.zeros((8, 8), dtype=bool)
     for child, above in enumerate(parents):
         reach[child, above] = True
     for _ in range(3):
         reach |= reach @ reach
-    assert (cycle is not None) == bool(np.diagonal(reach).any())
-    if cycle is not None:
-        assert len(set(cycle)) == len(cycle)
-        for parent, child in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
-            assert parent in parents[child]
+    names = [str(variable) for variable in range(8)]
+    if not np.diagonal(reach).any():
+        refuse_cycle(parents, names, "b.uai", "drop one")
+        return
+    message = assert_refused(
+        lambda: refuse_cycle(parents, names, "b.uai", "drop one"),
+        ["b.uai", "the cycle", "drop one"],
+    )
+    cycle = list(map(int, message.split("the cycle ")[1].split(";")[0].split(" -> ")))
+    assert cycle[0] == cycle[-1]
+    assert len(set(cycle)) == len(cycle) - 1
+    assert all(parent in parents[child] for parent, child in pairwise(cycle))
 
 
 @pytest.mark.parametrize("task", ["MAR", "PR"])
