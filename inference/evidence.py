@@ -22,7 +22,7 @@ def checked_graph(graph: Any) -> FactorGraph:
     """
     if isinstance(graph, FactorGraph):
         return graph
-    from factormodels.interchange.converter_hints import conversion_of
+    from factormodels.interchange.factor_graphs import conversion_of
 
     kind = type(graph)
     library = kind.__module__.partition(".")[0]

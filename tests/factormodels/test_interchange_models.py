@@ -21,7 +21,7 @@ from factormodels.interchange import (
     to_pgmpy,
     to_pyagrum,
 )
-from factormodels.interchange.tables import library, merged_tables
+from factormodels.interchange.factor_graphs import library, merged_tables
 from tests.inference.graphs import forest, odd_graph
 from tests.oracle import oracle
 from tests.refusals import refused
@@ -93,8 +93,8 @@ def test_odd_graphs_come_back(name: str, seed: int) -> None:
 def test_what_pgmpy_and_pyagrum_infer_of_it_is_right(seed: int) -> None:
     graph = forest(seed, zero_probability=0.0)
     expected = oracle(graph).marginals
-    elimination = library("pgmpy.inference", "").VariableElimination(to_pgmpy(graph))
-    engine = library("pyagrum", "").ShaferShenoyMRFInference(to_pyagrum(graph))
+    elimination = library("pgmpy.inference").VariableElimination(to_pgmpy(graph))
+    engine = library("pyagrum").ShaferShenoyMRFInference(to_pyagrum(graph))
     engine.makeInference()
     for name in graph.names:
         found = elimination.query([name], show_progress=False).values
@@ -126,10 +126,8 @@ def test_what_pgmax_infers_of_it_is_right(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_bayesian_network_of_each_library_is_read() -> None:
-    tabular = library("pgmpy.factors.discrete", "").TabularCPD
-    network = library("pgmpy.models", "").DiscreteBayesianNetwork(
-        [("rain", "wet"), ("hose", "wet")]
-    )
+    tabular = library("pgmpy.factors.discrete").TabularCPD
+    network = library("pgmpy.models").DiscreteBayesianNetwork([("rain", "wet"), ("hose", "wet")])
     wet = [[0.9, 0.4, 0.3, 0.05], [0.1, 0.6, 0.7, 0.95]]
     network.add_cpds(
         tabular("rain", 2, [[0.8], [0.2]]),
@@ -137,7 +135,7 @@ def test_a_bayesian_network_of_each_library_is_read() -> None:
         tabular("wet", 2, wet, evidence=["rain", "hose"], evidence_card=[2, 2]),
     )
     to_pyagrum(example())  # it makes the first network, which warns
-    theirs = library("pyagrum", "").fastBN("rain->wet<-hose")
+    theirs = library("pyagrum").fastBN("rain->wet<-hose")
     theirs.cpt("rain").fillWith([0.8, 0.2])
     theirs.cpt("hose").fillWith([0.7, 0.3])
     for rain in (0, 1):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from factormodels import Atom, Context, FactGraph, FactorGraph, Relation, RelationKind
-from factormodels.interchange.converter_hints import conversion_of
+from factormodels.interchange.factor_graphs import conversion_of
 
 BRIDGE = FactGraph(
     "bridge",
