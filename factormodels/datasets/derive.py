@@ -27,9 +27,9 @@ from typing import Any
 
 from factormodels.claims import Relation, RelationKind
 from factormodels.datasets import CLAIM_WINDOW
-from factormodels.datasets.deriving import run_derivation
 from factormodels.datasets.factscore_file import record_line
 from factormodels.encodings import KIND_CODES
+from factormodels.errors import FactormodelsError
 from factormodels.extraction.relation_models.base import Judgement, TextPair
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.stages.claim_relations import claim_pairs, with_judged_claims
@@ -138,6 +138,36 @@ _DERIVATIONS: Mapping[str, tuple[Callable[..., int], tuple[str, ...]]] = Mapping
     }
 )
 """By what is derived, the function and the names of its sources."""
+
+
+def run_derivation(
+    module: str,
+    description: str,
+    sources: Mapping[str, str],
+    derive: Callable[..., int],
+    arguments: Sequence[str] | None = None,
+) -> int:
+    """Run the command and return its exit code: 2 for bad input.
+
+    Args:
+        module: name of the script, with its packages.
+        description: what it does.
+        sources: the arguments that name the owner's files, with what each is.
+        derive: given the paths of these and of the file to write, writes it and returns the number
+            of responses.
+        arguments: words of the command line; those of the process if None.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
+    for name, what in {**sources, "out": "the file to write"}.items():
+        parser.add_argument(name, help=what)
+    chosen = parser.parse_args(arguments)
+    try:
+        count = derive(*(getattr(chosen, name) for name in sources), chosen.out)
+    except FactormodelsError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    sys.stdout.write(f"{chosen.out}: {count} responses\n")
+    return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

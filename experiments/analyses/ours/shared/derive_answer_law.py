@@ -22,7 +22,7 @@ from dataclasses import asdict
 
 from experiments.analyses.ours.shared.recorded_calls import learned, recorded
 from factormodels import datasets
-from factormodels.datasets.deriving import run_derivation
+from factormodels.datasets.derive import run_derivation
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.io.files import write_text
 
