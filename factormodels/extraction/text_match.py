@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import InputError
-from factormodels.extraction.relation_models.lexical_features import Vocabulary, taken_apart
+from factormodels.extraction.relation_models.lexical_features import taken_apart
 from factormodels.fact_graph import FactGraph
 from factormodels.io.json_records import as_object, shown
 
@@ -77,15 +77,12 @@ def recorded_match(figures: NDArray[np.float64], atoms: Sequence[str]) -> dict[s
 
 
 def _matched(topic: str, claims: Sequence[str], passages: Sequence[str]) -> NDArray[np.float64]:
-    vocabulary = Vocabulary({})
-    about = taken_apart(topic, vocabulary, whole=True).words[0]
-    sentences = [
-        words for text in passages for words in taken_apart(text, vocabulary, whole=False).words
-    ]
+    about = taken_apart(topic, whole=True).words[0]
+    sentences = [words for text in passages for words in taken_apart(text, whole=False).words]
     known = set().union(*sentences)
     rows = np.zeros((len(claims), len(FIGURES)))
     for row, claim in zip(rows, claims, strict=True):
-        apart = taken_apart(claim, vocabulary, whole=True)
+        apart = taken_apart(claim, whole=True)
         words, names = apart.words[0] - about, apart.names - about
         shares = nlargest(2, (_share(words, there) for there in sentences))
         row[0] = _share(names, known) if sentences else 0.0
@@ -94,7 +91,7 @@ def _matched(topic: str, claims: Sequence[str], passages: Sequence[str]) -> NDAr
     return rows.round(_DIGITS)
 
 
-def _share(asked: set[int], there: set[int]) -> float:
+def _share(asked: set[str], there: set[str]) -> float:
     return len(asked & there) / len(asked) if asked else 1.0
 
 

@@ -1,14 +1,10 @@
-"""What the lexical relation model sees of a pair of texts: counts of shared words and numbers.
-
-Every distinct text is taken apart once; pairs are then compared by sparse matrices.
-"""
+"""What the lexical relation model sees of a pair of texts: counts of shared words and numbers."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,8 +13,6 @@ from numpy.typing import NDArray
 from factormodels.extraction.word_lists import NEGATIONS, NUMBER_WORDS, STOP_WORDS
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
     from factormodels.extraction.relation_models.base import TextPair
 
 FEATURES = ("sentence", "passage", "names", "numbers", "number_conflict", "negation")
@@ -31,28 +25,16 @@ _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W_])|\n+")
 _MARKUP = re.compile(r"</?\w+>")
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
-_PAIRS_AT_ONCE = 20_000
 
 
 class TakenApart(NamedTuple):
-    """A text taken apart, sentence by sentence; tokens are numbers in a vocabulary."""
+    """A text taken apart, sentence by sentence; the names are those of all sentences."""
 
-    words: list[set[int]]
-    names: set[int]
-    years: list[set[int]]
-    others: list[set[int]]
+    words: list[set[str]]
+    names: set[str]
+    years: list[set[str]]
+    others: list[set[str]]
     negated: list[bool]
-
-
-@dataclass
-class Vocabulary:
-    """Numbers of the tokens that were met, in the order of meeting them."""
-
-    numbers: dict[str, int]
-
-    def of(self, token: str) -> int:
-        """The number of a token."""
-        return self.numbers.setdefault(token, len(self.numbers))
 
 
 def pair_features(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
@@ -72,126 +54,65 @@ def pair_features(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
 
     A hypothesis without content words has zeros for all shares.
     """
-    vocabulary = Vocabulary({})
-    premise_of, premises = _distinct(
-        [pair.titled_premise for pair in pairs], vocabulary, whole=False
-    )
-    hypothesis_of, hypotheses = _distinct(
-        [pair.hypothesis for pair in pairs], vocabulary, whole=True
-    )
-    if not pairs:
-        return np.zeros((0, len(FEATURES)))
-    size = len(vocabulary.numbers)
-    tables = _Tables.of(premises, hypotheses, size)
-    parts = [
-        _features(tables, premise_of[start:stop], hypothesis_of[start:stop])
-        for start in range(0, len(pairs), _PAIRS_AT_ONCE)
-        for stop in [start + _PAIRS_AT_ONCE]
+    premises = {
+        text: taken_apart(text, whole=False)
+        for text in dict.fromkeys(pair.titled_premise for pair in pairs)
+    }
+    passages = {text: set().union(*apart.words) for text, apart in premises.items()}
+    hypotheses = {
+        text: taken_apart(text, whole=True)
+        for text in dict.fromkeys(pair.hypothesis for pair in pairs)
+    }
+    rows = [
+        _features(premises[text], passages[text], hypotheses[pair.hypothesis])
+        for pair in pairs
+        for text in [pair.titled_premise]
     ]
-    return np.concatenate(parts)
+    return np.array(rows, dtype=np.float64).reshape(-1, len(FEATURES))
 
 
-@dataclass(frozen=True)
-class _Tables:
-    """Binary matrices, one row per premise, sentence of a premise, or hypothesis."""
-
-    starts: NDArray[np.int64]
-    sentence: csr_matrix
-    passage: csr_matrix
-    sentence_years: csr_matrix
-    sentence_others: csr_matrix
-    sentence_negated: NDArray[np.bool_]
-    words: csr_matrix
-    names: csr_matrix
-    years: csr_matrix
-    others: csr_matrix
-    negated: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, premises: list[TakenApart], hypotheses: list[TakenApart], size: int) -> _Tables:
-        lengths = [len(text.words) for text in premises]
-        return cls(
-            starts=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            sentence=_matrix((row for text in premises for row in text.words), size),
-            passage=_matrix((set().union(*text.words) for text in premises), size),
-            sentence_years=_matrix((row for text in premises for row in text.years), size),
-            sentence_others=_matrix((row for text in premises for row in text.others), size),
-            sentence_negated=np.array([flag for text in premises for flag in text.negated]),
-            words=_matrix((text.words[0] for text in hypotheses), size),
-            names=_matrix((text.names for text in hypotheses), size),
-            years=_matrix((text.years[0] for text in hypotheses), size),
-            others=_matrix((text.others[0] for text in hypotheses), size),
-            negated=np.array([text.negated[0] for text in hypotheses]),
-        )
-
-
-def _features(
-    tables: _Tables, premise: NDArray[np.int64], hypothesis: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    lengths = np.diff(tables.starts)[premise]
-    ends = np.cumsum(lengths)
-    begins = ends - lengths
-    pair = np.repeat(np.arange(len(premise)), lengths)
-    sentence = np.arange(ends[-1]) - np.repeat(begins, lengths)
-    sentence += np.repeat(tables.starts[premise], lengths)
-    words = tables.words[hypothesis]
-    shared = _shared(tables.sentence[sentence], words[pair])
-    # The first of the sentences with the most: each count is made distinct by its position.
-    ranked = shared * (len(shared) + 1) - np.arange(len(shared))
-    best_of = np.maximum.reduceat(ranked, begins)
-    best = sentence[np.flatnonzero(ranked == np.repeat(best_of, lengths))]
-    count = np.maximum(1, _sums(words))
-    in_sentence = np.maximum.reduceat(shared, begins) / count
-    passage = tables.passage[premise]
-    names = tables.names[hypothesis]
-    years, others = tables.years[hypothesis], tables.others[hypothesis]
-    n_years, n_others = _sums(years), _sums(others)
-    found_years, found_others = _shared(passage, years), _shared(passage, others)
-    numbers = n_years + n_others
-    other_year = _sums(tables.sentence_years[best]) > _shared(tables.sentence_years[best], years)
-    other_number = _sums(tables.sentence_others[best]) > _shared(
-        tables.sentence_others[best], others
+def _features(premise: TakenApart, passage: set[str], hypothesis: TakenApart) -> tuple[float, ...]:
+    """Features of a pair, of whose premise `passage` has all words and numbers."""
+    words, years, others = hypothesis.words[0], hypothesis.years[0], hypothesis.others[0]
+    shared = [len(words & sentence) for sentence in premise.words]
+    most = max(shared)
+    best = shared.index(most)
+    count = max(1, len(words))
+    in_sentence = most / count
+    numbers = len(years) + len(others)
+    conflict = any(
+        not own <= passage and not there[best] <= own
+        for own, there in ((years, premise.years), (others, premise.others))
     )
-    conflict = ((found_years < n_years) & other_year) | ((found_others < n_others) & other_number)
-    turned = tables.sentence_negated[best] != tables.negated[hypothesis]
-    columns = [
+    turned = premise.negated[best] != hypothesis.negated[0]
+    return (
         in_sentence,
-        _shared(passage, words) / count,
-        _shared(passage, names) / np.maximum(1, _sums(names)),
-        np.where(numbers > 0, (found_years + found_others) / np.maximum(1, numbers), 1.0),
+        len(words & passage) / count,
+        len(hypothesis.names & passage) / max(1, len(hypothesis.names)),
+        (len(years & passage) + len(others & passage)) / numbers if numbers else 1.0,
         conflict * in_sentence,
         turned * in_sentence,
-    ]
-    return np.column_stack(columns).astype(np.float64)
+    )
 
 
-def _distinct(
-    texts: Sequence[str], vocabulary: Vocabulary, *, whole: bool
-) -> tuple[NDArray[np.int64], list[TakenApart]]:
-    places: dict[str, int] = {}
-    index = np.array([places.setdefault(text, len(places)) for text in texts], dtype=np.int64)
-    return index, [taken_apart(text, vocabulary, whole=whole) for text in places]
-
-
-def taken_apart(text: str, vocabulary: Vocabulary, *, whole: bool) -> TakenApart:
+def taken_apart(text: str, *, whole: bool) -> TakenApart:
     """A text's content words, names and numbers.
 
     Args:
         text: the text.
-        vocabulary: numbers of tokens, to which those met here are added.
         whole: whether the text counts as one sentence.
     """
     plain = unicodedata.normalize("NFKC", _MARKUP.sub(" ", text))
     sentences = [plain] if whole else [s for s in _SENTENCE_END.split(plain) if s.strip()]
     result = TakenApart([], set(), [], [], [])
     for sentence in sentences or [""]:
-        words: set[int] = set()
-        years: set[int] = set()
-        others: set[int] = set()
+        words: set[str] = set()
+        years: set[str] = set()
+        others: set[str] = set()
         negated = False
         for token in _TOKEN.findall(sentence):
             if token[0].isdigit():
-                number = vocabulary.of(_number(token))
+                number = _number(token)
                 (years if _is_year(token) else others).add(number)
                 words.add(number)
                 continue
@@ -200,11 +121,11 @@ def taken_apart(text: str, vocabulary: Vocabulary, *, whole: bool) -> TakenApart
             if lower in NEGATIONS or lower.endswith("n't"):
                 negated = not negated
             elif lower in NUMBER_WORDS:
-                number = vocabulary.of(NUMBER_WORDS[lower])
+                number = NUMBER_WORDS[lower]
                 others.add(number)
                 words.add(number)
             elif lower.removesuffix("'s") not in STOP_WORDS and len(lower) > 1:
-                word = vocabulary.of(_stem(lower))
+                word = _stem(lower)
                 words.add(word)
                 if token[0].isupper():
                     result.names.add(word)
@@ -235,25 +156,3 @@ def _number(token: str) -> str:
 
 def _is_year(token: str) -> bool:
     return token.isdecimal() and len(token) == 4 and _FIRST_YEAR <= int(token) <= _LAST_YEAR
-
-
-def _matrix(rows: Iterable[set[int]], size: int) -> csr_matrix:
-    from scipy.sparse import csr_matrix
-
-    columns: list[int] = []
-    starts = [0]
-    for row in rows:
-        columns.extend(sorted(row))
-        starts.append(len(columns))
-    values = np.ones(len(columns), dtype=np.int64)
-    shape = (len(starts) - 1, max(1, size))
-    return csr_matrix((values, np.array(columns, dtype=np.int64), starts), shape=shape)
-
-
-def _shared(left: csr_matrix, right: csr_matrix) -> NDArray[np.int64]:
-    """Number of columns that each row of two binary matrices has in common."""
-    return _sums(left.multiply(right))
-
-
-def _sums(matrix: csr_matrix) -> NDArray[np.int64]:
-    return np.asarray(matrix.sum(axis=1), dtype=np.int64).ravel()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -129,18 +127,3 @@ def test_a_judgement_is_a_distribution_and_depends_on_its_pair_alone(
         assert sum(answer.distribution) == pytest.approx(1, abs=1e-12)
         assert answer.probability == max(answer.distribution)
         assert LexicalRelations().judge([pair]) == [answer]
-
-
-def test_more_pairs_than_are_compared_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    random_ = random.Random(1)
-    words = ["red", "bridge", "1890", "1891", "no", "trains", "Ulm", "three", "3", "."]
-    pairs = [
-        TextPair(" ".join(random_.choices(words, k=9)), " ".join(random_.choices(words, k=5)))
-        for _ in range(100)
-    ]
-    at_once = pair_features(pairs)
-    monkeypatch.setattr(
-        "factormodels.extraction.relation_models.lexical_features._PAIRS_AT_ONCE", 7
-    )
-    np.testing.assert_array_equal(pair_features(pairs), at_once)
-    assert (at_once.std(axis=0) > 0).all()
