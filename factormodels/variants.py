@@ -159,7 +159,7 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
         if (source, target) != (relation.source, relation.target):
             moved = replace(relation, source=source, target=target)
         held = best.get((source, target))
-        if held is None or _strength(moved) > _strength(held):
+        if held is None or strength(moved) > strength(held):
             best[source, target] = moved
     return graph.derived(contexts, tuple(best.values()))
 
@@ -176,7 +176,7 @@ def united(forward: Relation, backward: Relation) -> Relation:
         equivalence = replace(forward, kind=RelationKind.EQUIVALENCE, probability=probability)
         # Neither order says what the pair is where it is not equivalent.
         return replace(equivalence, distribution=None)
-    return max(forward, backward, key=_strength)
+    return max(forward, backward, key=strength)
 
 
 def _retrieved_for(context: Context, atoms: tuple[str, ...]) -> Context:
@@ -193,7 +193,8 @@ def _identity(context: Context) -> tuple[str, str] | None:
     return ("text", text) if text else None
 
 
-def _strength(relation: Relation) -> tuple[bool, float]:
+def strength(relation: Relation) -> tuple[bool, float]:
+    """By which one of several relations of a pair stays, the strongest."""
     # A recorded neutral is the absence of evidence: any other relation tells more.
     return relation.kind is not RelationKind.NEUTRAL, relation.probability
 

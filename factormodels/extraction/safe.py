@@ -17,12 +17,13 @@ from factormodels.extraction.pipeline import Stage
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.web import WebRetriever
-from factormodels.extraction.stages.asking import Question, ask_all, identity_of, text_at
+from factormodels.extraction.stages.asking import Question, ask_all, ask_each, identity_of, text_at
 from factormodels.extraction.stages.assessors import (
     Assessor,
     Verdict,
     assess,
     assessor_facts,
+    shown_passages,
     unsupported_as,
 )
 from factormodels.fact_graph import FactGraph
@@ -96,14 +97,10 @@ def safe(
         atoms: Sequence[Atom], prompt: str, stage: str, fields: Any, read: Any, most: int
     ) -> list[tuple[Atom, Any]]:
         """Answers about the atoms that have one; the others go missing."""
-        questions = [Question(fields(atom), read, most) for atom in atoms]
-        found = []
-        for atom, answer in zip(atoms, ask_all(model, prompt, stage, questions), strict=True):
-            if isinstance(answer, Failure):
-                missing[atom.id] = f"{stage}: {answer.reason}"
-            else:
-                found.append((atom, answer))
-        return found
+        questions = {atom.id: Question(fields(atom), read, most) for atom in atoms}
+        found, failed = ask_each(model, prompt, stage, questions)
+        missing.update((atom, f"{stage}: {reason}") for atom, reason in failed)
+        return [(atom, found[atom.id]) for atom in atoms if atom.id in found]
 
     revised = step(
         graph.atoms, PROMPTS[0], STAGES[0], lambda atom: {**asked, "claim": atom.text},
@@ -121,7 +118,7 @@ def safe(
     for _ in range(STEPS):
         wanted = step(
             searching, PROMPTS[2], STAGES[2],
-            lambda atom: {"claim": texts[atom.id], "knowledge": _shown(found[atom.id])},
+            lambda atom: {"claim": texts[atom.id], "knowledge": shown_passages(found[atom.id])},
             _read_query, _QUERY_TOKENS,
         )  # fmt: skip
         # A search that was made already finds nothing more.
@@ -196,13 +193,6 @@ def safe_stage(model: LanguageModel, retriever: Retriever) -> Stage:
         return replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: assessors})
 
     return stage
-
-
-def _shown(contexts: Sequence[Context]) -> str:
-    return "\n".join(
-        f"[{number}] {one.title}: {one.text}" if one.title else f"[{number}] {one.text}"
-        for number, one in enumerate(contexts, 1)
-    )
 
 
 def read_relevance(value: Any) -> str | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from factormodels.claims import Atom
+from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
 from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
 from factormodels.extraction.language_model import Failure, LanguageModel, Request
@@ -227,7 +227,9 @@ async def _judge(
     prompt = prompts_of(model)[assessor.prompt]
     fields = {"claim": atom.text}
     if assessor.reads_evidence:
-        fields["passages"] = _passages(graph, atom, all_contexts)
+        fields["passages"] = shown_passages(
+            one for one in graph.contexts if all_contexts or atom.id in one.retrieved_for
+        )
     answer = await model.complete(
         Request(
             messages=prompt.render(**fields),
@@ -261,15 +263,13 @@ def _expected(assessor: Assessor, distribution: tuple[float, ...]) -> float:
     return math.fsum(value * share for value, share in kept) / math.fsum(share for _, share in kept)
 
 
-def _passages(graph: FactGraph, atom: Atom, all_contexts: bool) -> str:
-    shown = [
-        f"[{number}] {context.title}: {text}" if context.title else f"[{number}] {text}"
-        for number, context in enumerate(
-            (one for one in graph.contexts if all_contexts or atom.id in one.retrieved_for), 1
-        )
-        if (text := context.content)
-    ]
-    return "\n".join(shown)
+def shown_passages(contexts: Iterable[Context]) -> str:
+    """Passages as a prompt shows them, each with its number; what says nothing is left out."""
+    return "\n".join(
+        f"[{number}] {one.title}: {text}" if one.title else f"[{number}] {text}"
+        for number, one in enumerate(contexts, 1)
+        if (text := one.content)
+    )
 
 
 def get_assessor(name: str) -> Assessor:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.validation import validated_probability
+from factormodels.variants import strength
 
 StanceMapping = Mapping[str, tuple[str, float] | None]
 """Stance -> (kind of relation, its probability), or None for a stance that makes no relation."""
@@ -64,19 +65,9 @@ def relation_from_stances(
         stances: the stances on this pair, each a key of `mapping`.
         mapping: the relation of every stance, as `resolve_stances` returns it.
     """
-    best: Relation | None = None
-    for stance in stances:
-        mapped = mapping[stance]
-        if mapped is None:
-            continue
-        relation = Relation(source, target, RelationKind(mapped[0]), mapped[1])
-        if best is None or _strength(relation) > _strength(best):
-            best = relation
-    return best
-
-
-def _strength(relation: Relation) -> tuple[bool, float]:
-    return relation.kind is not RelationKind.NEUTRAL, relation.probability
+    mapped = [mapping[stance] for stance in stances]
+    made = [Relation(source, target, RelationKind(one[0]), one[1]) for one in mapped if one]
+    return max(made, key=strength, default=None)
 
 
 def _validated(stance: str, relation: object) -> tuple[str, float]:
