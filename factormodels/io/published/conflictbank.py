@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.fact_graph import FactGraph
@@ -53,13 +52,7 @@ _EVIDENCE: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "semantic_conflict": ("semantic_conflict_evidence",),
     }
 )
-
-
-def looks_like_conflictbank(record: Mapping[str, Any]) -> bool:
-    """Whether a record has the keys of all claims of a fact."""
-    return any(key in record for key in _CLAIMS[DEFAULT]) and any(
-        key in record for keys in _EVIDENCE.values() for key in keys
-    )
+EVIDENCE_KEYS = tuple(key for keys in _EVIDENCE.values() for key in keys)
 
 
 def parse_conflictbank(obj: object, source: Source, line: int | None = None) -> FactGraph:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from factormodels.datasets.factscore_file import parse_derived
@@ -12,10 +12,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimRecord, parse_record
 from factormodels.io.fact_graph_json import looks_like_fact_graph, parse_fact_graph
 from factormodels.io.json_records import location
-from factormodels.io.published.conflictbank import (
-    looks_like_conflictbank,
-    parse_conflictbank,
-)
+from factormodels.io.published.conflictbank import EVIDENCE_KEYS, parse_conflictbank
 from factormodels.io.published.factcheck_bench import parse_factcheck_record
 from factormodels.io.published.factor import parse_factor
 from factormodels.io.published.factreasoner import (
@@ -48,8 +45,6 @@ from factormodels.io.published.tool_outputs import (
     gather_minicheck,
     gather_openfactcheck,
     gather_polygraph,
-    looks_like_minicheck,
-    looks_like_safe,
     looks_like_veriscore,
     parse_factscore_output,
     parse_minicheck,
@@ -58,7 +53,7 @@ from factormodels.io.published.tool_outputs import (
     parse_safe,
     parse_veriscore,
 )
-from factormodels.io.published.unli import JudgedPair, looks_like_unli, parse_unli
+from factormodels.io.published.unli import JudgedPair, parse_unli
 from factormodels.io.records import Source
 from factormodels.io.relation_table import (
     gather_relations,
@@ -80,6 +75,7 @@ class Format:
         owner: where its owner publishes it.
         holds: what a file of it becomes.
         keys: the keys that it is known by.
+        spellings: other names of such keys, any of which is as good.
         fields: the keys that a record has: ``a[].b`` is the key b of every entry of the list a,
             ``a{}.b`` of every value of the object a.
         parse: what a record becomes, given its file and line: an item, a list of items, or what
@@ -97,6 +93,7 @@ class Format:
     fields: tuple[str, ...]
     parse: Parse
     gather: Callable[[Sequence[Any]], Sequence[Item]] | None = None
+    spellings: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
     looks_like: Callable[[dict[str, Any]], bool] | None = None
     companion: str = ""
 
@@ -104,7 +101,12 @@ class Format:
         """Whether a JSON value is a record of this format, by its keys."""
         if not isinstance(obj, dict):
             return False
-        return self.looks_like(obj) if self.looks_like else obj.keys() >= set(self.keys)
+        if self.looks_like is not None:
+            return self.looks_like(obj)
+        return all(
+            key in obj or any(name in obj for name in self.spellings.get(key, ()))
+            for key in self.keys
+        )
 
     def items(self, parsed: Sequence[Any]) -> list[Item]:
         """Items of parsed records, in order."""
@@ -178,7 +180,7 @@ FORMATS: tuple[Format, ...] = (
             "checked_statements[].self_contained_atomic_fact",
         ),
         parse_safe,
-        looks_like=looks_like_safe,
+        spellings={"checked_statements": ("per_prompt_data",)},
     ),
     Format(
         "openfactcheck-output",
@@ -209,7 +211,7 @@ FORMATS: tuple[Format, ...] = (
         ("doc", "claim", "raw_prob"),
         parse_minicheck,
         gather_minicheck,
-        looks_like=looks_like_minicheck,
+        spellings={"raw_prob": ("max_support_prob", "prob", "pred_label")},
     ),
     Format(
         "veriscore-output",
@@ -306,7 +308,7 @@ FORMATS: tuple[Format, ...] = (
         ("default_claim", "default_evidence"),
         ("subject", "relation", "object", "question"),
         parse_conflictbank,
-        looks_like=looks_like_conflictbank,
+        spellings={"default_claim": ("correct_pair",), "default_evidence": EVIDENCE_KEYS},
     ),
     Format(
         "factor",
@@ -344,7 +346,7 @@ FORMATS: tuple[Format, ...] = (
         ("pre", "hyp", "unli"),
         (),
         parse_unli,
-        looks_like=looks_like_unli,
+        spellings={"pre": ("premise",), "hyp": ("hypothesis",), "unli": ("label",)},
     ),
     Format(
         "responses",

@@ -163,11 +163,6 @@ def _veriscore(value: object, where: str) -> RecordedVerdict | None:
     return _VERISCORE.get(text.strip().strip(".").casefold())
 
 
-def looks_like_safe(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a result of SAFE, or a file of them."""
-    return "checked_statements" in record or "per_prompt_data" in record
-
-
 def parse_safe(obj: object, source: Source, line: int | None = None) -> list[FactGraph]:
     """Fact graphs of SAFE's checked statements: of each prompt, and of both sides where it has two.
 
@@ -356,12 +351,6 @@ def _map_of(values: Sequence[float]) -> Callable[[float], float]:
         return lambda u: math.exp(-u)
     # Numbers beyond what e takes are certain.
     return lambda u: 1.0 / (1.0 + math.exp(min(u, 700.0)))
-
-
-def looks_like_minicheck(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a pair of MiniCheck with its score."""
-    scored = any(key in record for key in (*_PROBABILITIES, "pred_label"))
-    return scored and {"doc", "claim"} <= record.keys()
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,7 @@ Relied on: programs that read train.csv, dev.csv and test.csv of u-snli.zip by t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.io.json_records import (
@@ -48,11 +46,6 @@ class JudgedPair:
         validated_id(self.id, "a pair of texts")
         probability = validated_probability(self.probability, f"pair {self.id!r}")
         object.__setattr__(self, "probability", probability)
-
-
-def looks_like_unli(record: Mapping[str, Any]) -> bool:
-    """Whether a record has the columns of UNLI."""
-    return all(any(key in record for key in keys) for keys in (_PREMISE, _HYPOTHESIS, _PROBABILITY))
 
 
 def parse_unli(obj: object, source: Source, line: int | None = None) -> JudgedPair:
