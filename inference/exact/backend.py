@@ -38,9 +38,10 @@ class Exact(Planner, Backend):
     Arithmetic is on scaled potentials, or in log space where a product could underflow. Before
     anything is allocated, width, memory and time are predicted. Where few variables (the atoms of
     a short response) leave all others independent, and there are many of the others, a sum over
-    the states of the few takes less time than elimination and next to no memory. Where tables miss
-    the memory by little, up to three variables are clamped, and what is found is summed over their
-    states, if that is predicted to take no longer than `seconds_limit`, or ten minutes.
+    the states of the few takes less time than elimination and next to no memory. Where tables do
+    not fit, states that zeros make impossible are left out first. Where they miss the memory by
+    little, up to three variables are clamped, and what is found is summed over their states, if
+    that is predicted to take no longer than `seconds_limit`, or ten minutes.
 
     Attributes:
         seed: seed of the restarts, a whole number not below 0.
@@ -113,8 +114,8 @@ class Exact(Planner, Backend):
         if cheaper is not None:
             return cheaper.prediction
         found = self._elimination(absorbed, self.restarts)
-        clamped = self._clamped(absorbed, found)
-        return found if clamped is None else clamped.prediction
+        narrower = self.narrower(absorbed, found) if self.refuses(found) else None
+        return found if narrower is None else narrower.prediction
 
     def calibrate(self, graph: FactorGraph) -> CalibratedTree:
         """Calibrated cluster tree of a graph, its evidence absorbed.

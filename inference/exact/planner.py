@@ -21,9 +21,13 @@ from inference.exact.prediction import (
     Prediction,
 )
 from inference.memory import MemoryAllowance, allowance, memory_size
+from inference.possible_states import possible_states
 from inference.settings import setting
 
 _WORTH_A_SEARCH = 0.1
+
+_MOST_AN_ORDER_SAVES = 1000.0
+"""Where a first order misses the memory by more, no search for a better one is begun."""
 
 _CLAMPED_SECONDS = 600.0
 """What a sum over clamped variables may be predicted to take where no limit is given."""
@@ -37,7 +41,14 @@ class Conditioned:
     conditioning: Conditioning
 
 
-Way = Plan | Conditioned | Clamped
+@dataclass(frozen=True, eq=False)
+class Restricted:
+    """A sum over possible states alone, which each graph's own tables say, and what it costs."""
+
+    prediction: Prediction
+
+
+Way = Plan | Conditioned | Clamped | Restricted
 """How graphs of one structure are solved."""
 
 
@@ -72,10 +83,10 @@ class Planner:
             return cheaper
         plan = self.cluster_plan(graph, refuse=False)
         if not plan.fits or self.takes_too_long(plan.prediction):
-            clamped = self._clamped(graph, plan.prediction)
-            if clamped is None:
+            narrower = self.narrower(graph, plan.prediction)
+            if narrower is None:
                 raise self._refusal(plan.prediction, self.allowance())
-            return clamped
+            return narrower
         KEPT.keep(self._key(graph), plan)
         return plan
 
@@ -93,6 +104,13 @@ class Planner:
             method = self.cluster_plan(graph)
         if isinstance(method, Clamped):
             return method.prediction, method.run(graph, self._threads)
+        if isinstance(method, Restricted):
+            support = possible_states(graph)
+            prediction, run = self.run_by(self.method(support.graph), support.graph)
+            if run.code == DONE:
+                log_z, marginals = run.log_z + support.log_constant, support.expand(run.marginals)
+                run = run._replace(log_z=log_z, marginals=marginals)
+            return prediction, run
         return method.prediction, method.run(graph.log_values, self._threads)
 
     def cluster_plan(self, graph: FactorGraph, *, refuse: bool = True) -> Plan:
@@ -171,6 +189,33 @@ class Planner:
             return None
         prediction = replace(found, bytes=plan.bytes, seconds=plan.seconds, method="conditioning")
         return Conditioned(prediction, plan)
+
+    def narrower(self, graph: FactorGraph, whole: Prediction) -> Restricted | Clamped | None:
+        """How a graph is solved whose elimination is refused; None if that is refused too.
+
+        Args:
+            graph: the graph, without evidence.
+            whole: what elimination of all of it costs.
+
+        Raises:
+            ZeroPartitionError: if no state of a variable is possible.
+        """
+        return self._restricted(graph) or self._clamped(graph, whole)
+
+    def _restricted(self, graph: FactorGraph) -> Restricted | None:
+        """What the possible states cost, where some are not and the others fit; None if not."""
+        if not np.isneginf(graph.log_values).any():
+            return None
+        support = possible_states(graph)
+        if support.alive.all():
+            return None
+        likely = self._elimination(support.graph, restarts=0)
+        if likely.bytes > _MOST_AN_ORDER_SAVES * self.allowed_bytes():
+            return None
+        try:
+            return Restricted(self.method(support.graph).prediction)
+        except TooLargeError:
+            return None
 
     def _clamped(self, graph: FactorGraph, whole: Prediction) -> Clamped | None:
         """How to clamp a few variables where tables miss the memory by little; None if not."""

@@ -30,7 +30,7 @@ class Prediction(PredictedCost):
         log2_largest_table: log2 of the entries of the largest table of that order.
         method: elimination, or conditioning where that takes less time or fits the memory, or
             clamping where elimination misses the memory by little; width and tables are then of
-            what is left.
+            what is left, as they are where only the states that are possible fit.
     """
 
     bytes: float

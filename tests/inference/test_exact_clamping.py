@@ -1,4 +1,4 @@
-"""Elimination where tables miss the memory by little: a sum over a few clamped variables."""
+"""Elimination where tables miss the memory: without impossible states, or a few clamped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def narrow(graph: FactorGraph, share: float) -> Exact:
     [
         grid(8, 8, coupling=1.0, field=1.0, seed=0),
         grid(8, 8, coupling=1.0, field=1.0, seed=1).with_evidence({9: 1}),
-        random_graph(14, 30, max_arity=3, max_cardinality=4, zero_probability=0.2, seed=3),
+        random_graph(14, 30, max_arity=3, max_cardinality=4, zero_probability=0.03, seed=3),
     ],
 )
 def test_what_is_clamped_and_summed_is_exact(graph: FactorGraph) -> None:
@@ -89,3 +89,40 @@ def test_a_contradiction_is_found() -> None:
     )
     with pytest.raises(ZeroPartitionError):
         narrow(graph, 0.6).infer(graph)
+
+
+def hard(seed: int) -> FactorGraph:
+    """A grid of variables of four states, of which a third are impossible by factors of pairs."""
+    rng = np.random.default_rng(seed)
+    graph = grid(4, 4, coupling=1.0, field=1.0, seed=seed)
+    possible = [np.sort(rng.permutation(4)[: rng.integers(1, 5)]) for _ in range(16)]
+    factors = []
+    for pair in (graph.scope(f) for f in range(graph.n_factors) if len(graph.scope(f)) == 2):
+        table = np.zeros((4, 4))
+        rows = np.ix_(*(possible[v] for v in pair))
+        table[rows] = rng.uniform(0.1, 2.0, size=table[rows].shape)
+        factors.append((pair, table))
+    return FactorGraph.from_factors([4] * 16, factors)
+
+
+def test_impossible_states_take_no_memory() -> None:
+    graphs = [hard(seed) for seed in range(5)]
+    exact = narrow(graphs[0], 0.5)
+    least = min(exact.predict(graph).bytes for graph in graphs)
+    assert least < 0.5 * (exact.memory_limit or 0)
+    for graph, batched in zip(graphs, infer_batch(graphs, exact), strict=True):
+        found, truth = exact.infer(graph), infer(graph, "exact")
+        assert found.log_z == batched.log_z == pytest.approx(truth.log_z, abs=1e-10)
+        np.testing.assert_allclose(found.marginals.flat, truth.marginals.flat, atol=1e-12)
+        assert found.stats["predicted_bytes"] <= (exact.memory_limit or 0)
+
+
+def test_each_graph_of_a_structure_has_its_own_impossible_states() -> None:
+    graph = hard(0)
+    exact = narrow(graph, 0.6)
+    full = graph.with_log_values(np.where(np.isneginf(graph.log_values), -1.0, graph.log_values))
+    found = infer_batch([graph, full], exact)
+    assert found[0].stats["method"] == "elimination"
+    assert found[1].stats["method"] == "clamping"
+    for one, whole in zip(found, (graph, full), strict=True):
+        assert one.log_z == pytest.approx(infer(whole, "exact").log_z, abs=1e-10)
