@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -21,17 +20,15 @@ from inference import (
     FactorBeliefs,
     InferenceError,
     LogZKind,
-    Marginals,
     Posterior,
     PredictedCost,
-    Status,
     ZeroPartitionError,
     infer,
     infer_batch,
     infer_settings,
     infer_stream,
 )
-from inference.backend import BeliefFunction, Result, zero_partition
+from inference.backend import BeliefFunction, Result
 from inference.conformance import CHECKS, ConformanceError, Exactness
 from inference.conformance.checks import (
     Check,
@@ -39,26 +36,24 @@ from inference.conformance.checks import (
     a_prediction_runs_nothing,
     beliefs_are_the_gradient_of_log_z,
 )
+from inference.enumeration import Enumeration
 from inference.exact.backend import Exact
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from tests.calibration.learned_potentials.data import small_graphs
-from tests.inference.answers import uniform
+from tests.inference.answers import given, uniform
 from tests.inference.graphs import forest
 
 EXACTNESS = Exactness("forests", 1e-9, "the same terms are summed in doubles")
 
 
 @dataclass(frozen=True)
-class Summing(Backend):
+class Summing(Enumeration):
     """The sum over every assignment, with all that a backend may offer."""
 
     name: ClassVar[str] = "summing"
     identical_batches: ClassVar[bool] = True
     batches: ClassVar[list[int]] = []
     """Sizes of the batches that it was given."""
-
-    def solve(self, graph: FactorGraph) -> Posterior:
-        return self._answer(graph)[0]
 
     def solve_batch(
         self,
@@ -69,39 +64,23 @@ class Summing(Backend):
         return [self.attempt(graph) for graph in graphs]
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:
-        return lambda log_values: FactorBeliefs(
-            *self._answer(replace(graph, log_values=log_values))
-        )
+        states = np.indices(graph.cardinalities).reshape(graph.n_variables, -1)
+        entries = [
+            start + np.ravel_multi_index(states[list(scope)], table.shape)
+            for start, (scope, table) in zip(graph.table_starts, graph.factors(), strict=False)
+        ]
+
+        def beliefs(log_values: NDArray[np.float64]) -> FactorBeliefs:
+            posterior = self.infer(replace(graph, log_values=log_values))
+            weights = np.exp(sum(log_values[entry] for entry in entries) - given(posterior))
+            counted = [np.bincount(entry, weights, len(log_values)) for entry in entries]
+            return FactorBeliefs(posterior, np.sum(counted, axis=0))
+
+        return beliefs
 
     def predict(self, graph: FactorGraph) -> PredictedCost | None:
         states = float(graph.absorb_evidence().cardinalities.astype(float).prod())
         return PredictedCost(seconds=1e-8 * states, bytes=8.0 * states)
-
-    def _answer(self, graph: FactorGraph) -> tuple[Posterior, NDArray[np.float64]]:
-        counts = graph.cardinalities.tolist()
-        states = np.array(list(itertools.product(*map(range, counts))), dtype=np.int64)
-        places = [
-            start + np.ravel_multi_index(states[:, scope].T, graph.cardinalities[list(scope)])
-            if (scope := list(graph.scope(factor)))
-            else np.full(len(states), start)
-            for factor, start in enumerate(graph.table_starts[:-1].tolist())
-        ]
-        log_weights = np.zeros(len(states))
-        for place in places:
-            log_weights += graph.log_values[place]
-        log_z = float(np.logaddexp.reduce(log_weights))
-        if log_z == -np.inf:
-            raise zero_partition()
-        p = np.exp(log_weights - log_z)
-        p /= p.sum()
-        entries = np.zeros(len(graph.log_values))
-        for place in places:
-            entries += np.bincount(place, p, minlength=len(entries))
-        columns = [np.bincount(states[:, v], p, minlength=k) for v, k in enumerate(counts)]
-        marginals = Marginals(
-            graph.names, graph.cardinalities, np.concatenate([np.zeros(0), *columns])
-        )
-        return Posterior(marginals, log_z, LogZKind.EXACT, Status.EXACT), entries
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -183,9 +162,7 @@ def test_a_fit_with_it_is_the_exact_one() -> None:
 
 @dataclass(frozen=True)
 class Uniform(Exact):
-    """Has a `solve` of its own, and so nothing else of the backend that it extends."""
-
-    name: ClassVar[str] = "uniform"
+    """Has a `solve` of its own, and so nothing else of the backend that it extends but its name."""
 
     def solve(self, graph: FactorGraph) -> Posterior:
         return replace(uniform(graph), log_z=0.0, log_z_kind=LogZKind.BETHE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -23,7 +22,7 @@ from inference import (
 )
 from tests.inference.answers import flat, given, log_z_of
 from tests.inference.exactness import EXACTNESS
-from tests.inference.graphs import chain_reference, forest, long_chain
+from tests.inference.graphs import CONTRADICTIONS, chain_reference, long_chain
 from tests.inference.promises import PROMISES, Promise
 from tests.oracle import Oracle, oracle
 
@@ -47,11 +46,13 @@ def differences(truth: Oracle, posterior: Posterior) -> tuple[float, float]:
 
 @pytest.mark.parametrize("promise", PROMISES, ids=str)
 def test_every_backend_keeps_its_promise(promise: Promise) -> None:
+    kinds = set()
     for seed in promise.seeds:
         if promise.kind in ("upper", "lower"):
             graph = promise.graphs(seed)
             posterior = infer(graph, promise.backend, **promise.settings)
             _check_bound(graph, posterior, promise, f"seed {seed}")
+            kinds.add(posterior.log_z_kind)
             continue
         graph, truth = graph_and_truth(promise.graphs, seed)
         posterior = infer(graph, promise.backend, **promise.settings)
@@ -60,10 +61,13 @@ def test_every_backend_keeps_its_promise(promise: Promise) -> None:
         if promise.kind == "exact":
             assert posterior.status in (Status.EXACT, Status.CONVERGED), f"seed {seed}"
             assert log_z <= promise.tolerance, f"seed {seed}: log Z off by {log_z}"
+    # Bounds that are all exact would be a sweep of nothing.
+    assert kinds != {LogZKind.EXACT}
 
 
 def _check_bound(graph: FactorGraph, posterior: Posterior, promise: Promise, where: str) -> None:
     sides = {"upper": {LogZKind.UPPER}, "lower": {LogZKind.LOWER, LogZKind.ELBO}}
+    assert np.isfinite(posterior.marginals.flat).all(), where
     # Without a split bucket, a bound is the value itself.
     assert posterior.log_z_kind in {LogZKind.EXACT, *sides[promise.kind]}
     if posterior.log_z_kind is LogZKind.ELBO:
@@ -123,6 +127,8 @@ FEWER = {"exact_jax": 2_000}
 def test_20_000_factors_on_one_variable(backend: str) -> None:
     rng = np.random.default_rng(3)
     tables = rng.random((FEWER.get(backend, 20_000), 2))
+    # Sorted, so that the first half says one thing for certain before the second undoes it.
+    tables = tables[np.argsort(tables[:, 0] / tables[:, 1])]
     graph = FactorGraph.from_factors([2], [([0], table) for table in tables])
     logs = np.log(tables).sum(axis=0)
     log_z = float(np.logaddexp(*logs))
@@ -138,20 +144,20 @@ def test_20_000_factors_on_one_variable(backend: str) -> None:
         assert posterior.log_z == pytest.approx(log_z, abs=allowed)
 
 
-@pytest.mark.parametrize("backend", ["exact", "cavi", "gibbs", "mean_field", "numpyro"])
-def test_a_contradiction_around_a_cycle_is_named_so(backend: str) -> None:
-    # Three variables that all differ in pairs, of two states: no message on a tree shows it.
-    different = [[0.0, 1.0], [1.0, 0.0]]
-    graph = FactorGraph.from_factors([2] * 3, [((i, (i + 1) % 3), different) for i in range(3)])
-    with pytest.raises(ZeroPartitionError, match="partition function is zero"):
-        infer(graph, backend)
+MESSAGES = ("lbp", "lbp_jax", "pgmax", "trw")
+"""Backends that find no contradiction around a cycle: messages go round it for ever.
+
+pyAgrum finds no probabilities there, and the backend says that it does not know why.
+"""
 
 
-def test_log_z_kinds() -> None:
-    graph = forest(5)
-    assert infer(graph, "exact").log_z_kind is LogZKind.EXACT
-    assert infer(graph, "lbp").log_z_kind is LogZKind.BETHE
-    assert math.isclose(log_z_of(graph), oracle(graph).log_z, rel_tol=1e-12)
+@pytest.mark.parametrize("backend", list(entries()))
+def test_whatever_leaves_nothing_possible_is_named_so(backend: str) -> None:
+    for where, graph in CONTRADICTIONS.items():
+        if where == "a cycle" and backend in (*MESSAGES, "pyagrum"):
+            continue
+        with pytest.raises(ZeroPartitionError, match="partition function is zero"):
+            infer(graph, backend)
 
 
 CUT_SHORT: dict[str, dict[str, Any]] = {

@@ -160,23 +160,6 @@ def test_the_type_of_the_argument_is_kept() -> None:
     assert float(array) == pytest.approx(log_partition(FOREST).value, rel=1e-6)
 
 
-def test_a_label_is_learned_by_its_log_probability() -> None:
-    torch = pytest.importorskip("torch")
-    labelled = differentiable_log_partition(FOREST.with_evidence({"a1": 1}), "torch")
-    free = differentiable_log_partition(FOREST, "torch")
-    tables = torch.tensor(FOREST.log_values, requires_grad=True)
-    optimiser = torch.optim.SGD([tables], lr=1.0)
-    losses = []
-    for _ in range(20):
-        optimiser.zero_grad()
-        loss = free(tables) - labelled(tables)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        losses.append(loss.item())
-    assert (np.diff(losses) < 0.0).all()
-    assert losses[-1] < 0.1 * losses[0]
-
-
 def test_a_wrong_number_of_entries_is_named() -> None:
     torch = pytest.importorskip("torch")
     with pytest.raises(InputError, match=r"log tables of shape \(3,\)"):

@@ -1,16 +1,30 @@
-"""What `exact` promises beyond being right: prediction, refusal, ordering, references."""
+"""What `exact` promises beyond being right: prediction, ordering, clamping, threads, references."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+import inference.exact.parallel
+import inference.exact.plans
 from factormodels import FactorGraph
-from factormodels.synthetic import fr1_forest, grid
-from inference import TooLargeError, get_backend, infer
+from factormodels.synthetic import fr1_forest, fr2, grid, random_graph
+from inference import Status, TooLargeError, ZeroPartitionError, get_backend, infer, infer_batch
+from inference.exact import plans, workspaces
 from inference.exact.backend import Exact
-from tests.inference.answers import assert_right, given, log_z_of, worked_example
-from tests.inference.graphs import graphs_of_many_states, long_chain, odd_graph
+from inference.exact.kernels.program import TreeProgram
+from inference.exact.kernels.propagation import Workspace
+from inference.exact.workspaces import large_workspace
+from tests.inference.answers import assert_agree, assert_right, given, worked_example
+from tests.inference.graphs import (
+    CONTRADICTIONS,
+    all_different,
+    graphs_of_many_states,
+    long_chain,
+    odd_graph,
+    tangled_graph,
+)
 
 
 @pytest.mark.parametrize("backend", ["exact", "pgmpy"])
@@ -34,12 +48,6 @@ def test_worked_example_of_the_paper(backend: str) -> None:
 )
 def test_induced_width_of_graphs_whose_treewidth_is_known(graph: FactorGraph, width: int) -> None:
     assert infer(graph, "exact").stats["induced_width"] == width
-
-
-def test_what_does_not_fit_is_refused_before_it_starts() -> None:
-    graph = grid(60, 60, coupling=1.0, field=1.0, seed=0)
-    with pytest.raises(TooLargeError, match=r"induced width .*'lbp'.*memory_limit"):
-        infer(graph, "exact")
 
 
 def test_the_memory_limit_is_a_setting() -> None:
@@ -91,19 +99,6 @@ def test_products_that_would_underflow_are_taken_in_log_space() -> None:
     np.testing.assert_allclose(posterior.marginals["1"], [0.25, 0.75], atol=1e-12)
 
 
-def test_evidence_of_every_state_sums_to_the_partition_function() -> None:
-    for seed in range(40):
-        graph = odd_graph(seed)
-        whole = infer(graph, "exact")
-        for state in range(graph.cardinalities[0]):
-            probability = whole.marginals[graph.names[0]][state]
-            if probability > 1e-12:
-                clamped = log_z_of(graph.with_evidence({0: state}))
-                # log P(x = s) = log Z(clamped) - log Z, to the rounding of both.
-                expected = given(whole) + np.log(probability)
-                assert clamped == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
 def test_a_large_forest_and_a_large_loop_are_solved_without_a_matrix_of_bits() -> None:
     forest = fr1_forest(20_000, 3, seed=0)
     assert infer(forest, "exact").stats["induced_width"] == 1
@@ -122,26 +117,6 @@ def test_a_large_forest_and_a_large_loop_are_solved_without_a_matrix_of_bits() -
     assert posterior.log_z == pytest.approx(np.log(np.trace(product)) + log_scale, rel=1e-11)
     np.testing.assert_allclose(
         posterior.marginals["0"], np.diag(product) / np.trace(product), atol=1e-10
-    )
-
-
-def test_factor_beliefs_of_large_tables() -> None:
-    rng = np.random.default_rng(0)
-    graph = FactorGraph.from_factors(
-        [2] * 12, [(list(rng.permutation(12)), rng.random(4096)), ([11, 0], rng.random(4))]
-    )
-    beliefs = get_backend("exact").calibrate(graph).factor_beliefs()  # type: ignore[attr-defined]
-    joint = np.exp(graph.log_table(0))
-    pair = np.exp(graph.log_table(1))
-    scope = graph.scope(0)
-    first, second = scope.index(11), scope.index(0)
-    view = [2 if axis in (first, second) else 1 for axis in range(12)]
-    joint = joint * (pair if first < second else pair.T).reshape(view)
-    joint /= joint.sum()
-    np.testing.assert_allclose(beliefs[:4096], joint.ravel(), atol=1e-14)
-    summed = joint.sum(axis=tuple(axis for axis in range(12) if axis not in (first, second)))
-    np.testing.assert_allclose(
-        beliefs[4096:], (summed if first < second else summed.T).ravel(), atol=1e-13
     )
 
 
@@ -185,3 +160,141 @@ def test_products_of_matrices_agree_with_the_oracle_and_with_written_tables(name
     assert_right(graph, posterior, 1e-12, rel=1e-12)
     written = Exact().calibrate(graph)
     np.testing.assert_allclose(written.marginals, posterior.marginals.flat, rtol=0, atol=1e-13)
+
+
+def narrow(graph: FactorGraph, share: float) -> Exact:
+    """Settings that may take a share of the memory that elimination takes."""
+    return Exact(memory_limit=int(share * Exact().predict(graph).bytes))
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        grid(8, 8, coupling=1.0, field=1.0, seed=0),
+        grid(8, 8, coupling=1.0, field=1.0, seed=1).with_evidence({9: 1}),
+        random_graph(14, 30, max_arity=3, max_cardinality=4, zero_probability=0.2, seed=3),
+    ],
+)
+def test_what_is_clamped_and_summed_is_exact(graph: FactorGraph) -> None:
+    exact, truth = narrow(graph, 0.6), infer(graph, "exact")
+    assert exact.predict(graph).method == "clamping"
+    found = exact.infer(graph)
+    assert found.status is Status.EXACT
+    assert found.stats["method"] == "clamping"
+    assert found.stats["predicted_bytes"] <= (exact.memory_limit or 0)
+    # Sums of doubles in another order.
+    assert found.log_z == pytest.approx(truth.log_z, abs=1e-10)
+    np.testing.assert_allclose(found.marginals.flat, truth.marginals.flat, atol=1e-12)
+    for other in infer_batch([graph] * 3, exact):
+        assert other.log_z == found.log_z
+
+
+def test_large_tables_of_all_assignments_take_one_workspace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = grid(8, 8, coupling=1.0, field=1.0, seed=0)
+    taken: list[int] = []
+
+    def counted(program: TreeProgram, table_starts: NDArray[np.int64]) -> Workspace:
+        taken.append(len(table_starts))
+        return large_workspace(program, table_starts)
+
+    monkeypatch.setattr(plans, "LOG2_CHUNKED_TABLE", 1.0)
+    monkeypatch.setattr(workspaces, "large_workspace", counted)
+    # As where tables take a large part of the memory: no run leaves its workspace to the next, nor
+    # did one before this test.
+    monkeypatch.setattr(workspaces, "_SHARE", 0.0)
+    monkeypatch.setattr(plans, "SPARE", workspaces.SpareWorkspace())
+    found = narrow(graph, 0.6).infer(graph)
+    assert found.stats["method"] == "clamping"
+    assert len(taken) == 1
+    assert found.log_z == pytest.approx(infer(graph, "exact").log_z, abs=1e-9)
+    assert len(taken) == 2
+
+
+def test_what_misses_the_memory_by_much_is_refused() -> None:
+    graph = grid(12, 12, coupling=1.0, field=1.0, seed=0)
+    with pytest.raises(TooLargeError, match="by memory_limit"):
+        narrow(graph, 0.01).infer(graph)
+
+
+def test_the_limit_of_time_counts_for_what_is_clamped() -> None:
+    graph = grid(8, 8, coupling=1.0, field=1.0, seed=0)
+    exact = narrow(graph, 0.6)
+    seconds = exact.predict(graph).seconds
+    short = Exact(memory_limit=exact.memory_limit, seconds_limit=0.9 * seconds)
+    assert short.predict(graph).method == "elimination"
+    with pytest.raises(TooLargeError):
+        short.infer(graph)
+
+
+def test_clamping_finds_a_contradiction() -> None:
+    graph = all_different(7, 2)
+    with pytest.raises(ZeroPartitionError):
+        narrow(graph, 0.6).infer(graph)
+
+
+@pytest.fixture
+def every_table_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (inference.exact.plans, inference.exact.parallel):
+        monkeypatch.setattr(module, "LOG2_CHUNKED_TABLE", 1.0)
+
+
+@pytest.mark.usefixtures("every_table_is_large")
+def test_chunks_agree_with_the_oracle() -> None:
+    for seed in range(120):
+        graph = tangled_graph(seed) if seed % 2 else odd_graph(seed)
+        # Both sum the same few thousand terms in doubles.
+        assert_right(graph, infer(graph, "exact", threads=2), 1e-10, rel=1e-10)
+
+
+@pytest.mark.usefixtures("every_table_is_large")
+@pytest.mark.parametrize("name", graphs_of_many_states())
+def test_products_of_matrices_that_threads_share(name: str) -> None:
+    graph = graphs_of_many_states()[name]
+    assert_right(graph, infer(graph, "exact", threads=2), 1e-12, rel=1e-12)
+
+
+@pytest.mark.usefixtures("every_table_is_large")
+def test_many_small_and_few_large_answers() -> None:
+    # One table of 2**14 entries: children that hold its leading axes, small ones, and large ones.
+    rng = np.random.default_rng(0)
+    factors = [(list(range(14)), rng.random(2**14))]
+    for leaf, size in enumerate((2, 3, 11, 12, 13), start=14):
+        scope = [leaf, *rng.choice(14, size=size, replace=False).tolist()]
+        factors.append((scope, rng.random(2 ** len(scope))))
+    graph = FactorGraph.from_factors([2] * 19, factors)
+    chunked, truth = infer(graph, "exact", threads=3), infer(graph, "enumeration")
+    assert_agree(chunked, truth, 1e-12, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        grid(16, 16, coupling=2.0, field=1.0, seed=0),
+        fr2(22, 4, density=0.3, seed=1),
+        FactorGraph.from_factors(
+            [7, 40, 1100], [([0, 1, 2], np.random.default_rng(0).random(7 * 40 * 1100))]
+        ),
+    ],
+    ids=["grid", "fr2", "many states"],
+)
+def test_the_number_of_threads_changes_not_one_bit(
+    graph: FactorGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posteriors = [infer(graph, "exact", threads=threads) for threads in (1, 2, 5)]
+    for posterior in posteriors:
+        assert posterior.stats["largest_table"] >= 2**18
+        assert posterior.log_z == posteriors[0].log_z
+        assert posterior.marginals.flat.tobytes() == posteriors[0].marginals.flat.tobytes()
+    monkeypatch.setattr(inference.exact.plans, "LOG2_CHUNKED_TABLE", 64.0)
+    whole = infer(graph, "exact")
+    # Sums of 2**20 terms in another order.
+    assert_agree(posteriors[0], whole, 1e-11, rel=1e-12)
+
+
+@pytest.mark.usefixtures("every_table_is_large")
+@pytest.mark.parametrize("where", CONTRADICTIONS)
+def test_contradictions_are_found_in_chunks(where: str) -> None:
+    with pytest.raises(ZeroPartitionError):
+        infer(CONTRADICTIONS[where], "exact")

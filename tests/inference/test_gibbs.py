@@ -1,4 +1,4 @@
-"""Block Gibbs sampling: the blocks, the draws, the standard errors, and what the status says."""
+"""Block Gibbs sampling and its parallel tempering: blocks, draws, standard errors, statuses."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from factormodels import FactorGraph, InputError
 from factormodels.errors import MissingDependencyError
 from factormodels.synthetic import fr2, grid
-from inference import InferenceError, Status, infer
+from inference import InferenceError, Status, get_backend, infer
 from inference.kernels.interaction import factors_by_variable
 from inference.possible_states import random_state
 from inference.sampling.chains import R_HAT_LIMIT, by_variable, to_arviz
 from inference.sampling.gibbs import BlockGibbs
 from inference.sampling.kernels.blocks import choose_blocks
+from inference.sampling.kernels.tempering import spread_evenly
 from tests.inference.exactness import errors
-from tests.inference.graphs import frustrated, has_cycle, moderate, odd_graph
+from tests.inference.graphs import all_different, frustrated, has_cycle, moderate, odd_graph
 from tests.oracle import oracle
 
 pytestmark = pytest.mark.slow
@@ -64,12 +65,6 @@ def test_blocks_are_forests_that_cover_everything_and_cannot_grow() -> None:
                 assert forms_a_cycle(graph, larger)
 
 
-def test_a_forest_is_one_block() -> None:
-    graph = grid(1, 50, coupling=1.0, field=1.0, seed=0)
-    member, _ = blocks_of(graph, [])
-    assert member.shape == (1, 50)
-
-
 def test_groups_are_kept_together_where_that_is_possible() -> None:
     graph = grid(4, 4, coupling=1.0, field=1.0, seed=0)
     path, square = [0, 1, 2, 3, 7, 11, 15], [4, 5, 8, 9]
@@ -78,35 +73,46 @@ def test_groups_are_kept_together_where_that_is_possible() -> None:
     assert any(block[path].all() for block in member)
 
 
-def test_marginals_are_within_their_standard_errors() -> None:
+TEMPERED = {"temperatures": 3, "draws": 800, "burn_in": 100}
+
+
+@pytest.mark.parametrize(("settings", "seeds", "least"), [({}, 200, 150), (TEMPERED, 60, 40)])
+def test_marginals_are_within_their_standard_errors(
+    settings: dict[str, int], seeds: int, least: int
+) -> None:
     converged = 0
     deviations: list[float] = []
-    for seed in range(200):
+    for seed in range(seeds):
         graph = moderate(seed)
-        posterior = infer(graph, "gibbs")
+        posterior = infer(graph, "gibbs", **settings)
         if posterior.status is Status.CONVERGED:
             converged += 1
             off, reported = errors(graph, posterior)
             # 100 batch means make a standard error; six of it leave one in 1e8. 1e-9 is rounding.
             assert (off <= 6.0 * reported + 1e-9).all(), f"seed {seed}"
             deviations += list(off[reported > 1e-9] / reported[reported > 1e-9])
-    assert converged > 150
+    assert converged > least
     # Errors that are normal with that scale have a root mean square of one.
     assert 0.8 < np.sqrt(np.mean(np.square(deviations))) < 1.25
 
 
-def test_on_wild_graphs_what_has_converged_is_hardly_ever_far_off() -> None:
+@pytest.mark.parametrize(
+    ("temperatures", "seeds", "least", "most_far"), [(1, 300, 200, 2), (6, 80, 40, 1)]
+)
+def test_on_wild_graphs_what_has_converged_is_hardly_ever_far_off(
+    temperatures: int, seeds: int, least: int, most_far: int
+) -> None:
     # Tables that span hundreds of orders of magnitude: chains that all miss the same mode cannot
     # know of it. The annealed burn-in leaves that to be rare.
     far = converged = 0
-    for seed in range(300):
+    for seed in range(seeds):
         graph = odd_graph(seed)
-        posterior = infer(graph, "gibbs")
+        posterior = infer(graph, "gibbs", temperatures=temperatures)
         if posterior.status is Status.CONVERGED:
             converged += 1
             far += bool((errors(graph, posterior)[0] > 0.05).any())
-    assert converged > 200
-    assert far <= 2
+    assert converged > least
+    assert far <= most_far
 
 
 def test_a_chain_begins_hot_and_what_it_draws_then_is_not_counted() -> None:
@@ -163,9 +169,11 @@ def test_every_draw_is_possible(
             assert graph.log_potential(states) > -np.inf, f"seed {seed}"
 
 
-def test_samples_carry_evidence_and_suit_arviz() -> None:
+@pytest.mark.parametrize("backend", ["gibbs", "numpyro"])
+def test_samples_carry_evidence_and_suit_arviz(backend: str) -> None:
     graph = grid(3, 3, coupling=1.0, field=1.0, cardinality=3, seed=0).with_evidence({4: 2})
-    states = BlockGibbs(draws=50, chains=3).sample_chains(graph)
+    sampler: Any = get_backend(backend, draws=50, chains=3)
+    states = sampler.sample_chains(graph)
     assert states.shape == (3, 50, 9)
     assert (states[:, :, 4] == 2).all()
     assert set(np.unique(states)) == {0, 1, 2}
@@ -201,16 +209,6 @@ def test_the_number_of_threads_changes_nothing(
         assert (one.stats["swap_rates"] == several.stats["swap_rates"]).all()
     other = BlockGibbs(draws=50, temperatures=temperatures, seed=1).infer(graph)
     assert other.marginals.flat.tobytes() != one.marginals.flat.tobytes()
-
-
-def test_chains_in_different_modes_have_not_converged() -> None:
-    # A complete graph of twelve variables that agree: two modes, and blocks of two variables.
-    pairs = [(i, j) for i in range(12) for j in range(i)]
-    agree = np.exp(2.0 * np.eye(2))
-    posterior = infer(FactorGraph.from_factors([2] * 12, [(p, agree) for p in pairs]), "gibbs")
-    assert posterior.status is Status.NOT_CONVERGED
-    assert posterior.stats["connected"]
-    assert posterior.stats["r_hat_max"] > R_HAT_LIMIT
 
 
 def test_chains_that_never_moved_have_not_converged() -> None:
@@ -251,11 +249,8 @@ def test_a_space_that_may_fall_apart_has_not_converged() -> None:
 
 def test_no_start_is_an_error_and_not_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inference.possible_states.SEARCH_ENTRIES", 1)
-    apart = 1.0 - np.eye(3)
-    pairs = [(i, j) for i in range(4) for j in range(i)]
-    graph = FactorGraph.from_factors([3] * 4, [(pair, apart) for pair in pairs])
     with pytest.raises(InferenceError, match="no assignment of positive potential was found"):
-        infer(graph, "gibbs")
+        infer(all_different(4, 3), "gibbs")
 
 
 def test_the_shortest_run() -> None:
@@ -263,3 +258,70 @@ def test_the_shortest_run() -> None:
     posterior = infer(graph, "gibbs", chains=1, burn_in=0, draws=4)
     assert posterior.status is Status.NOT_CONVERGED
     assert posterior.stats["standard_errors"][graph.names[0]].shape == (2,)
+
+
+def cluster(size: int, coupling: float, tilt: float) -> FactorGraph:
+    """Return claims that all say the same, true or false alike but for a tilt of each."""
+    pairs = [(i, j) for i in range(size) for j in range(i)]
+    agree = coupling * np.eye(2)
+    factors: list[tuple[tuple[int, ...], NDArray[np.float64]]] = [(pair, agree) for pair in pairs]
+    factors += [((v,), np.array([0.0, tilt])) for v in range(size)]
+    return FactorGraph.from_factors([2] * size, factors, log=True)
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.1])
+def test_two_far_modes_get_their_shares(tilt: float) -> None:
+    graph = cluster(12, 2.0, tilt)
+    truth = infer(graph, "exact").marginals.of_state(1)
+    plain = infer(graph, "gibbs")
+    assert plain.status is Status.NOT_CONVERGED
+    assert plain.stats["connected"]
+    assert plain.stats["r_hat_max"] > R_HAT_LIMIT
+    # Chains that stay where they began say a whole number of quarters.
+    assert np.abs(plain.marginals.of_state(1) * 4 % 1).max() < 0.01 or (
+        plain.stats["r_hat_max"] > 1.5
+    )
+    tempered = infer(graph, "gibbs", temperatures=10)
+    assert tempered.status is Status.CONVERGED
+    off, reported = errors(graph, tempered)
+    assert off.max() < 0.05
+    assert (off <= 6.0 * reported + 1e-9).all()
+    np.testing.assert_allclose(tempered.marginals.of_state(1), truth, atol=0.05)
+    rates, inverse = tempered.stats["swap_rates"], tempered.stats["inverse_temperatures"]
+    assert rates.shape == (9,)
+    assert rates.min() > 0.2
+    assert inverse.shape == (4, 10)
+    assert (inverse[:, 0] == 1.0).all()
+    assert (inverse[:, -1] == 0.0).all()
+    assert (np.diff(inverse, axis=1) < 0.0).all()
+    assert (tempered.stats["round_trips"] > 20).all()
+
+
+def test_temperatures_that_are_too_few_are_told_by_their_swap_rates() -> None:
+    graph = cluster(30, 2.0, 0.0)
+    posterior = infer(graph, "gibbs", temperatures=2, draws=200, burn_in=50)
+    assert posterior.status is Status.NOT_CONVERGED
+    assert posterior.stats["swap_rates"].min() < 0.01
+    assert (posterior.stats["round_trips"] == 0).any()
+
+
+def test_a_forest_is_not_tempered() -> None:
+    graph = grid(1, 20, coupling=1.0, field=1.0, seed=0)
+    posterior = infer(graph, "gibbs", temperatures=5)
+    assert posterior.status is Status.CONVERGED
+    assert "swap_rates" not in posterior.stats
+    plain = infer(graph, "gibbs")
+    assert posterior.marginals.flat.tobytes() == plain.marginals.flat.tobytes()
+
+
+def test_temperatures_move_to_where_exchanges_are_refused() -> None:
+    even = np.linspace(1.0, 0.0, 5)
+    np.testing.assert_allclose(spread_evenly(even, np.full(4, 0.3)), even)
+    moved = spread_evenly(even, np.array([0.9, 0.1, 0.1, 0.1]))
+    assert moved[0] == 1.0
+    assert moved[-1] == 0.0
+    assert (np.diff(moved) < 0.0).all()
+    # Three quarters of what is refused lies between 1 and 0.75, and so do three steps of four.
+    assert moved[3] == pytest.approx(0.75)
+    never = spread_evenly(even, np.zeros(4))
+    np.testing.assert_allclose(never, even)

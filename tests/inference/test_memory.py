@@ -1,15 +1,23 @@
-"""What tables may take: a limit, or a share of what the machine and its control groups leave."""
+"""What tables may take, and that what takes more is refused before it starts, by every backend."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
+from factormodels import FactorGraph
 from factormodels.synthetic import grid
-from inference import TooLargeError, infer
+from inference import TooLargeError, get_backend, infer
+from inference.auto import Auto
 from inference.memory import SHARE, _left_in_groups, allowance, memory_size
+from tests.inference.graphs import long_chain
+from tests.limited_process import Child, limit_memory
 
 
 def groups(folder: Path, own: str, files: dict[str, str]) -> list[int]:
@@ -64,16 +72,88 @@ def test_no_groups_no_limits(tmp_path: Path) -> None:
     assert groups(tmp_path, "0::/\n", {"memory.max": "much"}) == []
 
 
-def test_a_refusal_says_which_limit_binds() -> None:
-    graph = grid(12, 12, coupling=1.0, field=1.0, seed=0)
-    with pytest.raises(TooLargeError, match=r"width 1\d.* 0.125 MiB are allowed .by memory_limit"):
-        infer(graph, "exact", memory_limit=2**17)
-    wide = grid(60, 60, coupling=1.0, field=1.0, seed=0)
-    with pytest.raises(TooLargeError, match=r"GiB are allowed \(three quarters of"):
-        infer(wide, "exact", search_seconds=0.1)
-
-
 def test_sizes_in_words() -> None:
     assert memory_size(3 * 2**29) == "1.5 GiB"
     assert memory_size(2.0**19) == "0.5 MiB"
     assert memory_size(2.0**130) == "2^100 GiB"
+
+
+def square(side: int) -> FactorGraph:
+    return grid(side, side, coupling=1.0, field=1.0, seed=0)
+
+
+def clique(size: int) -> FactorGraph:
+    """Every pair of binary variables in a factor of its own."""
+    numbers = np.random.default_rng(0)
+    return FactorGraph.from_factors(
+        [2] * size,
+        [(pair, np.exp(numbers.normal(size=(2, 2)))) for pair in combinations(range(size), 2)],
+    )
+
+
+def path(size: int) -> FactorGraph:
+    return long_chain(size, seed=0)
+
+
+TOO_LARGE: tuple[tuple[str, Callable[[int], FactorGraph], int, dict[str, Any], str], ...] = (
+    ("exact", square, 60, {"search_seconds": 0.1}, r"GiB are allowed \(three quarters of"),
+    ("exact", square, 60, {"search_seconds": 0.1}, r"induced width .*'lbp'.*memory_limit"),
+    ("exact", square, 12, {"memory_limit": 2**17}, r"width 1\d.* 0.125 MiB .*memory_limit"),
+    ("wmb", square, 12, {"memory_limit": 50_000}, r"mini-buckets .*by memory_limit.*'lbp'.*'cavi'"),
+    ("wmb_is", square, 10, {"memory_limit": 1000}, "'wmb_is' may use; raise memory_limit"),
+    ("ijgp", square, 10, {"memory_limit": 1000}, "'ijgp' may use; raise memory_limit"),
+    ("ais", square, 15, {"memory_limit": 1000}, r"take 0[.].* MiB, but 0[.].* MiB are allowed"),
+    ("pgmpy", clique, 40, {}, r"40 variables, would take .* GiB.*'exact'.*'lbp'"),
+    ("pgmpy", square, 4, {"memory_limit": 100}, "memory_limit"),
+    ("pgmpy", path, 151, {}, "150 variables that are connected .* has 151; use"),
+    ("pyagrum", square, 8, {"memory_limit": 1000}, "are allowed .*; use backend 'exact', 'wmb'"),
+    ("pyagrum", path, 5001, {}, "5000 variables at most"),
+    ("numpyro", square, 30, {"max_evaluations": 1e8}, "'numpyro' is .* 'gibbs'.*max_evaluations"),
+)
+"""A backend, a graph that it cannot hold and its size, settings, and what it says."""
+
+
+@pytest.mark.parametrize(("backend", "made", "size", "settings", "said"), TOO_LARGE)
+def test_what_a_backend_cannot_hold_is_refused(
+    backend: str, made: Callable[[int], FactorGraph], size: int, settings: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(TooLargeError, match=said):
+        infer(made(size), backend, **settings)
+
+
+@pytest.mark.parametrize(("backend", "limit"), [("ijgp", 100_000), ("wmb_is", 200_000)])
+def test_less_memory_is_a_smaller_i_bound(backend: str, limit: int) -> None:
+    widest: Any = get_backend(backend)
+    assert 1 <= infer(square(10), backend, memory_limit=limit).stats["i_bound"] < widest.i_bound
+
+
+def refusal(_: dict[str, object], backend: str, size: int) -> str:
+    """The sentence with which a backend refuses a clique."""
+    try:
+        get_backend(backend).infer(clique(size))
+    except TooLargeError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.slow
+@pytest.mark.kill
+@pytest.mark.parametrize("backend", ["exact", "enumeration", "pgmpy", "pyagrum"])
+def test_a_clique_of_45_is_refused_without_its_tables(backend: str) -> None:
+    pytest.importorskip({"pgmpy": "pgmpy", "pyagrum": "pyagrum"}.get(backend, "numpy"))
+    with Child() as child:
+        # Libraries are loaded by a small graph; a table over 45 variables has 2^45 entries.
+        child.call(refusal, backend, 4)
+        child.call(limit_memory, 2**28)
+        said = child.call(refusal, backend, 45)
+    assert said
+    assert "\n" not in said
+    assert "use backend" in said
+
+
+def test_auto_bounds_a_clique_within_its_time_and_memory() -> None:
+    graph = clique(60)
+    posterior = Auto(seconds=0.5, memory_limit=2**24).infer(graph)
+    assert posterior.stats["lower"] <= posterior.stats["upper"]
+    assert np.isfinite([posterior.stats["lower"], posterior.stats["upper"]]).all()
+    assert Auto(seconds=0.5).predict(graph).seconds == 0.5

@@ -117,28 +117,15 @@ def test_threads_share_a_plan_and_not_its_tables() -> None:
         assert [run.marginals.tobytes() for run in runs] == expected
 
 
-def test_a_batch_of_many_settings_of_many_structures_is_one_run_for_each() -> None:
-    graphs = [
-        other_tables(fr2(3 + size, 2, density=0.4, seed=size), seed)
-        for seed in range(10)
-        for size in range(6)
-    ]
-    graphs += [odd_graph(seed) for seed in range(20)]
-    assert sorted(map(len, by_structure(graphs)))[-6:] == [10] * 6
-    for threads in (1, 3):
-        for one, graph in zip(infer_batch(graphs, Exact(), threads=threads), graphs, strict=True):
-            alone = infer(graph, "exact")
-            assert one.marginals.flat.tobytes() == alone.marginals.flat.tobytes()
-            assert one.log_z == alone.log_z
-            assert one.stats.keys() == alone.stats.keys()
-
-
 def test_a_batch_of_more_structures_than_are_kept_is_one_run_for_each() -> None:
     graphs = [odd_graph(seed) for seed in range(400)]
     graphs += [fr2(4, 2, density=0.4, seed=seed) for seed in range(40)]
     # Contradictions, a structure that conditioning may solve, and a few that follow each other.
     graphs.append(FactorGraph.from_factors([2], [([0], [0.0, 0.0])]))
     graphs += [other_tables(fr2(26, 5, density=0.02, seed=1), seed) for seed in range(3)]
+    # Ten settings of each of six structures, in turns.
+    sizes = [fr2(3 + size, 2, density=0.4, seed=size) for size in range(6)]
+    graphs += [other_tables(graph, seed) for seed in range(10) for graph in sizes]
     assert len(by_structure([graph.absorb_evidence() for graph in graphs])) > MOST_KEPT
     alone = [Exact().attempt(graph.absorb_evidence()) for graph in graphs]
     for threads in (1, 3):

@@ -18,7 +18,7 @@ from inference.possible_states import (
     state_starts,
 )
 from tests.inference.answers import enumerated, flat, given
-from tests.inference.graphs import forest
+from tests.inference.graphs import all_different, forest
 from tests.oracle import oracle
 
 DIFFERENT = [[0.0, 1.0], [1.0, 0.0]]
@@ -34,13 +34,6 @@ def zeros_everywhere(seed: int) -> FactorGraph:
         satisfiable=bool(seed % 2),
         seed=rng,
     )
-
-
-def pigeons(n: int) -> FactorGraph:
-    """Return n + 1 pigeons in n holes: each pair in different holes, which cannot be."""
-    apart = 1.0 - np.eye(n)
-    pairs = [(i, j) for i in range(n + 1) for j in range(i)]
-    return FactorGraph.from_factors([n] * (n + 1), [(pair, apart) for pair in pairs])
 
 
 def seed_of(number: int) -> np.random.SeedSequence:
@@ -99,15 +92,15 @@ def test_assignments_differ_between_seeds_and_repeat_with_one() -> None:
 
 def test_a_contradiction_that_only_a_search_finds() -> None:
     # Arc consistency has nothing against six pigeons in five holes.
-    assert len(possible_states(pigeons(5)).graph.names) == 6
+    assert len(possible_states(all_different(6, 5)).graph.names) == 6
     with pytest.raises(ZeroPartitionError):
-        assignment(pigeons(5), seed_of(0))
+        assignment(all_different(6, 5), seed_of(0))
 
 
 def test_a_search_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inference.possible_states.SEARCH_ENTRIES", 10_000)
     with pytest.raises(InferenceError, match=r"no assignment .* was found.* 'exact'"):
-        assignment(pigeons(9), seed_of(0))
+        assignment(all_different(10, 9), seed_of(0))
 
 
 def test_a_large_puzzle_on_a_forest_takes_no_backtracking() -> None:

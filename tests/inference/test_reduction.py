@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike
 
 from factormodels import FactorGraph
 from inference import ZeroPartitionError
 from inference.messages.kernels.reduction import CONSTANT, UNARY, Reduced
 from inference.messages.reduction import reduced
-from tests.inference.graphs import Tables, odd_graph, tangled_graph
+from tests.inference.graphs import CONTRADICTIONS, Tables, odd_graph, tangled_graph
 from tests.oracle import oracle
 
 
@@ -77,19 +76,6 @@ def test_states_that_cannot_occur_are_struck_out_until_nothing_follows() -> None
     assert reduced(both).fixed.tolist() == [1, -1, -1]
 
 
-def test_contradictions_are_found() -> None:
-    contradictions: list[list[tuple[list[int], ArrayLike]]] = [
-        [([], 0.0)],
-        [([0], [0.0, 1.0]), ([0], [1.0, 0.0])],
-        [([0, 1], [[0, 1], [0, 0]]), ([1, 2], [[1, 1], [0, 0]])],
-    ]
-    for factors in contradictions:
-        with pytest.raises(ZeroPartitionError):
-            reduced(FactorGraph.from_factors([2, 2, 2], factors))
-    with pytest.raises(ZeroPartitionError):
-        reduced(FactorGraph.from_factors([], [([], 0.0)]))
-
-
 def test_binary_pairs_are_recognised() -> None:
     pair, wide = ([0, 1], [[1, 2], [3, 4]]), ([0, 1, 2], np.arange(1.0, 9.0))
     assert reduced(FactorGraph.from_factors([2] * 3, [pair, ([2], [1, 2])])).binary_pairs
@@ -99,3 +85,9 @@ def test_binary_pairs_are_recognised() -> None:
     assert reduced(observed.absorb_evidence()).binary_pairs
     extreme = FactorGraph.from_factors([2] * 2, [([0, 1], [0, 0, 0, 200.0])], log=True)
     assert not reduced(extreme).binary_pairs
+
+
+@pytest.mark.parametrize("where", [where for where in CONTRADICTIONS if where != "a cycle"])
+def test_contradictions_are_found(where: str) -> None:
+    with pytest.raises(ZeroPartitionError):
+        reduced(CONTRADICTIONS[where])

@@ -81,15 +81,6 @@ def test_numbers_that_no_kernel_can_count_to_are_refused(
     get_backend(name, **{setting: 10**5})
 
 
-def test_more_restarts_than_memory_holds_seeds_of_are_refused() -> None:
-    refused(
-        "restarts of 'cavi' is 10000000000000; .* from 1 to 100,000",
-        get_backend,
-        "cavi",
-        restarts=10**13,
-    )
-
-
 def test_an_absent_library_names_the_command_that_installs_it() -> None:
     register(Entry("absent", "no.such:Thing", "", "none", requires=("no_such_lib",), extra="jax"))
     try:

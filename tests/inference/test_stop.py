@@ -16,8 +16,6 @@ from inference.mini_buckets.ijgp import JoinGraphPropagation
 from inference.registry import backend_class
 from inference.stop import Stop
 from tests.inference.answers import log_z_of
-from tests.inference.graphs import frustrated
-from tests.oracle import oracle
 from tests.processes import run_python
 
 
@@ -102,19 +100,6 @@ def test_an_interrupt_reaches_every_part() -> None:
     assert part.flag[0]
 
 
-def test_bounds_hold_in_no_time_at_all() -> None:
-    for seed in range(10):
-        graph = frustrated(seed)
-        truth = oracle(graph).log_z
-        for name in ("wmb", "trw", "cavi"):
-            posterior = infer(graph, name, seconds=1e-9)
-            upper = posterior.stats.get("upper", posterior.log_z)
-            lower = posterior.stats.get("lower", posterior.log_z)
-            assert name == "cavi" or upper >= truth - 1e-9, name
-            assert name == "trw" or lower <= truth + 1e-9, name
-            assert np.isfinite(posterior.marginals.flat).all()
-
-
 LIMITED = [
     name
     for name, entry in entries().items()
@@ -135,12 +120,12 @@ def test_a_limit_of_wall_time_holds_within_a_tenth_and_half_a_second(name: str, 
     infer(grid(4, 4, coupling=1.0, field=1.0, seed=0), name, seconds=0.1)
     took: list[float] = []
     # A machine that does other things too may be late once.
-    while len(took) < 3 and min(took, default=np.inf) > 1.6:
+    while len(took) < 3 and min(took, default=np.inf) > 1.05:
         start = time.perf_counter()
-        posterior = infer(graph, name, seconds=1.0)
+        posterior = infer(graph, name, seconds=0.5)
         took.append(time.perf_counter() - start)
         assert np.isfinite(posterior.marginals.flat).all()
-    assert min(took) <= 1.6
+    assert min(took) <= 1.05
 
 
 def test_join_graphs_are_stopped_and_read_where_they_are() -> None:

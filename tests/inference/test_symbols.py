@@ -114,10 +114,23 @@ def test_what_is_called_is_compiled_where_its_file_is_gone(folder: Path) -> None
     assert _run(folder) == {"answer": 12, "caller": LOADED, "long": LOADED}
 
 
+def test_damaged_code_is_compiled_anew(folder: Path) -> None:
+    _run(folder)
+    for ending in ("nbi", "nbc"):
+        for left in (0, 40):
+            for file in (folder / "kernels" / "__pycache__").glob(f"*.{ending}"):
+                file.write_bytes(file.read_bytes()[:left])
+            assert _run(folder) == {"answer": 12, "caller": COMPILED, "long": COMPILED}, ending
+    assert _run(folder) == {"answer": 12, "caller": LOADED, "long": LOADED}
+
+
 def test_a_compilation_that_was_cut_off_goes_on_from_what_is_kept(folder: Path) -> None:
     _run(folder)
     _forget(folder, "caller")
     assert _run(folder) == {"answer": 12, "caller": COMPILED, "long": LOADED}
+    # A file that they do not import changes nothing.
+    (folder / "kernels" / "apart.py").write_text(LONG.format(3))
+    assert _run(folder) == {"answer": 12, "caller": LOADED, "long": LOADED}
 
 
 def test_code_that_cannot_be_kept_is_called_all_the_same(folder: Path) -> None:

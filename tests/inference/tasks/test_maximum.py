@@ -1,4 +1,4 @@
-"""Most probable assignments, of all variables and of some."""
+"""Most probable assignments, of all variables and of some: by elimination, or by toulbar2."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from factormodels import FactorGraph
-from factormodels.synthetic import fr1_forest, fr2, grid
-from inference import TooLargeError, ZeroPartitionError, infer
+from factormodels.errors import InputError, MissingDependencyError
+from factormodels.synthetic import fr1_forest, fr2, grid, random_graph
+from inference import InferenceError, Status, ZeroPartitionError, infer
 from inference.exact.backend import Exact
-from inference.tasks import log_probability, map_assignment, marginal_map
+from inference.peers.toulbar2_search import search_toulbar2
+from inference.tasks import log_probability, map_assignment, marginal_map, search_map
+from tests.inference.graphs import frustrated, odd_graph
 from tests.inference.tasks.cases import case, names_of, some_variables
 from tests.oracle import Oracle
 from tests.refusals import refused
@@ -39,7 +42,7 @@ def log_potential(truth: Oracle, variables: list[int], states: list[int]) -> flo
     )
 
 
-def test_the_most_probable_assignment_is_the_enumeration_s() -> None:
+def test_maxima_are_the_enumeration_s() -> None:
     for seed in range(300):
         graph, truth = case(seed)
         found = map_assignment(graph)
@@ -50,10 +53,6 @@ def test_the_most_probable_assignment_is_the_enumeration_s() -> None:
         assert found.names == graph.names
         assert list(found.by_name().values()) == found.states.tolist()
 
-
-def test_the_marginal_maximum_is_the_enumeration_s() -> None:
-    for seed in range(300):
-        graph, truth = case(seed)
         variables = some_variables(graph, seed, most=5)
         found = marginal_map(graph, variables)
         choices = product(*[range(graph.cardinalities[v]) for v in variables])
@@ -121,14 +120,6 @@ def test_ties_go_to_the_lowest_state() -> None:
     assert marginal_map(graph, [1, 0]).states.tolist() == [0, 0]
 
 
-def test_observed_variables_keep_their_states() -> None:
-    graph = fr1_forest(3, 2, seed=0).with_evidence({"a1": 0, "c4": 1})
-    assert map_assignment(graph).by_name()["a1"] == 0
-    found = marginal_map(graph, ["c4", "a2", "a1"])
-    assert found.by_name()["c4"] == 1
-    assert found.by_name()["a1"] == 0
-
-
 def test_a_large_forest() -> None:
     graph = fr1_forest(20_000, 3, seed=0)
     found = map_assignment(graph)
@@ -146,27 +137,68 @@ def test_a_graph_without_variables() -> None:
     assert found.log_potential == pytest.approx(math.log(3.0), abs=1e-15)
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    # Any maximum over the leaves of a star has the table that summing its centre makes.
-    star = FactorGraph.from_factors(
-        [2] * 61, [([0, i], [[1.0, 2.0], [2.0, 1.0]]) for i in range(1, 61)]
+def test_what_does_not_fit_is_searched_by_toulbar2(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = grid(4, 4, coupling=2.0, field=1.0, seed=3).with_evidence({0: 0})
+    best = map_assignment(graph)
+    narrow = Exact(memory_limit=100)
+    for found in (search_map(graph), search_map(graph, narrow)):
+        assert found.status is Status.EXACT
+        assert found.assignment.states.tolist() == best.states.tolist()
+        assert found.assignment.log_potential == pytest.approx(best.log_potential, abs=1e-9)
+        # toulbar2 proves up to the sixth digit of each of 40 tables.
+        assert -1e-9 <= found.gap <= 1e-4
+    assert {"nodes", "backtracks"} <= found.stats.keys()
+    refused("budget of 0.0 seconds", search_map, graph, seconds=0.0)
+    monkeypatch.setattr("inference.peers.toulbar2_search.find_spec", lambda _: None)
+    with pytest.raises(MissingDependencyError, match=r"would take .*\[toulbar2\]"):
+        search_map(graph, narrow)
+    assert search_map(graph).status is Status.EXACT
+
+
+@pytest.mark.slow
+def test_toulbar2_finds_the_same_and_its_bounds_hold() -> None:
+    graphs = [odd_graph(5), frustrated(7)]
+    # Tables of five variables are given to it another way than those of three.
+    graphs += [
+        random_graph(8, 14, max_arity=5, max_cardinality=4, zero_probability=0.3, seed=seed)
+        for seed in range(3)
+    ]
+    for graph in graphs:
+        ours = map_assignment(graph)
+        found = search_toulbar2(graph)
+        assert found.status is Status.EXACT
+        assert found.log_potential == pytest.approx(ours.log_potential, abs=1e-4)
+        assert graph.log_potential(found.states) == pytest.approx(found.log_potential, abs=1e-9)
+        assert found.upper >= ours.log_potential - 1e-9
+    # Too wide to be finished: what there is, with a bound on the rest.
+    graph = grid(14, 14, coupling=2.0, field=1.0, seed=3)
+    found = search_toulbar2(graph, seconds=1.0)
+    best = map_assignment(graph).log_potential
+    assert found.log_potential - 1e-9 <= best <= found.upper + 1e-9
+    assert found.upper > found.log_potential
+
+
+def test_toulbar2_refuses_what_it_cannot_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = grid(3, 3, coupling=1.0, field=1.0, seed=0)
+    refused("budget of 0.0 seconds", search_toulbar2, graph, seconds=0.0)
+    refused("budget of 900000000.0 seconds", search_toulbar2, graph, seconds=9e8)
+    refused("13 digits", search_toulbar2, graph, digits=13)
+    refused("seed -1 of toulbar2", search_toulbar2, graph, seed=-1)
+    refused("of toulbar2 is not from 0", search_toulbar2, graph, seed=10**23)
+    far = FactorGraph.from_factors([2], [((0,), np.array([1e300, 1e-300]))])
+    with pytest.raises(InputError, match="differ by 1381") as told:
+        search_toulbar2(far, digits=12, seconds=1.0)
+    assert "give fewer digits" in str(told.value)
+    contradictory = FactorGraph.from_factors(
+        [3, 3, 3],
+        [((a, b), 1.0 - np.eye(3)) for a, b in ((0, 1), (1, 2), (0, 2))]
+        + [((v,), np.array([1.0, 1.0, 0.0])) for v in range(3)],
     )
-    assert map_assignment(star).log_potential == pytest.approx(60.0 * math.log(2.0), abs=1e-12)
-    with pytest.raises(TooLargeError, match=r"what connects the max_variables '1', .*60 in all"):
-        marginal_map(star, range(1, 61))
-    with pytest.raises(TooLargeError, match="elimination would take"):
-        map_assignment(grid(40, 40, coupling=1.0, field=1.0, seed=0), Exact(restarts=0))
-
-
-def test_contradictions_are_named_so() -> None:
-    graph = FactorGraph.from_factors([2, 2], [([0, 1], [[1.0, 0.0], [0.0, 0.0]]), ([1], [0, 1])])
     with pytest.raises(ZeroPartitionError):
-        map_assignment(graph)
-    with pytest.raises(ZeroPartitionError):
-        marginal_map(graph, [0])
-
-
-def test_bad_requests_are_named() -> None:
-    graph = fr1_forest(2, 1, seed=0)
-    refused("max_variables name 'b', which is no", marginal_map, graph, ["b"])
-    refused("max_variables are empty", marginal_map, graph, [])
+        search_toulbar2(contradictory)
+    monkeypatch.setattr("sys.executable", "/bin/true")
+    with pytest.raises(InferenceError, match="without an answer: nothing"):
+        search_toulbar2(graph)
+    monkeypatch.setattr("inference.peers.toulbar2_search.find_spec", lambda _: None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'factorfacts\[toulbar2\]'"):
+        search_toulbar2(graph)

@@ -1,18 +1,28 @@
-"""Independent samples from the posterior."""
+"""Independent samples from the posterior, and what draws estimate where elimination is refused."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
 from factormodels import FactorGraph
-from factormodels.synthetic import fr1_forest, grid
-from inference import TooLargeError, ZeroPartitionError, infer
+from factormodels.synthetic import fr1_forest, fr2, grid, random_graph
+from inference import Status, TooLargeError
 from inference.exact.backend import Exact
-from inference.tasks import pairwise_joints, sample
+from inference.sampling.annealing import AnnealedImportance
+from inference.tasks import (
+    count_distribution,
+    estimated_joint,
+    joint,
+    pairwise_joints,
+    sample,
+    without_variables,
+)
+from tests.inference.graphs import frustrated
 from tests.inference.tasks.cases import case
-from tests.refusals import refused
 
 FALSE_ALARM = 1e-4
 """Rate at which a sound sampler would be refused in one run of the chi-square test, over all its
@@ -26,6 +36,7 @@ def test_samples_follow_the_enumeration_s_law() -> None:
         graph, truth = case(seed)
         states = sample(graph, n, seed)
         assert states.shape == (n, graph.n_variables)
+        assert states.dtype == np.int32
         place = {assignment: number for number, assignment in enumerate(truth.states)}
         counts = np.zeros(len(place))
         for row, times in zip(*np.unique(states, axis=0, return_counts=True), strict=True):
@@ -68,37 +79,89 @@ def test_a_seed_gives_the_same_samples_and_a_longer_run_continues_a_shorter_one(
     assert (sample(graph, 20, seed=4) != long[:20]).any()
 
 
-def test_observed_variables_have_their_states() -> None:
-    graph = fr1_forest(3, 2, seed=0).with_evidence({"a1": 0, "c2": 1})
-    states = sample(graph, 100, seed=0)
-    assert (states[:, graph.index["a1"]] == 0).all()
-    assert (states[:, graph.index["c2"]] == 1).all()
-    assert states.dtype == np.int32
-
-
-def test_tables_far_below_the_range_of_doubles() -> None:
-    tiny = [1.0, 1e-300]
-    graph = FactorGraph.from_factors(
-        [2, 2], [([0], tiny), ([0], tiny), ([0, 1], [[0.0, 0.0], [0.2, 0.6]])]
-    )
-    states = sample(graph, 4000, seed=0)
-    assert (states[:, 0] == 1).all()
-    # P(1) = 3/4, four standard deviations of 0.0068.
-    assert states[:, 1].mean() == pytest.approx(0.75, abs=0.028)
-
-
 def test_no_samples_and_no_variables() -> None:
     assert sample(fr1_forest(2, 1, seed=0), 0, seed=0).shape == (0, 4)
     assert sample(FactorGraph.from_factors([], []), 3, seed=0).shape == (3, 0)
 
 
-def test_bad_requests_are_named() -> None:
-    graph = fr1_forest(2, 1, seed=0)
-    refused("-1 samples were requested", sample, graph, -1, 0)
-    refused("the seed -1 of the samples is negative", sample, graph, 1, -1)
-    with pytest.raises(TooLargeError, match="1000000 samples would take"):
-        sample(graph, 1_000_000, 0, Exact(memory_limit=1_000_000))
-    contradictory = FactorGraph.from_factors([2], [([0], [0.0, 1.0]), ([0], [1.0, 0.0])])
-    with pytest.raises(ZeroPartitionError):
-        sample(contradictory, 1, 0)
-    assert infer(graph, "exact").log_z is not None
+NOTHING_FITS = Exact(memory_limit=10)
+DRAWS = AnnealedImportance(particles=32, min_effective=50.0)
+
+
+def graphs() -> Iterator[FactorGraph]:
+    """Yield loopy graphs, some with evidence, more states or zeros, and a forest."""
+    for seed in range(4):
+        yield fr2(5, 3, density=0.4, seed=seed)
+        yield frustrated(3 * seed + 1).with_evidence({1: 0})
+        yield random_graph(9, 14, max_arity=3, max_cardinality=3, seed=seed)
+    yield fr1_forest(4, 2, seed=0)
+
+
+def within(found: list[np.ndarray], truth: list[np.ndarray], errors: list[np.ndarray]) -> None:
+    """Assert that two standard errors hold as often as they should, and that they are small."""
+    off = np.abs(np.concatenate(found) - np.concatenate(truth))
+    bounds = np.concatenate(errors)
+    # Of 0.954 expected; few groups make their spread rough.
+    assert (off <= 2.0 * bounds).mean() > 0.85
+    assert off.mean() < 0.02
+    assert (off <= 8.0 * bounds).all()
+
+
+def test_counts_and_joints_agree_with_elimination_within_their_errors() -> None:
+    found, truth, errors = [], [], []
+    for graph in graphs():
+        variables = [4, 0, 1, 3]
+        states = (graph.cardinalities[variables] - 1).tolist()
+        exact = count_distribution(graph, variables, states)
+        assert exact.status is Status.EXACT
+        assert exact.standard_errors is None
+        with pytest.raises(TooLargeError):
+            count_distribution(graph, variables, states, exact=NOTHING_FITS)
+        count = count_distribution(graph, variables, states, NOTHING_FITS, DRAWS)
+        table = estimated_joint(graph, [3, 1], DRAWS)
+        assert {count.status, table.status} <= {Status.CONVERGED, Status.NOT_CONVERGED}
+        assert count.probabilities.sum() == pytest.approx(1.0)
+        assert table.table.sum() == pytest.approx(1.0)
+        assert count.standard_errors is not None
+        found += [count.probabilities, table.table.ravel()]
+        truth += [exact.probabilities, joint(graph, [3, 1]).ravel()]
+        errors += [count.standard_errors, table.standard_errors.ravel()]
+    within(found, truth, errors)
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_removals_agree_with_elimination_within_their_errors(far: bool) -> None:
+    found, truth, errors, shares = [], [], [], []
+    for graph in graphs():
+        *most, one, other = np.flatnonzero(graph.cardinalities > 1).tolist()
+        variables = most[-3:]
+        targets = [one, other] if far else None
+        exact = without_variables(graph, variables, targets)
+        assert exact.status is Status.EXACT
+        assert exact.standard_errors is None
+        estimate = without_variables(graph, variables, targets, 1, NOTHING_FITS, DRAWS)
+        assert (estimate.removed == exact.removed).all()
+        assert (estimate.targets == exact.targets).all()
+        assert estimate.standard_errors is not None
+        np.testing.assert_allclose(estimate.present, exact.present, atol=0.15)
+        known = np.isfinite(estimate.without)
+        assert np.isinf(estimate.standard_errors[~known]).all()
+        shares.append(known.mean())
+        found += [estimate.without[known], estimate.contribution[known]]
+        truth += [exact.without[known], exact.contribution[known]]
+        errors += list(estimate.standard_errors[known].T)
+    within(found, truth, errors)
+    assert 0.4 < np.mean(shares) < 1.0  # what strong factors make rare is not told
+
+
+def test_draws_are_not_asked_what_they_never_reach() -> None:
+    # With the variable 0, 1 and 2 are always alike; without it they need not be.
+    alike = np.array([[1.0, 0.0], [0.0, 1.0]])
+    graph = FactorGraph.from_factors(
+        [2, 2, 2, 2], [((0, 1), alike), ((0, 2), alike), ((2, 3), [[1, 2], [2, 1]])]
+    )
+    with pytest.raises(TooLargeError):
+        without_variables(graph, [0], None, 1, NOTHING_FITS, DRAWS)
+    # Variable 3 allows everything.
+    effects = without_variables(graph, [3], [1], 1, NOTHING_FITS, DRAWS)
+    np.testing.assert_allclose(effects.without, 0.5, atol=0.1)

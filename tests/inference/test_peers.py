@@ -1,0 +1,219 @@
+"""Libraries by other hands behind the contract: right where they answer, refused elsewhere."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from pgmax import fgraph
+
+from factormodels import FactorGraph
+from factormodels.synthetic import fr2, grid
+from inference import (
+    InferenceError,
+    Status,
+    infer,
+)
+from tests.inference.answers import assert_agree, assert_near, given
+from tests.inference.exactness import errors
+from tests.inference.graphs import chain_reference, long_chain, moderate, odd_graph
+from tests.processes import run_python
+
+pytestmark = pytest.mark.slow
+
+
+def square(side: int, seed: int) -> FactorGraph:
+    return grid(side, side, coupling=1.0, field=1.0, cardinality=3, seed=seed)
+
+
+def test_pgmpy_counts_each_of_equal_factors() -> None:
+    # pgmpy's own factors are compared by value, and its elimination would drop the second.
+    twice = [([0], [0.2, 0.8]), ([0], [0.2, 0.8])]
+    graph = FactorGraph.from_factors([2, 2], [*twice, ([0, 1], [[1.0, 2.0], [3.0, 4.0]])])
+    assert infer(graph, "pgmpy").marginals["0"] == pytest.approx([0.12 / 4.6, 4.48 / 4.6])
+
+
+def test_pgmpy_sums_components_apart() -> None:
+    pair = [([v, v + 1], np.ones((2, 2))) for v in range(0, 400, 2)]
+    many = infer(FactorGraph.from_factors([2] * 400, pair), "pgmpy")
+    assert many.stats["components"] == 200
+    # Two hundred logarithms of 4, to their rounding.
+    assert many.log_z == pytest.approx(400.0 * math.log(2.0), rel=1e-11)
+
+
+def test_pgmpy_refuses_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pgmpy
+
+    monkeypatch.setattr(pgmpy.config, "DTYPE", "float32")
+    with pytest.raises(InferenceError, match="float32"):
+        infer(square(2, seed=10), "pgmpy")
+
+
+def test_pgmpy_writes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    infer(square(4, seed=11), "pgmpy")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_pgmpy_rounds_alike_in_every_process() -> None:
+    # Without care pgmpy multiplies in the order of memory addresses, and last digits change.
+    program = (
+        "from inference import infer\n"
+        "from tests.inference.test_peers import square\n"
+        "posterior = infer(square(6, seed=12), 'pgmpy')\n"
+        "print(posterior.log_z.hex(), posterior.marginals.flat.tobytes().hex())\n"
+    )
+    here = infer(square(6, seed=12), "pgmpy")
+    there, _ = run_python(program)
+    assert there.split() == [given(here).hex(), here.marginals.flat.tobytes().hex()]
+
+
+ROUNDING = 1e-10
+"""pyAgrum multiplies and adds in doubles; some hundred operations on each number."""
+
+
+def test_pyagrum_answers_odd_graphs_or_refuses_them() -> None:
+    answered = 0
+    for seed in range(200):
+        graph = odd_graph(seed)
+        ours = infer(graph, "exact")
+        try:
+            theirs = infer(graph, "pyagrum")
+        except InferenceError:
+            # Only tables that span hundreds of orders of magnitude are beyond it.
+            assert np.ptp(graph.log_values[graph.log_values > -np.inf]) > 300.0, f"seed {seed}"
+            with pytest.raises(InferenceError, match="backend 'exact'"):
+                infer(graph, "pyagrum")
+            continue
+        answered += 1
+        assert_agree(theirs, ours, ROUNDING, rel=ROUNDING, where=f"seed {seed}")
+    assert answered >= 180
+
+
+def test_pyagrum_takes_products_far_below_the_range_of_doubles() -> None:
+    graph = long_chain(1500, seed=2)
+    expected, log_z = chain_reference(graph)
+    # Potentials as they are multiply to less than the smallest double: pyAgrum alone finds zeros.
+    assert log_z < -2000.0
+    assert_near(infer(graph, "pyagrum"), expected.ravel(), log_z, ROUNDING, rel=ROUNDING)
+
+
+def test_pyagrum_loads_and_runs_where_warnings_are_errors() -> None:
+    # Its import and its first inference end the process there, unless they are contained.
+    code = (
+        "from factormodels import FactorGraph\n"
+        "from inference import infer\n"
+        "table = [[0.9, 0.1], [0.2, 0.8]]\n"
+        "graph = FactorGraph.from_factors([2, 2], [([0], [0.5, 0.5]), ([0, 1], table)])\n"
+        "print(infer(graph, 'pyagrum').marginals['1'].round(6).tolist())\n"
+    )
+    assert run_python(code, "-W", "error")[0] == "[0.55, 0.45]\n"
+
+
+SETTLED = 1e-7
+"""Both stop where no message changes by more than 1e-9; what is left adds up around cycles."""
+
+
+def assert_agrees(graph: FactorGraph, where: str = "") -> None:
+    ours = infer(graph, "lbp", schedule="flooding")
+    theirs = infer(graph, "pgmax")
+    assert theirs.status is Status.CONVERGED, where
+    assert_agree(theirs, ours, SETTLED, rel=SETTLED, where=where)
+
+
+def test_pgmax_finds_the_fixed_points_of_lbp_on_odd_graphs() -> None:
+    # Zeros, four states, four variables to a factor, repeated scopes, evidence, tables that span
+    # hundreds of orders of magnitude.
+    compared = 0
+    for seed in range(14):
+        graph = odd_graph(seed)
+        if infer(graph, "lbp", schedule="flooding").status is Status.CONVERGED:
+            assert_agrees(graph, f"seed {seed}")
+            compared += 1
+    assert compared >= 12
+
+
+def test_pgmax_finds_the_fixed_point_of_lbp_on_a_response() -> None:
+    graph = fr2(12, 3, density=0.1, seed=0)
+    assert_agrees(graph)
+    assert_agrees(graph.with_evidence({0: 1, 20: 0}))
+
+
+def test_what_pgmax_would_clip_is_refused() -> None:
+    graph = FactorGraph.from_factors([2, 2], [([0, 1], [[0.0, -2e6], [0.0, 1.0]])], log=True)
+    with pytest.raises(InferenceError, match=r"PGMax clips at .*; use backend 'lbp'"):
+        infer(graph, "pgmax")
+
+
+def test_pgmax_leaves_nothing_behind() -> None:
+    infer(fr2(2, 1, density=0.1, seed=0), "pgmax")
+    assert not hasattr(jax.lib, "xla_bridge")
+    getters: list[Any] = [
+        value.fget for value in vars(fgraph.FactorGraph).values() if isinstance(value, property)
+    ]
+    kept = [get.cache_info().currsize for get in getters if hasattr(get, "cache_info")]
+    assert kept
+    assert not any(kept)
+
+
+def test_an_absent_pgmax_gives_the_command_that_installs_it() -> None:
+    code = (
+        "import sys; sys.modules['pgmax'] = None\n"
+        "from importlib.util import find_spec\n"
+        "import importlib.util, inference.registry as registry\n"
+        "registry.find_spec = lambda name: None if name == 'pgmax' else find_spec(name)\n"
+        "from factormodels import FactorGraph\n"
+        "from inference import infer\n"
+        "try:\n"
+        "    infer(FactorGraph.from_factors([2], []), 'pgmax')\n"
+        "except ImportError as error:\n"
+        "    print(error)\n"
+    )
+    assert (
+        "pip install 'factorfacts[jax]' && pip install --no-deps pgmax==0.6.1"
+        in run_python(code)[0]
+    )
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+def test_marginals_of_numpyro_are_within_their_standard_errors(seed: int) -> None:
+    graph = moderate(seed)
+    posterior = infer(graph, "numpyro")
+    off, reported = errors(graph, posterior)
+    # 100 batch means make a standard error; a state that no draw hits is rarer than 2e-3.
+    assert (off <= 6.0 * reported + 2e-3).all()
+
+
+def test_gibbs_and_numpyro_agree_on_a_response() -> None:
+    graph = fr2(8, 3, density=0.1, seed=0)
+    ours, theirs = infer(graph, "gibbs"), infer(graph, "numpyro")
+    assert ours.status is theirs.status is Status.CONVERGED
+    for name in graph.names:
+        scale = np.hypot(ours.stats["standard_errors"][name], theirs.stats["standard_errors"][name])
+        assert (np.abs(ours.marginals[name] - theirs.marginals[name]) <= 6.0 * scale + 2e-3).all()
+
+
+def test_numpyro_keeps_differences_of_potentials_far_from_one() -> None:
+    # In single precision, logarithms near 1e5 are 0.008 apart.
+    graph = FactorGraph.from_factors(
+        [2, 2], [([0, 1], [[1e5, 1e5 + 0.5], [1e5 + 0.25, 1e5]])], log=True
+    )
+    posterior = infer(graph, "numpyro", draws=4000)
+    truth = infer(graph, "exact")
+    # 16,000 draws, hardly correlated: a standard error of 0.004.
+    np.testing.assert_allclose(posterior.marginals.flat, truth.marginals.flat, atol=0.024)
+
+
+def test_numpyro_has_not_converged_where_zeros_are_between_variables() -> None:
+    graph = FactorGraph.from_factors([2, 2], [([0, 1], np.eye(2))])
+    posterior = infer(graph, "numpyro", draws=50)
+    assert not posterior.stats["connected"]
+    assert posterior.status is Status.NOT_CONVERGED
+
+
+def test_one_chain_of_numpyro_is_enough_to_run() -> None:
+    graph = grid(2, 2, coupling=1.0, field=1.0, seed=0)
+    posterior = infer(graph, "numpyro", chains=1, draws=100)
+    assert posterior.stats["r_hat_max"] > 0.0
