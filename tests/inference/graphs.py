@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from factormodels import FactorGraph
 from factormodels.synthetic import grid, random_graph
@@ -31,17 +31,18 @@ __all__ = [
 ]
 
 
-CONTRADICTIONS: dict[str, FactorGraph] = {
-    name: FactorGraph.from_factors([2] * 3, factors)
-    for name, factors in {
-        "a constant": [([], 0.0)],
-        "a table": [([0], [0.0, 0.0])],
-        "two tables of one variable": [([0], [0.0, 1.0]), ([0], [1.0, 0.0])],
-        "two tables that meet": [([0], [1.0, 0.0]), ([0, 1], [[0.0, 0.0], [1.0, 1.0]])],
-        "a chain": [([0, 1], [[0, 1], [0, 0]]), ([1, 2], [[1, 1], [0, 0]])],
-        # All differ in pairs, and there are two states: no message on a tree shows it.
-        "a cycle": [((i, (i + 1) % 3), [[0.0, 1.0], [1.0, 0.0]]) for i in range(3)],
-    }.items()
+_IMPOSSIBLE: dict[str, list[tuple[list[int], ArrayLike]]] = {
+    "a constant": [([], 0.0)],
+    "a table": [([0], [0.0, 0.0])],
+    "two tables of one variable": [([0], [0.0, 1.0]), ([0], [1.0, 0.0])],
+    "two tables that meet": [([0], [1.0, 0.0]), ([0, 1], [[0.0, 0.0], [1.0, 1.0]])],
+    "a chain": [([0, 1], [[0, 1], [0, 0]]), ([1, 2], [[1, 1], [0, 0]])],
+    # All differ in pairs, and there are two states: no message on a tree shows it.
+    "a cycle": [([i, (i + 1) % 3], [[0.0, 1.0], [1.0, 0.0]]) for i in range(3)],
+}
+
+CONTRADICTIONS = {
+    name: FactorGraph.from_factors([2] * 3, factors) for name, factors in _IMPOSSIBLE.items()
 }
 """Graphs of three binary variables without a possible assignment, by where that comes from."""
 

@@ -64,7 +64,7 @@ class Summing(Enumeration):
         return [self.attempt(graph) for graph in graphs]
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:
-        states = np.indices(graph.cardinalities).reshape(graph.n_variables, -1)
+        states = np.indices(graph.cardinalities.tolist()).reshape(graph.n_variables, -1)
         entries = [
             start + np.ravel_multi_index(states[list(scope)], table.shape)
             for start, (scope, table) in zip(graph.table_starts, graph.factors(), strict=False)
