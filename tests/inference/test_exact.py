@@ -1,25 +1,19 @@
-"""What `exact` promises beyond being right: prediction, ordering, clamping, threads, references."""
+"""What `exact` promises beyond being right: prediction, ordering, threads, references."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import inference.exact.parallel
 import inference.exact.plans
 from factormodels import FactorGraph
-from factormodels.synthetic import fr1_forest, fr2, grid, random_graph
-from inference import Status, TooLargeError, ZeroPartitionError, get_backend, infer, infer_batch
-from inference.exact import plans, workspaces
+from factormodels.synthetic import fr1_forest, fr2, grid
+from inference import TooLargeError, ZeroPartitionError, get_backend, infer
 from inference.exact.backend import Exact
-from inference.exact.kernels.program import TreeProgram
-from inference.exact.kernels.propagation import Workspace
-from inference.exact.workspaces import large_workspace
 from tests.inference.answers import assert_agree, assert_right, given, worked_example
 from tests.inference.graphs import (
     CONTRADICTIONS,
-    all_different,
     graphs_of_many_states,
     long_chain,
     odd_graph,
@@ -160,78 +154,6 @@ def test_products_of_matrices_agree_with_the_oracle_and_with_written_tables(name
     assert_right(graph, posterior, 1e-12, rel=1e-12)
     written = Exact().calibrate(graph)
     np.testing.assert_allclose(written.marginals, posterior.marginals.flat, rtol=0, atol=1e-13)
-
-
-def narrow(graph: FactorGraph, share: float) -> Exact:
-    """Settings that may take a share of the memory that elimination takes."""
-    return Exact(memory_limit=int(share * Exact().predict(graph).bytes))
-
-
-@pytest.mark.parametrize(
-    "graph",
-    [
-        grid(8, 8, coupling=1.0, field=1.0, seed=0),
-        grid(8, 8, coupling=1.0, field=1.0, seed=1).with_evidence({9: 1}),
-        random_graph(14, 30, max_arity=3, max_cardinality=4, zero_probability=0.2, seed=3),
-    ],
-)
-def test_what_is_clamped_and_summed_is_exact(graph: FactorGraph) -> None:
-    exact, truth = narrow(graph, 0.6), infer(graph, "exact")
-    assert exact.predict(graph).method == "clamping"
-    found = exact.infer(graph)
-    assert found.status is Status.EXACT
-    assert found.stats["method"] == "clamping"
-    assert found.stats["predicted_bytes"] <= (exact.memory_limit or 0)
-    # Sums of doubles in another order.
-    assert found.log_z == pytest.approx(truth.log_z, abs=1e-10)
-    np.testing.assert_allclose(found.marginals.flat, truth.marginals.flat, atol=1e-12)
-    for other in infer_batch([graph] * 3, exact):
-        assert other.log_z == found.log_z
-
-
-def test_large_tables_of_all_assignments_take_one_workspace(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    graph = grid(8, 8, coupling=1.0, field=1.0, seed=0)
-    taken: list[int] = []
-
-    def counted(program: TreeProgram, table_starts: NDArray[np.int64]) -> Workspace:
-        taken.append(len(table_starts))
-        return large_workspace(program, table_starts)
-
-    monkeypatch.setattr(plans, "LOG2_CHUNKED_TABLE", 1.0)
-    monkeypatch.setattr(workspaces, "large_workspace", counted)
-    # As where tables take a large part of the memory: no run leaves its workspace to the next, nor
-    # did one before this test.
-    monkeypatch.setattr(workspaces, "_SHARE", 0.0)
-    monkeypatch.setattr(plans, "SPARE", workspaces.SpareWorkspace())
-    found = narrow(graph, 0.6).infer(graph)
-    assert found.stats["method"] == "clamping"
-    assert len(taken) == 1
-    assert found.log_z == pytest.approx(infer(graph, "exact").log_z, abs=1e-9)
-    assert len(taken) == 2
-
-
-def test_what_misses_the_memory_by_much_is_refused() -> None:
-    graph = grid(12, 12, coupling=1.0, field=1.0, seed=0)
-    with pytest.raises(TooLargeError, match="by memory_limit"):
-        narrow(graph, 0.01).infer(graph)
-
-
-def test_the_limit_of_time_counts_for_what_is_clamped() -> None:
-    graph = grid(8, 8, coupling=1.0, field=1.0, seed=0)
-    exact = narrow(graph, 0.6)
-    seconds = exact.predict(graph).seconds
-    short = Exact(memory_limit=exact.memory_limit, seconds_limit=0.9 * seconds)
-    assert short.predict(graph).method == "elimination"
-    with pytest.raises(TooLargeError):
-        short.infer(graph)
-
-
-def test_clamping_finds_a_contradiction() -> None:
-    graph = all_different(7, 2)
-    with pytest.raises(ZeroPartitionError):
-        narrow(graph, 0.6).infer(graph)
 
 
 @pytest.fixture

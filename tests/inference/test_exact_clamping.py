@@ -14,6 +14,7 @@ from inference.exact.backend import Exact
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import Workspace
 from inference.exact.workspaces import large_workspace
+from tests.inference.graphs import all_different
 
 
 def narrow(graph: FactorGraph, share: float) -> Exact:
@@ -83,10 +84,7 @@ def test_the_limit_of_time_counts() -> None:
 
 
 def test_a_contradiction_is_found() -> None:
-    unequal = np.array([[0.0, 1.0], [1.0, 0.0]])
-    graph = FactorGraph.from_factors(
-        [2] * 7, [((a, b), unequal) for a in range(7) for b in range(a + 1, 7)]
-    )
+    graph = all_different(7, 2)
     with pytest.raises(ZeroPartitionError):
         narrow(graph, 0.6).infer(graph)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -14,9 +15,16 @@ from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
 from inference import (
     InferenceError,
+    Posterior,
     Status,
     infer,
+    infer_batch,
+    infer_settings,
 )
+from inference.backend import TooLargeError
+from inference.messages.reduction import reduced
+from inference.peers import jax_backends
+from inference.peers.jax_backends import JaxElimination, _answers, _laid_out
 from tests.inference.answers import assert_agree, assert_near, given
 from tests.inference.exactness import errors
 from tests.inference.graphs import chain_reference, long_chain, moderate, odd_graph
@@ -217,3 +225,85 @@ def test_one_chain_of_numpyro_is_enough_to_run() -> None:
     graph = grid(2, 2, coupling=1.0, field=1.0, seed=0)
     posterior = infer(graph, "numpyro", chains=1, draws=100)
     assert posterior.stats["r_hat_max"] > 0.0
+
+
+SAME_TERMS = 1e-10
+"""The same terms, summed in doubles in another order."""
+
+
+def compiled() -> int:
+    """How many structures and numbers of settings have been compiled so far."""
+    size: int = cast("Any", _answers)._cache_size()
+    return size
+
+
+def test_parts_and_padding_leave_every_setting_its_own_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = fr2(5, 2, density=0.2, seed=3)
+    rng = np.random.default_rng(1)
+    rows = graph.log_values + rng.normal(size=(11, len(graph.log_values)))
+    whole = JaxElimination().answers(graph, rows)
+    needed = JaxElimination().predict(graph).bytes
+    # Four at a time (each holds four copies of its tables), and the last three padded.
+    monkeypatch.setattr(jax_backends, "_MOST_BYTES_AT_A_TIME", 4 * 5 * needed)
+    before = compiled()
+    parts = JaxElimination().answers(graph, rows)
+    assert compiled() == before + 1
+    np.testing.assert_allclose(parts[0], whole[0], rtol=SAME_TERMS)
+    np.testing.assert_allclose(parts[1], whole[1], atol=SAME_TERMS)
+
+
+def test_what_does_not_fit_exact_jax_is_refused_before_it_is_compiled() -> None:
+    wide = grid(12, 12, coupling=1.0, field=0.5, seed=0)
+    before = compiled()
+    with pytest.raises(TooLargeError, match=r"one graph would take .* allowed \(by memory_limit"):
+        infer(wide, "exact_jax", memory_limit=100_000)
+    assert compiled() == before
+
+
+SAME_STEPS = 1e-10
+"""Both take the same steps in doubles; after a hundred of them roundings differ by less."""
+
+
+def assert_same(one: Posterior, other: Posterior, where: str, allowed: float = SAME_STEPS) -> None:
+    assert_agree(one, other, allowed, rel=allowed, where=where)
+    assert one.status is other.status, where
+
+
+def test_on_odd_graphs_lbp_jax_takes_the_steps_of_lbp() -> None:
+    # Each shape is compiled; twenty have evidence, zeros, cycles and scopes of every size.
+    graphs = [odd_graph(seed) for seed in range(20)]
+    ours = infer_batch(graphs, "lbp", schedule="flooding")
+    for seed, (one, other) in enumerate(zip(infer_batch(graphs, "lbp_jax"), ours, strict=True)):
+        assert_same(one, other, f"seed {seed}")
+        assert one.stats["iterations"] == other.stats["iterations"], f"seed {seed}"
+
+
+@pytest.mark.parametrize("damping", ["adaptive", 0.4])
+def test_on_responses_lbp_jax_takes_the_steps_of_lbp(damping: Any) -> None:
+    graphs = [fr2(12, 3, density=0.15, seed=seed) for seed in range(8)]
+    settings = {"damping": damping, "max_iterations": 300}
+    ours = infer_batch(graphs, "lbp", schedule="flooding", **settings)
+    theirs = infer_batch(graphs, "lbp_jax", **settings)
+    assert sum(posterior.status is Status.CONVERGED for posterior in ours) >= 6
+    for seed, (one, other) in enumerate(zip(theirs, ours, strict=True)):
+        if other.status is Status.CONVERGED:
+            # Roundings that the first steps amplify are small again once messages settle to 1e-9.
+            assert_same(one, other, f"seed {seed}", 1e-8)
+
+
+def test_graphs_of_about_one_size_share_compiled_code_of_lbp_jax() -> None:
+    graphs = [fr2(31, 3, density=0.05, own=False, seed=seed) for seed in range(40)]
+    assert len({tuple(map(np.shape, _laid_out(graph, reduced(graph))[0])) for graph in graphs}) <= 4
+
+
+def test_the_constant_of_each_setting_is_its_own() -> None:
+    # Every variable is fixed in one part of the graph, and constants stand in an empty scope.
+    graph = FactorGraph.from_factors(
+        [2, 2, 2], [([], 3.0), ([0], [0.0, 2.0]), ([0, 1], np.ones((2, 2))), ([1, 2], np.eye(2))]
+    )
+    rng = np.random.default_rng(0)
+    rows = graph.log_values + rng.normal(size=(3, len(graph.log_values)))
+    for row, one in zip(rows, infer_settings(graph, rows, "lbp_jax"), strict=True):
+        assert_same(one, infer(replace(graph, log_values=row), "lbp", schedule="flooding"), "")
