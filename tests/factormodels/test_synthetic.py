@@ -1,4 +1,4 @@
-"""Synthetic responses and graphs: shape, laws, seeds, and agreement of their two forms."""
+"""Synthetic responses, graphs and grids: shape, laws, seeds, agreement of their two forms."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from factormodels.synthetic import (
 from tests.chance import assert_share
 from tests.factormodels.graphs import assert_same
 from tests.factormodels.refusals import assert_refused
+from tests.oracle import oracle
 
 
 def unchecked(value: object) -> Any:
@@ -235,6 +236,98 @@ def test_a_million_contexts_make_one_flat_graph() -> None:
     assert graph.names[-1] == "c1000000"
     scope = graph.scope(graph.n_factors - 1)
     assert [graph.names[v] for v in scope] == ["c1000000", "a200000"]
+
+
+def test_a_grid_joins_neighbours_and_no_others() -> None:
+    graph = grid(2, 3, coupling=1.0, field=0.5, seed=0)
+    scopes = [scope for scope, _ in graph.factors()]
+    assert scopes[:6] == [(v,) for v in range(6)]
+    across, down = [(0, 1), (1, 2), (3, 4), (4, 5)], [(0, 3), (1, 4), (2, 5)]
+    assert scopes[6:] == across + down
+    scopes = [scope for scope, _ in chain(4, coupling=1.0, field=0.5, seed=0).factors()]
+    assert scopes[4:] == [(0, 1), (1, 2), (2, 3)]
+    assert grid(1, 1, coupling=1.0, field=0.5, seed=0).n_factors == 1
+
+
+@pytest.mark.parametrize("attractive", [False, True])
+@pytest.mark.parametrize("cardinality", [2, 3])
+def test_a_grid_is_an_ising_or_potts_model(attractive: bool, cardinality: int) -> None:
+    graph = grid(
+        9, 9, coupling=0.8, field=0.3, cardinality=cardinality, attractive=attractive, seed=1
+    )
+    couplings = []
+    for scope, table in graph.factors():
+        if len(scope) == 1:
+            assert np.abs(table).max() <= 0.3
+            if cardinality == 2:
+                assert table[0] == -table[1]
+        else:
+            same, different = table[0, 0], table[0, 1]
+            assert different == -same
+            np.testing.assert_array_equal(
+                table, np.where(np.eye(cardinality, dtype=bool), same, different)
+            )
+            couplings.append(same)
+    assert max(couplings) <= 0.8
+    assert min(couplings) >= (0.0 if attractive else -0.8)
+    assert (min(couplings) < 0.0) is not attractive
+
+
+def test_a_chain_without_field_has_the_partition_function_of_the_textbook() -> None:
+    graph = chain(6, coupling=1.5, field=0.0, seed=0)
+    couplings = [table[0, 0] for scope, table in graph.factors() if len(scope) == 2]
+    expected = math.log(2.0) + math.fsum(math.log(2.0 * math.cosh(j)) for j in couplings)
+    assert oracle(graph).log_z == pytest.approx(expected, rel=1e-13)
+
+
+@settings(max_examples=60)
+@given(
+    n=st.integers(1, 6),
+    m=st.integers(0, 8),
+    arity=st.integers(0, 4),
+    cardinality=st.integers(1, 4),
+    zero=st.floats(0.0, 1.0),
+    isolated=st.integers(0, 2),
+    seed=st.integers(0, 2**32),
+)
+def test_random_graphs_keep_their_promises(
+    n: int, m: int, arity: int, cardinality: int, zero: float, isolated: int, seed: int
+) -> None:
+    graph = random_graph(
+        n + isolated,
+        m,
+        min_arity=0,
+        max_arity=arity,
+        max_cardinality=cardinality,
+        zero_probability=zero,
+        isolated=isolated,
+        seed=seed,
+    )
+    assert (graph.n_variables, graph.n_factors) == (n + isolated, m)
+    assert ((graph.cardinalities >= 1) & (graph.cardinalities <= cardinality)).all()
+    for scope, table in graph.factors():
+        assert len(scope) <= min(arity, n)
+        assert all(variable < n for variable in scope)
+        finite = table[table > -np.inf]
+        assert (np.abs(finite) <= 2.0).all()
+    assert oracle(graph).log_z > -math.inf
+
+
+def test_random_graphs_reach_every_arity_and_cardinality() -> None:
+    graph = random_graph(
+        400, 900, min_arity=0, max_arity=3, min_cardinality=2, zero_probability=0.3, seed=0
+    )
+    arities = np.bincount(np.diff(graph.scope_starts))
+    counts = np.bincount(graph.cardinalities)
+    for count in arities:
+        assert_share(int(count), 900, 1 / 4)
+    assert counts[:2].tolist() == [0, 0]
+    for count in counts[2:]:
+        assert_share(int(count), 400, 1 / 3)
+    impossible = random_graph(3, 3, zero_probability=1.0, satisfiable=False, seed=0)
+    assert (impossible.log_values == -np.inf).all()
+    spared = random_graph(3, 3, zero_probability=1.0, satisfiable=True, seed=0)
+    assert (spared.log_values > -np.inf).sum() == 3
 
 
 @pytest.mark.parametrize(

@@ -80,49 +80,27 @@ json_values = st.recursive(
 def fact_graphs(draw: st.DrawFn) -> FactGraph:
     names = draw(st.lists(ids, min_size=1, max_size=7, unique=True))
     n_atoms = draw(st.integers(0, len(names)))
-    atoms = tuple(
-        Atom(
-            name,
-            draw(texts),
-            draw(probabilities),
-            draw(st.none() | st.booleans()),
-            draw(st.none() | texts),
-            draw(st.none() | st.integers(1, 99)),
-        )
+    of_atoms = st.lists(st.sampled_from(names[:n_atoms]), max_size=3) if n_atoms else st.just([])
+    labels, sentences = st.none() | st.booleans(), st.none() | st.integers(1, 99)
+    words = st.none() | texts
+    atoms = (
+        draw(st.builds(Atom, st.just(name), texts, probabilities, labels, words, sentences))
         for name in names[:n_atoms]
     )
-    contexts = tuple(
-        Context(
-            name,
-            text=draw(texts),
-            prior=draw(probabilities),
-            title=draw(texts),
-            link=draw(texts),
-            snippet=draw(texts),
-            retrieved_for=tuple(
-                draw(st.lists(st.sampled_from(names[:n_atoms]), max_size=3)) if n_atoms else ()
-            ),
-            key=draw(st.none() | texts),
-            note=draw(texts),
-        )
+    further = (texts, texts, texts, of_atoms.map(tuple), words, texts)
+    contexts = (
+        draw(st.builds(Context, st.just(name), texts, probabilities, *further))
         for name in names[n_atoms:]
     )
     every = [*permutations(names, 2)]
     pairs = draw(st.lists(st.sampled_from(every), unique=True, max_size=6)) if every else []
-    relations = tuple(
+    relations = (
         Relation(*pair, draw(st.sampled_from(list(RelationKind))), draw(probabilities))
         for pair in pairs
     )
-    return FactGraph(
-        id=draw(ids),
-        atoms=atoms,
-        contexts=contexts,
-        relations=relations,
-        query=draw(texts),
-        response=draw(texts),
-        topic=draw(texts),
-        metadata=draw(st.dictionaries(clean_texts, json_values, max_size=3)),
-    )
+    metadata = st.dictionaries(clean_texts, json_values, max_size=3)
+    parts = (st.just(tuple(part)) for part in (atoms, contexts, relations))
+    return draw(st.builds(FactGraph, ids, *parts, texts, texts, texts, metadata))
 
 
 @given(fact_graphs())
