@@ -51,7 +51,7 @@ def graphs(draw: st.DrawFn) -> FactGraph:
     contexts = tuple(Context(f"c{i}", prior=draw(priors)) for i in range(draw(st.integers(1, 2))))
     names = [*(atom.id for atom in atoms), *(context.id for context in contexts)]
     every = [*permutations(names, 2)]
-    pairs = draw(st.lists(st.sampled_from(every), min_size=1, max_size=4, unique=True))
+    pairs = draw(st.lists(st.sampled_from(every), min_size=1, max_size=3, unique=True))
     relations = []
     for source, target in pairs:
         shares = draw(distributions())
