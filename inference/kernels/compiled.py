@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from numba import njit
 from numba.core import serialize
+from numba.core.codegen import JITCPUCodegen
 from numba.core.runtime.nrt import rtsys
 from numba.core.types import unliteral
 
@@ -102,6 +103,7 @@ def _compiled(
     inner: bool = False,
 ) -> Any:
     _unpickle_without_python_code()
+    _write_nothing_at_null()
     find_each_once()
     leave_out()
     inner = inner or function.__name__.startswith("_")
@@ -184,6 +186,23 @@ def _unpickle_without_python_code() -> None:
     call.argtypes = [SimpleNamespace(from_param=loads.__getitem__), ctypes.py_object]  # type: ignore[list-item]
     # Kept, as there: Numba needs what it unpickled to stay alive.
     serialize._numba_unpickle = cache(call)
+
+
+@cache
+def _write_nothing_at_null() -> None:
+    """Let a kernel that an interrupt left without its machine code be read again, and not end all.
+
+    LLVM calls Python for the code that was read from disk. Where a handler of signals raises there,
+    it gets none, and goes on; Numba then writes to where the kernel would be, which is nowhere.
+    """
+    set_env = JITCPUCodegen.set_env
+
+    def set_where_there_is_code(codegen: Any, name: str, environment: Any) -> None:
+        if not codegen._engine.get_global_value_address(name):
+            raise OSError("an interrupt came while machine code was read from disk")
+        set_env(codegen, name, environment)
+
+    JITCPUCodegen.set_env = set_where_there_is_code
 
 
 def _without_rules(cache: Any) -> Callable[[Any, Any], Any]:

@@ -155,6 +155,36 @@ def test_an_interrupt_amid_a_callback_of_llvm_is_raised(
     assert compiled(1) == 2
 
 
+READ_AND_INTERRUPTED = """
+import sys
+from steps import half, third
+
+def interrupt(frame, *_):
+    if frame.f_code.co_name.startswith("_raw_object_cache"):
+        sys.setprofile(None)
+        raise KeyboardInterrupt
+
+third(3)
+sys.setprofile(interrupt)
+try:
+    half(3)
+except KeyboardInterrupt:
+    print("interrupted")
+print(half(3))
+"""
+
+
+@pytest.mark.slow
+def test_code_is_read_again_after_an_interrupt_amid_its_reading(tmp_path: Path) -> None:
+    (tmp_path / "steps.py").write_text(
+        "from inference.kernels.compiled import kernel\n"
+        "@kernel\ndef half(n):\n    return n / 2\n"
+        "@kernel\ndef third(n):\n    return n / 3\n"
+    )
+    for _ in range(2):
+        assert run_python(READ_AND_INTERRUPTED, folder=tmp_path)[0] == "interrupted\n1.5\n"
+
+
 def test_what_else_fails_amid_a_callback_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
     printed: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", printed.append)
