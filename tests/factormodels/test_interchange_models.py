@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -207,10 +206,3 @@ def test_a_library_that_is_absent_is_named(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingDependencyError, match="pip install"):
         write(example())
-
-
-def test_the_conversions_warn_of_nothing() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for there, back in WAYS.values():
-            back(there(example()))

@@ -59,26 +59,14 @@ def test_an_unknown_language_is_named() -> None:
 SENTENCES = ("One.", "Two.", "Three.", "Four.", "Five.")
 
 
-@pytest.mark.parametrize(
-    ("stride", "expected"),
-    [
-        (1, ["One.", "Two.", "Three.", "Four.", "Five."]),
-        (2, ["One. Two.", "Three. Four.", "Five."]),
-        (5, ["One. Two. Three. Four. Five."]),
-        (99, ["One. Two. Three. Four. Five."]),
-        (None, ["One. Two. Three. Four. Five."]),
-    ],
-)
-def test_chunks_of_a_stride(stride: int | None, expected: list[str]) -> None:
-    assert [chunk.text for chunk in split_chunks(SENTENCES, stride)] == expected
-
-
 @given(st.integers(0, 40), st.one_of(st.none(), st.integers(1, 50)))
 def test_chunks_hold_every_sentence_once_and_number_them(n: int, stride: int | None) -> None:
     sentences = tuple(f"s{i}" for i in range(1, n + 1))
     chunks = split_chunks(sentences, stride)
     assert tuple(s for chunk in chunks for s in chunk.sentences) == sentences
     assert all(chunk.sentences[0] == f"s{chunk.first}" for chunk in chunks)
+    assert all(chunk.text == " ".join(chunk.sentences) for chunk in chunks)
+    assert all(len(chunk.sentences) == (stride or n) for chunk in chunks[:-1])
     # FaStfact's count of calls: the number of sentences over the stride, rounded up.
     assert len(chunks) == -(-n // (stride or max(1, n)))
 

@@ -77,13 +77,6 @@ def replay(path: Path) -> CachedModel:
 CACHED = replace(ANSWER, cached=True)
 
 
-def test_an_answer_comes_back_as_it_was(path: Path) -> None:
-    fake = Fake()
-    assert asked(CachedModel(fake, AnswerCache(path))) == ANSWER
-    assert asked(CachedModel(fake, AnswerCache(path))) == CACHED
-    assert fake.calls == 1
-
-
 def test_failures_are_asked_again(path: Path) -> None:
     failed = Failure("busy", Usage(3, 1, 0.25), outage=True)
     fake, cache = Fake(failed), AnswerCache(path)

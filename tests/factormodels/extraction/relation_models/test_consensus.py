@@ -111,15 +111,6 @@ def test_without_data_relations_have_the_shares_of_their_weighed_votes() -> None
     assert plain == pytest.approx([(2 + 1 / 3) / 4, (1 / 3) / 4, (1 + 1 / 3) / 4])
 
 
-def test_answers_that_resemble_no_other_count_for_little() -> None:
-    alike = [SampledAnswer(0.3, E, "the dates agree")] * 3
-    odd = [SampledAnswer(1.0, C, text) for text in ("who knows", "perhaps", "bananas")]
-    by_votes = ConsensusLaw(likeness="none").distribution([*alike, *odd])
-    by_likeness = VOTES.distribution([*alike, *odd])
-    assert by_votes[0] == pytest.approx(by_votes[1])
-    assert by_likeness[0] > 2 * by_likeness[1]
-
-
 def test_a_law_is_a_softmax_of_its_columns() -> None:
     law = ConsensusLaw((0.3, 1.0), 4, "none", (0.5, 1.5, -0.25), (0.2, -0.4))
     answers = [

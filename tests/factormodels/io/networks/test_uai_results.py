@@ -104,26 +104,25 @@ def test_evidence_that_is_not_written(evidence: Any, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+TWO = [[0.25, 0.75], [0.0, 1.0, 0.0]]
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "marginals"),
     [
-        "MAR\n2 2 0.25 0.75 3 0 1 0",
-        "MAR\n2\n2 0.25 0.75\n3 0 1 0\n",
-        "MAR\n1\n2 2 0.25 0.75 3 0 1 0\n",
-        "mar 2 2 .25 75e-2 3 0 1 0",
+        ("MAR\n2 2 0.25 0.75 3 0 1 0", TWO),
+        ("MAR\n2\n2 0.25 0.75\n3 0 1 0\n", TWO),
+        ("MAR\n1\n2 2 0.25 0.75 3 0 1 0\n", TWO),
+        ("mar 2 2 .25 75e-2 3 0 1 0", TWO),
+        # One variable is not taken for a number of samples.
+        ("MAR\n1 2 0.4 0.6\n", [[0.4, 0.6]]),
+        ("MAR\n1\n1 2 0.4 0.6\n", [[0.4, 0.6]]),
+        ("MAR\n0\n", []),
     ],
 )
-def test_forms_of_marginals(text: str, tmp_path: Path) -> None:
-    first, second = uai_results.read_marginals(written(tmp_path, text))
-    assert first.tolist() == [0.25, 0.75]
-    assert second.tolist() == [0.0, 1.0, 0.0]
-
-
-@pytest.mark.parametrize("text", ["MAR\n1 2 0.4 0.6\n", "MAR\n1\n1 2 0.4 0.6\n"])
-def test_one_variable_is_not_taken_for_a_number_of_samples(text: str, tmp_path: Path) -> None:
-    (only,) = uai_results.read_marginals(written(tmp_path, text))
-    assert only.tolist() == [0.4, 0.6]
-    assert uai_results.read_marginals(written(tmp_path, "MAR\n0\n")) == []
+def test_forms_of_marginals(text: str, marginals: list[list[float]], tmp_path: Path) -> None:
+    found = uai_results.read_marginals(written(tmp_path, text))
+    assert [vector.tolist() for vector in found] == marginals
 
 
 @pytest.mark.parametrize(
