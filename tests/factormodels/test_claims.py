@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 from typing import Any
@@ -56,38 +55,6 @@ def test_what_is_no_number_is_refused_with_place_value_and_mend(value: object) -
 def test_default_priors_are_those_of_the_paper() -> None:
     assert Atom("a1").prior == 0.5
     assert Context("c1").prior == 0.99
-
-
-@pytest.mark.parametrize(
-    ("build", "words"),
-    [
-        (lambda: atom(""), ["''", "an atom", "name it"]),
-        (lambda: atom(1), ["1", "an atom", "name it"]),
-        (lambda: context(""), ["''", "a context", "name it"]),
-        (lambda: context(None), ["None", "a context", "name it"]),
-        (lambda: atom("a1", prior=1.2), ["prior of atom 'a1'", "1.2", "correct it"]),
-        (lambda: context("c1", prior="x"), ["prior of context 'c1'", "'x'", "give one"]),
-        (lambda: atom("a1", text=None), ["text of atom 'a1'", "None", "leave it empty"]),
-        (lambda: context("c1", text=3), ["text of context 'c1'", "3", "leave it empty"]),
-        (lambda: atom("a1", label="S"), ["label of atom 'a1'", "'S'", "leave it out"]),
-        (lambda: atom("a1", label=1), ["label of atom 'a1'", "1", "leave it out"]),
-        (lambda: context("c1", retrieved_for="a1"), ["'c1'", "retrieved_for", "'a1'", "a list"]),
-        (lambda: relation("", "a", "entailment", 0.5), ["''", "source of a relation", "name it"]),
-        (lambda: relation("c", 7, "entailment", 0.5), ["7", "target of a relation", "name it"]),
-        (lambda: relation("c", "c", "entailment", 0.5), ["'c' -> 'c'", "itself", "two different"]),
-        (
-            lambda: relation("c", "a", "entails", 0.5),
-            ["'c' -> 'a'", "'entails'", "entailment, contradiction, equivalence, neutral"],
-        ),
-        (lambda: relation("c", "a", [], 0.5), ["'c' -> 'a'", "[]", "use one of"]),
-        (lambda: relation("c", "a", "entailment", -1), ["'c' -> 'a'", "-1", "correct it"]),
-        (lambda: relation("c", "a", "neutral", None), ["'c' -> 'a'", "None", "give one"]),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(
-    build: Callable[[], object], words: list[str]
-) -> None:
-    assert_refused(build, words)
 
 
 def test_a_relation_takes_the_name_of_its_kind() -> None:

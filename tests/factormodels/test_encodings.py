@@ -21,7 +21,6 @@ from factormodels.encodings import (
     get_encoding,
     implication,
 )
-from tests.factormodels.refusals import assert_refused
 
 ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL, EXCLUSIVE, CO_NECESSITY = RelationKind
 KINDS = (ENTAILMENT, CONTRADICTION, EQUIVALENCE, EXCLUSIVE, CO_NECESSITY)
@@ -148,25 +147,3 @@ def test_the_default_encoding_is_that_of_the_paper() -> None:
     assert DEFAULT_ENCODING == "implication"
     assert get_encoding("implication") is implication
     assert get_encoding("conditional") is conditional
-
-
-@pytest.mark.parametrize(
-    ("build", "words"),
-    [
-        (lambda: get_encoding("table1"), ["'table1'", "implication, conditional"]),
-        (lambda: encode_many([], [], [], "x"), ["'x'", "implication, conditional"]),
-        (lambda: implication(NEUTRAL, 0.5, 0.5), ["neutral", "no factor", "drop it"]),
-        (lambda: conditional(NEUTRAL, 0.5, 0.5), ["neutral", "no factor", "drop it"]),
-        (lambda: encode_many([ENTAILMENT] * 2, [0.5, 1.5], [0.5, 0.5]),
-         ["relation 1", "probability", "1.5", "correct it"]),
-        (lambda: encode_many([ENTAILMENT] * 2, [0.5, 0.5], [math.nan, 0.5]),
-         ["relation 0", "target prior", "nan", "correct it"]),
-        (lambda: encode_many([ENTAILMENT], [0.5, 0.5], [0.5]), ["(2,)", "probability", "each"]),
-        (lambda: encode_many(np.array([0, 5]), [0.5] * 2, [0.5] * 2), ["relation 1", "5", "0 to"]),
-        (lambda: encode_many(np.array([-1]), [0.5], [0.5]), ["relation 0", "-1", "0 to 4"]),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_in_one_sentence(
-    build: Callable[[], object], words: list[str]
-) -> None:
-    assert_refused(build, words)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import pickle
-from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any
 
@@ -20,7 +19,6 @@ from factormodels import (
     RelationKind,
 )
 from factormodels.io.fact_graph_json import fact_graph_object
-from tests.factormodels.refusals import assert_refused
 
 ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL, EXCLUSIVE, CO_NECESSITY = RelationKind
 
@@ -82,33 +80,6 @@ def related(*pairs: str) -> FactGraph:
     ends = (pair.split() for pair in pairs)
     relations = tuple(Relation(source, target, ENTAILMENT, 0.8) for source, target in ends)
     return FactGraph("r", ATOMS, CONTEXTS, relations)
-
-
-@pytest.mark.parametrize(
-    ("build", "words"),
-    [
-        (lambda: FactGraph("", ATOMS), ["''", "a fact graph", "name it"]),
-        (lambda: unchecked(None, ATOMS), ["None", "a fact graph", "name it"]),
-        (lambda: FactGraph("r", ATOMS * 2), ["'r'", "'a1'", "twice", "unique"]),
-        (lambda: FactGraph("r", ATOMS, (Context("a1"),)), ["'r'", "'a1'", "twice", "unique"]),
-        (lambda: FactGraph("r", ATOMS, (Context("c1", retrieved_for=("a2",)),)),
-         ["'r'", "'c1'", "'a2'", "add the atom or drop the reference"]),
-        (lambda: FactGraph("r", ATOMS, (*CONTEXTS, Context("c2", retrieved_for=("c1",)))),
-         ["'r'", "'c2'", "'c1'", "not an atom"]),
-        (lambda: related("c1 a7"), ["'r'", "'c1' -> 'a7'", "neither an atom nor", "drop the rel"]),
-        (lambda: related("c9 a1"), ["'r'", "'c9' -> 'a1'", "refers to 'c9'"]),
-        (lambda: related("c1 a1", "c1 a1"), ["'r'", "'c1' -> 'a1'", "keep one"]),
-        (lambda: GRAPH.with_priors(atoms=1.5), ["prior of atom 'a1'", "1.5", "correct it"]),
-        (lambda: GRAPH.with_priors(contexts={"c2": -1}), ["context 'c2'", "-1", "correct it"]),
-        (lambda: GRAPH.with_priors(atoms={"c1": 0.5}), ["atom 'c1'", "not exist", "leave it out"]),
-        (lambda: GRAPH.with_priors(contexts={"x": 0.5}), ["context 'x'", "not exist", "leave it"]),
-        (lambda: GRAPH.to_factor_graph("odds"), ["'odds'", "implication, conditional"]),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_in_one_sentence(
-    build: Callable[[], object], words: list[str]
-) -> None:
-    assert_refused(build, words)
 
 
 def test_priors_are_replaced_for_all_or_by_id() -> None:

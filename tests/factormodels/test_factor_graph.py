@@ -7,7 +7,6 @@ import math
 import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 from factormodels import FactorGraph
 from factormodels.factor_graph import UNOBSERVED, default_names
 from factormodels.synthetic import random_graph
-from tests.factormodels.refusals import assert_refused
 from tests.oracle import oracle
 from tests.refusals import refused
 
@@ -201,7 +199,6 @@ def flat(**changes: Any) -> FactorGraph:
 
 # What a caller without a type checker writes.
 FROM: Any = FactorGraph.from_factors
-LOGS: Any = partial(FactorGraph.from_factors, log=True)
 
 
 def observing(states: Any) -> FactorGraph:
@@ -210,61 +207,6 @@ def observing(states: Any) -> FactorGraph:
 
 def weighing(likelihoods: Any) -> FactorGraph:
     return example().with_soft_evidence(likelihoods)
-
-
-@pytest.mark.parametrize(
-    ("build", "words"),
-    [
-        (lambda: FROM([2], [((1,), [1, 1])]), ["factor 0", "variable 1", "0 to 0"]),
-        (lambda: FROM([2], [((), 1), ((-1,), [1, 1])]), ["factor 1", "variable -1", "0 to 0"]),
-        (lambda: FROM([2, 2], [((1, 1), np.ones(4))]), ["factor 0", "'1' twice", "once"]),
-        (lambda: FROM([2] * 3, [((), 1), ((0, 2, 0), np.ones(8))]), ["factor 1", "'0' twice"]),
-        (lambda: FROM([2], [((0,), [1, 1, 1])]), ["factor 0", "3 entries", "asks for 2"]),
-        (lambda: FROM([2], [((), [])]), ["factor 0", "0 entries", "asks for 1"]),
-        (lambda: FROM([2, 3], [((0, 1), np.ones((3, 2)))]), ["shape (3, 2)", "asks for (2, 3)"]),
-        (lambda: FROM([2], [((0,), [[1, 1]])]), ["factor 0", "shape (1, 2)", "asks for (2,)"]),
-        (lambda: FROM([2], [((), 1), ((0,), [1, -2])]), ["factor 1", "entry 1", "-2.0", "below 0"]),
-        (lambda: FROM([2], [((0,), [math.nan, 1])]), ["factor 0", "entry 0", "nan", "finite"]),
-        (lambda: FROM([2], [((0,), [1, math.inf])]), ["factor 0", "entry 1", "inf", "finite"]),
-        (lambda: LOGS([2], [((), 0), ((0,), [0, math.inf])]), ["factor 1", "entry 1", "inf"]),
-        (lambda: LOGS([2], [((0,), [math.nan, 0])]), ["factor 0", "nan", "a number or -inf"]),
-        (lambda: FROM([2], [((0,), ["x", 1])]), ["factor 0", "['x', 1]", "give one number"]),
-        (lambda: FROM([2], [((0.5,), [1, 1])]), ["factor 0", "(0.5,)", "index of each variable"]),
-        (lambda: FROM([2], [(("x",), [1, 1])]), ["factor 0", "('x',)", "index of each variable"]),
-        (lambda: FROM([2.5], []), ["[2.5]", "whole numbers", "number of states"]),
-        (lambda: FROM([2, 0], []), ["'1'", "0 states", "at least 1"]),
-        (lambda: FROM([2], [], names=["x", "y"]), ["2 names", "1 cardinalities", "one of each"]),
-        (lambda: FROM([2, 2], [], names=["x", "x"]), ["'x'", "twice", "unique"]),
-        (lambda: FROM([2, 2], [], names=["x", 1]), ["1", "not text", "quotes"]),
-        (lambda: flat(evidence=np.array([-1, 3])), ["'y'", "state 3", "0 to 2"]),
-        (lambda: flat(evidence=np.array([-2, 0])), ["'x'", "state -2", "0 to 1"]),
-        (lambda: flat(evidence=np.array([0])), ["1 evidence entries", "one of each"]),
-        (lambda: flat(scope_starts=np.array([0, 2, 1, 3])), ["scope_starts", "rebuild"]),
-        (lambda: flat(scope_starts=np.array([1, 2, 2, 3])), ["scope_starts", "rebuild"]),
-        (lambda: flat(scope_starts=np.array([], int)), ["scope_starts", "rebuild"]),
-        (lambda: flat(table_starts=np.array([0, 6, 7])), ["table_starts", "rebuild"]),
-        (lambda: flat(table_starts=np.array([0, 6, 7, 9])), ["table_starts", "rebuild"]),
-        (lambda: observing({"z": 0}), ["'z'", "x, y"]),
-        (lambda: observing({2: 0}), ["number 2", "0 to 1"]),
-        (lambda: observing({-1: 0}), ["number -1", "0 to 1"]),
-        (lambda: observing({1.0: 0}), ["1.0", "give its name or its number"]),
-        (lambda: observing({None: 0}), ["None", "give its name or its number"]),
-        (lambda: observing({"y": 3}), ["'y'", "state 3", "0 to 2"]),
-        (lambda: observing({"y": -1}), ["'y'", "state -1", "0 to 2"]),
-        (lambda: observing({"y": 1.0}), ["'y'", "1.0", "give the number"]),
-        (lambda: observing({"y": True}), ["'y'", "True", "give the number"]),
-        (lambda: observing({"y": 1}).with_evidence({1: 2}), ["'y'", "state 2", "state 1", "keep"]),
-        (lambda: weighing({"z": [1]}), ["'z'", "x, y"]),
-        (lambda: weighing({"y": [1, 1]}), ["'y'", "2 values", "each of its 3"]),
-        (lambda: weighing({"y": [1, -1, 1]}), ["'y'", "entry 1", "-1.0"]),
-        (lambda: weighing({"x": [1, 1], "y": [1, 1, math.nan]}), ["'y'", "entry 2", "nan"]),
-        (lambda: weighing({"x": "ab"}), ["'x'", "'ab'", "give one number"]),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(
-    build: Callable[[], object], words: list[str]
-) -> None:
-    assert_refused(build, words)
 
 
 def test_an_unknown_name_in_a_large_graph_lists_only_some_names() -> None:

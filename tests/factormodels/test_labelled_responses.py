@@ -16,7 +16,6 @@ from factormodels.synthetic import Beta, Constant, Uniform, labelled_responses
 from factormodels.synthetic.laws import Seed
 from inference import infer
 from tests.chance import DEVIATIONS, assert_share
-from tests.factormodels.refusals import assert_refused
 from tests.refusals import refused
 
 
@@ -171,26 +170,6 @@ def test_a_response_is_the_same_whatever_the_number_of_responses() -> None:
     sizes = {len(graph.atoms) for graph in labelled_responses(200, **settings)}
     assert sizes == set(range(2, 10))
     assert labelled_responses(0, **settings) == ()
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"n_atoms": (5, 2)}, ["5 to 2", "smaller number first"]),
-        ({"n_atoms": -1}, ["n_atoms is -1", "at least 0"]),
-        ({"density": 2}, ["density", "2", "correct it"]),
-        ({"context_density": -1}, ["context_density", "-1", "correct it"]),
-        ({"truth_rate": 1.5}, ["truth_rate", "1.5", "correct it"]),
-        ({"reliability": "x"}, ["reliability", "'x'", "give one"]),
-        ({"error_rate": -0.5}, ["error_rate", "-0.5", "correct it"]),
-        ({"unlabelled": 2}, ["unlabelled", "2", "correct it"]),
-        ({"log_odds_factor": -1.0}, ["log_odds_factor is -1.0; give a number of at least 0"]),
-        ({"log_odds_noise": math.inf}, ["log_odds_noise is inf"]),
-        ({"copied": 1.5}, ["copied: the probability 1.5 is not between 0 and 1"]),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(changes: dict[str, Any], words: list[str]) -> None:
-    assert_refused(lambda: responses(**changes), words)
 
 
 def log_odds(graphs: tuple[FactGraph, ...]) -> list[float]:

@@ -201,21 +201,6 @@ def test_probabilities_that_were_rounded_are_scaled() -> None:
     assert relation.distribution == pytest.approx((1 / 3, 1 / 3, 0.0, 1 / 3), rel=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("distribution", "words"),
-    [
-        ({"entailment": 0.4, "neutral": 0.5}, ["sum to 0.9", "'c' -> 'a'"]),
-        ({"entails": 1.0}, ["'entails'", "did you mean", "entailment"]),
-        ({"entailment": 1.2}, ["1.2", "between 0 and 1"]),
-        ({"entailment": float("nan")}, ["nan", "between 0 and 1"]),
-        ((0.5, 0.5), ["2 numbers", "entailment, contradiction, equivalence, neutral"]),
-    ],
-)
-def test_bad_distributions_are_refused(distribution: object, words: list[str]) -> None:
-    numbers: Any = distribution
-    assert_refused(lambda: Relation("c", "a", ENTAILMENT, 0.4, numbers), words)
-
-
 def test_a_bad_distribution_in_a_file_is_named_with_its_place() -> None:
     plain = fact_graph_object(with_neutral())
     plain["edges"][0]["distribution"]["neutral"] = 0.1

@@ -33,7 +33,6 @@ from factormodels.synthetic import (
 )
 from tests.chance import assert_share
 from tests.factormodels.graphs import assert_same
-from tests.factormodels.refusals import assert_refused
 from tests.oracle import oracle
 
 
@@ -328,48 +327,3 @@ def test_random_graphs_reach_every_arity_and_cardinality() -> None:
     assert (impossible.log_values == -np.inf).all()
     spared = random_graph(3, 3, zero_probability=1.0, satisfiable=True, seed=0)
     assert (spared.log_values > -np.inf).sum() == 3
-
-
-@pytest.mark.parametrize(
-    ("build", "words"),
-    [
-        (lambda: fr1_forest(-1, 3, seed=0), ["n_atoms is -1", "at least 0"]),
-        (lambda: fr1_forest(unchecked(2.0), 3, seed=0), ["n_atoms is 2.0", "whole number"]),
-        (lambda: fr1_forest(2, -3, seed=0), ["contexts_per_atom is -3", "at least 0"]),
-        (lambda: fr1_forest(2, [1], seed=0), ["contexts_per_atom has 1", "each of 2 atoms"]),
-        (lambda: fr1_forest(2, [1, -1], seed=0), ["contexts_per_atom[1] is -1", "at least 0"]),
-        (lambda: fr1_forest(2, 1, seed=0, encoding="x"), ["'x'", "implication, conditional"]),
-        (lambda: fr2(2, 1, 1.5, seed=0), ["density", "1.5", "correct it"]),
-        (lambda: fr2(2, 1, unchecked("x"), seed=0), ["density", "'x'", "give one"]),
-        (lambda: fr2(2, 1, 0.5, reach=-1, seed=0), ["reach is -1", "at least 0"]),
-        (lambda: fr3(2, 1, 0.5, -0.1, seed=0), ["context_density", "-0.1", "correct it"]),
-        (lambda: Densities(0.5, 0.4, 0.2), ["sum to 1.1", "at most 1"]),
-        (lambda: Densities(contradiction=2), ["density of contradiction", "2", "correct it"]),
-        (lambda: FactLaws(shares=Densities()), ["shares", "all 0", "give one above 0"]),
-        (lambda: Beta(0.0, 1.0), ["Beta(0.0, 1.0)", "above 0"]),
-        (lambda: Beta(1.0, math.inf), ["Beta(1.0, inf)", "above 0"]),
-        (lambda: Uniform(0.9, 0.1), ["Uniform(0.9, 0.1)", "low <= high"]),
-        (lambda: Uniform(0.5, 1.5), ["Uniform(0.5, 1.5)", "<= 1"]),
-        (lambda: Constant(-1), ["Constant", "-1", "correct it"]),
-        (lambda: Mixture(()), ["mixture", "[]", "above 0"]),
-        (lambda: Mixture(((0.0, Constant(1)),)), ["mixture", "[0.0]", "above 0"]),
-        (lambda: mixed_reliability(1.0), ["1.0", "[0, 1)", "correct it"]),
-        (lambda: grid(0, 3, coupling=1, field=1, seed=0), ["rows is 0", "at least 1"]),
-        (lambda: grid(3, 0, coupling=1, field=1, seed=0), ["columns is 0", "at least 1"]),
-        (lambda: grid(3, 3, coupling=-1, field=1, seed=0), ["coupling is -1", "at least 0"]),
-        (lambda: grid(3, 3, coupling=1, field=math.nan, seed=0), ["field is nan", "finite"]),
-        (lambda: grid(3, 3, coupling=1, field=1, cardinality=1, seed=0), ["cardinality is 1"]),
-        (lambda: chain(0, coupling=1, field=1, seed=0), ["n_variables is 0", "at least 1"]),
-        (lambda: random_graph(3, 2, max_arity=0, seed=0), ["max_arity is 0", "at least 1"]),
-        (lambda: random_graph(3, 2, min_cardinality=0, seed=0), ["min_cardinality is 0"]),
-        (lambda: random_graph(3, 2, max_cardinality=0, seed=0), ["max_cardinality is 0"]),
-        (lambda: random_graph(3, 2, zero_probability=2, seed=0), ["zero_probability", "2"]),
-        (lambda: random_graph(3, 2, log_range=-1, seed=0), ["log_range is -1", "at least 0"]),
-        (lambda: random_graph(3, 2, isolated=3, seed=0), ["3 of 3", "at most 0", "fewer isolated"]),
-        (lambda: random_graph(3, 2, isolated=4, seed=0), ["4 of 3", "fewer isolated"]),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(
-    build: Callable[[], object], words: list[str]
-) -> None:
-    assert_refused(build, words)
