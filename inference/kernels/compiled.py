@@ -195,14 +195,14 @@ def _write_nothing_at_null() -> None:
     LLVM calls Python for the code that was read from disk. Where a handler of signals raises there,
     it gets none, and goes on; Numba then writes to where the kernel would be, which is nowhere.
     """
-    set_env = JITCPUCodegen.set_env
+    set_env: Callable[..., None] = JITCPUCodegen.set_env
 
     def set_where_there_is_code(codegen: Any, name: str, environment: Any) -> None:
         if not codegen._engine.get_global_value_address(name):
             raise OSError("an interrupt came while machine code was read from disk")
         set_env(codegen, name, environment)
 
-    JITCPUCodegen.set_env = set_where_there_is_code
+    JITCPUCodegen.set_env = set_where_there_is_code  # type: ignore[method-assign]
 
 
 def _without_rules(cache: Any) -> Callable[[Any, Any], Any]:
