@@ -251,7 +251,7 @@ class _Search:
 
     def descend(self, at: Floats) -> Floats:
         """Parameters of a smaller bound, found from given ones."""
-        bounds = [(None, None)] * len(at)
+        bounds: list[tuple[float | None, None]] = [(None, None)] * len(at)
         for multiple in range(len(at) - len(self.triangles.signs), len(at)):
             bounds[multiple] = (0.0, None)
         options = {"maxiter": _STEPS, "maxcor": 20}
