@@ -23,7 +23,7 @@ from factormodels.claims import (
 )
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import read_text, write_text
+from factormodels.io.files import write_text
 from factormodels.io.json_records import (
     as_object,
     as_text,
@@ -34,7 +34,7 @@ from factormodels.io.json_records import (
     shown,
     text_field,
 )
-from factormodels.io.json_text import check_keys, decode, encode
+from factormodels.io.json_text import check_keys, encode
 
 FORMAT = "factormodels/fact-graph"
 VERSION = 1
@@ -115,17 +115,8 @@ _EDGE: Mapping[str, Schema] = {
 }
 
 
-def read_fact_graph(path: str | os.PathLike[str]) -> FactGraph:
-    """Fact graph of a JSON file.
-
-    Raises:
-        InputError: if the file cannot be read or is not of this format.
-    """
-    return parse_fact_graph(decode(read_text(path), path), path)
-
-
 def write_fact_graph(graph: FactGraph, path: str | os.PathLike[str]) -> None:
-    """Write a fact graph as JSON; `read_fact_graph` returns an equal one.
+    """Write a fact graph as JSON; `factormodels.read` returns an equal one.
 
     Raises:
         InputError: if the file cannot be written, or the metadata hold what JSON cannot.

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from factormodels import datasets
+from factormodels import datasets, read_many
 from factormodels.claims import Atom, Context, RelationKind
 from factormodels.datasets import derive
 from factormodels.encodings import ENCODINGS
 from factormodels.fact_graph import FactGraph
-from factormodels.io.fact_graph_json import fact_graph_text, read_fact_graph
+from factormodels.io.fact_graph_json import fact_graph_text
 from factormodels.io.published.factcheck_bench import read_factcheck_bench
 from factormodels.variants import variant
 from tests.oracle import oracle
@@ -335,7 +335,7 @@ def test_the_release_s_graph_is_read_and_embedded_as_it_is(shared_data: Path) ->
     path = shared_data / "factreasoner" / "fact_graph.json"
     raw = json.loads(path.read_text(encoding="utf-8"))
     graphs = {g.id: g for g in datasets.load("worked-examples").graphs}
-    for graph in (graphs["factreasoner-release-graph"], read_fact_graph(path)):
+    for graph in (graphs["factreasoner-release-graph"], *read_many(path)):
         items: tuple[Atom | Context, ...] = (*graph.atoms, *graph.contexts)
         assert [(n["id"], n["probability"]) for n in raw["nodes"]] == [
             (i.id, i.prior) for i in items

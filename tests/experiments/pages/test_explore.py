@@ -20,8 +20,8 @@ import pytest
 
 from experiments import load_study
 from experiments.pages.explored_page import Exploration, changed_graph, explored, moved, save
-from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
-from factormodels.io.fact_graph_json import read_fact_graph, write_fact_graphs
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets, read_many
+from factormodels.io.fact_graph_json import write_fact_graphs
 from inference import infer
 from tests.oracle import oracle
 
@@ -75,7 +75,7 @@ def test_relations_between_claims_are_changed_as_others(
     # One of the two holds: where the other does not, this one is likelier.
     assert p > explored(replace(asked, observed={})).claims[first]
     saved = save(asked, tmp_path / "out")
-    assert read_fact_graph(saved[0]).relations[-1].kind is kind
+    assert read_many(saved[0])[0].relations[-1].kind is kind
 
 
 def test_a_passage_left_out_and_a_claim_observed() -> None:
@@ -93,7 +93,7 @@ def test_what_is_saved_reproduces_it(tmp_path: Path) -> None:
     paths = save(asked, tmp_path / "out")
     names = ["graph.json", "graph.pdf", "study.yaml", "observed.evid"]
     assert [path.name for path in paths] == names
-    posterior = infer(read_fact_graph(paths[0]).to_factor_graph("conditional"), "exact")
+    posterior = infer(read_many(paths[0])[0].to_factor_graph("conditional"), "exact")
     for name, p in explored(CHANGED).claims.items():
         assert float(posterior.marginals[name][1]) == pytest.approx(p, abs=1e-12)
     text = paths[2].read_text()
@@ -219,7 +219,7 @@ def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Pat
     # On a phone nothing is wider than the window.
     page.set_viewport_size({"width": 390, "height": 800})
     page.wait_for_function("document.documentElement.scrollWidth === 390")
-    saved = read_fact_graph(out / "graph.json")
+    (saved,) = read_many(out / "graph.json")
     # Near the left end of the slider.
     assert saved.atoms[0].prior < 0.3
     assert (out / "graph.pdf").read_bytes().startswith(b"%PDF")

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factormodels import Atom, Context, FactGraph, Relation, RelationKind
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind, read_many
 from factormodels.io.fact_graph_json import (
     fact_graph_text,
     parse_fact_graph,
-    read_fact_graph,
     write_fact_graph,
     write_fact_graphs,
 )
@@ -117,7 +116,7 @@ def test_text_is_read_back_as_the_same_graph_and_written_the_same(graph: FactGra
 def test_a_file_is_read_back_bit_for_bit(tmp_path: Path) -> None:
     first, second = tmp_path / "one.json", tmp_path / "two.json"
     write_fact_graph(FULL, first)
-    again = read_fact_graph(first)
+    (again,) = read_many(first)
     assert again == FULL
     write_fact_graph(again, second)
     assert second.read_bytes() == first.read_bytes()
@@ -157,7 +156,7 @@ def plain_object() -> dict[str, Any]:
 def test_both_spellings_of_the_ends_of_an_edge_and_a_file_without_id(tmp_path: Path) -> None:
     path = tmp_path / "graph of mine.json"
     path.write_text(json.dumps(plain_object()), encoding="utf-8")
-    graph = read_fact_graph(path)
+    (graph,) = read_many(path)
     assert graph.id == "graph of mine"
     assert graph.relations == (Relation("c1", "a1", RelationKind.ENTAILMENT, 0.9),)
     other = plain_object()
@@ -246,7 +245,7 @@ def test_bad_values_are_told_in_one_sentence(spoil: Any, words: list[str], tmp_p
     spoil(obj)
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(obj), encoding="utf-8")
-    message = assert_refused(lambda: read_fact_graph(path), words, f"{path}: ")
+    message = assert_refused(lambda: read_many(path), words, f"{path}: ")
     assert message.count("bad.json") == 1
 
 

@@ -16,7 +16,6 @@ import pytest
 from factormodels import read, read_many
 from factormodels.errors import InputError
 from factormodels.io import read_any, read_each, read_prompts
-from factormodels.io.fact_graph_json import read_fact_graph
 from factormodels.io.file_report import check_file
 from factormodels.io.files import read_text, write_text
 from factormodels.io.guarded_opening import (
@@ -33,7 +32,7 @@ from tests.memory import at_most, bytes_read, writing_at_most
 from tests.refusals import refused
 
 READERS: tuple[Callable[[Path], object], ...] = (
-    *(read_whole, read_text, read, read_many, read_any, read_prompts, read_fact_graph, read_uai),
+    *(read_whole, read_text, read, read_many, read_any, read_prompts, read_uai),
     *(read_evidence, read_marginals, lambda path: list(read_each(path))),
     lambda path: list(read_json_lines(path)),
 )
@@ -122,7 +121,7 @@ def test_standard_input_is_read_by_its_name(monkeypatch: pytest.MonkeyPatch) -> 
     given(gzip.compress(b"MARKOV 1 2 0"))
     assert read("-").n_variables == 1  # type: ignore[union-attr]
     given(b'{"id": 1')
-    refused("standard input: line 1, column 9 is not JSON", read_fact_graph, "-")
+    refused("standard input: line 1, column 9 is not JSON", read_many, "-")
     given(bytes(5_000))
     with size_limit(100), pytest.raises(InputError, match="standard input: it holds more than 100"):
         read_text("-")
