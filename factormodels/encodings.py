@@ -196,12 +196,11 @@ def log_tables(
     _check_name(encoding)
     if encoding == MIXTURE:
         return _mixture_tables(codes, p, rest)
-    settings = np.broadcast_shapes(p.shape[:-1], priors.shape[:-1])
-    numbers = np.empty((*settings, len(codes), 4))
+    numbers = np.empty((*np.broadcast(p, priors).shape, 4))
     for place, column in enumerate((1.0 - p, p, 1.0 - priors, priors)):
         numbers[..., place] = column
     with np.errstate(divide="ignore"):
-        logarithms = np.log(numbers, out=numbers).reshape(*settings, 4 * len(codes))
+        logarithms = np.log(numbers, out=numbers).reshape(*numbers.shape[:-2], 4 * len(codes))
     rows = np.arange(0, 4 * len(codes), 4)[:, None, None]
     return logarithms.take(_ENTRIES[encoding][codes] + rows, axis=-1)
 
