@@ -26,6 +26,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.types import unliteral
 
 from inference.kernels.call_types import find_each_once
+from inference.kernels.lowering import KernelCompiler
 from inference.kernels.omissions import leave_out
 from inference.kernels.preparation import PREPARATION
 from inference.kernels.symbols import call_by_symbol, keep_with_callees
@@ -75,9 +76,8 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
 def inlined_kernel(function: Callable[..., Any]) -> Any:
     """Compile as `kernel` does, and write the function out wherever another kernel calls it.
 
-    For steps of an inner loop: a call that receives arrays counts references to each, in atomic
-    operations for which threads that share the arrays wait. It is compiled wherever it is called;
-    what is called once in a while is a `kernel`, which is compiled once.
+    For steps of an inner loop, where a call takes longer than what it does. It is compiled wherever
+    it is called; what is called once in a while is a `kernel`, which is compiled once.
     """
     return _compiled(function, fastmath=False, inline="always")
 
@@ -116,6 +116,7 @@ def _compiled(
         # Nothing calls a kernel by way of C, and Python none of the inner ones.
         no_cfunc_wrapper=True,
         no_cpython_wrapper=inner,
+        pipeline_class=KernelCompiler,
     )(function)
     vars(dispatcher._cache)["load_overload"] = _without_rules(dispatcher._cache)
     if inner:
