@@ -103,7 +103,7 @@ class ChatCompletions:
                 return _reply(self.error(name, message), self.status)
         found = said("\n".join(str(one["content"]) for one in request["messages"]))
         most = request.get("max_completion_tokens", request.get("max_tokens", math.inf))
-        reply: Body = {"role": "assistant", "content": found.text}
+        reply: Body = {"content": found.text}
         finish = "stop"
         if self.reasons and most < _REASONING_TOKENS:
             reply["content"], finish = "", "length"
@@ -112,14 +112,12 @@ class ChatCompletions:
             reply["content"] = f"<think>\n{THOUGHTS}\n{end}"
         elif self.thoughts:
             reply[self.thoughts] = THOUGHTS
-        choice = {"index": 0, "message": reply, "finish_reason": finish, "logprobs": None}
+        tokens: list[Body] = []
         if request.get("logprobs") and "logprobs" not in self.ignores:
             tokens = self._tokens(found, reply["content"], request["top_logprobs"])
-            choice["logprobs"] = {"content": tokens}
-        head = {"id": "1", "object": "chat.completion", "created": 0, "model": request["model"]}
-        usage = {"prompt_tokens": 40, "completion_tokens": 4, "total_tokens": 44}
-        rest = {"service_tier": "on_demand", "choices": [choice], "usage": usage}
-        return _reply({**head, **rest})
+        return _reply(
+            completion(request, reply, tokens, finish, (40, 4)) | {"service_tier": "on_demand"}
+        )
 
     def _tokens(self, found: Said, content: str, count: int) -> list[Body]:
         """Tokens of all that was generated, thoughts among them."""
@@ -127,6 +125,19 @@ class ChatCompletions:
         words = [(before, {before: 1.0})] if before else []
         words.append((found.text, dict(found.probabilities) or {found.text: 1.0}))
         return [token(word, offered, count) for word, offered in words]
+
+
+def completion(
+    request: Body, message: Body, tokens: list[Body], finish: str, usage: tuple[int, int]
+) -> Body:
+    """A chat completion: its message, tokens if any, why it ends, tokens of question and answer."""
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
+    counts = {"prompt": usage[0], "completion": usage[1], "total": sum(usage)}
+    return {
+        **{"id": "1", "object": "chat.completion", "created": 0, "model": request.get("model", "")},
+        "choices": [{**choice, "logprobs": {"content": tokens} if tokens else None}],
+        "usage": {f"{name}_tokens": count for name, count in counts.items()},
+    }
 
 
 def token(word: str, offered: Mapping[str, float], count: int | None = None) -> Body:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from factormodels.extraction.concurrency import run_until_done
-from tests.factormodels.extraction.provider_servers import token
+from tests.factormodels.extraction.provider_servers import completion, token
 from tests.factormodels.extraction.web_server import Answer, Asked, web_server
 
 
@@ -107,15 +107,6 @@ def body_of(reply: Reply, request: dict[str, Any]) -> bytes:
     """Return what is sent of a reply to a request."""
     if reply.status != 200:
         return json.dumps({"error": {"message": reply.text, "type": "scripted"}}).encode()
-    message: dict[str, Any] = {"role": "assistant"}
-    if reply.text is not None:
-        message["content"] = reply.text
-    choice = {"index": 0, "message": message, "finish_reason": reply.finish, "logprobs": None}
-    if reply.tokens and request.get("logprobs"):
-        choice["logprobs"] = {"content": [token(*one) for one in reply.tokens]}
-    question, answer = reply.usage
-    counts = {"prompt": question, "completion": answer, "total": question + answer}
-    usage = {f"{name}_tokens": count for name, count in counts.items()}
-    head = {"id": "scripted", "object": "chat.completion", "created": 0}
-    rest = {"model": request.get("model", ""), "choices": [choice], "usage": usage}
-    return json.dumps({**head, **rest}).encode()
+    message = {} if reply.text is None else {"content": reply.text}
+    tokens = [token(*one) for one in reply.tokens] if request.get("logprobs") else []
+    return json.dumps(completion(request, message, tokens, reply.finish, reply.usage)).encode()
