@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -10,8 +11,17 @@ import pytest
 from factormodels import InputError
 
 
-def refused(message: str, call: Callable[..., object], /, *arguments: Any, **options: Any) -> None:
-    """Check that a call is refused with one sentence that holds `message`, a regular expression."""
-    with pytest.raises(InputError, match=message) as caught:
+def refused(
+    message: str | Iterable[str], call: Callable[..., object], /, *arguments: Any, **options: Any
+) -> str:
+    """Check that a call is refused with one sentence, and return it.
+
+    It holds `message`, a regular expression, or each of several texts.
+    """
+    with pytest.raises(InputError) as caught:
         call(*arguments, **options)
-    assert "\n" not in str(caught.value)
+    said = str(caught.value)
+    assert "\n" not in said
+    for one in [message] if isinstance(message, str) else map(re.escape, message):
+        assert re.search(one, said), said
+    return said

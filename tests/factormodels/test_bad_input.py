@@ -27,10 +27,10 @@ from factormodels.synthetic import (
     mixed_reliability,
     random_graph,
 )
-from tests.factormodels.refusals import assert_refused
 from tests.factormodels.test_fact_graph import ATOMS, CONTEXTS, ENTAILMENT, GRAPH, NEUTRAL, related
 from tests.factormodels.test_factor_graph import FROM, flat, observing, weighing
 from tests.factormodels.test_labelled_responses import responses
+from tests.refusals import refused
 
 # What a caller without a type checker writes.
 atom: Any = Atom
@@ -201,4 +201,4 @@ def unchecked(value: object) -> Any:
     ],
 )  # fmt: skip
 def test_it_is_refused_in_one_sentence(build: Callable[[], object], words: list[str]) -> None:
-    assert_refused(build, words)
+    refused(words, build)

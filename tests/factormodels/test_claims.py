@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from factormodels import Atom, Context, Relation, RelationKind
 from factormodels.validation import validated_probability
-from tests.factormodels.refusals import assert_refused
 from tests.refusals import refused
 
 # What a caller without a type checker writes.
@@ -43,13 +42,14 @@ def test_a_probability_may_be_any_real_number_and_becomes_a_float(value: object)
 def test_a_number_outside_0_and_1_is_refused_with_place_value_and_mend(value: float) -> None:
     # Of a number with hundreds of digits the middle is left out.
     words = [str(value)[:80], " is not between 0 and 1; "]
-    assert_refused(lambda: validated_probability(value, "here"), words, "here: the probability ")
+    said = refused(words, validated_probability, value, "here")
+    assert said.startswith("here: the probability ")
 
 
 @pytest.mark.parametrize("value", NO_NUMBER)
 def test_what_is_no_number_is_refused_with_place_value_and_mend(value: object) -> None:
     words = [repr(value), " is not a number; give one"]
-    assert_refused(lambda: validated_probability(value, "here"), words, "here: ")
+    assert refused(words, validated_probability, value, "here").startswith("here: ")
 
 
 def test_default_priors_are_those_of_the_paper() -> None:

@@ -24,8 +24,10 @@ from factormodels import FactGraph, FactorGraph, InputError, datasets
 from factormodels.io.fact_graph_json import fact_graph_object, parse_fact_graph
 from factormodels.io.plain_yaml import parse_yaml
 from tests.experiments.conftest import EXAMPLE, invoke, study_file
+from tests.factormodels.io.published import release_records
 from tests.factormodels.io.published.release_records import places
-from tests.factormodels.io.test_fact_graph_json import BAD_VALUES, FULL, plain_object
+from tests.factormodels.io.published.test_damaged_records import DAMAGE, damaged
+from tests.factormodels.io.test_fact_graph_json import FULL, plain_object
 from tests.refusals import refused
 
 BEYOND_A_SCHEMA = (
@@ -90,12 +92,11 @@ def test_fact_graphs_of_all_kinds_are_valid() -> None:
         FACT_GRAPH.validate(plain)
 
 
-@pytest.mark.parametrize("spoil", [case[1] for case in BAD_VALUES], ids=[c[0] for c in BAD_VALUES])
-def test_the_schema_refuses_what_the_reader_refuses(spoil: Any) -> None:
-    value = copy.deepcopy(plain_object())
-    spoil(value)
-    assert refusal(value) is not None
-    agree_on_fact_graph(value)
+@pytest.mark.parametrize(("place", "value", "_"), DAMAGE["fact-graph", ""])
+def test_the_schema_refuses_what_the_reader_refuses(place: str, value: Any, _: str) -> None:
+    wrong = damaged(release_records.FACT_GRAPH, place, value)
+    assert refusal(wrong) is not None
+    agree_on_fact_graph(wrong)
 
 
 def at(value: Any, place: tuple[Any, ...]) -> Any:

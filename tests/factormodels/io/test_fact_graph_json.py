@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from itertools import permutations
 from pathlib import Path
@@ -21,7 +20,6 @@ from factormodels.io.fact_graph_json import (
     write_fact_graphs,
 )
 from factormodels.io.json_text import decode
-from tests.factormodels.refusals import assert_refused
 from tests.refusals import refused
 
 FULL = FactGraph(
@@ -185,68 +183,6 @@ def test_null_stands_for_an_absent_optional_value() -> None:
     obj["nodes"][0] |= {"label": None, "annotation": None, "sentence": None}
     obj["nodes"][1] |= {"key": None}
     assert parse_fact_graph(obj, "g") == parse_fact_graph(plain_object(), "g")
-
-
-BAD_VALUES = [
-    ("missing nodes", lambda o: o.pop("nodes"), ["'nodes' is missing"]),
-    ("missing edges", lambda o: o.pop("edges"), ["'edges' is missing"]),
-    ("missing id", lambda o: o["nodes"][1].pop("id"), ["nodes[1]", "'id' is missing"]),
-    ("missing type", lambda o: o["nodes"][0].pop("type"), ["nodes[0]", "'type' is missing"]),
-    ("missing prior", lambda o: o["nodes"][0].pop("probability"), ["nodes[0]", "'probability' is"]),
-    ("missing end", lambda o: o["edges"][0].pop("from"), ["edges[0]", "'source' is missing"]),
-    ("missing kind", lambda o: o["edges"][0].pop("relation"), ["edges[0]", "'relation'"]),
-    (
-        "no probability",
-        lambda o: o["edges"][0].pop("probability"),
-        ["edges[0]", "'probability' is"],
-    ),
-    ("above 1", lambda o: o["edges"][0].update(probability=1.2), ["edges[0]", "1.2", "0 and 1"]),
-    ("prior below 0", lambda o: o["nodes"][0].update(probability=-0.1), ["'a1'", "-0.1"]),
-    ("prior as text", lambda o: o["nodes"][0].update(probability="0.5"), ["'a1'", "'0.5'"]),
-    ("prior true", lambda o: o["nodes"][0].update(probability=True), ["'a1'", "True"]),
-    ("dangling", lambda o: o["edges"][0].update(to="a7"), ["'a7'", "neither an atom nor"]),
-    ("self", lambda o: o["edges"][0].update(to="c1"), ["'c1' -> 'c1'", "itself"]),
-    ("repeated edge", lambda o: o["edges"].append(o["edges"][0]), ["'c1' -> 'a1'", "two"]),
-    ("repeated id", lambda o: o["nodes"][1].update(id="a1"), ["'a1' is given twice"]),
-    ("empty id", lambda o: o["nodes"][0].update(id=""), ["nodes[0]", "''"]),
-    ("numeric id", lambda o: o["nodes"][0].update(id=3), ["nodes[0]", "3"]),
-    ("wrong type", lambda o: o["nodes"][0].update(type="claim"), ["'claim'", "'atom'"]),
-    ("wrong kind", lambda o: o["edges"][0].update(relation="entails"), ["'entails'", "entailment"]),
-    ("kind a list", lambda o: o["edges"][0].update(relation=["x"]), ["['x']", "entailment"]),
-    ("both ends", lambda o: o["edges"][0].update(source="c1"), ["'source' and 'from'"]),
-    ("near node key", lambda o: o["nodes"][0].update(lable=True), ["'lable'", "'label'?"]),
-    ("near graph key", lambda o: o.update(node=[]), ["'node'", "did you mean 'nodes'?"]),
-    ("near edge key", lambda o: o["edges"][0].update(probabilty=1), ["did you mean 'probability'"]),
-    ("far key", lambda o: o["nodes"][0].update(zzz=1), ["'zzz'", "the keys are id, type"]),
-    ("context key on atom", lambda o: o["nodes"][0].update(snippet=""), ["'snippet' is unknown"]),
-    ("label as text", lambda o: o["nodes"][0].update(label="S"), ["'label'", "'S'"]),
-    ("label as number", lambda o: o["nodes"][0].update(label=1), ["'label'", "true nor false"]),
-    ("sentence 0", lambda o: o["nodes"][0].update(sentence=0), ["'sentence'", "0"]),
-    ("sentence true", lambda o: o["nodes"][0].update(sentence=True), ["'sentence'", "True"]),
-    ("text a number", lambda o: o["nodes"][0].update(text=5), ["'text'", "5"]),
-    ("key a number", lambda o: o["nodes"][1].update(key=5), ["'key'", "5"]),
-    ("unknown atom", lambda o: o["nodes"][1].update(retrieved_for=["a9"]), ["'a9'", "not an atom"]),
-    ("provenance text", lambda o: o["nodes"][1].update(retrieved_for="a1"), ["not a list"]),
-    ("node a text", lambda o: o["nodes"].append("a2"), ["nodes[2]", "'a2'", "not a JSON object"]),
-    ("nodes an object", lambda o: o.update(nodes={}), ["'nodes'", "not a list"]),
-    ("other format", lambda o: o.update(format="x"), ["'x'", "factormodels/fact-graph"]),
-    ("later version", lambda o: o.update(version=2), ["version is 2", "version 1"]),
-    ("metadata a list", lambda o: o.update(metadata=[1]), ["'metadata'", "[1]"]),
-    ("empty graph id", lambda o: o.update(id=""), ["fact graph", "''"]),
-    ("id a number", lambda o: o.update(id=5), ["'id'", "5"]),
-]
-
-
-@pytest.mark.parametrize(
-    ("spoil", "words"), [case[1:] for case in BAD_VALUES], ids=[case[0] for case in BAD_VALUES]
-)
-def test_bad_values_are_told_in_one_sentence(spoil: Any, words: list[str], tmp_path: Path) -> None:
-    obj = copy.deepcopy(plain_object())
-    spoil(obj)
-    path = tmp_path / "bad.json"
-    path.write_text(json.dumps(obj), encoding="utf-8")
-    message = assert_refused(lambda: read_many(path), words, f"{path}: ")
-    assert message.count("bad.json") == 1
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from factormodels.io.json_text import element_line
 from factormodels.io.published.formats import format_named
 from tests.factormodels.io.published.release_records import (
     CONFLICTBANK,
+    FACT_GRAPH,
     FACTCHECK,
     FACTOR,
     FACTREASONER,
@@ -34,15 +35,6 @@ from tests.factormodels.io.published.release_records import (
     written,
 )
 from tests.refusals import refused
-
-FACT_GRAPH = {
-    "nodes": [
-        {"id": "a1", "type": "atom", "probability": 0.5, "text": "A claim.", "label": True},
-        {"id": "c1", "type": "context", "probability": 0.9, "text": "A passage."},
-    ],
-    "edges": [{"source": "c1", "target": "a1", "relation": "entailment", "probability": 0.8}],
-}
-ALL_RECORDS: dict[str, Any] = {**KNOWN, "fact-graph": FACT_GRAPH}
 
 
 def numbered(record: dict[str, Any], number: int) -> dict[str, Any]:
@@ -64,9 +56,9 @@ def wrong_lines(report: FileReport) -> list[int | None]:
     return [problem.line for problem in report.problems]
 
 
-@pytest.mark.parametrize("name", ALL_RECORDS)
+@pytest.mark.parametrize("name", KNOWN)
 def test_a_clean_file_of_every_format(name: str, tmp_path: Path) -> None:
-    records = [numbered(ALL_RECORDS[name], number) for number in range(3)]
+    records = [numbered(KNOWN[name], number) for number in range(3)]
     report = check_file(lines_file(tmp_path, records))
     assert report.format is format_named(name)
     assert report.records == 3
@@ -76,9 +68,9 @@ def test_a_clean_file_of_every_format(name: str, tmp_path: Path) -> None:
     assert forced.counts == report.counts
 
 
-@pytest.mark.parametrize("name", ALL_RECORDS)
+@pytest.mark.parametrize("name", KNOWN)
 def test_any_damage_to_a_line_is_told_of_that_line_alone(name: str, tmp_path: Path) -> None:
-    record = ALL_RECORDS[name]
+    record = KNOWN[name]
     damages = [(place, junk) for place in places(record) for junk in JUNK if place]
     records = [numbered(record, number) for number in range(2 * len(damages))]
     # Every second line is damaged.
@@ -96,10 +88,10 @@ def test_any_damage_to_a_line_is_told_of_that_line_alone(name: str, tmp_path: Pa
     assert len({*wrong_lines(report)}) >= len(damages) / 2
 
 
-@pytest.mark.parametrize("name", [name for name in ALL_RECORDS if name != "factscore-passages"])
+@pytest.mark.parametrize("name", [name for name in KNOWN if name != "factscore-passages"])
 def test_reading_and_checking_agree_on_the_first_wrong_line(name: str, tmp_path: Path) -> None:
     reader = READERS[format_named(name).holds]
-    records = [numbered(ALL_RECORDS[name], number) for number in range(4)]
+    records = [numbered(KNOWN[name], number) for number in range(4)]
     path = lines_file(tmp_path, records)
     reader(path)
     text = path.read_text(encoding="utf-8").split("\n")

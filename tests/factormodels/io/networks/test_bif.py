@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from factormodels import FactorGraph, InputError, read
 from factormodels.io.networks.bif import looks_like_bif, parse_bif
-from tests.factormodels.refusals import assert_refused
 from tests.processes import run_python
+from tests.refusals import refused
 
 BIF = """network small {
 }
@@ -124,7 +124,7 @@ def test_spellings_of_the_same_network(text: str, small: FactorGraph) -> None:
     ],
 )
 def test_damage_is_told_in_one_sentence(text: str, words: list[str]) -> None:
-    assert_refused(lambda: parse_bif(text, "bad.bif"), words, "bad.bif: ")
+    assert refused(words, parse_bif, text, "bad.bif").startswith("bad.bif: ")
 
 
 @pytest.mark.parametrize(
@@ -135,13 +135,13 @@ def test_damage_is_told_in_one_sentence(text: str, words: list[str]) -> None:
     ],
 )
 def test_a_block_that_is_none_is_named_with_its_line(text: str, words: list[str]) -> None:
-    assert_refused(lambda: parse_bif(text, "bad.bif"), words, "bad.bif, ")
+    assert refused(words, parse_bif, text, "bad.bif").startswith("bad.bif, ")
 
 
 def test_names_of_variables_may_differ_in_case_alone() -> None:
     text = BIF.replace("variable c", "variable A").replace("( c |", "( A |")
     assert parse_bif(text, "small.bif").names == ("a", "b", "A")
-    assert_refused(lambda: parse_bif(text.replace("( a )", "( Á )"), "x"), ["names 'Á'"])
+    refused("names 'Á'", parse_bif, text.replace("( a )", "( Á )"), "x")
 
 
 def test_what_stands_in_quotes_or_properties_is_no_mark() -> None:
@@ -176,10 +176,8 @@ def test_long_texts_of_nothing_are_refused_without_searching_back() -> None:
             parse_bif(f"network x {{ }} {middle}", "long.bif")
     parents = ", ".join(f"v{i}" for i in range(5_000))
     blocks = "".join(f"variable v{i} {{ type discrete [ 2 ] {{ a, b }}; }}" for i in range(5_000))
-    assert_refused(
-        lambda: parse_bif(f"network x {{ }} {blocks} probability ( v0 | {parents} ) {{ }}", "x"),
-        ["'v1' has no probability block"],
-    )
+    text = f"network x {{ }} {blocks} probability ( v0 | {parents} ) {{ }}"
+    refused("'v1' has no probability block", parse_bif, text, "x")
 
 
 def test_what_begins_like_bif() -> None:

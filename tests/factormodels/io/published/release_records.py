@@ -371,12 +371,20 @@ FACTCHECK: dict[str, Any] = {
     },
 }
 
+FACT_GRAPH: dict[str, Any] = {
+    "nodes": [
+        {"id": "a1", "type": "atom", "probability": 0.5, "text": "A claim.", "label": True},
+        {"id": "c1", "type": "context", "probability": 0.9, "text": "A passage."},
+    ],
+    "edges": [{"source": "c1", "target": "a1", "relation": "entailment", "probability": 0.8}],
+}
+
 
 KNOWN: dict[str, dict[str, Any]] = {
     **{"factcheck-bench": FACTCHECK, "factreasoner": FACTREASONER, "factscore": FACTSCORE},
-    **RECORDS,
+    **{"fact-graph": FACT_GRAPH, **RECORDS},
 }
-"""One record by name of its format, but of fact graphs."""
+"""One record by name of its format."""
 READERS: dict[str, Any] = {
     **{"responses": read_many, "prompts": read_prompts, "pairs": read_judged_pairs},
     "claims": read_records,

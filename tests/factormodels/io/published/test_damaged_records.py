@@ -10,6 +10,7 @@ import pytest
 from factormodels.io.file_report import check_file
 from factormodels.io.published.formats import format_named
 from tests.factormodels.io.published.release_records import (
+    FACT_GRAPH,
     KNOWN,
     READERS,
     lines_at,
@@ -21,7 +22,53 @@ from tests.refusals import refused
 GONE = object()
 """In place of a value: its key is missing."""
 
+EDGE = FACT_GRAPH["edges"][0]
+
 DAMAGE: dict[tuple[str, str], list[tuple[str, Any, str]]] = {
+    ("fact-graph", ""): [
+        ("nodes", GONE, "the key 'nodes' is missing; add it"),
+        ("edges", GONE, "the key 'edges' is missing; add it"),
+        ("nodes.1.id", GONE, "nodes[1]: the key 'id' is missing; add it"),
+        ("nodes.0.type", GONE, "nodes[0]: the key 'type' is missing; add it"),
+        ("nodes.0.probability", GONE, "nodes[0]: the key 'probability' is missing; add it"),
+        ("edges.0.source", GONE, "edges[0]: the key 'source' is missing; add it"),
+        ("edges.0.relation", GONE, "edges[0]: the key 'relation' is missing; add it"),
+        ("edges.0.probability", GONE, "edges[0]: the key 'probability' is missing; add it"),
+        ("edges.0.probability", 1.2, "relation 'c1' -> 'a1': the probability 1.2 is not between 0"),
+        ("nodes.0.probability", -0.1, "nodes[0]: prior of atom 'a1': the probability -0.1 is not"),
+        ("nodes.0.probability", "0.5", "nodes[0]: prior of atom 'a1': the probability '0.5' is"),
+        ("nodes.0.probability", True, "prior of atom 'a1': the probability True is not a number"),
+        ("edges.0.target", "a7", "refers to 'a7', which is neither an atom nor a context; add"),
+        ("edges.0.target", "c1", "edges[0]: relation 'c1' -> 'c1' refers to itself; a relation"),
+        ("edges", [EDGE, EDGE], "fact graph 'data-002': two relations join 'c1' -> 'a1'; keep one"),
+        ("nodes.1.id", "a1", "fact graph 'data-002': the id 'a1' is given twice; ids are unique"),
+        ("nodes.0.id", "", "nodes[0]: the id '' of an atom is empty or not text; name it"),
+        ("nodes.0.id", 3, "nodes[0]: the id 3 of an atom is empty or not text; name it"),
+        ("nodes.0.type", "claim", "nodes[0]: the type 'claim' is unknown; use 'atom' or 'context'"),
+        ("edges.0.relation", "entails", "did you mean 'entailment'?); use one of entailment,"),
+        ("edges.0.relation", ["x"], "the relation ['x'] is unknown; use one of entailment, con"),
+        ("edges.0.from", "c1", "edges[0]: the keys 'source' and 'from' mean the same; keep one"),
+        ("nodes.0.lable", True, "nodes[0]: the key 'lable' is unknown; did you mean 'label'?"),
+        ("node", [], "the key 'node' is unknown; did you mean 'nodes'?"),
+        ("edges.0.probabilty", 1, "edges[0]: the key 'probabilty' is unknown; did you mean"),
+        ("nodes.0.zzz", 1, "nodes[0]: the key 'zzz' is unknown; the keys are id, type,"),
+        ("nodes.0.snippet", "", "nodes[0]: the key 'snippet' is unknown; the keys are id, type,"),
+        ("nodes.0.label", "S", "nodes[0]: key 'label': 'S' is neither true nor false; give one"),
+        ("nodes.0.label", 1, "nodes[0]: key 'label': 1 is neither true nor false; give one of"),
+        ("nodes.0.sentence", 0, "nodes[0]: key 'sentence': 0 is not a whole number from 1; count"),
+        ("nodes.0.sentence", True, "nodes[0]: key 'sentence': True is not a whole number from 1;"),
+        ("nodes.0.text", 5, "nodes[0]: key 'text': 5 is not text; put text there"),
+        ("nodes.1.key", 5, "nodes[1]: key 'key': 5 is not text; put text there"),
+        ("nodes.1.retrieved_for", ["a9"], "context 'c1' was retrieved for 'a9', which is not an"),
+        ("nodes.1.retrieved_for", "a1", "nodes[1]: key 'retrieved_for': 'a1' is not a list; give"),
+        ("nodes.1", "a2", "nodes[1]: 'a2' is not a JSON object; give an object there"),
+        ("nodes", {}, "key 'nodes': {} is not a list; give a list there"),
+        ("format", "x", "the format is 'x'; this reader knows 'factormodels/fact-graph'"),
+        ("version", 2, "the version is 2; this release reads version 1"),
+        ("metadata", [1], "key 'metadata': [1] is not a JSON object; give an object there"),
+        ("id", "", "the id '' of a fact graph is empty or not text; name it"),
+        ("id", 5, "key 'id': 5 is not text; put text there"),
+    ],
     ("factreasoner", ""): [
         ("", [], "[] is not an object; give one object per record"),
         ("atoms", GONE, "the key 'atoms' is missing; add it"),
@@ -135,6 +182,13 @@ DAMAGE: dict[tuple[str, str], list[tuple[str, Any, str]]] = {
 """By the name of a format, and where in its record: a place there, a value for it, what is said."""
 
 
+def damaged(record: Any, place: str, value: Any) -> Any:
+    """A copy of a record with another value at a place, as in "atoms.1.text", or none."""
+    steps = [0, *(int(step) if step.isdecimal() else step for step in place.split(".") if step)]
+    (one,) = removed([record], *steps) if value is GONE else replaced([record], value, *steps)
+    return one
+
+
 @pytest.mark.parametrize(
     ("name", "place", "value", "said"),
     [
@@ -147,10 +201,9 @@ def test_what_is_wrong_at_a_place_is_said(
     name: str, place: str, value: Any, said: str, tmp_path: Path
 ) -> None:
     record, form = KNOWN[name], format_named(name)
-    steps = [0, *(int(step) if step.isdecimal() else step for step in place.split(".") if step)]
-    one = removed([record], *steps) if value is GONE else replaced([record], value, *steps)
-    path = lines_at(tmp_path / "data.jsonl", record, *one)
+    path = lines_at(tmp_path / "data.jsonl", record, damaged(record, place, value))
     (problem,) = check_file(path, form).problems
     assert problem.line == 2
     assert said in problem.message
+    assert str(path) not in problem.message
     refused(f"^{path}, line 2: ", READERS[form.holds], path)

@@ -22,7 +22,6 @@ from factormodels.io.published.stances import (
     resolve_stances,
 )
 from tests.factormodels.io.published.release_records import FACTCHECK, replaced
-from tests.factormodels.refusals import assert_refused
 from tests.refusals import refused
 
 ENTAILMENT, CONTRADICTION = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION
@@ -104,7 +103,7 @@ def test_a_mapping_from_a_configuration_file_is_the_same() -> None:
     ],
 )
 def test_a_bad_mapping_is_refused(mapping: Any, said: list[str]) -> None:
-    assert_refused(lambda: parse_factcheck_record(FACTCHECK, "bench.jsonl", 1, mapping), said)
+    refused(said, parse_factcheck_record, FACTCHECK, "bench.jsonl", 1, mapping)
 
 
 def test_passages_are_known_by_their_normalised_text() -> None:
