@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from calibration.learned_potentials.graph_fitting import fit_potentials
 from calibration.learned_potentials.objectives import Objective, problem
 from calibration.learned_potentials.terms import Potentials, level, resolve
 from experiments.study.units import infer_many
@@ -150,14 +149,6 @@ def test_it_learns_with_exact_gradients(objective: Objective) -> None:
     # A backend without beliefs goes by differences.
     bounds = problem(graphs, potentials, parameters, WeightedMiniBuckets(), objective)
     assert not bounds.has_beliefs
-
-
-def test_a_fit_with_it_is_the_exact_one() -> None:
-    graphs, potentials = small_graphs(1)[:2], Potentials(level("atom_prior"), None, None)
-    found = fit_potentials(graphs, potentials, backend=Summing(), penalty=1.0)
-    exact = fit_potentials(graphs, potentials, penalty=1.0)
-    # Both searches end where gradients per label are below 1e-9.
-    np.testing.assert_allclose(found.theta, exact.theta, atol=1e-6)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from numba.core.typing.templates import AbstractTemplate, Signature
 
 import inference.kernels.compiled
 from inference.kernels.compiled import inner_kernel, kernel
+from inference.kernels.omissions import leave_out
 from inference.warm_up import unannounced
 from tests.processes import run_python
 
@@ -281,6 +282,8 @@ def test_a_compilation_tells_nobody_of_llvms_lock() -> None:
     heard: list[str] = []
     mine = (lambda: heard.append("acquired"), lambda: heard.append("released"))
     ffi.register_lock_callback(*mine)
+    # As where they ask before a kernel is imported.
+    leave_out.__wrapped__()
     try:
         with install_recorder("numba:llvm_lock") as recorder:
             kernel(lambda value: value + 1)(1)
@@ -326,3 +329,6 @@ def test_what_is_added_to_a_function_later_is_found() -> None:
     more = function.augment(of_numbers((types.float64,), asked, types.float64))
     assert more.get_call_type(context, (types.float64,), {}).return_type == types.float64
     assert more.get_call_type(context, (types.int64,), {}).return_type == types.int64
+    # Nor is anything taken from another function that has the same key.
+    other = of_numbers((types.int64,), asked, types.float64)
+    assert other.get_call_type(context, (types.int64,), {}).return_type == types.float64

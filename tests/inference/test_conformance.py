@@ -38,11 +38,6 @@ def test_every_backend_says_where_it_is_exact() -> None:
     assert EXACTNESS.keys() == set(BACKENDS)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_the_defaults_are_one_backend(backend: str) -> None:
-    assert get_backend(backend) == get_backend(backend)
-
-
 Fault = Callable[[FactorGraph, Posterior], Posterior]
 
 
