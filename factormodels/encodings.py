@@ -167,54 +167,48 @@ def encode_many(
     codes = kind_codes(kinds, neutral=encoding == MIXTURE)
     p = _checked(probabilities, "probability", len(codes))
     priors = _checked(target_priors, "target prior", len(codes))
-    others = np.zeros((len(codes), 2)) if rest is None else np.asarray(rest, dtype=np.float64)
-    return log_tables(codes, p, priors, encoding, others)
+    if encoding == MIXTURE:
+        return mixture_tables(codes, p, np.zeros((len(codes), 2)) if rest is None else rest)
+    entries = entries_of(encoding)
+    numbers = np.stack([1.0 - p, p, 1.0 - priors, priors], axis=1)
+    with np.errstate(divide="ignore"):
+        logarithms: NDArray[np.float64] = np.log(numbers)
+    return logarithms[np.arange(len(codes))[:, None, None], entries[codes]]
 
 
-def log_tables(
-    codes: NDArray[np.int64],
-    p: NDArray[np.float64],
-    priors: NDArray[np.float64],
-    encoding: str,
-    rest: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Log tables of relations under one setting of their numbers or many, which nothing checks.
+def entries_of(encoding: str) -> NDArray[np.int64]:
+    """Which number stands in each entry of an encoding's tables, int64 (3, 2, 2).
 
-    Args:
-        codes: int64 (m,), the relations as in `KIND_CODES`, under *mixture* also `NEUTRAL_CODE`.
-        p: float64 (..., m), their probabilities.
-        priors: float64 (..., m), those of their targets.
-        encoding: name of the encoding.
-        rest: float64 (m, 2), as `rest_of` returns it, which *mixture* alone reads.
-
-    Returns:
-        float64 (..., m, 2, 2), indexed [relation, source, target].
+    Indexed [relation as in `KIND_CODES`, state of source, state of target]; with p the probability
+    of the relation and q the prior of its target, 0 is 1 - p, 1 is p, 2 is 1 - q and 3 is q.
 
     Raises:
         InputError: if there is no such encoding.
     """
     _check_name(encoding)
-    if encoding == MIXTURE:
-        return _mixture_tables(codes, p, rest)
-    numbers = np.empty((*np.broadcast(p, priors).shape, 4))
-    for place, column in enumerate((1.0 - p, p, 1.0 - priors, priors)):
-        numbers[..., place] = column
-    with np.errstate(divide="ignore"):
-        logarithms = np.log(numbers, out=numbers).reshape(*numbers.shape[:-2], 4 * len(codes))
-    rows = np.arange(0, 4 * len(codes), 4)[:, None, None]
-    return logarithms.take(_ENTRIES[encoding][codes] + rows, axis=-1)
+    if encoding not in _ENTRIES:
+        raise InputError(unknown_name(f"the encoding {encoding!r}", encoding, _ENTRIES))
+    return _ENTRIES[encoding]
 
 
-def _mixture_tables(
-    codes: NDArray[np.int64], probabilities: NDArray[np.float64], rest: NDArray[np.float64]
+def mixture_tables(
+    codes: NDArray[np.int64], probabilities: NDArray[np.float64], rest: ArrayLike
 ) -> NDArray[np.float64]:
-    """Log tables of relations under *mixture*.
+    """Log tables of relations under *mixture*, one setting of their probabilities or many.
 
     With d = p D(kind) + (1 - p) rest, D being 1 of an entailed target and -1 of a contradicted one,
     a row is ((1 - d)/2, (1 + d)/2): affine in p, and even where nothing is known.
+
+    Args:
+        codes: int64 (m,), the relations as in `KIND_CODES`, or `NEUTRAL_CODE`.
+        probabilities: float64 (..., m), in [0, 1].
+        rest: float64 (m, 2), as `rest_of` returns it.
+
+    Returns:
+        float64 (..., m, 2, 2), indexed [relation, source, target].
     """
     p = probabilities[..., None]
-    directions = p * _DIRECTIONS[codes] + (1.0 - p) * rest
+    directions = p * _DIRECTIONS[codes] + (1.0 - p) * np.asarray(rest, dtype=np.float64)
     # Rounding may carry a certain relation past one.
     np.clip(directions, -1.0, 1.0, out=directions)
     with np.errstate(divide="ignore"):
