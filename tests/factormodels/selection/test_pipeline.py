@@ -48,11 +48,3 @@ def test_selection_goes_before_the_search_and_any_assessor() -> None:
     model = AnsweringModel(lambda _: "true")
     assert posteriors(assess(graph, "factscore", model)) == {"a1": 1.0, "a3": 1.0}
     assert len(model.asked) == 2
-
-
-def test_a_share_of_faithful_atoms_reads_the_sentences_of_the_response() -> None:
-    core = Core(LexicalRelations(), share=1.0)
-    graph = selection_stage(core)(GRAPH)
-    # No sentence says what a3 says.
-    assert graph.atom_ids == ("a1",)
-    assert graph.metadata[METADATA_KEY]["share"] == 1.0
