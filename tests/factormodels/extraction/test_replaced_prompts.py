@@ -153,17 +153,6 @@ def test_the_relation_prompt_shows_the_question_and_the_title(tmp_path: Path) ->
     assert asked(model)[2] == "The hut|There are forty.|The hut has forty beds."
 
 
-def test_a_context_that_is_judged_by_another_keeps_the_title_of_the_premise() -> None:
-    graph = FactGraph(
-        "r", (), (Context("c1", "One.", title="A"), Context("c2", "Two.", title="B")), query="Q?"
-    )
-    pairs = relation_pairs(graph, "FR3")
-    assert [(p.premise, p.title, p.question) for p in pairs] == [
-        ("One.", "A", "Q?"),
-        ("Two.", "B", "Q?"),
-    ]
-
-
 def test_own_claims_are_judged_in_the_users_words(tmp_path: Path) -> None:
     prompts = read_prompts(replaced(tmp_path, self_direct="question: 'mine {{claim}}'"))
     model = AnsweringModel(lambda _: "true")

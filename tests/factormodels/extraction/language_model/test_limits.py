@@ -187,12 +187,6 @@ def test_wrong_limits_are_refused(make: object, message: str) -> None:
     refused(message, make)  # type: ignore[arg-type]
 
 
-def test_prices_are_of_a_million_tokens() -> None:
-    prices = prices_per_million(2.0, 8.0)
-    assert prices is not None
-    assert prices.of(Usage(500_000, 250_000)) == pytest.approx(3.0)
-
-
 def test_a_call_that_failed_tells_no_price() -> None:
     budget = Budget(max_cost=0.001)
     prices = [None, *[0.01] * 49]

@@ -531,12 +531,6 @@ def test_this_machine_is_known_by_its_addresses(address: str, here: bool) -> Non
     assert is_on_this_machine(address) == here
 
 
-def test_a_price_of_the_user_is_counted(server: ScriptedServer) -> None:
-    server.always(Reply("yes"))
-    answer = completed(server, prices=Prices(1e-6, 2e-6))
-    assert answer.usage.cost == pytest.approx(20e-6 + 4e-6)
-
-
 def test_a_listed_price_is_counted_where_litellm_tells_none_of_an_answer(
     server: ScriptedServer,
 ) -> None:

@@ -201,7 +201,9 @@ def test_a_context_is_read_with_its_title_and_snippet_and_the_question() -> None
         ),
         query="Which colour?",
     )
-    first, second, *_ = relation_pairs(whole, "FR3")
+    first, second, *_ = pairs = relation_pairs(whole, "FR3")
+    assert {(pair.source, pair.title) for pair in pairs} == {("c1", "Bridge"), ("c2", "")}
+    assert {pair.question for pair in pairs} == {"Which colour?"}
     assert first == TextPair("Painted red.", "It is red.", "c1", "a1", "Bridge", "Which colour?")
     assert first.titled_premise == "Bridge\nPainted red."
     assert second.titled_premise == second.premise == "In short.\n\nIn full."
