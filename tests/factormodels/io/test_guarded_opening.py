@@ -134,17 +134,14 @@ def test_a_check_of_a_dataset_tells_what_is_wrong_with_a_file(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("17", 17), ("2K", 2048), ("1.5G", 0), ("3 MB", 3 * 2**20), ("4GiB", 2**32)]
+    ("text", "size"), [("17", 17), ("2K", 2048), ("3 MB", 3 * 2**20), ("4GiB", 2**32)]
 )
 def test_sizes_are_written_as_people_do(text: str, size: int) -> None:
-    if size:
-        assert parse_size(text) == size
-        assert parse_size(size_text(size).replace("bytes", "")) == size
-    else:
-        refused(r"'1\.5G' is not a size", parse_size, text)
+    assert parse_size(text) == size
+    assert parse_size(size_text(size).replace("bytes", "")) == size
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "K", "1" * 20, "two", "²", "1 X"])
+@pytest.mark.parametrize("text", ["", "0", "-1", "K", "1" * 20, "two", "²", "1 X", "1.5G"])
 def test_what_is_no_size_is_refused(text: str) -> None:
     refused("is not a size", parse_size, text)
 

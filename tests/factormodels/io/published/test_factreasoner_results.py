@@ -22,7 +22,13 @@ from factormodels.recorded_verdicts import (
     verdicts_of,
 )
 from tests.factormodels.extraction.models import AnsweringModel
-from tests.factormodels.io.published.release_records import FACTREASONER, RESULTS, lines_at, removed
+from tests.factormodels.io.published.release_records import (
+    FACTREASONER,
+    RESULTS,
+    lines_at,
+    removed,
+    replaced,
+)
 from tests.refusals import refused
 
 # The labels of its first claim are those of its results.
@@ -83,6 +89,10 @@ def test_a_label_of_its_own_goes_before_the_references() -> None:
     graph = parse_factreasoner(OUTPUT, "factreasoner_output.json")
     assert [atom.label for atom in graph.atoms] == [True, False, None]
     assert [atom.label for atom in parse_results(RESULTS, "x.json").atoms] == [True, True]
+    without = replaced(OUTPUT, [], "results", "references")
+    assert parse_factreasoner(without, "x.json").atoms[0].label is None
+    wrong = replaced(OUTPUT, 7, "results", "references", "a0")
+    refused(r"atoms\[0\]: key 'label': 7 is not an annotation", parse_factreasoner, wrong, "x")
 
 
 @pytest.mark.parametrize(
