@@ -71,11 +71,6 @@ def test_chunks_hold_every_sentence_once_and_number_them(n: int, stride: int | N
     assert len(chunks) == -(-n // (stride or max(1, n)))
 
 
-@pytest.mark.parametrize("stride", [0, -1, True, 1.5])
-def test_a_stride_that_is_none_is_refused(stride: int) -> None:
-    refused("stride", split_chunks, SENTENCES, stride)
-
-
 def test_sentence_atoms_say_where_they_stand() -> None:
     atoms = sentence_atoms("It is long. It is red.")
     assert [(a.id, a.text, a.sentence) for a in atoms] == [

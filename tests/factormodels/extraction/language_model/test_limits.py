@@ -21,8 +21,7 @@ from factormodels.extraction.language_model import (
 )
 from factormodels.extraction.language_model.cache import AnswerCache, CachedModel
 from factormodels.extraction.language_model.limits import Budget, Pace
-from factormodels.extraction.language_model.prices import model_prices, prices_per_million
-from tests.refusals import refused
+from factormodels.extraction.language_model.prices import model_prices
 
 
 def request(number: int) -> Request:
@@ -170,21 +169,6 @@ def test_who_waits_for_tokens_goes_on_when_an_answer_was_short() -> None:
         return await asyncio.wait_for(waiting, 60.0)
 
     assert run_until_done(go()) == 3
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Budget(max_calls=-1), "max_calls is -1"),
-        (lambda: Budget(max_cost=float("nan")), "max_cost is nan"),
-        (lambda: Pace(requests=0.0), "requests per minute is 0.0"),
-        (lambda: Pace(tokens=-5), "tokens per minute is -5"),
-        (lambda: prices_per_million(1.0, None), "one price of tokens is missing"),
-        (lambda: prices_per_million(1.0, -2.0), "price_out is -2.0"),
-    ],
-)
-def test_wrong_limits_are_refused(make: object, message: str) -> None:
-    refused(message, make)  # type: ignore[arg-type]
 
 
 def test_a_call_that_failed_tells_no_price() -> None:

@@ -405,18 +405,6 @@ def test_clients_of_servers_are_kept_for_as_long_as_the_process_lasts(
     assert [str(warning.message) for warning in told if "nclosed" in str(warning.message)] == []
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"model": " "}, "the model ' ' has no name"),
-        ({"model": "openai/x", "concurrency": 0}, "concurrency is 0; give 1 or more"),
-        ({"model": "openai/x", "timeout": 0.0}, "timeout is 0.0 seconds"),
-    ],
-)
-def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
-    refused(message, LitellmSettings, **settings)
-
-
 def yes_or_no(answer: Completion) -> str:
     return "" if answer.text.strip().lower() in ("yes", "no") else "it is not yes or no"
 

@@ -157,18 +157,6 @@ def test_a_damaged_law_is_refused(tmp_path: Path, change: dict[str, Any], told: 
     refused(f"^{re.escape(str(path))}.*{re.escape(told)}", read_consensus, path)
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({"temperatures": (0.3, 0.3)}, "have one twice"),
-        ({"temperatures": (3.0,)}, "give one or more from 0 to 2"),
-        ({"weights": (float("nan"), *[0.0] * 4)}, "is not a finite number"),
-    ],
-)
-def test_a_law_is_checked(settings: dict[str, Any], told: str) -> None:
-    refused(told, ConsensusLaw, **settings)
-
-
 # --- A model that is asked, through litellm, on the loopback interface -------------------------
 
 WORDS = {

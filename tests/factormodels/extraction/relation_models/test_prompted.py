@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from factormodels import InputError
 from factormodels.claims import RelationKind
 from factormodels.extraction.language_model.answers import SUREST
 from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
@@ -157,15 +156,6 @@ def test_a_running_loop_is_no_obstacle(server: ScriptedServer) -> None:
         return relation_model(server).judge([PAIR])
 
     assert isinstance(asyncio.run(cell())[0], Judgement)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"method": "guess"}, {"fallback": "logprobs"}, {"samples": 0}, {"top_logprobs": 50}],
-)
-def test_wrong_settings_are_refused(server: ScriptedServer, settings: dict[str, Any]) -> None:
-    with pytest.raises(InputError):
-        relation_model(server, **settings)
 
 
 CALLS = """

@@ -26,7 +26,6 @@ from tests.factormodels.extraction.web_server import (
     dripping,
     web_server,
 )
-from tests.refusals import refused
 
 pytestmark = pytest.mark.service
 
@@ -163,15 +162,6 @@ def test_a_redirect_to_what_is_no_address_of_the_web_is_refused(target: str) -> 
 def test_neither_an_address_that_is_none_nor_a_key_that_no_header_holds_is_told(url: str) -> None:
     failure(url)
     failure("http://127.0.0.1:1/x", headers={"X-API-KEY": f"{SECRET}\n"})
-
-
-@pytest.mark.parametrize(
-    ("name", "bad"),
-    [("attempts", 0), ("max_bytes", 0), ("concurrency", 0), ("timeout", 0), ("total", -1),
-     ("longest_wait", -1), ("contact", "a\r\nX-Evil: 1")],
-)  # fmt: skip
-def test_limits_and_the_contact_are_checked(name: str, bad: Any) -> None:
-    refused(name, HttpSettings, **{name: bad})
 
 
 @pytest.mark.parametrize(

@@ -118,11 +118,6 @@ def test_chunks_end_with_sentences_and_share_the_last_ones() -> None:
     ]
 
 
-@pytest.mark.parametrize(("words", "overlap"), [(0, 0), (5, 5), (5, -1), (True, 0)])
-def test_settings_of_chunks_are_checked(words: int, overlap: int) -> None:
-    refused("chunks", ChunkSettings, words, overlap)
-
-
 CHUNKS = [
     "The red bridge opened in 1890.",
     "A red red fox.",

@@ -415,20 +415,6 @@ def test_a_pdf_is_read_and_a_damaged_one_is_a_failure() -> None:
     assert pdf_text(whole, 20) == "The bridge opened in"
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"top_k": 0}, "passages per query"),
-        ({"reading": "all"}, "'all'"),
-        ({"pages": -1}, "passages per query"),
-        ({"results": 0}, "passages per query"),
-        ({"language": "e/n"}, "language code"),
-    ],
-)
-def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
-    refused(message, WikipediaRetriever, **settings)
-
-
 @pytest.mark.parametrize("text", ["", "short", "x" * 5000, "word " * 1000, "é" * 4001])
 def test_a_capped_text_is_a_beginning(text: str) -> None:
     found = capped(text)
