@@ -14,7 +14,7 @@ from inference import TooLargeError, ZeroPartitionError, get_backend, infer
 from inference.exact.backend import Exact
 from inference.exact.conditioning import condition, conditioning
 from tests.inference.answers import flat, given
-from tests.inference.graphs import odd_graph
+from tests.inference.graphs import CONTRADICTIONS, odd_graph
 from tests.oracle import oracle
 
 
@@ -93,19 +93,13 @@ def test_many_products_within_the_range_do_not_underflow() -> None:
 
 
 @pytest.mark.usefixtures("at_any_size")
-def test_contradictions_are_found() -> None:
-    first_false, first_true = np.array([[1.0, 1.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])
-    for factors in (
-        [([0, 1], first_true), ([0, 2], first_false)],
-        [([0, 1], first_false.T), ([1], np.array([0.0, 1.0]))],
-        [([0, 1], first_false), ([0], np.array([0.0, 1.0]))],
-    ):
-        graph = FactorGraph.from_factors([2] * 3, factors)
-        plan = conditioning(graph)
-        assert plan is not None
-        found = condition(graph, plan, threads=1)
-        assert found is not None
-        assert found[0] == -np.inf
+@pytest.mark.parametrize("where", CONTRADICTIONS)
+def test_contradictions_are_found(where: str) -> None:
+    plan = conditioning(CONTRADICTIONS[where])
+    assert plan is not None
+    found = condition(CONTRADICTIONS[where], plan, threads=1)
+    assert found is not None
+    assert found[0] == -np.inf
 
 
 @pytest.mark.usefixtures("at_any_size")

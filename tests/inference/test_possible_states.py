@@ -182,7 +182,7 @@ def scopes_of(model: Reduced) -> list[set[int]]:
     ]
 
 
-def test_every_assignment_keeps_its_potential_in_a_reduced_graph() -> None:
+def test_a_reduced_graph_keeps_potentials_and_has_scopes_neither_nested_nor_fixed() -> None:
     for seed in range(300):
         graph = (odd_graph if seed % 2 else tangled_graph)(seed).absorb_evidence()
         model = reduced(graph)
@@ -191,12 +191,6 @@ def test_every_assignment_keeps_its_potential_in_a_reduced_graph() -> None:
         np.testing.assert_allclose(
             other.log_potentials, one.log_potentials, rtol=1e-11, atol=1e-11, err_msg=f"seed {seed}"
         )
-
-
-def test_scopes_of_a_reduced_graph_are_neither_nested_nor_fixed_nor_single() -> None:
-    for seed in range(300):
-        graph = (odd_graph if seed % 2 else tangled_graph)(seed).absorb_evidence()
-        model = reduced(graph)
         scopes = [scope for scope in scopes_of(model) if scope]
         assert len(scopes) == len(model.scope_starts) - 1
         for i, scope in enumerate(scopes):

@@ -16,6 +16,7 @@ from tests.refusals import refused
 GRAPH = FactorGraph.from_factors(
     [2, 3], [((0,), [0.4, 0.6]), ((0, 1), [[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]])], names=["x", "y"]
 )
+FACTS = FactGraph("g", (Atom("a1"),))
 
 
 def test_a_posterior_is_shown_in_a_few_lines() -> None:
@@ -50,11 +51,10 @@ def test_marginals_as_a_frame() -> None:
 
 def foreign_models() -> dict[str, Any]:
     """What is no factor graph, by what the error names."""
-    facts = FactGraph("g", (Atom("a1"),))
     return {
-        "graph.to_factor_graph(encoding=...)": facts,
+        "graph.to_factor_graph(encoding=...)": FACTS,
         "factormodels.read(path)": Path("graph.json"),
-        "factormodels.interchange.from_frames, then .to_factor_graph()": facts.to_frame(),
+        "factormodels.interchange.from_frames, then .to_factor_graph()": FACTS.to_frame(),
         "FactorGraph.from_factors": [0.5],
     }
 
@@ -73,22 +73,19 @@ def test_inference_says_how_a_model_is_converted(named: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("library", "convert", "named"),
+    ("library", "convert", "model", "named"),
     [
-        ("pgmpy", interchange.to_pgmpy, "from_pgmpy"),
-        ("pyagrum", interchange.to_pyagrum, "from_pyagrum"),
-        ("pgmax", interchange.to_pgmax, "from_pgmax"),
+        ("pgmpy", interchange.to_pgmpy, GRAPH, "from_pgmpy$"),
+        ("pyagrum", interchange.to_pyagrum, GRAPH, "from_pyagrum$"),
+        ("pgmax", interchange.to_pgmax, GRAPH, "from_pgmax$"),
+        ("networkx", interchange.to_networkx, FACTS, r"from_networkx, then \.to_factor_graph\(\)$"),
     ],
 )
-def test_inference_names_the_converter_of_a_library(library: str, convert: Any, named: str) -> None:
+def test_inference_names_the_converter_of_a_library(
+    library: str, convert: Any, model: Any, named: str
+) -> None:
     pytest.importorskip(library)
-    refused(rf"factormodels\.interchange\.{named}$", infer, convert(GRAPH))
-
-
-def test_inference_names_the_converter_of_networkx() -> None:
-    pytest.importorskip("networkx")
-    graph: Any = interchange.to_networkx(FactGraph("g", (Atom("a1"),)))
-    refused(r"from_networkx, then \.to_factor_graph\(\)$", infer, graph)
+    refused(rf"factormodels\.interchange\.{named}", infer, convert(model))
 
 
 def test_marginals_may_be_given_as_a_list() -> None:
