@@ -36,7 +36,7 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from factormodels.factor_graph import FactorGraph
-from inference.backend import InferenceError
+from inference.backend import InferenceError, zero_partition
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.stop import Stop
 
@@ -86,6 +86,7 @@ class QuadraticBound:
         Raises:
             InferenceError: if a variable is not binary, a factor has more than two variables, very
                 many variables are tied to each other, or there was no time for a first step.
+            ZeroPartitionError: if a table has no positive entry.
         """
         spins = _Spins.of(graph, self.memory_limit)
         search = _Search(spins, stop)
@@ -155,8 +156,11 @@ class _Spins:
             raise InferenceError("a quadratic bound is of binary variables and factors of pairs")
         n, starts, values = graph.n_variables, graph.table_starts[:-1], graph.log_values
         if len(values):
-            tops = np.repeat(np.maximum.reduceat(values, starts), np.diff(graph.table_starts))
-            values = np.maximum(values, tops - _FLOOR)
+            tops = np.maximum.reduceat(values, starts)
+            if np.isneginf(tops).any():
+                raise zero_partition()
+            floors = np.repeat(tops - _FLOOR, np.diff(graph.table_starts))
+            values = np.maximum(values, floors)
         constant, fields = float(values[starts[arities == 0]].sum()), np.zeros(n)
         first = graph.scope_starts[:-1]
         single, pair = np.flatnonzero(arities == 1), np.flatnonzero(arities == 2)
@@ -251,6 +255,8 @@ class _Search:
 
     def descend(self, at: Floats) -> Floats:
         """Parameters of a smaller bound, found from given ones."""
+        if not len(at):
+            return at
         bounds: list[tuple[float | None, None]] = [(None, None)] * len(at)
         for multiple in range(len(at) - len(self.triangles.signs), len(at)):
             bounds[multiple] = (0.0, None)

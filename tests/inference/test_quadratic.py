@@ -9,10 +9,11 @@ import pytest
 
 from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
-from inference import InferenceError, LogZKind, infer
+from inference import InferenceError, LogZKind, ZeroPartitionError, infer
 from inference.stop import Stop
 from inference.variational.quadratic import QuadraticBound, _broken, _Search, _Spins, _Triangles
 from tests.inference.answers import log_z_of
+from tests.inference.graphs import CONTRADICTIONS
 
 ROOM = 2**30
 BOUND = QuadraticBound(ROOM)
@@ -122,6 +123,17 @@ def test_on_a_dense_graph_it_is_far_below_forests_and_mini_buckets() -> None:
     ]
     assert above > 0.0
     assert all(above < 0.7 * ((other.log_z or 0.0) - floor) for other in others)
+
+
+def test_without_variables_it_is_the_constant() -> None:
+    graph = FactorGraph.from_factors([], [((), np.array(3.0))])
+    assert BOUND.solve_until(graph, Stop()).log_z == pytest.approx(np.log(3.0))
+
+
+@pytest.mark.parametrize("name", ["a constant", "a table"])
+def test_a_table_of_zeros_leaves_nothing_to_bound(name: str) -> None:
+    with pytest.raises(ZeroPartitionError):
+        BOUND.solve_until(CONTRADICTIONS[name], Stop())
 
 
 @pytest.mark.parametrize(
