@@ -22,7 +22,7 @@ from inference.exact.kernels.beliefs import factor_beliefs
 from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import ZERO
-from inference.exact.planner import Planner
+from inference.exact.planner import Planner, Refused
 from inference.exact.plans import Plan, posterior_of
 from inference.exact.prediction import Prediction
 from inference.posterior import LogZKind, Marginals, Posterior, Status
@@ -114,7 +114,7 @@ class Exact(Planner, Backend):
         if cheaper is not None:
             return cheaper.prediction
         found = self._elimination(absorbed, self.restarts)
-        narrower = self.narrower(absorbed, found) if self.refuses(found) else None
+        narrower = self.narrower(absorbed, Refused(found)) if self.refuses(found) else None
         return found if narrower is None else narrower.prediction
 
     def calibrate(self, graph: FactorGraph) -> CalibratedTree:

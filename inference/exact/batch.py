@@ -11,7 +11,7 @@ from itertools import accumulate, chain
 from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Result
-from inference.exact.planner import Planner, Way
+from inference.exact.planner import Planner, Refused, Way
 from inference.exact.plans import MOST_KEPT, Plan, by_structure, results_of, runs_of
 from inference.stacked_graphs import end_of_range
 from inference.thread_team import SECONDS_AT_MOST, run_in_ranges
@@ -127,7 +127,7 @@ class _Batch:
         if group.method is None:
             group.method = self._planned(group)
         method = group.method
-        if share and isinstance(method, Plan) and not self._side_by_side(method):
+        if share and not self._shared(method):
             group.alone.extend(numbers)
             return
         for number in numbers:
@@ -204,6 +204,12 @@ class _Batch:
         stats["seconds"] = (time.perf_counter() - start) / len(numbers)
         for number, result in zip(numbers, results_of(graphs, stats, runs), strict=True):
             self.results[number] = result
+
+    def _shared(self, method: Way | FactormodelsError) -> bool:
+        """Whether memory and threads are for several graphs at a time."""
+        if isinstance(method, Plan):
+            return self._side_by_side(method)
+        return not isinstance(method, Refused)
 
     def _side_by_side(self, plan: Plan) -> bool:
         return plan.small and plan.prediction.bytes * self._workers <= self._bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from inference.exact.prediction import (
     Prediction,
 )
 from inference.memory import MemoryAllowance, allowance, memory_size
-from inference.possible_states import possible_states
+from inference.possible_states import Support, possible_states
 from inference.settings import setting
 
 _WORTH_A_SEARCH = 0.1
@@ -42,14 +42,33 @@ class Conditioned:
 
 
 @dataclass(frozen=True, eq=False)
-class Restricted:
-    """A sum over possible states alone, which each graph's own tables say, and what it costs."""
+class Refused:
+    """Elimination does not fit: what its tables leave possible may, of each graph for itself.
+
+    Attributes:
+        prediction: what elimination of all of it costs.
+        clamped: how graphs of this structure are clamped, or None; empty until one is in need.
+    """
 
     prediction: Prediction
+    clamped: list[Clamped | None] = field(default_factory=list)
 
 
-Way = Plan | Conditioned | Clamped | Restricted
-"""How graphs of one structure are solved."""
+@dataclass(frozen=True, eq=False)
+class Restricted:
+    """A sum over the possible states of one graph, and how it goes."""
+
+    support: Support
+    way: Plan | Conditioned | Clamped
+
+    @property
+    def prediction(self) -> Prediction:
+        """What it costs."""
+        return self.way.prediction
+
+
+Way = Plan | Conditioned | Refused
+"""How graphs of one structure are solved, whatever their tables."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +90,7 @@ class Planner:
         """How graphs of this graph's structure are solved; plans are kept.
 
         Raises:
-            TooLargeError: if it would not fit the limits of memory and time.
+            TooLargeError: if conditioning is the cheapest way, and takes too long.
         """
         kept = self.kept(graph)
         if kept is not None:
@@ -83,10 +102,7 @@ class Planner:
             return cheaper
         plan = self.cluster_plan(graph, refuse=False)
         if not plan.fits or self.takes_too_long(plan.prediction):
-            narrower = self.narrower(graph, plan.prediction)
-            if narrower is None:
-                raise self._refusal(plan.prediction, self.allowance())
-            return narrower
+            return Refused(plan.prediction)
         KEPT.keep(self._key(graph), plan)
         return plan
 
@@ -95,7 +111,18 @@ class Planner:
 
         Raises:
             TooLargeError: as `solve`.
+            ZeroPartitionError: if no state of a variable is possible.
         """
+        if isinstance(method, Refused):
+            narrower = self.narrower(graph, method)
+            if narrower is None:
+                raise self._refusal(method.prediction, self.allowance())
+            return self._run(narrower, graph)
+        return self._run(method, graph)
+
+    def _run(
+        self, method: Plan | Conditioned | Clamped | Restricted, graph: FactorGraph
+    ) -> tuple[Prediction, Run]:
         if isinstance(method, Conditioned):
             sums = condition(graph, method.conditioning, self._threads())
             if sums is not None:
@@ -105,8 +132,8 @@ class Planner:
         if isinstance(method, Clamped):
             return method.prediction, method.run(graph, self._threads)
         if isinstance(method, Restricted):
-            support = possible_states(graph)
-            prediction, run = self.run_by(self.method(support.graph), support.graph)
+            support = method.support
+            prediction, run = self._run(method.way, support.graph)
             if run.code == DONE:
                 log_z, marginals = run.log_z + support.log_constant, support.expand(run.marginals)
                 run = run._replace(log_z=log_z, marginals=marginals)
@@ -190,17 +217,22 @@ class Planner:
         prediction = replace(found, bytes=plan.bytes, seconds=plan.seconds, method="conditioning")
         return Conditioned(prediction, plan)
 
-    def narrower(self, graph: FactorGraph, whole: Prediction) -> Restricted | Clamped | None:
+    def narrower(self, graph: FactorGraph, refused: Refused) -> Restricted | Clamped | None:
         """How a graph is solved whose elimination is refused; None if that is refused too.
 
         Args:
             graph: the graph, without evidence.
-            whole: what elimination of all of it costs.
+            refused: what `method` returns of its structure.
 
         Raises:
             ZeroPartitionError: if no state of a variable is possible.
         """
-        return self._restricted(graph) or self._clamped(graph, whole)
+        restricted = self._restricted(graph)
+        if restricted is not None:
+            return restricted
+        if not refused.clamped:
+            refused.clamped.append(self._clamped(graph, refused.prediction))
+        return refused.clamped[0]
 
     def _restricted(self, graph: FactorGraph) -> Restricted | None:
         """What the possible states cost, where some are not and the others fit; None if not."""
@@ -213,9 +245,14 @@ class Planner:
         if likely.bytes > _MOST_AN_ORDER_SAVES * self.allowed_bytes():
             return None
         try:
-            return Restricted(self.method(support.graph).prediction)
+            way = self.method(support.graph)
         except TooLargeError:
             return None
+        if isinstance(way, Refused):
+            # Of possible states alone no more is left out.
+            clamped = self._clamped(support.graph, way.prediction)
+            return None if clamped is None else Restricted(support, clamped)
+        return Restricted(support, way)
 
     def _clamped(self, graph: FactorGraph, whole: Prediction) -> Clamped | None:
         """How to clamp a few variables where tables miss the memory by little; None if not."""

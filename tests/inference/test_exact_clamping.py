@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from factormodels import FactorGraph
 from factormodels.synthetic import grid, random_graph
-from inference import Status, TooLargeError, ZeroPartitionError, infer, infer_batch
+from inference import (
+    InferenceError,
+    Posterior,
+    Status,
+    TooLargeError,
+    ZeroPartitionError,
+    infer,
+    infer_batch,
+)
+from inference.backend import Result
 from inference.exact import plans, workspaces
 from inference.exact.backend import Exact
 from inference.exact.kernels.program import TreeProgram
@@ -115,12 +126,32 @@ def test_impossible_states_take_no_memory() -> None:
         assert found.stats["predicted_bytes"] <= (exact.memory_limit or 0)
 
 
-def test_each_graph_of_a_structure_has_its_own_impossible_states() -> None:
+@pytest.mark.parametrize("share", [0.6, 0.02])
+def test_each_graph_of_a_structure_has_its_own_impossible_states(share: float) -> None:
     graph = hard(0)
-    exact = narrow(graph, 0.6)
+    exact = narrow(graph, share)
     full = graph.with_log_values(np.where(np.isneginf(graph.log_values), -1.0, graph.log_values))
-    found = infer_batch([graph, full], exact)
-    assert found[0].stats["method"] == "elimination"
-    assert found[1].stats["method"] == "clamping"
-    for one, whole in zip(found, (graph, full), strict=True):
-        assert one.log_z == pytest.approx(infer(whole, "exact").log_z, abs=1e-10)
+    nothing = graph.with_log_values(np.full_like(graph.log_values, -np.inf))
+    graphs = [graph, full, nothing]
+    alone = [result_of(exact, one) for one in graphs]
+    for order in permutations(range(3)):
+        found = exact.solve_settings(graph, np.array([graphs[i].log_values for i in order]))
+        assert [told(result) for result in found] == [told(alone[i]) for i in order]
+    assert isinstance(alone[0], Posterior)
+    assert alone[0].log_z == pytest.approx(infer(graph, "exact").log_z, abs=1e-10)
+    # What does not fit is told of those graphs alone that have no other way.
+    assert isinstance(alone[1], Posterior if share > 0.5 else TooLargeError)
+    assert isinstance(alone[2], ZeroPartitionError)
+
+
+def result_of(exact: Exact, graph: FactorGraph) -> Result:
+    try:
+        return exact.infer(graph)
+    except InferenceError as error:
+        return error
+
+
+def told(result: Result) -> tuple[object, ...]:
+    if isinstance(result, Posterior):
+        return result.log_z, *result.marginals.flat.tolist(), result.stats["method"]
+    return type(result), str(result)
