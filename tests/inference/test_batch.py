@@ -230,45 +230,30 @@ def test_graphs_that_are_conditioned_on_few_variables_are_answered_as_alone() ->
         assert_same(one, infer(replace(graphs[0], log_values=row)))
 
 
-def test_a_stream_holds_a_window_of_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_takes_a_window_of_graphs_when_it_is_needed_and_lets_go_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(inference.batch, "_WINDOW", 8)
     living: weakref.WeakSet[FactorGraph] = weakref.WeakSet()
-    most = 0
+    taken = most = 0
 
     def made() -> Iterator[FactorGraph]:
-        nonlocal most
-        for seed in range(100):
-            graph = forest(seed)
+        nonlocal taken, most
+        for taken in range(1, 101):
+            graph = forest(taken)
             living.add(graph)
             most = max(most, len(living))
             yield graph
 
-    count = 0
-    for posterior in infer_stream(made(), threads=1):
+    stream = infer_stream(made(), threads=1)
+    assert taken == 0
+    for count, posterior in enumerate(stream, start=1):
         assert posterior.status is Status.EXACT
-        count += 1
+        assert taken == min(8 * -(-count // 8), 100)
     assert count == 100
     # The window at work, the one before it as its last name is rebound, and the next to come.
     assert most <= 3 * 8
     gc.collect()
-
-
-def test_graphs_are_taken_as_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference.batch, "_WINDOW", 4)
-    taken = 0
-
-    def made() -> Iterator[FactorGraph]:
-        nonlocal taken
-        while True:
-            taken += 1
-            yield forest(taken)
-
-    stream = infer_stream(made(), "lbp")
-    assert taken == 0
-    for _ in range(5):
-        next(stream)
-    assert taken == 8
-    stream.close()  # type: ignore[attr-defined]
 
 
 def test_a_list_is_answered_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
