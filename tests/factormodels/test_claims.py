@@ -1,4 +1,4 @@
-"""Atoms, contexts and relations: what they accept, refuse and promise."""
+"""Atoms, contexts and relations: what they accept and promise."""
 
 from __future__ import annotations
 

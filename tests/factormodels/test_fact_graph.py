@@ -1,4 +1,4 @@
-"""FactGraph: validation, order, priors, copies, and the factor graph it stands for."""
+"""FactGraph: order, priors, copies, columns, and the factor graph it stands for."""
 
 from __future__ import annotations
 

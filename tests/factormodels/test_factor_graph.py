@@ -1,4 +1,4 @@
-"""FactorGraph: flat arrays, validation, evidence (held against the oracle), copies."""
+"""FactorGraph: flat arrays, evidence (held against the oracle), copies."""
 
 from __future__ import annotations
 

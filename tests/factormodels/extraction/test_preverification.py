@@ -1,4 +1,4 @@
-"""Pre-verification: what is certain enough skips the search, and how often that is wrong."""
+"""Pre-verification: claims and labels are read in any form, and what is certain enough skips."""
 
 from __future__ import annotations
 

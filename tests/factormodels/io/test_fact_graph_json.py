@@ -1,4 +1,4 @@
-"""Fact-graph JSON: what is written is read, and what is wrong is told in one sentence."""
+"""Fact-graph JSON: what is written is read, and what could not be read is not written."""
 
 from __future__ import annotations
 

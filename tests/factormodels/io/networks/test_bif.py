@@ -1,4 +1,4 @@
-"""BIF: the networks that pgmpy reads, posteriors by enumeration, and no block lost in silence."""
+"""BIF: the networks and tables that pgmpy reads, and no block lost in silence."""
 
 from __future__ import annotations
 

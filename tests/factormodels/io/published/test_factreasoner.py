@@ -1,4 +1,4 @@
-"""FactReasoner's atoms-and-contexts JSON: what is read, and how a bad file is refused."""
+"""FactReasoner's atoms-and-contexts JSON: what is read of records and of the release's files."""
 
 from __future__ import annotations
 

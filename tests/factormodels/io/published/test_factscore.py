@@ -1,4 +1,4 @@
-"""FActScore's labelled JSON Lines: what is read, and how a bad line is refused."""
+"""FActScore's labelled JSON Lines: what is read of them, and of passages beside them."""
 
 from __future__ import annotations
 
