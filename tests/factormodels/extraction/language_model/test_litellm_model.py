@@ -66,12 +66,6 @@ def model(server: ScriptedServer, **settings: Any) -> LitellmModel:
     return LitellmModel(LitellmSettings("openai/test", api_base=server.url, **given))
 
 
-def complete(
-    server: ScriptedServer, request: Request = REQUEST, **settings: Any
-) -> Completion | Failure:
-    return run_until_done(model(server, **settings).complete(request))
-
-
 def answered(one: LitellmModel, request: Request = REQUEST) -> Completion:
     answer = run_until_done(one.complete(request))
     assert isinstance(answer, Completion), answer
@@ -83,7 +77,7 @@ def completed(server: ScriptedServer, request: Request = REQUEST, **settings: An
 
 
 def failed(server: ScriptedServer, **settings: Any) -> Failure:
-    answer = complete(server, **settings)
+    answer = run_until_done(model(server, **settings).complete(REQUEST))
     assert isinstance(answer, Failure), answer
     return answer
 
@@ -296,7 +290,7 @@ def test_an_exhausted_account_ends_the_run_and_is_asked_once(
 
 def test_a_refusal_that_quotes_what_was_asked_is_no_exhausted_day(server: ScriptedServer) -> None:
     in_turn(server, Reply("cannot judge: 'At most 3 trains per day cross it.'", status=400))
-    assert isinstance(complete(server), Failure)
+    failed(server)
 
 
 @pytest.mark.parametrize(
@@ -326,8 +320,7 @@ def test_a_limit_a_minute_passes_though_it_is_called_a_quota(
 def test_keys_go_nowhere(server: ScriptedServer, caplog: pytest.LogCaptureFixture) -> None:
     in_turn(server, Reply(f"your key {KEY} and Bearer {KEY} are wrong", status=401))
     with caplog.at_level(logging.DEBUG):
-        answer = complete(server)
-    assert isinstance(answer, Failure)
+        answer = failed(server)
     assert KEY not in answer.reason
     assert KEY not in caplog.text
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
