@@ -31,8 +31,6 @@ from factormodels.extraction.language_model.cache import AnswerCache, CachedMode
 from factormodels.extraction.language_model.prices import Prices
 from tests.refusals import refused
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).resolve().parents[4]
 
 REQUEST = Request((Message("user", "Who?"),), PromptIdentity("p", 1, "0" * 64), "stage")
@@ -212,6 +210,7 @@ for number in range(20):
 """
 
 
+@pytest.mark.slow
 def test_processes_may_open_a_new_cache_at_the_same_time(tmp_path: Path) -> None:
     start = str(time.time() + 3.0)
     running = [
@@ -286,3 +285,56 @@ def test_whoever_waits_for_a_call_that_ends_in_an_error_is_told_it(path: Path) -
         return await asyncio.gather(*calls, return_exceptions=True)
 
     assert [str(one) for one in asyncio.run(many())] == ["enough"] * 5
+
+
+KEYS = [f"{number:064x}" for number in range(30)]
+
+
+def filled_cache(path: Path) -> None:
+    with closing(AnswerCache(path)) as cache:
+        for key in KEYS:
+            cache.put(key, "m", REQUEST, ANSWER)
+            cache.note_failure(key, Failure("it is busy", Usage(1, 0)))
+        cache.note_lacking("m", ["seed"], refused=True)
+
+
+@pytest.mark.parametrize("damage", [b"\0", b"\xff"])
+def test_a_cache_that_is_damaged_behind_its_header_is_named(damage: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    filled_cache(path)
+    whole = path.read_bytes()
+    with closing(AnswerCache(path)) as cache:
+        path.write_bytes(whole[:4096] + damage * (len(whole) - 4096))
+        key = KEYS[0]
+        refused(r"c\.sqlite: the entry 0{12} cannot be read \(.+\); give another", cache.get, key)
+        refused(r"c\.sqlite: the failure of 0{12} cannot be read", cache.failure, key)
+        refused(r"c\.sqlite: its answers cannot be counted", len, cache)
+        refused(r"c\.sqlite: what models lack cannot be read", cache.lacking, "m")
+        full = r"c\.sqlite: an answer cannot be stored"
+        refused(full, cache.put, cache_key("m", REQUEST), "m", REQUEST, ANSWER)
+        refused(r"c\.sqlite: the failure of 0{12} cannot be", cache.note_failure, key, None)
+        lacks = ("n", ["top_logprobs"])
+        refused(r"c\.sqlite: .+ cannot be", cache.note_lacking, *lacks, refused=False)
+        refused(full, cache.remove, key)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{}", "[]", "1", "null", "", "[" * 100_000, '{"text": "yes"'),
+        '{"text": 5, "tokens": [], "usage": [1, 1, null], "finish": "stop"}',
+        '{"text": "yes", "tokens": [1], "usage": [1, 1, null], "finish": "stop"}',
+        '{"text": "yes", "tokens": [["a", "b", []]], "usage": [1, 1, null], "finish": "stop"}',
+        '{"text": "yes", "tokens": [], "usage": ["a", 1, null], "finish": "stop"}',
+        '{"text": "yes", "tokens": [], "usage": [1, 1], "finish": "stop"}',
+    ],
+)
+def test_an_entry_that_is_no_answer_is_named(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    filled_cache(path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE answers SET answer = ?", (text,))
+        connection.execute("UPDATE failures SET failure = ?", (text,))
+    with closing(AnswerCache(path)) as cache:
+        refused("the entry 0{12} cannot be read", cache.get, KEYS[0])
+        refused("the failure of 0{12} cannot be read", cache.failure, KEYS[0])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -23,6 +25,7 @@ from factormodels.extraction.embeddings import (
     VectorStore,
     load_embedder,
 )
+from factormodels.extraction.language_model import Usage
 from factormodels.extraction.language_model.accounting import Ledger
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.retrieval.base import Retrieved
@@ -49,7 +52,8 @@ class Counting:
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         self.seen += texts
-        return Embedded(np.array([vector(text) for text in texts], dtype=np.float32))
+        rows = np.array([vector(text) for text in texts], dtype=np.float32)
+        return Embedded(rows, Usage(len(texts), 0, 0.5))
 
 
 DOCUMENTS = [
@@ -217,3 +221,16 @@ def test_a_folder_is_read_by_sentence_transformers(
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingDependencyError, match=r"factorfacts\[dense\]"):
         load_embedder(tmp_path, "")
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["vector = 'text'", "vector = x'00'", "vector = x'00000000'", "tokens = 'x'", "cost = 'x'"],
+)
+def test_embeddings_that_are_none_are_named(change: str, tmp_path: Path) -> None:
+    VectorStore(Counting(), tmp_path).vectors(["a", "b"])
+    (path,) = tmp_path.glob("*.sqlite")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"UPDATE vectors SET {change} WHERE rowid = 2")
+    index = VectorStore(Counting(), tmp_path)
+    refused("these embeddings cannot be read .*; remove the file", index.vectors, ["a", "b"])
