@@ -46,6 +46,9 @@ _MATRICES = 12
 _FLOOR = 30.0
 """How far below its largest entry the logarithm of a table's zero is put."""
 
+_DEEPEST = 1e6
+"""How far below it no entry is put: larger couplings would leave no digits to the others."""
+
 _BARRIERS = (0.1, 0.01)
 _FIRST = {"summed": 3.0, "joined": 20.0, "diagonal": 0.1}
 _STEPS = 300
@@ -159,8 +162,9 @@ class _Spins:
             tops = np.maximum.reduceat(values, starts)
             if np.isneginf(tops).any():
                 raise zero_partition()
-            floors = np.repeat(tops - _FLOOR, np.diff(graph.table_starts))
-            values = np.maximum(values, floors)
+            tops = np.repeat(tops, np.diff(graph.table_starts))
+            values = np.where(np.isneginf(values), tops - _FLOOR, values)
+            values = np.maximum(values, tops - _DEEPEST)
         constant, fields = float(values[starts[arities == 0]].sum()), np.zeros(n)
         first = graph.scope_starts[:-1]
         single, pair = np.flatnonzero(arities == 1), np.flatnonzero(arities == 2)

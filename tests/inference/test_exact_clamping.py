@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import permutations
 
 import numpy as np
@@ -24,6 +25,9 @@ from inference.exact import plans, workspaces
 from inference.exact.backend import Exact
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import Workspace
+from inference.exact.planner import Way
+from inference.exact.plans import Run
+from inference.exact.prediction import Prediction
 from inference.exact.workspaces import large_workspace
 from tests.inference.graphs import all_different
 
@@ -142,6 +146,27 @@ def test_each_graph_of_a_structure_has_its_own_impossible_states(share: float) -
     # What does not fit is told of those graphs alone that have no other way.
     assert isinstance(alone[1], Posterior if share > 0.5 else TooLargeError)
     assert isinstance(alone[2], ZeroPartitionError)
+
+
+def test_graphs_that_need_all_of_the_memory_are_solved_one_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graphs = [hard(0)] * 12
+    exact, run_by = narrow(graphs[0], 0.5), Exact.run_by
+    running, most = [], []
+
+    def watched(self: Exact, method: Way, graph: FactorGraph) -> tuple[Prediction, Run]:
+        running.append(graph)
+        time.sleep(0.01)
+        most.append(len(running))
+        try:
+            return run_by(self, method, graph)
+        finally:
+            running.pop()
+
+    monkeypatch.setattr(Exact, "run_by", watched)
+    infer_batch(graphs, exact, threads=4)
+    assert most == [1] * 12
 
 
 def result_of(exact: Exact, graph: FactorGraph) -> Result:

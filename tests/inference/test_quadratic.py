@@ -53,6 +53,15 @@ def test_zeros_are_bounded_by_tables_without() -> None:
     assert log_z_of(graph) <= (found.log_z or 0.0) < log_z_of(graph) + 60.0
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_strong_ties_are_taken_as_they_are(seed: int) -> None:
+    graph = complete(10, seed)
+    graph = graph.with_log_values(25.0 * graph.log_values)
+    found = BOUND.solve_until(graph, Stop())
+    # With entries no further apart than a zero is put it is 490 to 870 above.
+    assert log_z_of(graph) <= (found.log_z or 0.0) < log_z_of(graph) + 100.0
+
+
 def test_it_is_exact_without_ties() -> None:
     factors = [((v,), np.array([1.0, 1.0 + v])) for v in range(5)]
     graph = FactorGraph.from_factors([2] * 5, factors)
