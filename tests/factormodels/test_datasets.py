@@ -19,10 +19,13 @@ from factormodels import datasets, read_many
 from factormodels.claims import Atom, Context, RelationKind
 from factormodels.datasets import derive
 from factormodels.encodings import ENCODINGS
+from factormodels.extraction.relation_models.lexical import LexicalRelations
+from factormodels.extraction.stages.claim_relations import claim_pairs, with_judged_claims
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
 from factormodels.io.published.factcheck_bench import read_factcheck_bench
-from factormodels.variants import variant
+from factormodels.io.published.factscore import parse_factscore_record
+from factormodels.variants import between_claims, variant
 from tests.oracle import oracle
 from tests.refusals import refused
 
@@ -342,3 +345,51 @@ def test_the_release_s_graph_is_read_and_embedded_as_it_is(shared_data: Path) ->
         ]
         edges = [(e["from"], e["to"], e["relation"], e["probability"]) for e in raw["edges"]]
         assert edges == [(r.source, r.target, r.kind, r.probability) for r in graph.relations]
+
+
+@pytest.mark.parametrize(("name", "n"), [("factscore", 2045), ("selfcheck", 10)])
+def test_embedded_relations_of_claims_join_those_near_each_other(name: str, n: int) -> None:
+    plain = datasets.load(name)
+    graphs = datasets.with_claim_relations(plain)
+    found = [between_claims(graph) for graph in graphs]
+    assert sum(map(len, found)) == n
+    for graph, bare, own in zip(graphs, plain.graphs, found, strict=True):
+        assert graph.relations == (*bare.relations, *own)
+        place = {atom: at for at, atom in enumerate(graph.atom_ids)}
+        assert all(0 < abs(place[r.source] - place[r.target]) <= 3 for r in own)
+    # The paper's variants know nothing of them.
+    assert variant(graphs[0], "FR1") == variant(plain.graphs[0], "FR1")
+
+
+def test_embedded_relations_of_claims_are_what_the_lexical_model_says(tmp_path: Path) -> None:
+    facts = [
+        {"text": text, "label": "S"}
+        for text in ("Ada Example was born in Ulm in 1890.", "She was born in Ulm.", "It rained.")
+    ]
+    record = {
+        "input": "Who was Ada Example?",
+        "output": "Ada Example was born in Ulm in 1890. It rained.",
+        "topic": "Ada Example",
+        "cat": [],
+        "annotations": [{"text": "s", "is-relevant": True, "human-atomic-facts": facts}],
+    }
+    path = tmp_path / "ChatGPT.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    out = tmp_path / "claims.jsonl"
+    assert derive.main(["factscore-claims", str(path), str(out)]) == 0
+    graph = parse_factscore_record(record, path, 1)
+    judged = with_judged_claims(graph, LexicalRelations(), claim_pairs(graph, 3))
+    expected = [
+        [*(int(end[1:]) - 1 for end in (one.source, one.target)), 0, round(one.probability, 4)]
+        for one in between_claims(judged)
+        if one.kind != "neutral"
+    ]
+    told = json.loads(out.read_text())
+    assert told == {"id": graph.id, "relations": expected}
+    assert expected[0][:2] == [0, 1]
+    assert "Ulm" not in out.read_text()
+
+
+def test_relations_of_claims_that_are_not_embedded_are_refused() -> None:
+    demonstration = datasets.load("demonstration")
+    refused("not embedded.*factscore, selfcheck", datasets.with_claim_relations, demonstration)
