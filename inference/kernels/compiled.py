@@ -19,14 +19,14 @@ from threading import Timer, current_thread, main_thread
 from types import SimpleNamespace
 from typing import Any, Literal
 
-from numba import njit
+from numba import njit, version_info
 from numba.core import serialize
 from numba.core.codegen import JITCPUCodegen
+from numba.core.compiler import Compiler, CompilerBase
 from numba.core.runtime.nrt import rtsys
 from numba.core.types import unliteral
 
 from inference.kernels.call_types import find_each_once
-from inference.kernels.lowering import KernelCompiler
 from inference.kernels.omissions import leave_out
 from inference.kernels.preparation import PREPARATION
 from inference.kernels.symbols import call_by_symbol, keep_with_callees
@@ -41,6 +41,10 @@ that it cannot answer exactly."""
 
 PATIENCE = 2.0
 """Seconds after which a compilation is announced; reading machine code from disk never is."""
+
+_TRIED = ((0, 63), (0, 68))
+"""The first and the last version of Numba whose private parts `inference.kernels.lowering` was
+tried with: any other compiles by itself, which takes half as long again and is as right."""
 
 _SHORT = 400
 """Bytes of Python's code up to which a kernel is linked into what calls it, as suits inner loops; a
@@ -116,7 +120,7 @@ def _compiled(
         # Nothing calls a kernel by way of C, and Python none of the inner ones.
         no_cfunc_wrapper=True,
         no_cpython_wrapper=inner,
-        pipeline_class=KernelCompiler,
+        pipeline_class=_compiler(),
     )(function)
     vars(dispatcher._cache)["load_overload"] = _without_rules(dispatcher._cache)
     if inner:
@@ -138,6 +142,15 @@ def _compiled(
     if not fastmath:
         vars(dispatcher)["get_call_template"] = _without_literals(dispatcher.get_call_template)
     return dispatcher
+
+
+def _compiler() -> type[CompilerBase]:
+    """What makes machine code of a kernel."""
+    if not _TRIED[0] <= version_info.short <= _TRIED[1]:
+        return Compiler
+    from inference.kernels.lowering import KernelCompiler
+
+    return KernelCompiler
 
 
 def _not_callable(*overload: Any) -> None:

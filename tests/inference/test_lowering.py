@@ -5,10 +5,13 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from numba import config
+from numba.core.compiler import Compiler
 from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 from numba.core.runtime.nrt import rtsys
 from numpy.typing import NDArray
@@ -249,3 +252,23 @@ def test_an_array_outlives_the_argument_that_it_lay_in() -> None:
     np.full(3, 77.0)
     assert first.tolist() == [0.0, 1.0, 2.0]
     assert inner.numbers.tolist() == [3.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [(parts, (WHOLE, 2)), (stretches, (VALUES[1], 1, -1)), (steps, (0, 6, 1))],
+)
+def test_a_numba_that_was_not_tried_compiles_by_itself_and_finds_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+) -> None:
+    ours = kernel(function)
+    monkeypatch.setattr("inference.kernels.compiled._TRIED", ((0, 1), (0, 2)))
+    # What is kept on disk may be of either.
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    numbas = kernel(function)
+    assert [each._compiler.pipeline_class is Compiler for each in (ours, numbas)] == [False, True]
+    assert same(ours(*arguments), function(*arguments))
+    assert same(numbas(*arguments), function(*arguments))
