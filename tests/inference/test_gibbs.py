@@ -277,6 +277,7 @@ def test_two_far_modes_get_their_shares(tilt: float) -> None:
     assert plain.status is Status.NOT_CONVERGED
     assert plain.stats["connected"]
     assert plain.stats["r_hat_max"] > R_HAT_LIMIT
+    assert infer(graph, "gibbs", min_effective=1).status is Status.NOT_CONVERGED
     # Chains that stay where they began say a whole number of quarters.
     assert np.abs(plain.marginals.of_state(1) * 4 % 1).max() < 0.01 or (
         plain.stats["r_hat_max"] > 1.5
