@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.exact.kernels.conditioning_cover import may_have_a_cover, pairwise_cover
-from inference.exact.kernels.conditioning_model import CoverModel, cover_model, potentials, spreads
+from inference.exact.kernels.conditioning_model import CoverModel, cover_model, potentials
 from inference.exact.kernels.conditioning_states import Split, batches, inner_couplings, sum_states
 from inference.kernels.interaction import interaction_graph
 
@@ -137,11 +137,13 @@ def _parts(n_cover: int) -> tuple[int, int, int]:
 def _split(model: CoverModel) -> tuple[Split, float] | None:
     outer, middle, inner = _parts(len(model.cover))
     between = slice(inner, inner + middle)
-    inner_values, inner_scale, inner_ranges = potentials(model.rest_fields, model.ties[:, :inner])
-    middle_values, middle_scale, middle_ranges = potentials(
-        np.zeros_like(model.rest_fields), model.ties[:, between]
+    inner_values, inner_scale, inner_ranges = potentials(
+        model.rest_fields, np.ascontiguousarray(model.ties[:, :inner])
     )
-    ranges = inner_ranges + middle_ranges + spreads(model.ties[:, inner + middle :])
+    middle_values, middle_scale, middle_ranges = potentials(
+        np.zeros_like(model.rest_fields), np.ascontiguousarray(model.ties[:, between])
+    )
+    ranges = inner_ranges + middle_ranges + _spreads(model.ties[:, inner + middle :])
     if len(ranges) and ranges.max() + np.log(2.0) > _SAFE_RANGE:
         return None
     split = Split(
@@ -154,6 +156,16 @@ def _split(model: CoverModel) -> tuple[Split, float] | None:
         batches(ranges, _SAFE_RANGE),
     )
     return split, inner_scale + middle_scale
+
+
+def _spreads(ties: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For every other variable the log range of its products with some of the cover."""
+    largest = ties.max((2, 3))
+    least = np.where(ties > -np.inf, ties, np.inf).min((2, 3))
+    possible = largest > -np.inf
+    ranges = np.where(possible, largest, 0.0) - np.where(possible, least, 0.0)
+    found: NDArray[np.float64] = ranges.sum(1)
+    return found
 
 
 def _sums(

@@ -18,7 +18,7 @@ from copy import copy
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from llvmlite.binding import add_symbol  # type: ignore[import-untyped]
+from llvmlite.binding import add_symbol, parse_assembly  # type: ignore[import-untyped]
 
 _PREFIX = "kernel:"
 
@@ -33,16 +33,25 @@ class _Callee(NamedTuple):
 
 
 def call_by_symbol(dispatcher: Any) -> None:
-    """Have the kernels that call `dispatcher` do so by symbol."""
+    """Have the kernels that call `dispatcher` do so by symbol.
+
+    To be called after `keep_with_callees`.
+    """
     add_overload = dispatcher.add_overload
+    kept = dispatcher._cache._impl
+    reduce = kept.reduce
+
+    def is_found() -> bool:
+        # What is in no module by its name could not be found again for a caller read from disk.
+        function = dispatcher.py_func
+        module = sys.modules.get(function.__module__)
+        return getattr(module, function.__name__, None) is dispatcher
 
     def add(compiled: Any) -> None:
         add_overload(compiled)
-        function = dispatcher.py_func
-        # What is in no module by its name could not be found again for a caller read from disk.
-        if getattr(sys.modules.get(function.__module__), function.__name__, None) is not dispatcher:
+        if not is_found():
             return
-        symbol = _symbol(function, compiled.signature.args)
+        symbol = _symbol(dispatcher.py_func, compiled.signature.args)
         _give_address(symbol, compiled)
         declared = copy(compiled.fndesc)
         declared.mangled_name = symbol
@@ -50,7 +59,18 @@ def call_by_symbol(dispatcher: Any) -> None:
         context.remove_user_function(compiled.entry_point)
         context.insert_user_function(compiled.entry_point, declared)
 
+    def reduce_to_machine_code(compiled: Any) -> Any:
+        callees, (library, *others) = reduce(compiled)
+        if is_found():
+            # Names of what a caller would be linked with suffice; all of it took long to read.
+            name, kind, (code, _) = library
+            named = (each.name for each in compiled.library.get_defined_functions())
+            stubs = "".join(f'define void @"{each}"() {{ ret void }}\n' for each in named)
+            library = name, kind, (code, parse_assembly(stubs).as_bitcode())
+        return callees, (library, *others)
+
     vars(dispatcher)["add_overload"] = add
+    vars(kept)["reduce"] = reduce_to_machine_code
 
 
 def keep_with_callees(dispatcher: Any) -> None:

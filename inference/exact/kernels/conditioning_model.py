@@ -119,21 +119,3 @@ def potentials(fields, ties):
         log_scale += largest
         ranges[c] = largest - least
     return values, log_scale, ranges
-
-
-@kernel
-def spreads(ties):
-    """Return, for every other variable, the log range of its products with some of the cover."""
-    m, k = ties.shape[:2]
-    result = np.zeros(m)
-    for c in range(m):
-        for j in range(k):
-            largest, least = -np.inf, np.inf
-            for state in range(2):
-                for other in range(2):
-                    value = ties[c, j, state, other]
-                    if value > -np.inf:
-                        largest, least = max(largest, value), min(least, value)
-            if largest > least:
-                result[c] += largest - least
-    return result

@@ -6,6 +6,7 @@ import numpy as np
 
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.support.consistency import state_offsets, variable_of
+from inference.kernels.tables import next_entry
 
 
 @kernel
@@ -51,6 +52,7 @@ def _meets_zero(
 ):  # fmt: skip
     """Whether a zero of a factor has `variable` in `state` and the others in the box."""
     start, stop = scope_starts[f], scope_starts[f + 1]
+    scope = scope_variables[start:stop]
     digits[: stop - start] = 0
     for entry in range(table_starts[f], table_starts[f + 1]):
         if log_values[entry] == -np.inf:
@@ -63,11 +65,7 @@ def _meets_zero(
                     break
             if inside:
                 return True
-        for axis in range(stop - start - 1, -1, -1):
-            digits[axis] += 1
-            if digits[axis] < cardinalities[scope_variables[start + axis]]:
-                break
-            digits[axis] = 0
+        next_entry(digits, cardinalities, scope)
     return False
 
 
@@ -115,6 +113,7 @@ def restrict(cardinalities, scope_starts, scope_variables, table_starts, log_val
     entries = 0
     for f in range(n_factors):
         start, stop = scope_starts[f], scope_starts[f + 1]
+        scope = scope_variables[start:stop]
         first = entries
         digits[: stop - start] = 0
         for entry in range(table_starts[f], table_starts[f + 1]):
@@ -126,11 +125,7 @@ def restrict(cardinalities, scope_starts, scope_variables, table_starts, log_val
             if inside:
                 new_log_values[entries] = log_values[entry]
                 entries += 1
-            for axis in range(stop - start - 1, -1, -1):
-                digits[axis] += 1
-                if digits[axis] < cardinalities[scope_variables[start + axis]]:
-                    break
-                digits[axis] = 0
+            next_entry(digits, cardinalities, scope)
         before = slots
         for slot in range(start, stop):
             if place[scope_variables[slot]] >= 0:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.interaction import factors_by_variable
+from inference.kernels.tables import next_entry
 
 
 class Domains(NamedTuple):
@@ -196,6 +197,7 @@ def _find_support(
 ):
     """Mark in `domains.supported` the states that occur in a possible entry of a factor."""
     start, stop = scope_starts[f], scope_starts[f + 1]
+    scope = scope_variables[start:stop]
     arity = stop - start
     digits = domains.digits
     digits[:arity] = 0
@@ -217,8 +219,4 @@ def _find_support(
                 for axis in range(arity):
                     domains.supported[at + digits[axis]] = True
                     at += cardinalities[scope_variables[start + axis]]
-        for axis in range(arity - 1, -1, -1):
-            digits[axis] += 1
-            if digits[axis] < cardinalities[scope_variables[start + axis]]:
-                break
-            digits[axis] = 0
+        next_entry(digits, cardinalities, scope)

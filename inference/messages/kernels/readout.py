@@ -8,7 +8,8 @@ import numpy as np
 
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.exponential import exponentials
-from inference.messages.kernels.state import LINEAR_FLOOR, incoming
+from inference.kernels.tables import next_entry
+from inference.messages.kernels.state import LINEAR_FLOOR, incoming, room_for_factor
 
 
 @inlined_kernel
@@ -57,16 +58,8 @@ def read_out(cardinalities, graph, messages):
     if log_z == -np.inf:
         return marginals, -np.inf
     log_z += graph.constant
-    widest = 1
-    states = 1
-    n_factors = len(graph.scope_starts) - 1
-    for factor in range(n_factors):
-        start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
-        widest = max(widest, stop - start)
-        states = max(states, messages.slot_starts[stop] - messages.slot_starts[start])
-    log_in = np.empty(states, dtype=np.float64)
-    digits = np.empty(widest, dtype=np.int64)
-    for factor in range(n_factors):
+    log_in, digits = room_for_factor(graph, messages)
+    for factor in range(len(graph.scope_starts) - 1):
         start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
         first = messages.slot_starts[start]
         for slot in range(start, stop):
@@ -123,6 +116,7 @@ def _log_sum(factor, cardinalities, graph, messages, log_in, digits):
         local = _log_sum_of_pair(table, log_in[:middle], log_in[middle:end])
         if local > -np.inf:
             return local
+    scope = graph.scope_variables[start:stop]
     largest = -np.inf
     total = 0.0
     for summing in range(2):
@@ -135,11 +129,7 @@ def _log_sum(factor, cardinalities, graph, messages, log_in, digits):
                 largest = max(largest, value)
             elif value > -np.inf:
                 total += math.exp(value - largest)
-            for axis in range(stop - start - 1, -1, -1):
-                digits[axis] += 1
-                if digits[axis] < cardinalities[graph.scope_variables[start + axis]]:
-                    break
-                digits[axis] = 0
+            next_entry(digits, cardinalities, scope)
         if largest == -np.inf:
             return largest
     return largest + math.log(total)

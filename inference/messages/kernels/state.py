@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel, reassociating_kernel
 from inference.kernels.exponential import exponentials
+from inference.kernels.tables import next_entry
 
 LINEAR_FLOOR = 1e-250
 """Below this a sum of products may have lost terms to underflow; it is redone in log space."""
@@ -82,18 +83,25 @@ def initial_messages(cardinalities, graph, weights):
 
 
 @inner_kernel
+def room_for_factor(graph, messages):
+    """Scratch for one factor: float64, a number for each state of its variables; int64, digits."""
+    widest = 1
+    states = 1
+    for factor in range(len(graph.scope_starts) - 1):
+        start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
+        widest = max(widest, stop - start)
+        states = max(states, messages.slot_starts[stop] - messages.slot_starts[start])
+    return np.empty(states, dtype=np.float64), np.empty(widest, dtype=np.int64)
+
+
+@inner_kernel
 def workspace(graph, messages):
     """Workspace of a reduced graph."""
     owners = np.empty(len(graph.scope_variables), dtype=np.int64)
     log_potentials = graph.log_values.copy()
-    widest = 1
-    states = 1
     for factor in range(len(messages.weights)):
-        start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
-        for slot in range(start, stop):
+        for slot in range(graph.scope_starts[factor], graph.scope_starts[factor + 1]):
             owners[slot] = factor
-        widest = max(widest, stop - start)
-        states = max(states, messages.slot_starts[stop] - messages.slot_starts[start])
         table = log_potentials[graph.table_starts[factor] : graph.table_starts[factor + 1]]
         largest = -np.inf
         for value in table:
@@ -102,14 +110,15 @@ def workspace(graph, messages):
             table[i] = (table[i] - largest) / messages.weights[factor]
     potentials = np.empty(len(log_potentials), dtype=np.float64)
     exponentials(log_potentials, 0.0, potentials)
+    log_in, digits = room_for_factor(graph, messages)
     return MessageWorkspace(
         owners,
         potentials,
         log_potentials,
         np.zeros(len(messages.log_messages), dtype=np.float64),
-        np.empty(states, dtype=np.float64),
-        np.empty(states, dtype=np.float64),
-        np.empty(widest, dtype=np.int64),
+        log_in,
+        np.empty(len(log_in), dtype=np.float64),
+        digits,
     )
 
 
@@ -174,6 +183,7 @@ def fresh_message(target, cardinalities, graph, messages, work):
             work.fresh[out:end],
         )
     else:
+        scope = graph.scope_variables[start:stop]
         work.digits[: stop - start] = 0
         for entry in range(graph.table_starts[factor], graph.table_starts[factor + 1]):
             product = work.potentials[entry]
@@ -183,11 +193,7 @@ def fresh_message(target, cardinalities, graph, messages, work):
                         at = messages.slot_starts[slot] - first + work.digits[slot - start]
                         product *= work.linear_in[at]
                 work.fresh[out + work.digits[target - start]] += product
-            for axis in range(stop - start - 1, -1, -1):
-                work.digits[axis] += 1
-                if work.digits[axis] < cardinalities[graph.scope_variables[start + axis]]:
-                    break
-                work.digits[axis] = 0
+            next_entry(work.digits, cardinalities, scope)
     lowest = np.inf
     largest = 0.0
     for i in range(out, end):
@@ -226,6 +232,7 @@ def _fresh_log_message(target, cardinalities, graph, messages, work):
     start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
     first = messages.slot_starts[start]
     out, end = messages.slot_starts[target], messages.slot_starts[target + 1]
+    scope = graph.scope_variables[start:stop]
     largest = np.full(end - out, -np.inf)
     for summing in range(2):
         work.fresh[out:end] = 0.0
@@ -241,11 +248,7 @@ def _fresh_log_message(target, cardinalities, graph, messages, work):
                 largest[state] = max(largest[state], total)
             elif total > -np.inf:
                 work.fresh[out + state] += math.exp(total - largest[state])
-            for axis in range(stop - start - 1, -1, -1):
-                work.digits[axis] += 1
-                if work.digits[axis] < cardinalities[graph.scope_variables[start + axis]]:
-                    break
-                work.digits[axis] = 0
+            next_entry(work.digits, cardinalities, scope)
     best = -np.inf
     for state in range(end - out):
         total = work.fresh[out + state]

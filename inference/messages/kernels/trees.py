@@ -7,10 +7,16 @@ import math
 import numpy as np
 
 from inference.kernels.compiled import inner_kernel, kernel
+from inference.kernels.tables import next_entry
 from inference.messages.kernels.readout import read_marginals, read_out
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.schedules import SWEEP, ZERO, continue_run, run
-from inference.messages.kernels.state import incoming, initial_messages, refresh_beliefs
+from inference.messages.kernels.state import (
+    incoming,
+    initial_messages,
+    refresh_beliefs,
+    room_for_factor,
+)
 
 
 @inner_kernel
@@ -64,16 +70,11 @@ def total_correlations(cardinalities, graph, messages):
     """
     n_factors = len(graph.scope_starts) - 1
     result = np.zeros(n_factors, dtype=np.float64)
-    widest, states = 1, 1
+    log_in, digits = room_for_factor(graph, messages)
+    shares = np.empty(len(log_in), dtype=np.float64)
     for factor in range(n_factors):
         start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
-        widest = max(widest, stop - start)
-        states = max(states, messages.slot_starts[stop] - messages.slot_starts[start])
-    log_in = np.empty(states, dtype=np.float64)
-    shares = np.empty(states, dtype=np.float64)
-    digits = np.empty(widest, dtype=np.int64)
-    for factor in range(n_factors):
-        start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
+        scope = graph.scope_variables[start:stop]
         first = messages.slot_starts[start]
         for slot in range(start, stop):
             v = graph.scope_variables[slot]
@@ -96,11 +97,7 @@ def total_correlations(cardinalities, graph, messages):
                     negentropy += belief * (value - largest)
                     for slot in range(start, stop):
                         shares[messages.slot_starts[slot] - first + digits[slot - start]] += belief
-                for axis in range(stop - start - 1, -1, -1):
-                    digits[axis] += 1
-                    if digits[axis] < cardinalities[graph.scope_variables[start + axis]]:
-                        break
-                    digits[axis] = 0
+                next_entry(digits, cardinalities, scope)
             if largest == -np.inf:
                 break
         if total == 0.0:

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.support.consistency import state_offsets
 from inference.mini_buckets.kernels.bounds import _add_inputs, _sum_to_input, lay_out
 from inference.mini_buckets.kernels.layout import advance
 from inference.mini_buckets.kernels.matching import _tree
@@ -188,9 +189,7 @@ def propagate_join_graph(
     single = np.empty(widest, dtype=np.float64)
     digits = np.empty(axes, dtype=np.int64)
     trace = np.zeros(iterations, dtype=np.float64)
-    state_starts = np.zeros(n + 1, dtype=np.int64)
-    for v in range(n):
-        state_starts[v + 1] = state_starts[v] + cardinalities[v]
+    state_starts = state_offsets(cardinalities)
     marginals = np.empty(state_starts[n], dtype=np.float64)
     place_of = np.empty(n_nodes, dtype=np.int64)
     for place in range(n):

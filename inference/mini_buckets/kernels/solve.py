@@ -6,6 +6,7 @@ import numpy as np
 
 from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.support.consistency import state_offsets
 from inference.kernels.views import read_only
 from inference.mini_buckets.kernels.bounds import backward, forward, lay_out
 from inference.mini_buckets.kernels.matching import match
@@ -140,9 +141,7 @@ def _tightened(
     scratch = np.empty(largest, dtype=np.float64)
     moments = np.empty(room, dtype=np.float64)
     digits = np.empty(axes, dtype=np.int64)
-    marginal_starts = np.zeros(n + 1, dtype=np.int64)
-    for v in range(n):
-        marginal_starts[v + 1] = marginal_starts[v] + cardinalities[v]
+    marginal_starts = state_offsets(cardinalities)
     current = np.empty(marginal_starts[n], dtype=np.float64)
     marginals = np.empty(marginal_starts[n], dtype=np.float64)
     weights = _first_weights(mini, sign)

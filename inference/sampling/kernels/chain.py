@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.random_numbers import uniform
 from inference.kernels.support.consistency import state_offsets
+from inference.kernels.tables import next_entry
 
 
 @kernel
@@ -132,6 +133,7 @@ def _collect(b, cardinalities, log_values, blocks, room, places, states):
         for link in range(blocks.link_starts[m], blocks.link_starts[m + 1]):
             slot = blocks.parent_slots[link]
             first, last = blocks.child_starts[link], blocks.child_stops[link]
+            children = blocks.variables[first:last]
             # The entry of the link's factor where the block's variables have state 0.
             base = places[blocks.factors[link]] - states[v] * strides[slot]
             for child in range(first, last):
@@ -151,7 +153,7 @@ def _collect(b, cardinalities, log_values, blocks, room, places, states):
                     value += log_values[entry]
                     conditionals[at + i] = value
                     largest = max(largest, value)
-                    _next(digits, first, last, cardinalities, blocks)
+                    next_entry(digits, cardinalities, children)
                 if largest > -np.inf:
                     total = 0.0
                     for i in range(at, at + size):
@@ -164,15 +166,6 @@ def _collect(b, cardinalities, log_values, blocks, room, places, states):
                     conditionals[at : at + size] = 0.0
                     upward[out + state] = -np.inf
                 at += size
-
-
-@kernel
-def _next(digits, first, last, cardinalities, blocks):
-    for child in range(last - 1, first - 1, -1):
-        digits[child - first] += 1
-        if digits[child - first] < cardinalities[blocks.variables[child]]:
-            break
-        digits[child - first] = 0
 
 
 @kernel
@@ -205,6 +198,7 @@ def _distribute(b, cardinalities, blocks, room, everywhere):
             continue
         for link in range(blocks.link_starts[m], blocks.link_starts[m + 1]):
             first, last = blocks.child_starts[link], blocks.child_stops[link]
+            children = blocks.variables[first:last]
             for child in range(first, last):
                 u = blocks.variables[child]
                 beliefs[state_starts[u] : state_starts[u + 1]] = 0.0
@@ -217,7 +211,7 @@ def _distribute(b, cardinalities, blocks, room, everywhere):
                     for child in range(first, last):
                         u = blocks.variables[child]
                         beliefs[state_starts[u] + digits[child - first]] += probability
-                    _next(digits, first, last, cardinalities, blocks)
+                    next_entry(digits, cardinalities, children)
                 at += size
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.random_numbers import shuffle
 from inference.kernels.support.consistency import state_offsets
+from inference.kernels.tables import next_entry
 
 
 @inner_kernel
@@ -40,6 +41,7 @@ def expected_log_values(
                     out[j] += product[state_starts[first] + i] * log_values[entry]
                 entry += 1
         return
+    scope = scope_variables[start:stop]
     digits[: stop - start] = 0
     for entry in range(table_starts[f], table_starts[f + 1]):
         weight = 1.0
@@ -49,11 +51,7 @@ def expected_log_values(
         if weight > 0.0:
             state = digits[target - start] if target >= 0 else 0
             out[state] += weight * log_values[entry]
-        for axis in range(stop - start - 1, -1, -1):
-            digits[axis] += 1
-            if digits[axis] < cardinalities[scope_variables[start + axis]]:
-                break
-            digits[axis] = 0
+        next_entry(digits, cardinalities, scope)
 
 
 @kernel

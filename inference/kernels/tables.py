@@ -1,0 +1,15 @@
+"""Tables of factors, gone through entry by entry (compiled)."""
+
+from __future__ import annotations
+
+from inference.kernels.compiled import inner_kernel
+
+
+@inner_kernel
+def next_entry(digits, cardinalities, scope):
+    """Move the states of a scope's variables on to the next entry of its table."""
+    for axis in range(len(scope) - 1, -1, -1):
+        digits[axis] += 1
+        if digits[axis] < cardinalities[scope[axis]]:
+            return
+        digits[axis] = 0
