@@ -193,7 +193,7 @@ class Backend(ABC):
     def predict(self, graph: FactorGraph) -> PredictedCost | None:  # noqa: ARG002
         """What `infer` would cost for a graph with or without evidence; None: not known.
 
-        It looks at structure and evidence alone, and runs no inference.
+        It looks at structure, evidence and where tables are zero, and runs no inference.
         """
         return None
 

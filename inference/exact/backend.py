@@ -15,6 +15,7 @@ from inference.backend import (
     BeliefFunction,
     FactorBeliefs,
     Result,
+    ZeroPartitionError,
     zero_partition,
 )
 from inference.exact.batch import solve_each
@@ -108,13 +109,22 @@ class Exact(Planner, Backend):
         return beliefs
 
     def predict(self, graph: FactorGraph) -> Prediction:
-        """What `infer` would cost for a graph, its evidence absorbed, without running it."""
+        """What `infer` would cost for a graph, its evidence absorbed, without running it.
+
+        Where elimination is refused, zeros of the tables may make it less. A graph whose zeros
+        leave nothing possible has the cost of its elimination, as one without zeros has.
+        """
         absorbed = graph.absorb_evidence()
         cheaper = self._cheaper(absorbed)
         if cheaper is not None:
             return cheaper.prediction
         found = self._elimination(absorbed, self.restarts)
-        narrower = self.narrower(absorbed, Refused(found)) if self.refuses(found) else None
+        if not self.refuses(found):
+            return found
+        try:
+            narrower = self.narrower(absorbed, Refused(found))
+        except ZeroPartitionError:
+            return found
         return found if narrower is None else narrower.prediction
 
     def calibrate(self, graph: FactorGraph) -> CalibratedTree:

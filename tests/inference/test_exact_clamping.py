@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -146,6 +147,8 @@ def test_each_graph_of_a_structure_has_its_own_impossible_states(share: float) -
     # What does not fit is told of those graphs alone that have no other way.
     assert isinstance(alone[1], Posterior if share > 0.5 else TooLargeError)
     assert isinstance(alone[2], ZeroPartitionError)
+    # A prediction is made all the same.
+    assert exact.predict(nothing) == replace(exact, memory_limit=None).predict(graph)
 
 
 def test_graphs_that_need_all_of_the_memory_are_solved_one_at_a_time(
