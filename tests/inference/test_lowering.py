@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -145,6 +146,13 @@ def same(one: Any, other: Any) -> bool:
     return bool(np.array_equal(one, other))
 
 
+def references(values: Any) -> list[int]:
+    """How many references there are to each array within tuples."""
+    if isinstance(values, tuple):
+        return [count for each in values for count in references(each)]
+    return [sys.getrefcount(values)] if isinstance(values, np.ndarray) else []
+
+
 VALUES = [
     np.array([3, 1, 4, 1, 5]),
     np.array([2.5, -0.0, np.inf, 1.0, 7.0]),
@@ -233,14 +241,27 @@ def test_what_a_kernel_returns_is_held_and_let_go(
         compiled(*arguments)
     gc.collect()
     before = allocations()
-    held = [sys.getrefcount(each) for each in arguments]
+    held = references(arguments)
     found = [compiled(*arguments) for _ in range(10)]
     assert all(same(each, function(*arguments)) for each in found)
     del found
     gc.collect()
     after = allocations()
     assert after.alloc - before.alloc == after.free - before.free
-    assert [sys.getrefcount(each) for each in arguments] == held
+    assert references(arguments) == held
+
+
+def test_threads_share_what_they_are_lent() -> None:
+    compiled = kernel(parts)
+    expected = compiled(WHOLE, 2)
+    gc.collect()
+    held = references(WHOLE)
+    with ThreadPoolExecutor(6) as threads:
+        found = list(threads.map(lambda _: compiled(WHOLE, 2), range(600)))
+    assert all(same(each, expected) for each in found)
+    del found
+    gc.collect()
+    assert references(WHOLE) == held
 
 
 def test_an_array_outlives_the_argument_that_it_lay_in() -> None:
