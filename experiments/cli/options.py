@@ -135,9 +135,19 @@ class TakenOption:
                         f"--{self.name} {part}: nothing is given for {key!r}; write "
                         f"--{self.name} {key}=VALUE"
                     )
-                raise InputError(
-                    unknown_name(f"--{self.name} {part}: the key {wrong!r}", wrong, self.keys)
-                )
+                told = unknown_name(f"--{self.name} {part}: the key {wrong!r}", wrong, self.keys)
+                raise InputError(told + self._elsewhere(part))
+
+    def _elsewhere(self, part: str) -> str:
+        """Where a key may stand that is none of --set."""
+        if self.name != SET or "=" not in part:
+            return ""
+        others = [
+            key_of(self.kind, field)
+            for field in self.keys.values()
+            if option_of(self.kind, field).rest and metavar_of(self.kind, field) == "KEY=VALUE"
+        ]
+        return "".join(f"; or give it to the {each}: --{each} {part}" for each in others)
 
 
 def options_of(kind: type[Settings]) -> list[TakenOption]:
@@ -220,7 +230,7 @@ def spelled_as_options(kind: type[Settings], sentence: str) -> str:
     options = {
         option_of(kind, field).name: option
         for field in _fields(kind)
-        if (option := key_of(kind, field))
+        if (option := key_of(kind, field)) and not option_of(kind, field).rest
     }
 
     def spelled(found: re.Match[str]) -> str:

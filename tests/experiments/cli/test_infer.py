@@ -136,6 +136,12 @@ def test_backends_and_settings(graph_file: Path, backend: str) -> None:
         assert document["damping"] == 0.5
 
 
+def test_a_setting_of_a_backend_is_told_where_it_stands(graph_file: Path) -> None:
+    result = invoke("infer", graph_file, "--set", "memory_limit=1000", code=2)
+    assert result.stderr.startswith("factormodels: --set memory_limit=1000: the key")
+    assert "; or give it to the backend: --backend memory_limit=1000" in result.stderr
+
+
 def test_the_table_shows_claims(graph_file: Path) -> None:
     result = invoke("infer", graph_file)
     lines = result.stdout.splitlines()[1:]
