@@ -44,7 +44,7 @@ PATIENCE = 2.0
 
 _TRIED = ((0, 63), (0, 68))
 """The first and the last version of Numba whose private parts `inference.kernels.lowering` was
-tried with: any other compiles by itself, which takes half as long again and is as right."""
+tried with: any other compiles by itself, which takes a third longer and is as right."""
 
 _SHORT = 400
 """Bytes of Python's code up to which a kernel is linked into what calls it, as suits inner loops; a
