@@ -9,6 +9,7 @@ import numpy as np
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.exponential import exponentials
 from inference.kernels.tables import next_entry
+from inference.kernels.views import read_only
 from inference.messages.kernels.state import LINEAR_FLOOR, incoming, room_for_factor
 
 
@@ -116,7 +117,7 @@ def _log_sum(factor, cardinalities, graph, messages, log_in, digits):
         local = _log_sum_of_pair(table, log_in[:middle], log_in[middle:end])
         if local > -np.inf:
             return local
-    scope = graph.scope_variables[start:stop]
+    scope = read_only(graph.scope_variables[start:stop])
     largest = -np.inf
     total = 0.0
     for summing in range(2):

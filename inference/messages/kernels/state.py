@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel, reassociating_kernel
 from inference.kernels.exponential import exponentials
 from inference.kernels.tables import next_entry
+from inference.kernels.views import read_only
 
 LINEAR_FLOOR = 1e-250
 """Below this a sum of products may have lost terms to underflow; it is redone in log space."""
@@ -183,7 +184,7 @@ def fresh_message(target, cardinalities, graph, messages, work):
             work.fresh[out:end],
         )
     else:
-        scope = graph.scope_variables[start:stop]
+        scope = read_only(graph.scope_variables[start:stop])
         work.digits[: stop - start] = 0
         for entry in range(graph.table_starts[factor], graph.table_starts[factor + 1]):
             product = work.potentials[entry]
@@ -232,7 +233,7 @@ def _fresh_log_message(target, cardinalities, graph, messages, work):
     start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
     first = messages.slot_starts[start]
     out, end = messages.slot_starts[target], messages.slot_starts[target + 1]
-    scope = graph.scope_variables[start:stop]
+    scope = read_only(graph.scope_variables[start:stop])
     largest = np.full(end - out, -np.inf)
     for summing in range(2):
         work.fresh[out:end] = 0.0

@@ -8,6 +8,7 @@ import numpy as np
 
 from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.tables import next_entry
+from inference.kernels.views import read_only
 from inference.messages.kernels.readout import read_marginals, read_out
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.schedules import SWEEP, ZERO, continue_run, run
@@ -74,7 +75,7 @@ def total_correlations(cardinalities, graph, messages):
     shares = np.empty(len(log_in), dtype=np.float64)
     for factor in range(n_factors):
         start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
-        scope = graph.scope_variables[start:stop]
+        scope = read_only(graph.scope_variables[start:stop])
         first = messages.slot_starts[start]
         for slot in range(start, stop):
             v = graph.scope_variables[slot]

@@ -12,6 +12,7 @@ from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.random_numbers import uniform
 from inference.kernels.support.consistency import state_offsets
 from inference.kernels.tables import next_entry
+from inference.kernels.views import read_only
 
 
 @kernel
@@ -133,7 +134,7 @@ def _collect(b, cardinalities, log_values, blocks, room, places, states):
         for link in range(blocks.link_starts[m], blocks.link_starts[m + 1]):
             slot = blocks.parent_slots[link]
             first, last = blocks.child_starts[link], blocks.child_stops[link]
-            children = blocks.variables[first:last]
+            children = read_only(blocks.variables[first:last])
             # The entry of the link's factor where the block's variables have state 0.
             base = places[blocks.factors[link]] - states[v] * strides[slot]
             for child in range(first, last):
@@ -198,7 +199,7 @@ def _distribute(b, cardinalities, blocks, room, everywhere):
             continue
         for link in range(blocks.link_starts[m], blocks.link_starts[m + 1]):
             first, last = blocks.child_starts[link], blocks.child_stops[link]
-            children = blocks.variables[first:last]
+            children = read_only(blocks.variables[first:last])
             for child in range(first, last):
                 u = blocks.variables[child]
                 beliefs[state_starts[u] : state_starts[u + 1]] = 0.0
