@@ -115,7 +115,9 @@ def explored(asked: Exploration) -> Explored:
 
 
 _PATIENCE = 300.0
-"""Seconds in which a page is made: of a large graph, on a slow machine, it takes half a minute."""
+"""Seconds in which a page is made (of a large graph, on a slow machine, it takes half a minute) and
+for which one that waits for an answer is kept: by itself NiceGUI gives it up after some six, with
+all that was chosen on it."""
 
 _SEEN = 5e-4
 """The least change of a probability that is told."""
@@ -226,6 +228,7 @@ def serve(
         ui.run(
             host="127.0.0.1", port=port, reload=False, show=f"/{token}" if show else False,
             show_welcome_message=False, title="factormodels explore", uvicorn_logging_level="error",
+            reconnect_timeout=_PATIENCE,
         )  # fmt: skip
     return kept
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 from socket import create_connection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 
@@ -319,6 +321,15 @@ def test_a_page_of_another_site_gets_nothing(address: tuple[str, Path]) -> None:
         assert status(f"{socket}polling", Origin=foreign) == 403
         assert status(place.path, Origin=foreign) == 403
     assert status(place.path, Host="evil.example") == 400
+
+
+def test_a_page_is_kept_while_it_waits_for_a_long_answer() -> None:
+    with served("demonstration") as url:
+        shaken = f"http://{urlsplit(url).netloc}/_nicegui_ws/socket.io/?EIO=4&transport=polling"
+        with urlopen(shaken, timeout=60) as answer:
+            told = json.loads(answer.read().removeprefix(b"0"))
+    # In milliseconds: what does not answer for so long is taken to be gone, and begins anew.
+    assert told["pingTimeout"] >= 60_000
 
 
 @pytest.mark.browser
