@@ -71,7 +71,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "experiments": (
         *(("cli",), ("methods",), ("analyses", "pages"), ("study",), ("evaluators",)),
-        *(("asking",), ("findings", "progress", "settings")),
+        *(("asking",), ("findings", "progress", "settings"), ("destination",)),
     ),
 }
 """The rooms of a package, its folders and the modules at its top, from the highest to the lowest:
@@ -281,8 +281,8 @@ def test_the_command_alone_imports_upwards_and_nothing_imports_it() -> None:
 
 def test_experiments_has_rooms_alone() -> None:
     at_the_top = {path.name for path in (ROOT / "experiments").glob("*.py")}
-    # What every room may ask for: how a person asks, and who is told what is being done.
-    assert at_the_top == {"__init__.py", "__main__.py", "progress.py"}
+    # Every room may report progress, and may be given a destination for what it found.
+    assert at_the_top == {"__init__.py", "__main__.py", "destination.py", "progress.py"}
 
 
 @pytest.mark.parametrize("package", ROOMS)

@@ -40,6 +40,7 @@ from experiments.cli.options import (
     with_keys_in_options,
 )
 from experiments.cli.progress import TerminalWatcher, announced
+from experiments.destination import check_destination, check_file
 from experiments.findings.findings import Findings
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.progress import watched
@@ -49,6 +50,7 @@ from experiments.settings import (
     Option,
     Settings,
     command_name,
+    files_read,
     found_by,
     settings_of,
 )
@@ -63,9 +65,9 @@ def _by_name(value: Any) -> Any:
 class Output(Settings, together={"show": "naming venue"}):
     """Output."""
 
-    out: Annotated[Path | None, Option("DIR")] = None
-    """Write tables (CSV, LaTeX, Typst, Markdown), figures and findings.json to this folder;
-    responses alone to a file ending in .jsonl, where there are any."""
+    out: Annotated[Path | None, Option("PATH")] = None
+    """Write tables (CSV, LaTeX, Typst, Markdown), figures and findings.json to this folder; or the
+    first table to a file that ends in .csv, .parquet, .tex, .md or .typ, responses to .jsonl."""
 
     report: Annotated[Path | None, Option("FILE")] = None
     """Write everything as one page for a browser."""
@@ -148,12 +150,12 @@ def command_of(function: Callable[..., Findings]) -> App:
                 continue
             given |= {option.head: value} if option.is_flag else option.fields(_as_typed(value))
         settings = both.from_given({**fields_set(both, named.get(SET) or ()), **given})
-        # Before anything is computed.
-        venue_named(settings.venue)
-        _check_places(settings.out, settings.report)
         watcher = TerminalWatcher(messages())
         own = {name: getattr(settings, name) for name in settings.model_fields_set}
         asked = kind(**{name: value for name, value in own.items() if name in kind.model_fields})
+        # Before anything is computed.
+        venue_named(settings.venue)
+        _check_destinations(settings, asked, _gathered(places, arguments))
         with announced(messages()), watcher.shown(), watched(watcher):
             findings = found_by(function, asked, *_gathered(places, arguments))
         told = (spelled_as_options(kind, each) for each in findings.sentences)
@@ -297,14 +299,14 @@ def _parameter(option: TakenOption, panel: Group) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=noted)
 
 
-def _check_places(out: Path | None, report: Path | None) -> None:
-    """Raise an error for a place that cannot be written to, before a computation of an hour."""
-    if out is not None and out.is_file() and out.suffix != ".jsonl":
-        raise InputError(f"--out {out}: this is a file; name a folder")
-    if report is not None and report.is_dir():
-        raise InputError(f"--report {report}: this is a folder; name a file in it")
-    if report is not None and not report.absolute().parent.is_dir():
-        raise InputError(f"--report {report}: name a file in an existing folder")
+def _check_destinations(settings: Output, asked: Settings, arguments: Sequence[Any]) -> None:
+    """Raise an error for a file or folder that cannot be written, before anything is computed."""
+    inputs = files_read(asked, arguments)
+    if settings.out is not None:
+        several = type(asked).writes_several_files
+        check_destination(settings.out, inputs=inputs, folder_only=several)
+    if settings.report is not None:
+        check_file(settings.report, "--report", inputs)
 
 
 def deliver(found: Findings, settings: Output) -> None:

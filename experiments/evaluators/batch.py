@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from experiments.destination import check_destination
 from experiments.evaluators.response import (
     METADATA_KEY,
     AssessedResponse,
@@ -114,8 +115,11 @@ class _Failed:
 class BatchSettings(Settings, together={SET: "retry_failed partial"}):
     """How a batch is run."""
 
-    out: Annotated[Path | None, Field(exclude=True), Option("DIR", command_line=False)] = None
-    """Folder of what is written; an interrupted batch goes on from the store in it."""
+    out: Annotated[
+        Path | None, Field(exclude=True), Option("PATH", command_line=False, writes=True)
+    ] = None
+    """Folder or file that is written; an interrupted batch goes on from the store in the folder, or
+    beside the file."""
 
     retry_failed: bool = False
     """Ask again for what an interrupted batch recorded as failed or missing."""
@@ -140,8 +144,8 @@ def assess_responses(
     """Assess responses and write them as JSON Lines that the graph reader reads.
 
     A line is the response's fact graph; its metadata hold what each stage did and the assessment.
-    With a folder, every finished response is kept in the store in it, which a later run with equal
-    settings goes on from, and which goes when all are finished. Responses that failed,
+    With an output, every finished response is kept in a store in its folder, which a later run with
+    equal settings goes on from, and which is removed when all are finished. Responses that failed,
     or whose answers an outage cut off, are not in the output; the store then stays, and a later
     run tries them again. Where none is left the output is not written. Stages run in threads, and
     share the limits of the model that they ask.
@@ -168,10 +172,8 @@ def assess_responses(
     stop = threading.Event()
     found: dict[int, tuple[AssessedResponse, FactGraph]] = {}
     failed: dict[int, _Failed] = {}
-    if how.out is not None:
-        prepare_folder(how.out)
-    out = None if how.out is None else how.out / GRAPHS
-    with nullcontext() if out is None else _open(out, settings) as store:
+    out, path = (None, None) if how.out is None else _kept_at(how.out)
+    with nullcontext() if path is None else _open(path, settings) as store:
         keys = ["" if store is None else response_key(graph) for graph in graphs]
 
         def settle(place: int, assessed: FactGraph) -> None:
@@ -212,17 +214,17 @@ def assess_responses(
             if store is not None:
                 store.put(keys[place], fact_graph_text(result))
             settle(place, result)
-        if store is not None and out is not None:
+        if store is not None:
             # Written even if some responses failed: these are then left out, and the store stays
             # for the next try. In the order of the input, however the store was filled. Where all
             # failed, what an earlier run wrote there is worth more than nothing.
-            if found or not failed:
+            if out is not None and (found or not failed):
                 # One in memory at a time.
                 with atomic_path(out) as temporary, temporary.open("wb") as file:
                     for place in sorted(found):
                         text = f"{store.get(keys[place])}\n"
                         file.write(text.encode("utf-8", "surrogatepass"))
-            # All is in `out` by now, and that was moved into place whole.
+            # All is in `out` by now, which was moved into place whole, or about to be written.
             if not failed:
                 remove_store(store.path)
     return Batch(
@@ -239,13 +241,22 @@ def response_key(graph: FactGraph) -> str:
     return hashlib.sha256(fact_graph_text(graph).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _kept_at(out: Path) -> tuple[Path | None, Path]:
+    """The file of the assessed responses and the store of a batch with a destination.
+
+    The store lies where the same command looks for it again: in the folder, or beside the file. A
+    file of another kind than .jsonl holds no responses, and is written from the findings.
+    """
+    form = check_destination(out)
+    if form:
+        return (out if form == ".jsonl" else None), out.with_name(f".{out.name}.{STORE}")
+    prepare_folder(out)
+    return out / GRAPHS, out / STORE
+
+
 @contextmanager
-def _open(out: Path, settings: Mapping[str, Any]) -> Iterator[KeptValues]:
-    """Open the store beside an output: the texts of assessed responses by `response_key`."""
-    # Beside the output, where it is found again by the same command.
-    path = out.with_name(STORE)
-    if not path.parent.is_dir():
-        raise InputError(f"{out}: its folder does not exist; name a file in an existing folder")
+def _open(path: Path, settings: Mapping[str, Any]) -> Iterator[KeptValues]:
+    """Open the store of a batch: the texts of assessed responses by `response_key`."""
     with open_store(path, "remove the file to begin anew") as store:
         # Compared as text: equal settings encode to equal bytes.
         text = encode({"format": FORMAT, "version": VERSION, **settings}, str(path))

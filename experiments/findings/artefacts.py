@@ -15,7 +15,7 @@ from experiments.findings.table import Table, markdown
 from experiments.findings.typst import typst, typst_figure
 from experiments.findings.venues import DEFAULT_VENUE, POINTS, VENUES, Venue, fitted
 from factormodels.errors import InputError
-from factormodels.io.files import write_text
+from factormodels.io.files import atomic_path, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,3 +147,31 @@ def write_artefacts(
         for stem, shown in every.items()
         for path in write_artefact(shown, folder, stem, origin, venue)
     )
+
+
+def write_parquet(path: Path, frame: pd.DataFrame, metadata: Mapping[str, str]) -> None:
+    """Write a frame without its index as Parquet, whole or not at all.
+
+    A column that holds values of several types, such as numbers and texts, is written as texts.
+
+    Args:
+        path: the file.
+        frame: the table.
+        metadata: what the file says of itself, beside the frame's own.
+
+    Raises:
+        InputError, OSError: as `atomic_path` does.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns = {}
+    for name, column in frame.items():
+        try:
+            columns[str(name)] = pa.array(column, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            columns[str(name)] = pa.array(column.map(str, na_action="ignore"), from_pandas=True)
+    table = pa.table(columns)
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
+    with atomic_path(path) as temporary:
+        parquet.write_table(table, temporary)

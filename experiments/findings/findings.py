@@ -10,9 +10,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
-from experiments.findings.table import Table, blocks, is_right, presented
-from experiments.findings.venues import DEFAULT_VENUE, venue_named
+from experiments.destination import check_destination
+from experiments.findings.artefacts import (
+    Artefacts,
+    Origin,
+    PaperFigure,
+    write_artefacts,
+    write_parquet,
+)
+from experiments.findings.latex import latex
+from experiments.findings.markup import csv_text
+from experiments.findings.table import Table, blocks, is_right, markdown, presented
+from experiments.findings.typst import typst
+from experiments.findings.venues import DEFAULT_VENUE, Venue, venue_named
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.files import results_folder, write_text
@@ -138,20 +148,22 @@ class Findings(Previewed):
         """Write tables (CSV, LaTeX, Typst, Markdown), figures, texts, graphs and findings.json.
 
         Args:
-            folder: where they go; it is made if it does not exist. A file that ends in .jsonl gets
-                the graphs alone.
+            folder: a folder for all of it, which is made if it does not exist; or one file, whose
+                suffix says what it holds: the first table (.csv, .parquet, .tex, .md, .typ), the
+                responses or else the rows of the first table (.jsonl), or `as_json` (.json).
             venue: what LaTeX tables and figures fit, as `venue_named` takes it.
 
         Returns:
             The files.
 
         Raises:
-            InputError: if the folder cannot be made or written, or the venue is unknown.
+            InputError: if the folder or file cannot be made or written, nothing of that kind was
+                found, or the venue is unknown.
         """
         printed = venue_named(venue)
         place = Path(folder)
-        if self.graphs and place.suffix == ".jsonl":
-            write_fact_graphs(self.graphs, place)
+        if form := check_destination(place):
+            self._write_one(place, form, printed)
             return [place]
         with results_folder(place):
             found = Artefacts(self.tables, self.draw(), self.sentences)
@@ -165,6 +177,29 @@ class Findings(Previewed):
                 paths.append(place / "graphs.jsonl")
                 write_fact_graphs(self.graphs, paths[-1])
         return paths
+
+    def _write_one(self, path: Path, form: str, venue: Venue) -> None:
+        if form == ".json":
+            write_text(path, self.as_json())
+            return
+        if form == ".jsonl" and self.graphs:
+            write_fact_graphs(self.graphs, path)
+            return
+        if not self.tables:
+            raise InputError(f"{path}: there is no table for a {form} file; name a folder")
+        table, comments = next(iter(self.tables.values())), self.origin.comments()
+        if form == ".parquet":
+            write_parquet(path, table.frame, self.origin.metadata())
+        elif form == ".jsonl":
+            lines = (json.dumps(row, ensure_ascii=False) for row in jsonable(table.records()))
+            write_text(path, "".join(f"{line}\n" for line in lines))
+        elif form == ".csv":
+            write_text(path, csv_text(table.frame))
+        elif form == ".md":
+            write_text(path, markdown(table, comments))
+        else:
+            write = latex if form == ".tex" else typst
+            write_text(path, write(table, path.stem, comments, venue))
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write all of it as one page for a browser, which needs no network.

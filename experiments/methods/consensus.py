@@ -89,7 +89,7 @@ class ConsensusSettings(DrawnSettings, AskingSettings, together={"": "save", SET
     folds: Folds = 5
     """Folds of responses in which it is learned and scored."""
 
-    save: Annotated[Path | None, Option("FILE")] = None
+    save: Annotated[Path | None, Option("FILE", writes=True)] = None
     """Write the law to this file (JSON), for --relations method=consensus:FILE."""
 
     @property

@@ -106,7 +106,7 @@ class EstimateSettings(
     minutes: Numbers = (2.0, 1.0)
     """Minutes that a person takes to read a response, and to label a claim."""
 
-    sheet: Annotated[Path | None, Option("FILE")] = None
+    sheet: Annotated[Path | None, Option("FILE", writes=True)] = None
     """Write what --choose chooses to this CSV, to be filled in."""
 
 

@@ -120,7 +120,7 @@ class ColumnSettings(Settings, together={SET: "*"}):
 class FitSettings(DrawnSettings, ColumnSettings, together={"": "save", SET: "*"}):
     """What is learned, and how."""
 
-    save: Annotated[Path | None, Option("FILE")] = None
+    save: Annotated[Path | None, Option("FILE", writes=True)] = None
     """Write the judge to this file (JSON), for `factormodels apply`."""
 
     columns: Names = ("evidence", "position", "texts")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from experiments.findings.findings import Findings
 from experiments.methods.run import run
-from experiments.settings import Settings, front_door
+from experiments.settings import Option, Settings, front_door
 
 
 class GridSettings(Settings):
@@ -18,6 +18,8 @@ class GridSettings(Settings):
     What stands in a study beside them, such as `priors`, `measures` or `language_model`, is in
     `keys`.
     """
+
+    writes_several_files = True
 
     variants: Any = "FR2"
     """Views of the fact graphs: given, FR1, FR2, FR3."""
@@ -43,7 +45,7 @@ class GridSettings(Settings):
     name: str = "grid"
     """What the study is called."""
 
-    out: Path | None = None
+    out: Annotated[Path | None, Option(writes=True)] = None
     """Folder of the results; results/NAME-HASH, another for every other grid, if not given."""
 
     workers: int | None = None

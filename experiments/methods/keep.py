@@ -59,7 +59,7 @@ class KeepSettings(
     guarantee: Literal["probability", "mean"] = "probability"
     """Promise the precision of a response with --confidence, or in the mean over responses."""
 
-    answers: Annotated[Path | None, Option("FILE")] = None
+    answers: Annotated[Path | None, Option("FILE", writes=True)] = None
     """Write the answers with what is kept to this file: .txt, .md, .html, .json or .jsonl."""
 
     dropped: Literal["strike", "remove"] = "strike"

@@ -28,7 +28,7 @@ class ListSettings(Settings, together={SET: "prompts"}):
     prompts: Annotated[Path | None, Option("DIR")] = None
     """Of prompts: those with the changes in this folder."""
 
-    out: Annotated[Path | None, Option(command_line=False)] = None
+    out: Annotated[Path | None, Option(command_line=False, writes=True)] = None
     """The folder that is written to, in which no prompt is overwritten."""
 
 

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 class RunSettings(Settings, together={"workers": "dask", SET: "retry_failed every_cell"}):
     """How a study is run."""
 
-    out: Annotated[Path | None, Option("DIR", command_line=False)] = None
+    writes_several_files = True
+
+    out: Annotated[Path | None, Option("DIR", command_line=False, writes=True)] = None
     """Folder of the results; results/STUDY if not given."""
 
     venue: Annotated[str | None, Option("NAME", command_line=False)] = None

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class ExploreSettings(Settings, together={SET: "*"}):
     """The page."""
 
+    writes_several_files = True
+
     response: Annotated[str | None, Option("ID")] = None
     """Which response the page begins with, if the file holds many."""
 
@@ -33,7 +35,7 @@ class ExploreSettings(Settings, together={SET: "*"}):
     browser: bool = True
     """Open the page in a browser."""
 
-    out: Annotated[Path | None, Option(command_line=False)] = None
+    out: Annotated[Path | None, Option(command_line=False, writes=True)] = None
     """Folder that the page saves in; explored if not given."""
 
 

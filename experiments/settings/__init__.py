@@ -10,7 +10,8 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, wraps
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, g
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from experiments.destination import check_destination, check_file
 from experiments.settings.mends import known_mend
 from factormodels.errors import InputError, options_as_arguments, unknown_name
 
@@ -32,12 +34,14 @@ class Option:
         name: the option's name without hyphens, if it is not the field's.
         command_line: whether there is such an option; some things only a program can give.
         rest: whether it takes the keys of its option that no other field has.
+        writes: whether it names a file that the command writes.
     """
 
     metavar: str = ""
     name: str = ""
     command_line: bool = True
     rest: bool = False
+    writes: bool = False
 
 
 SET = "set"
@@ -57,6 +61,10 @@ class Settings(BaseModel):
     """Options with the fields of this class that are keys of theirs, as top_k is in the option
     --retriever local,top-k=5; * stands for all fields that neither are named nor name one. A class
     says it where it names its bases."""
+
+    writes_several_files: ClassVar[bool] = False
+    """Whether `out` of the command is a folder whatever its name: of a study, or of a page that
+    saves in it."""
 
     def __init_subclass__(cls, together: Mapping[str, str] = NOTHING_TOGETHER, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -204,13 +212,43 @@ def command_name(function: Callable[..., Any]) -> str:
     return function.__name__.strip("_").replace("_", "-")
 
 
+def files_read(settings: Settings, arguments: Sequence[Any]) -> tuple[Path, ...]:
+    """Files among arguments and settings, less what the command writes."""
+    kind = type(settings)
+    values = [*arguments]
+    for name in kind.model_fields:
+        if not option_of(kind, name).writes:
+            values.append(getattr(settings, name))
+    parts = (value if isinstance(value, list | tuple) else (value,) for value in values)
+    return tuple(Path(each) for part in parts for each in part if _is_file(each))
+
+
+def _is_file(value: Any) -> bool:
+    # A text that is too long for a path, or holds a null character, is none.
+    with suppress(OSError, ValueError):
+        return isinstance(value, str | Path) and Path(value).is_file()
+    return False
+
+
 def found_by(
     function: Callable[..., Result], settings: Settings, *arguments: Any, **named: Any
 ) -> Result:
     """What a function of the front door finds, with its name and all that was asked.
 
     What it says itself of its settings, such as what it chose where nothing was, goes before.
+
+    Raises:
+        InputError: if a file that is to be written cannot be, and as the function does.
     """
+    inputs = files_read(settings, (*arguments, *named.values()))
+    for name in type(settings).model_fields:
+        path = getattr(settings, name)
+        if path is not None and (option := option_of(type(settings), name)).writes:
+            if name == "out":
+                several = type(settings).writes_several_files
+                check_destination(path, inputs=inputs, folder_only=several)
+            else:
+                check_file(path, f"--{option.name}", inputs)
     found: Any = inspect.unwrap(function)(*arguments, **named, settings=settings)
     asked = settings.model_dump(mode="json", exclude={"out"}, fallback=str)
     told: Result = replace(

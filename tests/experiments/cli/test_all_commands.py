@@ -22,7 +22,7 @@ from tests.experiments.conftest import EXAMPLE, invoke
 pytestmark = pytest.mark.slow
 
 OUTPUTS = [
-    *("--set KEY=VALUE", "--out DIR", "--report FILE"),
+    *("--set KEY=VALUE", "--out PATH", "--report FILE"),
     *("--show COLUMN,...,KEY=VALUE", "--json"),
 ]
 

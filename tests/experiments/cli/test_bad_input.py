@@ -189,7 +189,7 @@ def test_a_folder_is_no_file_to_write(graph_file: Path) -> None:
     # Before anything else is looked at, inference of an hour included.
     other = ("infer", "absent.json", "--backend", "no")
     assert_refused(refuse(*other, "--report", "folder.json"), said)
-    assert_refused(refuse(*other, "--out", graph_file), "this is a file; name a folder")
+    assert_refused(refuse(*other, "--out", "folder.json"), "this is a folder; name a file in it")
     assert list(Path("folder.json").iterdir()) == []
 
 
@@ -212,7 +212,10 @@ def test_a_graph_that_is_too_large_is_one_sentence(graph_file: Path) -> None:
         (("score", "t.csv", "--report", "r.html"), "r.html"),
         (("convert", "demonstration", "o.jsonl"), "o.jsonl"),
         (("convert", "demonstration", "o.uai", "--response", "demo-01-marie-curie"), "o.uai"),
-        (("draw", "demonstration", "--response", "demo-01-marie-curie", "--out", "o.svg"), "o.svg"),
+        (
+            ("draw", "demonstration", "--response", "demo-01-marie-curie", "--out", "o"),
+            "o/posteriors.csv",
+        ),
         (("report", "done", "pages"), "pages/response-0001.html"),
         (("run", "study.yaml", "--out", "new"), "new/store.sqlite"),
         (("assess", "t.txt", "--documents", "t.txt", "--out", "a"), "a/store.sqlite"),
