@@ -57,13 +57,16 @@ NAMES = MappingProxyType(
         ),
         "question": (
             ("query", "question"),
-            ("prompt", "instruction", "input", "user prompt", "user query"),
+            ("prompt", "instruction", "input", "user input", "user prompt", "user query"),
         ),
         "id": (("id", "response id"), ("uid", "uuid", "identifier")),
         "topic": (("topic",),),
     }
 )
 """Names by which a column is known to hold something, those before others that leave no doubt."""
+
+_MOST_PLACES = 10
+"""Empty responses whose places a sentence names."""
 
 _OWN_NAMES = {"response": "response", "question": "query", "id": "id", "topic": "topic"}
 
@@ -89,27 +92,79 @@ def guessed_column(columns: Iterable[str], role: str) -> str | None:
     return None
 
 
-def responses_of_table(table: DataTable, columns: ResponseSettings) -> tuple[list[FactGraph], str]:
-    """The responses of a table, and what was taken from which column where that was not plain.
+def responses_of_table(
+    table: DataTable, columns: ResponseSettings
+) -> tuple[list[FactGraph], tuple[str, ...]]:
+    """Return the responses of a table, and what a reader must know of how they were read.
+
+    A row whose response is null or blank is counted and left out.
 
     Args:
         table: a row for each response.
         columns: its columns.
 
     Raises:
-        InputError: if a column is absent or none is obvious, or a cell does not fit; the message
-            names its place.
+        InputError: if a column is absent or none is obvious, a cell does not fit, or every
+            response is empty; the message names the place.
     """
     chosen = {role: _column(table, columns, role) for role in NAMES}
-    if chosen["response"] is None:
+    response = chosen["response"]
+    if response is None:
         raise InputError(
             f"{table.source}: none of its columns is obviously the response; name it with "
             f"--response ({', '.join(table.columns)})"
         )
     known = {name for name in chosen.values() if name is not None}
     others = [name for name in table.columns if name not in known]
-    graphs = [_response(table, row, chosen, others) for row in range(len(table.rows))]
-    return graphs, _remark(table, chosen, others)
+    graphs, empty = [], []
+    for row in range(len(table.rows)):
+        if _text(table, row, response).strip():
+            graphs.append(_response(table, row, chosen, others))
+        else:
+            _require_column(table, row, response)
+            empty.append(row)
+    if not graphs:
+        which = "the response is empty" if len(empty) == 1 else "every response is empty"
+        raise InputError(f"{table.place(empty[0], response)}: {which}; give the text of a response")
+    places = [str(table.lines[row] or row + 1) for row in empty]
+    has_lines = table.lines[0] is not None
+    remarks = (
+        _remark(table, chosen, others),
+        empty_remark(places, len(table.rows), "line" if has_lines else "row"),
+    )
+    return graphs, tuple(filter(None, remarks))
+
+
+def empty_remark(places: Sequence[str], total: int, noun: str) -> str:
+    """Return a sentence on responses without text; an empty one if there are none.
+
+    Args:
+        places: the number or name of each empty response.
+        total: number of responses, empty ones included.
+        noun: what `places` are: "line", "row", "id", "file" or "text".
+    """
+    if not places:
+        return ""
+    shown_places = ", ".join(places[:_MOST_PLACES])
+    if len(places) > _MOST_PLACES:
+        shown_places += f" and {len(places) - _MOST_PLACES:,} more"
+    be, nouns = ("is", noun) if len(places) == 1 else ("are", f"{noun}s")
+    return (
+        f"{len(places):,} of {counted(total, 'response')} {be} empty and left out: {nouns} "
+        f"{shown_places}."
+    )
+
+
+def _require_column(table: DataTable, row: int, column: str) -> None:
+    """Refuse a record that lacks the column of the responses: its key may be misspelled."""
+    if column in table.rows[row]:
+        return
+    near = nearest(column, table.rows[row])
+    hint = "" if near is None else f" ({near!r} is another column)"
+    raise InputError(
+        f"{table.place(row, column)}: the row has no such key{hint}; add it, null where there is "
+        "no response"
+    )
 
 
 def _column(table: DataTable, columns: ResponseSettings, role: str) -> str | None:
@@ -129,15 +184,6 @@ def _column(table: DataTable, columns: ResponseSettings, role: str) -> str | Non
 def _response(
     table: DataTable, row: int, chosen: dict[str, str | None], others: Sequence[str]
 ) -> FactGraph:
-    text = _text(table, row, chosen["response"]).strip()
-    if not text:
-        column = str(chosen["response"])
-        near = None if column in table.rows[row] else nearest(column, table.rows[row])
-        hint = "" if near is None else f" ({near!r} is another column)"
-        raise InputError(
-            f"{table.place(row, column)}: the response is empty{hint}; give its text or drop the "
-            "row"
-        )
     # The line where there is one, as every reader of records names what has no id.
     line = table.lines[row] if table.lines[row] is not None else row + 1
     several = len(table.rows) > 1
@@ -147,7 +193,7 @@ def _response(
         name or record_id(table.source.replace(" ", "-"), line if several else None),
         (),
         query=_text(table, row, chosen["question"]),
-        response=text,
+        response=_text(table, row, chosen["response"]).strip(),
         topic=_text(table, row, chosen["topic"]),
         metadata={COLUMNS_KEY: kept} if kept else {},
     )
@@ -183,6 +229,10 @@ def _remark(table: DataTable, chosen: dict[str, str | None], others: Sequence[st
 Text = str | FactGraph | Mapping[str, Any]
 """A response: its text, a fact graph, or a row of a table with its text, such as
 ``{"response": ..., "question": ..., "id": ...}``."""
+
+_Read: TypeAlias = tuple[Sequence[FactGraph], tuple[str, ...], bool]
+"""Responses, remarks on how they were read, and whether `ResponseSettings.response` was a column
+of theirs."""
 
 Texts: TypeAlias = "Text | os.PathLike[str] | Iterable[Text] | pd.DataFrame"
 """Responses: one, several, a file or folder (a path, not a text), or a data frame of rows."""
@@ -279,10 +329,10 @@ class ResponseSettings(Settings, together={"response": "topic question id take p
         """
         if isinstance(texts, os.PathLike):
             source: object = Path(texts)
-            graphs, remark, columns_used = _read(Path(texts), self)
+            graphs, remarks, columns_used = _read(Path(texts), self)
         else:
             source = "the responses"
-            graphs, remark, columns_used = _of_texts(texts, self)
+            graphs, remarks, columns_used = _of_texts(texts, self)
         if self.passages is not None:
             from factormodels.io.published.factscore import with_passages
 
@@ -304,7 +354,7 @@ class ResponseSettings(Settings, together={"response": "topic question id take p
                 for graph in graphs
                 if not wanted or graph.id in wanted
             ),
-            (remark,) if remark else (),
+            remarks,
             source.name if isinstance(source, Path) else str(source),
         )
 
@@ -314,10 +364,8 @@ def load_responses(texts: Texts) -> LoadedResponses:
     return ResponseSettings().load(Path(texts) if isinstance(texts, str) else texts)
 
 
-def _of_texts(
-    texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseSettings
-) -> tuple[Sequence[FactGraph], str, bool]:
-    """Responses that are given themselves."""
+def _of_texts(texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseSettings) -> _Read:
+    """Read responses that are given themselves."""
     # A data frame yields the names of its columns, and has rows of its own.
     rows_of: Any = getattr(texts, "to_dict", None)
     several: list[Text] = (
@@ -327,12 +375,12 @@ def _of_texts(
         if rows_of is None
         else rows_of("records")
     )
-    remark = ""
+    remarks: tuple[str, ...] = ()
     if several and all(isinstance(one, Mapping) for one in several):
         rows = cast("list[Mapping[str, Any]]", several)
         names = tuple(dict.fromkeys(name for row in rows for name in row))
         table = DataTable("response", "rows", names, tuple(rows), (None,) * len(rows))
-        found, remark = responses_of_table(table, columns)
+        found, remarks = responses_of_table(table, columns)
         several = list(found)
     elif _named_columns(columns):
         raise InputError(
@@ -344,8 +392,6 @@ def _of_texts(
             graphs.append(one)
             continue
         text = one.strip()
-        if not text:
-            raise InputError(f"text {number} is empty; give the text of a response")
         # A response is more than a word; a name given in its place would be assessed as one.
         if len(text.split()) == 1 and (is_dataset(Path(text)) or Path(text).exists()):
             raise InputError(
@@ -353,15 +399,16 @@ def _of_texts(
                 f"give Path({text!r}) to read it"
             )
         graphs.append(FactGraph(f"response-{number}", (), response=text))
-    return graphs_of(cast("list[FactGraph]", graphs)), remark, True
+    kept, empty = _without_empty(graphs_of(cast("list[FactGraph]", graphs)), "id")
+    return kept, (*remarks, *empty), True
 
 
-def _read(source: Path, columns: ResponseSettings) -> tuple[Sequence[FactGraph], str, bool]:
-    """Responses, what was guessed, and whether `columns.response` was a column."""
+def _read(source: Path, columns: ResponseSettings) -> _Read:
+    """Read responses from a file or folder."""
     if source != STANDARD_INPUT and is_dataset(source):
         return _without_columns(read_graphs(source), source, columns)
     if source.is_dir() and source != STANDARD_INPUT and not holds_binary_tables(source):
-        return _without_columns(_texts_of_folder(source), source, columns)
+        return _without_columns(_texts_of_folder(source), source, columns, "file")
     content = b"" if source.is_dir() else read_whole(source)
     name = "standard input" if source == STANDARD_INPUT else str(source)
     is_binary = is_binary_table(content) or is_workbook(content)
@@ -424,9 +471,7 @@ def _named_columns(columns: ResponseSettings) -> set[str]:
     return {name for name in (columns.response, columns.question, columns.id) if name is not None}
 
 
-def _of_json(
-    text: str, name: str, columns: ResponseSettings
-) -> tuple[Sequence[FactGraph], str, bool]:
+def _of_json(text: str, name: str, columns: ResponseSettings) -> _Read:
     values = [record.value for record in strictly(json_records(text, name))]
     formats = [format_of(value) for value in values]
     plain = all(form is None or form.name in _PLAIN_FORMATS for form in formats)
@@ -439,28 +484,41 @@ def _of_json(
     return _without_columns(_unique(graphs, name), Path(name), columns)
 
 
-def _of_table(table: DataTable, columns: ResponseSettings) -> tuple[Sequence[FactGraph], str, bool]:
+def _of_table(table: DataTable, columns: ResponseSettings) -> _Read:
     named = columns.response is not None and columns.response in table.columns
     if columns.response is None or named:
-        graphs, remark = responses_of_table(table, columns)
-        return _unique(graphs, table.source), remark, named
+        graphs, remarks = responses_of_table(table, columns)
+        return _unique(graphs, table.source), remarks, named
     # No column: then it is an id, if there is one, and otherwise a column that was misspelled.
     try:
-        graphs, remark = responses_of_table(table, columns.model_copy(update={"response": None}))
+        plain = columns.model_copy(update={"response": None})
+        graphs, remarks = responses_of_table(table, plain)
     except InputError:
-        graphs = []
+        graphs, remarks = [], ()
     if not any(graph.id == columns.response for graph in graphs):
         responses_of_table(table, columns)
-    return _unique(graphs, table.source), remark, False
+    return _unique(graphs, table.source), remarks, False
 
 
 def _without_columns(
-    graphs: Sequence[FactGraph], source: Path, columns: ResponseSettings
-) -> tuple[Sequence[FactGraph], str, bool]:
+    graphs: Sequence[FactGraph], source: Path, columns: ResponseSettings, noun: str = "id"
+) -> _Read:
     for role in ("question", "id"):
         if getattr(columns, role) is not None:
             raise InputError(f"{source}: --{role} names a column, and this is not a table; drop it")
-    return graphs, "", False
+    return *_without_empty(graphs, noun), False
+
+
+def _without_empty(
+    graphs: Sequence[FactGraph], noun: str
+) -> tuple[Sequence[FactGraph], tuple[str, ...]]:
+    """Leave out responses that have neither text nor claims, unless all are such; say which."""
+    filled = [graph for graph in graphs if graph.response.strip() or graph.atoms]
+    if not filled or len(filled) == len(graphs):
+        return graphs, ()
+    kept = {graph.id for graph in filled}
+    empty = [graph.id for graph in graphs if graph.id not in kept]
+    return filled, (empty_remark(empty, len(graphs), noun),)
 
 
 def _texts_of_folder(folder: Path) -> list[FactGraph]:
@@ -473,10 +531,12 @@ def _texts_of_folder(folder: Path) -> list[FactGraph]:
     graphs = []
     for path in paths:
         text = read_text(path).strip()
-        if not text:
-            raise InputError(f"{path}: it is empty; give the text of a response or drop the file")
         name = path.relative_to(folder).with_suffix("").as_posix()
         graphs.append(FactGraph(name, (), response=text))
+    if graphs and not any(graph.response for graph in graphs):
+        raise InputError(
+            f"{folder}: every text of the folder is empty; give the text of a response"
+        )
     if not graphs:
         raise InputError(
             f"{folder}: the folder holds no text (.txt, .md) and no Parquet or Arrow file; name "

@@ -263,7 +263,8 @@ def _asked(data: Texts, settings: SelfKnowledgeSettings) -> Findings:
             )
     if settings.threshold is not None or settings.sweep:
         raise InputError("--threshold, --sweep: judgements have no threshold; leave them out")
-    source, graphs = name_of(cast("Data", data)), load_responses(data).graphs
+    source, loaded = name_of(cast("Data", data)), load_responses(data)
+    graphs = loaded.graphs
     with asking(settings) as session:
         wanted = (settings.setting,) if settings.setting else tuple(SETTINGS)
         check_askable(graphs, settings, wanted)
@@ -271,14 +272,15 @@ def _asked(data: Texts, settings: SelfKnowledgeSettings) -> Findings:
             calls = data_frame([*planned_calls(graphs, wanted).items()], ["stage", "calls"])
             planned = Table(calls, columns_as("stage | calls:0"), "What would be asked.")
             told = ("And those that extract and label the claims of the others.",)
-            return Findings(source, told if settings.extract else (), {"calls": planned})
+            sentences = (*loaded.remarks, *(told if settings.extract else ()))
+            return Findings(source, sentences, {"calls": planned})
         rows, remarks, incomplete = ask_claims(graphs, settings, wanted, session)
     table = table_of(rows)
     found = _measured(judged_claims(table, ClaimColumns()), source, settings)
     claims = Table(data_frame(rows), text_columns(*table.columns), "What it said.")
     return replace(
         found,
-        sentences=(*found.sentences, *remarks),
+        sentences=(*loaded.remarks, *found.sentences, *remarks),
         # The same command reads the claims without a model.
         tables={**found.tables, "cost": ledger_table(session.ledger), "claims": claims},
         unshown=(*found.unshown, "claims"),

@@ -58,7 +58,9 @@ _METADATA = ("question_id", "prompt_source", "model", "cat")
 
 
 def parse_response(obj: object, source: Source, line: int | None = None) -> FactGraph:
-    """Question and its response, without atoms, under the id that the record gives it.
+    """Return a question with its response, without atoms, under the id that the record gives it.
+
+    The text of a response that is null is empty.
 
     Raises:
         InputError: if the record is malformed.
@@ -71,7 +73,7 @@ def parse_response(obj: object, source: Source, line: int | None = None) -> Fact
         str(own).strip() if told else record_id(source, line),
         (),
         query=text_field(record, "question", where),
-        response=text_field(record, "response", where),
+        response=text_field(record, "response", where, ""),
         topic=text_field(record, "topic", where, ""),
         metadata=metadata,
     )

@@ -191,7 +191,7 @@ def test_a_backend_and_its_settings(notes: Path) -> None:
         ("empty.txt --documents notes", "it is empty"),
         (
             "bad.jsonl --documents notes",
-            "line 2, column 'response': the response is empty ('respons' is another",
+            "line 2, column 'response': the row has no such key ('respons' is another",
         ),
         ("list.json --documents notes", "[1, 2] is not a JSON object"),
         ("twice.jsonl --documents notes", "two responses have the id 'x'"),

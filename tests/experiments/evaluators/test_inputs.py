@@ -10,9 +10,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.evaluators.inputs import ResponseSettings, guessed_column, load_responses
+from experiments.evaluators.inputs import (
+    ResponseSettings,
+    empty_remark,
+    guessed_column,
+    load_responses,
+)
 from factormodels import read_many
 from tests.experiments.conftest import invoke
+from tests.factormodels.io.published.release_records import FASTFACT, RESPONSE, lines
 from tests.refusals import refused
 
 ROWS = pd.DataFrame(
@@ -126,7 +132,12 @@ def test_without_a_column_of_that_name_response_takes_an_id(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("id,answer\n1,It is red.\n2,\n", "line 3, column 'answer': the response is empty"),
+        ("id,answer\n1,\n", "line 2, column 'answer': the response is empty"),
+        ("id,answer\n1,\n2, \n", "line 2, column 'answer': every response is empty"),
+        (
+            '[{"answer": "It is red."},\n {"anwser": "It is blue."}]',
+            "line 2, column 'answer': the row has no such key .'anwser' is another column.; add it",
+        ),
         ("id,answer\n1,It is red.\n1,It is blue.\n", "two responses have the id '1'"),
         (
             '[{"answer": ["It is red."]}]',
@@ -196,7 +207,65 @@ def test_a_folder_of_texts_has_a_response_in_each(tmp_path: Path) -> None:
         ("sub/a", "It is red."),
     ]
     (tmp_path / "b.txt").write_text(" ")
-    refused("b.txt: it is empty", load_responses, tmp_path)
+    loaded = load_responses(tmp_path)
+    assert [graph.id for graph in loaded.graphs] == ["sub/a"]
+    assert loaded.remarks == ("1 of 2 responses is empty and left out: file b.",)
+    (tmp_path / "sub" / "a.md").write_text("")
+    refused("every text of the folder is empty", load_responses, tmp_path)
+
+
+EMPTY = [
+    {"id": "one", "answer": "It is red."},
+    {"id": "two", "answer": None},
+    {"id": "three", "answer": " \n"},
+    {"id": "four", "answer": "It is blue."},
+]
+
+EMPTY_FORMS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "t.jsonl": (lambda path: path.write_text(lines(*EMPTY)), "lines 2, 3"),
+    "t.json": (lambda path: path.write_text(json.dumps(EMPTY, indent=1)), "lines 6, 10"),
+    "t.csv": (lambda path: pd.DataFrame(EMPTY).to_csv(path, index=False), "lines 3, 4"),
+    "t.xlsx": (lambda path: pd.DataFrame(EMPTY).to_excel(path, index=False), "lines 3, 4"),
+    "t.parquet": (lambda path: pd.DataFrame(EMPTY).to_parquet(path), "rows 2, 3"),
+    "responses.jsonl": (
+        lambda path: path.write_text(
+            lines(*({**RESPONSE, "response": row["answer"]} for row in EMPTY))
+        ),
+        "lines 2, 3",
+    ),
+    "graphs.jsonl": (
+        lambda path: path.write_text(
+            lines(
+                *({**FASTFACT, "response": row["answer"], "claims_lst": []} for row in EMPTY),
+            )
+        ),
+        "ids graphs-002, graphs-003",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY_FORMS)
+def test_empty_responses_are_counted_and_the_others_kept(name: str, tmp_path: Path) -> None:
+    write, places = EMPTY_FORMS[name]
+    write(tmp_path / name)
+    loaded = load_responses(tmp_path / name)
+    assert [graph.response.split()[-1] for graph in loaded.graphs] == ["red.", "blue."]
+    assert loaded.remarks[-1] == f"2 of 4 responses are empty and left out: {places}."
+
+
+def test_empty_texts_and_rows_in_memory_are_counted() -> None:
+    texts = ResponseSettings().load(["It is red.", " ", "It is blue."])
+    assert [graph.id for graph in texts.graphs] == ["response-1", "response-3"]
+    assert texts.remarks == ("1 of 3 responses is empty and left out: id response-2.",)
+    rows = ResponseSettings().load(EMPTY)
+    assert [graph.id for graph in rows.graphs] == ["one", "four"]
+    assert rows.remarks[-1] == "2 of 4 responses are empty and left out: rows 2, 3."
+
+
+def test_a_long_list_of_empty_responses_is_cut() -> None:
+    said = empty_remark([str(number) for number in range(1, 31)], 40, "line")
+    assert said.startswith("30 of 40 responses are empty and left out: lines 1, 2,")
+    assert said.endswith("10 and 20 more.")
 
 
 def test_a_folder_of_nothing_is_refused(tmp_path: Path) -> None:

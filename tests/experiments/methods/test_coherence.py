@@ -120,7 +120,7 @@ def test_what_could_not_be_judged_is_said() -> None:
 
 def test_the_lexical_model_needs_no_key(tmp_path: Path) -> None:
     path = tmp_path / "graphs.jsonl"
-    write_fact_graphs([graph("one"), FactGraph("empty", ())], path)
+    write_fact_graphs([graph("one"), FactGraph("empty", (), response="It is.")], path)
     result = invoke("coherence", str(path), "--relations", "most=1", "--out", str(tmp_path / "out"))
     assert "goes by the words" in result.stdout
     assert "1 response without claims: left out." in result.stdout
