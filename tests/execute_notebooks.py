@@ -6,7 +6,8 @@
 
 A notebook is a Python file in jupytext's percent format, and beside it the same without outputs as
 .ipynb. Each runs in a kernel of its own, in its own folder, and is written with its outputs to the
-second folder; a warning is an error there. The first cell that fails ends the command.
+second folder; a warning is an error there. A notebook that fails or takes too long is named at the
+end, and the others are executed all the same; the command then ends with exit code 1.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ def execute(notebook: Path, results: Path, *, fast: bool = False) -> Path:
 
     Raises:
         nbclient.exceptions.CellExecutionError: if a cell fails; no copy is written then.
+        nbclient.exceptions.CellTimeoutError: if a cell takes longer than `CELL_SECONDS`; likewise.
+        nbclient.exceptions.DeadKernelError: if the process of the kernel ends; likewise.
     """
     import jupytext
     from nbclient import NotebookClient
@@ -94,17 +97,33 @@ def main(
     fast: bool = False,
     sync: bool = False,
 ) -> None:
-    """Execute every notebook of a folder, or with --sync write their twins."""
+    """Execute every notebook of a folder, or with --sync write their twins.
+
+    Raises:
+        SystemExit: with exit code 1 after the last notebook, if any has failed.
+    """
+    from nbclient.exceptions import CellControlSignal, DeadKernelError
+
     notebooks = notebooks_in(folder)
     if not notebooks:
         logger.info("there are no notebooks in %s: nothing was executed", folder)
     if sync:
         synchronise(folder)
         return
+    failed = []
     for notebook in notebooks:
         started = time.perf_counter()
-        executed = execute(notebook, results, fast=fast)
-        logger.info("%s -> %s in %.0f s", notebook, executed, time.perf_counter() - started)
+        try:
+            executed = execute(notebook, results, fast=fast)
+        except (CellControlSignal, DeadKernelError) as error:
+            failed.append(notebook)
+            logger.error("%s failed: %s", notebook, error)
+        else:
+            logger.info("%s -> %s in %.0f s", notebook, executed, time.perf_counter() - started)
+    if failed:
+        names = ", ".join(map(str, failed))
+        logger.error("%d of %d notebooks failed: %s", len(failed), len(notebooks), names)
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import io
 
 from matplotlib.figure import Figure
 
-from calibration.figures.style import paper_style
+from calibration.figures.style import laid_out, paper_style
 
 _DOTS_PER_INCH = 200
 _WIDTH_OF_AN_INCH = 100
@@ -18,6 +18,6 @@ class ShownFigure(Figure):
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         """Bytes of a PNG file and the width in pixels at which it is shown, as IPython asks."""
         picture = io.BytesIO()
-        with paper_style():
+        with paper_style(), laid_out(self):
             self.savefig(picture, format="png", dpi=_DOTS_PER_INCH)
         return picture.getvalue(), {"width": round(_WIDTH_OF_AN_INCH * self.get_figwidth())}

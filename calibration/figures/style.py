@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from factormodels.io.files import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, which people with any colour vision tell apart, darker ones first."""
@@ -126,15 +128,55 @@ def save_figure(
 
 @contextmanager
 def laid_out(figure: Figure) -> Iterator[None]:
-    """Lay a figure out once; within the block whatever is drawn of it keeps that layout."""
+    """Lay a figure out once; within the block whatever is drawn of it keeps that layout.
+
+    Labels and titles that would leave the figure are broken into lines that fit. Afterwards the
+    figure has its own texts and layout again, so that it can be drawn at another width.
+    """
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
+    broken = _break_texts_that_leave(figure)
+    if engine is not None:
+        if broken:
+            engine.execute(figure)
         # None, not "none": a placeholder would have every file drawn twice.
         figure.set_layout_engine(None)
-    yield
-    if engine is not None:
-        figure.set_layout_engine(engine)
+    try:
+        yield
+    finally:
+        for text, whole in broken:
+            text.set_text(whole)
+        if engine is not None:
+            figure.set_layout_engine(engine)
+
+
+def _break_texts_that_leave(figure: Figure) -> list[tuple[Text, str]]:
+    """Break axis labels and titles at words where they leave the figure; return their own texts.
+
+    Constrained layout makes room for the height of a label along an axis, never for its length.
+    """
+    broken = []
+    for axes in figure.axes:
+        labels = ((axes.title, 0), (axes.xaxis.label, 0), (axes.yaxis.label, 1))
+        for text, along in labels:
+            whole, characters = text.get_text(), len(text.get_text())
+            while whole and _leaves(text, figure, along) and characters > 1:
+                characters -= 1
+                lines = textwrap.wrap(whole, characters, break_long_words=False)
+                text.set_text("\n".join(lines))
+            if text.get_text() != whole:
+                broken.append((text, whole))
+    return broken
+
+
+def _leaves(text: Text, figure: Figure, along: int) -> bool:
+    """Whether a text leaves a figure along an axis (0: horizontal, 1: vertical)."""
+    first, last = text.get_window_extent().get_points()[:, along]
+    start, end = figure.bbox.get_points()[:, along]
+    # Letters are a little wider at the resolution of some files.
+    slack = 0.01 * (end - start)
+    return bool(first < start + slack or last > end - slack)
 
 
 def _metadata(suffix: str, given: Mapping[str, str]) -> dict[str, str | None]:

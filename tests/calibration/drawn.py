@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.image import imread
 
 TITLE = "A title about factcheck-bench graphs and more than fits on one line of a column"
 
@@ -29,6 +31,13 @@ def assert_within(figure: Any) -> None:
     assert min(drawn.x0, drawn.y0) > 0
     assert drawn.x1 < width
     assert drawn.y1 < height
+
+
+def assert_nothing_is_cut(path: Path) -> None:
+    """Check that the outermost pixels of a picture have the color of its corner."""
+    pixels = imread(path)
+    for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
+        assert (edge == pixels[0, 0]).all(), f"{path}: something leaves the picture"
 
 
 def assert_apart(boxes: list[Any]) -> None:

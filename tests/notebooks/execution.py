@@ -7,6 +7,7 @@ from typing import Any
 
 import nbformat
 
+from tests.calibration.drawn import assert_nothing_is_cut
 from tests.execute_notebooks import execute
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -27,4 +28,6 @@ def run(name: str, results: Path) -> Path:
     for suffixes in (("csv", "tex", "md"), ("csv", "pdf", "png")):
         stems = [{path.stem for path in folder.glob(f"*.{suffix}")} for suffix in suffixes]
         assert set.intersection(*stems), f"{name} wrote nothing as {', '.join(suffixes)}"
+    for path in folder.rglob("*.png"):
+        assert_nothing_is_cut(path)
     return folder

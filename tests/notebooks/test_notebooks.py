@@ -45,3 +45,20 @@ def test_a_warning_in_a_notebook_is_an_error(tmp_path: Path) -> None:
     script.write_text("# %%\nimport warnings\n\nwarnings.warn('odd')\n")
     with pytest.raises(CellExecutionError, match="UserWarning"):
         execute(script, tmp_path / "results")
+
+
+def test_a_notebook_that_fails_is_named_at_the_end_and_the_others_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tests.execute_notebooks.CELL_SECONDS", 2)
+    cells = {"a": "1 / 0", "b": "import time\ntime.sleep(60)", "c": "import os\nos._exit(1)"}
+    for name, cell in {**cells, "d": "1 + 1"}.items():
+        (tmp_path / f"{name}.py").write_text(f"# %%\n{cell}\n")
+    with pytest.raises(SystemExit) as end:
+        main(tmp_path, tmp_path / "results")
+    assert end.value.code == 1
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["d.ipynb"]
+    last = caplog.records[-1].getMessage()
+    assert (
+        last == f"3 of 4 notebooks failed: {', '.join(f'{tmp_path}/{name}.py' for name in 'abc')}"
+    )
