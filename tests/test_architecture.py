@@ -33,6 +33,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("table_numbers", "workbooks"),
         *(("json_text",), ("json_records", "saved_managers")),
         ("guarded_opening", "long_columns", "spreadsheet_cells"),
+        ("arrow_extent", "arrow_messages", "parquet_footer"),
     ),
     "factormodels.extraction": (
         ("claim_failures", "fastfact", "refusals", "safe", "self_judgement"),

@@ -187,7 +187,8 @@ def _whole() -> App:
             Parameter(
                 name="--max-size",
                 help="Largest size of a file, unpacked; 16 times as much if it is read line by "
-                "line. Or FACTORMODELS_MAX_SIZE in the environment.",
+                "line. A value takes at least 16 bytes. Or FACTORMODELS_MAX_SIZE in the "
+                "environment.",
             ),
         ] = size_text(MOST_HELD),
     ) -> None:

@@ -3,19 +3,33 @@
 Arrow takes lengths, offsets and texts of a file where they are, so that one flipped bit is a read
 beyond the memory: a segmentation fault, which no process survives. Every table is validated in full
 before a value of it is looked at, what a library raises of damage becomes a sentence that names the
-file, and nothing is unpacked beyond the size that `guarded_opening` allows.
+file, and nothing is unpacked beyond the size that `guarded_opening` allows, nor are more values
+made of it.
 """
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from factormodels.errors import InputError
-from factormodels.io.guarded_opening import Source, check_regular, refuse_larger
+from factormodels.io.arrow_extent import extents
+from factormodels.io.arrow_messages import unpacked_sizes
+from factormodels.io.guarded_opening import (
+    Source,
+    check_regular,
+    refuse_larger,
+    refuse_larger_table,
+    refuse_more_values,
+)
+from factormodels.io.parquet_footer import declared_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,47 +88,94 @@ def undamaged(source: object, mend: str) -> Iterator[None]:
         raise InputError(f"{source}: it is damaged ({reason}); {mend}") from None
 
 
-def arrow_records(content: bytes, source: Source) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """The columns and the rows, of Python's own values, that the bytes of a file hold.
+def arrow_records(
+    files: Iterable[tuple[Source, bytes]],
+) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    """The columns and the rows, of Python's own values, of one table in one or several files.
 
     Args:
-        content: the bytes, of which `is_binary_table` is true.
-        source: their file, for messages.
+        files: the files, for messages, and their bytes, of which `is_binary_table` is true.
 
     Raises:
-        InputError: if they are damaged, name two columns alike, unpack to more than is allowed, or
-            hold what Python has no value for, such as a date beyond those that it knows.
+        InputError: if a file is damaged, names two columns alike or others than the first, holds
+            what Python has no value for, such as a date beyond those that it knows, or all
+            together are more than is allowed.
     """
-    import pyarrow as pa
-
+    first: tuple[Source, tuple[str, ...]] | None = None
     rows: list[dict[str, Any]] = []
-    taken = 0
-    with undamaged(source, "save it again"):
-        schema, batches = _opened(pa.BufferReader(content), content)
-        names = tuple(schema.names)
-        for name, times in Counter(names).items():
-            if times > 1:
-                raise InputError(f"{source}: two columns have the name {name!r}; give each its own")
-        for batch in batches:
-            batch.validate(full=True)
-            taken += batch.nbytes
-            refuse_larger(taken, source)
-            rows += batch.to_pylist()
-    return names, rows
+    taken = np.zeros(2)
+    for source, content in files:
+        with undamaged(source, "save it again"):
+            names, batches = _opened(content, source, len(rows))
+            first = first or (source, names)
+            if names != first[1]:
+                raise InputError(
+                    f"{source}: its columns are {', '.join(names)}, and those of "
+                    f"{Path(first[0]).name} {', '.join(first[1])}; keep files of one table in a "
+                    "folder"
+                )
+            for batch in batches:
+                refuse_larger_table(len(rows) + batch.num_rows, len(names), source)
+                batch.validate(full=True)
+                taken += _extent(batch, source)
+                refuse_more_values(taken[0], source)
+                refuse_larger(int(taken[1]), source)
+                # In pieces, between which the process can be interrupted.
+                for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
+                    rows += batch.slice(start, _ROWS_AT_ONCE).to_pylist()
+    return first[1] if first else (), rows
 
 
-def _opened(buffer: Any, content: bytes) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+def _extent(batch: pa.RecordBatch, source: Source) -> NDArray[np.float64]:
+    """Number of values of all columns, and bytes of their texts."""
+    total = np.zeros(2)
+    for column in batch.columns:
+        total += extents(column, lambda n: refuse_more_values(n, source)).sum(axis=0)
+    return total
+
+
+def _opened(
+    content: bytes, source: Source, rows_before: int
+) -> tuple[tuple[str, ...], Iterator[pa.RecordBatch]]:
+    """Names of the columns, and the batches, of bytes that are not unpacked yet.
+
+    Raises:
+        InputError: if two columns have one name, or the file says that it is too large.
+    """
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
+    buffer = pa.BufferReader(content)
     if is_parquet(content):
         file = parquet.ParquetFile(buffer)
-        return file.schema_arrow, file.iter_batches(_ROWS_AT_ONCE)
+        metadata = file.metadata
+        names = _distinct(file.schema_arrow.names, source)
+        refuse_larger_table(rows_before + metadata.num_rows, len(names), source)
+        groups = range(metadata.num_row_groups)
+        refuse_larger(sum(metadata.row_group(group).total_byte_size for group in groups), source)
+        leaves = [metadata.schema.column(at) for at in range(metadata.num_columns)]
+        declared = declared_values(content)
+        refuse_more_values(sum(map(sum, declared)), source)
+        widths = [leaf.length or 0 for leaf in leaves]
+        refuse_larger(sum(sum(map(operator.mul, group, widths)) for group in declared), source)
+        # A text that a million rows share is not repeated before its extent is known.
+        texts = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
+        shared = parquet.ParquetFile(buffer, metadata=metadata, read_dictionary=sorted(texts))
+        return names, shared.iter_batches(_ROWS_AT_ONCE)
+    refuse_larger(sum(unpacked_sizes(content)), source)
     if content.startswith(_ARROW_FILE):
         reader = pa.ipc.open_file(buffer)
-        return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
+        batches = map(reader.get_batch, range(reader.num_record_batches))
+        return _distinct(reader.schema.names, source), batches
     stream = pa.ipc.open_stream(buffer)
-    return stream.schema, iter(stream)
+    return _distinct(stream.schema.names, source), iter(stream)
+
+
+def _distinct(names: Sequence[str], source: Source) -> tuple[str, ...]:
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise InputError(f"{source}: two columns have the name {name!r}; give each its own")
+    return tuple(names)
 
 
 def record_batch(encoded: bytes, schema: pa.Schema) -> pa.RecordBatch:

@@ -2,7 +2,8 @@
 
 Only regular files pass, and standard input by the name `-`: a pipe would block for ever, a device
 has no end. Packed files are unpacked as they are read, and nobody reads on beyond the size that is
-allowed, so that neither a file nor what it unpacks to fills the memory.
+allowed, so that neither a file nor what it unpacks to fills the memory. The same size limits the
+number of values that are made of a file: a few bytes may describe billions of them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ MOST_HELD = 128 * 2**20
 
 STREAMED = 16
 """So many times as much may pass through memory line by line."""
+
+VALUE_BYTES = 16
+"""Bytes of the size limit that one value takes: of 128 MiB, 8,388,608 values."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 2**20
@@ -96,7 +100,47 @@ def refuse_larger(size: int, source: Source) -> None:
     """
     most = _most_held.get()
     if size > most:
-        raise InputError(_too_large(source, "it holds", most))
+        raise InputError(_too_large(source, "it holds", size, most))
+
+
+def most_values() -> int:
+    """Return the number of values that `size_limit` lets be made of one file."""
+    return _most_held.get() // VALUE_BYTES
+
+
+def refuse_more_values(values: float, source: Source, counted: str = "") -> None:
+    """Refuse a file of more values than `size_limit` allows, before they are made.
+
+    A value is a cell of a table, or a scalar, list or object within one: each is an object of
+    Python's, however few bytes of the file describe it.
+
+    Args:
+        values: number of values.
+        source: the file, for messages.
+        counted: how the number arises, such as "5 rows × 2 columns"; the number itself if omitted.
+
+    Raises:
+        InputError: if there are more than `most_values`.
+    """
+    most = most_values()
+    if values <= most:
+        return
+    needed = -(-int(min(values, 2.0**60)) * VALUE_BYTES // 2**20)
+    raise InputError(
+        f"{source_name(source)}: it holds {counted or f'{values:,.0f} values'}, and "
+        f"{size_text(_most_held.get())} allow {most:,} values; if that is right, allow more with "
+        f"the option --max-size before the command (factormodels --max-size {needed}M ...)"
+    )
+
+
+def refuse_larger_table(rows: int, columns: int, source: Source) -> None:
+    """Refuse a table with more cells than `size_limit` allows, before its rows are made.
+
+    Raises:
+        InputError: as `refuse_more_values` does. A row without columns counts as one value.
+    """
+    counted = f"{rows:,} row{'s' * (rows != 1)} × {columns:,} column{'s' * (columns != 1)}"
+    refuse_more_values(rows * max(columns, 1), source, counted)
 
 
 def exists(path: Source) -> bool:
@@ -217,7 +261,7 @@ def _lines(chunks: Iterable[bytes], source: Source, *, held: bool) -> Iterator[s
     for chunk in chunks:
         taken += len(chunk)
         if taken > most_together:
-            raise InputError(_too_large(source, "it holds", most_together))
+            raise InputError(_too_large(source, "it holds", taken, most_together))
         *whole, last = chunk.split(b"\n")
         for line in whole:
             rest.append(line)
@@ -234,7 +278,7 @@ def _lines(chunks: Iterable[bytes], source: Source, *, held: bool) -> Iterator[s
         rest.append(last)
         # Nothing before the line that is not whole yet counts.
         if taken - before > most:
-            raise InputError(_too_large(source, "a line of it holds", most))
+            raise InputError(_too_large(source, "a line of it holds", taken - before, most))
     if joined := b"".join(rest):
         yield decoded(joined, source, before)
 
@@ -289,8 +333,8 @@ def _chunks(source: Source, most: int) -> Iterator[bytes]:
         try:
             first = file.read(_CHUNK)
             if not first.startswith(_GZIP_MAGIC):
-                if _size(file) > most:
-                    raise InputError(_too_large(source, "it holds", most))
+                if (size := _size(file)) > most:
+                    raise InputError(_too_large(source, "it holds", size, most))
                 while first:
                     yield first
                     first = file.read(_CHUNK)
@@ -375,8 +419,11 @@ def _unreadable(source: Source, error: OSError) -> str:
     return f"{where}: cannot be read ({error.strerror}); check its rights"
 
 
-def _too_large(source: Source, what: str, most: int) -> str:
+def _too_large(source: Source, what: str, size: int, most: int) -> str:
+    # The limit of lines that pass one by one is a multiple of the one that the option sets.
+    needed = size * _most_held.get() // most
     return (
         f"{source_name(source)}: {what} more than {size_text(most)}; if that is right, allow it "
-        "with the option --max-size before the command (factormodels --max-size 1G ...)"
+        f"with the option --max-size before the command (factormodels --max-size "
+        f"{needed // 2**30 + 1}G ...)"
     )

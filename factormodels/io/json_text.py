@@ -14,11 +14,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.io.guarded_opening import read_lines
+from factormodels.io.guarded_opening import most_values, read_lines, refuse_more_values
 from factormodels.io.json_records import location, shown
 
 _STRING_OR_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[-+.\deE]*', re.DOTALL)
 
+
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 _MOST_DIGITS = 308
 _MOST_DIGITS_SHOWN = 12
@@ -48,6 +50,7 @@ def decode(text: str, source: str | os.PathLike[str], line: int | None = None) -
     where = location(source, line)
     if not text.strip():
         raise InputError(f"{where}: there is nothing in it; give a JSON object")
+    _refuse_more_values(text, where)
     try:
         return _STRICT.decode(text)
     except json.JSONDecodeError as error:
@@ -86,9 +89,37 @@ def decode_lines(
     """
     lines = text.split("\n") if isinstance(text, str) else text
     # Only line feeds part records: a JSON text may hold other line separators of Unicode raw.
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(counted_lines(lines, source), start=1):
         if line.strip():
             yield number, decode(line, source, number)
+
+
+def counted_lines(lines: Iterable[str], source: str | os.PathLike[str]) -> Iterator[str]:
+    """Yield lines of JSON whose values are kept together, as long as these are not too many.
+
+    Raises:
+        InputError: at the line with which they are.
+    """
+    values = 0
+    for line in lines:
+        values += count_values(line)
+        refuse_more_values(values, source)
+        yield line
+
+
+def count_values(text: str) -> int:
+    """Return the number of values of a JSON text: its scalars, lists, objects and keys.
+
+    An empty list or object counts as two. The text need not be valid.
+    """
+    outside_strings = _STRING.sub("", text)
+    return 1 + sum(map(outside_strings.count, ",:[{"))
+
+
+def _refuse_more_values(text: str, source: str | os.PathLike[str]) -> None:
+    # A text has no more values than characters, which are counted faster.
+    if len(text) > most_values():
+        refuse_more_values(count_values(text), source)
 
 
 def decode_elements(
@@ -99,6 +130,7 @@ def decode_elements(
     An element that is refused is passed over; where the text is not JSON at all, the rest cannot
     be told apart and the error is the last of what is yielded.
     """
+    _refuse_more_values(text, source)
     at, line, counted = _next_word(text, text.index("[") + 1), 1, 0
     while True:
         line, counted = line + text.count("\n", counted, at), at

@@ -19,9 +19,14 @@ from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.io.arrow_files import arrow_records, is_binary_table
-from factormodels.io.guarded_opening import read_text_or_lines
+from factormodels.io.guarded_opening import (
+    most_values,
+    read_text_or_lines,
+    refuse_larger_table,
+    refuse_more_values,
+)
 from factormodels.io.json_records import location
-from factormodels.io.json_text import decode, decode_elements
+from factormodels.io.json_text import counted_lines, decode, decode_elements
 from factormodels.io.workbooks import is_workbook, workbook_rows
 
 Source = str | os.PathLike[str]
@@ -65,7 +70,9 @@ def read_content(source: Source, *, held: bool) -> Content:
         MissingDependencyError: for a workbook, if openpyxl is not installed.
     """
     content = read_text_or_lines(source, _are_lines, binary=is_binary, held=held)
-    return binary_records(content, source) if isinstance(content, bytes) else content
+    if isinstance(content, bytes):
+        return binary_records(content, source)
+    return counted_lines(content, source) if held and not isinstance(content, str) else content
 
 
 def is_binary(content: bytes) -> bool:
@@ -83,7 +90,7 @@ def binary_records(content: bytes, source: Source) -> tuple[Record, ...]:
     if is_workbook(content):
         _, rows, lines = workbook_rows(content, source)
         return tuple(map(Record, rows, lines))
-    return tuple(Record(row, None) for row in arrow_records(content, source)[1])
+    return tuple(Record(row, None) for row in arrow_records([(source, content)])[1])
 
 
 def _are_lines(first_two: Sequence[str]) -> bool:
@@ -118,7 +125,7 @@ def json_records(content: Content, source: Source) -> Iterator[Record]:
             return
     lines = content.split("\n")
     if _are_json_lines([line for line in lines if line.strip()][:2]):
-        yield from _records_of_lines(lines, source)
+        yield from _records_of_lines(counted_lines(lines, source), source)
     else:
         yield _decoded(content, source, None)
 
@@ -170,15 +177,21 @@ def table_records(text: str, source: Source) -> Iterator[Record]:
     """Yield the rows of a table whose first row names its columns."""
     reader = _reader(text)
     names: list[str] | None = None
+    n_rows = 0
     while True:
         line = reader.line_num + 1
         try:
             cells = next(reader, None)
+        except _WideLine as error:
+            refuse_more_values(error.cells, source, f"a line of {error.cells:,} cells")
+            return
         except csv.Error as error:
             yield Record(None, line, _bad_row(source, line, f"it is not a row ({error})"))
             return
         if cells is None:
             return
+        n_rows += 1
+        refuse_larger_table(n_rows, len(names or cells), source)
         if names is None:
             names = cells
         elif len(cells) != len(names) and cells:
@@ -200,15 +213,31 @@ def strictly(records: Iterable[Record]) -> Iterator[Record]:
         yield record
 
 
+class _WideLine(csv.Error):
+    """A line has more cells than values are allowed; raised before they are made."""
+
+    def __init__(self, cells: int) -> None:
+        super().__init__(f"it has {cells:,} cells")
+        self.cells = cells
+
+
 def _reader(text: str) -> Any:
-    if told := _SEPARATOR.match(text):
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=told[1], strict=True)
+    if separator := _SEPARATOR.match(text):
+        reader = csv.reader(_lines(text, separator[1]), delimiter=separator[1], strict=True)
         next(reader)
         return reader
     head = re.split(r"[\r\n]", text, maxsplit=1)[0]
     # Excel writes semicolons where a comma parts the digits of a number. Of equal counts the first.
     delimiter = max(",\t;", key=head.count)
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    return csv.reader(_lines(text, delimiter), delimiter=delimiter, strict=True)
+
+
+def _lines(text: str, delimiter: str) -> Iterator[str]:
+    """Yield the lines of a table, each of which `csv.reader` makes a list of at once."""
+    for line in io.StringIO(text, newline=""):
+        if (cells := line.count(delimiter) + 1) > most_values():
+            raise _WideLine(cells)
+        yield line
 
 
 def _bad_row(source: Source, line: int, why: str) -> InputError:

@@ -20,12 +20,13 @@ from types import MappingProxyType
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.io.guarded_opening import Source, refuse_larger
+from factormodels.io.guarded_opening import Source, refuse_larger, refuse_more_values
 
 _PICKLE = "data.pkl"
 _DICTIONARIES = ("collections defaultdict", "collections OrderedDict")
 _CLAIM_LEVEL, _TEXT_LEVEL = "claim", "sequence"
 _TEXTS = ("greedy_texts", "blackbox_greedy_texts")
+_COLUMNS = 4
 _BYTES_PER_STEP = 64
 """What a step of a pickle may take in memory: an object and its place."""
 
@@ -79,7 +80,7 @@ def manager_rows(content: bytes, source: Source) -> list[dict[str, Any]]:
         raise InputError(
             f"{source}: it is an archive with a pickle and is damaged ({reason}); save it anew"
         ) from None
-    rows = _rows(saved)
+    rows = _rows(saved, source)
     if not rows:
         raise InputError(
             f"{source}: it is a pickle of PyTorch's and holds no estimates of texts or claims, as "
@@ -93,9 +94,10 @@ def _pickle_name(archive: zipfile.ZipFile) -> str | None:
     return next((each for each in archive.namelist() if each.endswith(_PICKLE)), None)
 
 
-def _rows(saved: Any) -> list[dict[str, Any]]:
+def _rows(saved: Any, source: Source) -> list[dict[str, Any]]:
     """The rows of what a manager saved; none of anything else."""
     estimations, stats = (_mapping(saved).get(key) for key in ("estimations", "stats"))
+    refuse_more_values(_most_values_of(_mapping(estimations), _mapping(stats)), source)
     told = _mapping(stats)
     asked = _list(told.get("input_texts"))
     texts = next((found for key in _TEXTS if (found := _list(told.get(key)))), [])
@@ -127,6 +129,18 @@ def _rows(saved: Any) -> list[dict[str, Any]]:
             if isinstance(text, str) and isinstance(value, float | int) and math.isfinite(value)
         ]
     return rows
+
+
+def _most_values_of(estimations: Mapping[Any, Any], stats: Mapping[Any, Any]) -> int:
+    """Return a bound on the values of all rows: many keys may share one list."""
+    claims = sum(len(_list(each)) for each in _list(stats.get("claims")))
+    estimates = sum(
+        sum(len(_list(each)) for each in _list(values))
+        if isinstance(key, tuple) and key[:1] == (_CLAIM_LEVEL,)
+        else len(_list(values))
+        for key, values in estimations.items()
+    )
+    return claims + _COLUMNS * estimates
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,7 +90,7 @@ def read_table(source: Source) -> DataTable:
         return _read_folder(path)
     content = read_whole(path)
     if is_binary_table(content):
-        return _of_arrow([(path, content)], str(path))
+        return _of_arrow([(path, content)], str(path), parquet=is_parquet(content))
     if is_workbook(content):
         columns, rows, lines = workbook_rows(content, path)
         return _checked(DataTable(str(path), "Excel", columns, tuple(rows), tuple(lines)))
@@ -172,7 +172,8 @@ def _read_folder(folder: Path) -> DataTable:
         )
     if not files:
         raise InputError(f"{folder}: the folder holds no Parquet or Arrow file; name another")
-    return _of_arrow([(file, read_whole(file)) for file in files], str(folder))
+    contents = ((file, read_whole(file)) for file in files)
+    return _of_arrow(contents, str(folder), parquet=files[0].suffix == ".parquet")
 
 
 def holds_binary_tables(folder: Path) -> bool:
@@ -201,21 +202,11 @@ def _listed(path: Path, key: str, inner: str = "") -> list[Path]:
     return places
 
 
-def _of_arrow(files: Sequence[tuple[Path, bytes]], source: str) -> DataTable:
+def _of_arrow(files: Iterable[tuple[Path, bytes]], source: str, *, parquet: bool) -> DataTable:
     """The table of one or several Parquet or Arrow files, given with their contents."""
-    first: tuple[str, ...] = ()
-    rows: list[Mapping[str, Any]] = []
-    for path, content in files:
-        columns, records = arrow_records(content, path)
-        first = first or columns
-        if columns != first:
-            raise InputError(
-                f"{path}: its columns are {', '.join(columns)}, and those of "
-                f"{files[0][0].name} {', '.join(first)}; keep files of one table in a folder"
-            )
-        rows += records
-    form = "Parquet" if is_parquet(files[0][1]) else "Arrow"
-    return _checked(DataTable(source, form, first, tuple(rows), (None,) * len(rows)))
+    columns, rows = arrow_records(files)
+    form = "Parquet" if parquet else "Arrow"
+    return _checked(DataTable(source, form, columns, tuple(rows), (None,) * len(rows)))
 
 
 def _parted(

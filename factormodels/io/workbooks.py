@@ -14,15 +14,12 @@ from contextlib import closing
 from typing import Any
 
 from factormodels.errors import InputError, MissingDependencyError
-from factormodels.io.guarded_opening import Source, refuse_larger
+from factormodels.io.guarded_opening import Source, refuse_larger, refuse_more_values
 from factormodels.io.json_records import shown
 from factormodels.io.saved_managers import is_torch_archive, manager_rows
 
 _ZIP = b"PK\x03\x04"
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_CELL_BYTES = 8
-"""What a cell without a value takes, a place in a tuple."""
-
 _REASON_SHOWN = 120
 
 
@@ -100,8 +97,9 @@ def _rows(sheet: Any, source: Source) -> list[tuple[int, tuple[Any, ...]]]:
     found = []
     cells = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
-        cells += len(row)
-        refuse_larger(_CELL_BYTES * cells, source)
+        # A row that is passed over has no cell, and any number of them may lie between two others.
+        cells += max(len(row), 1)
+        refuse_more_values(cells, source, f"{number:,} rows or more, with {cells:,} cells")
         if any(value is not None and value != "" for value in row):
             found.append((number, row))
     return found

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import InputError
+from factormodels.io.guarded_opening import most_values, refuse_more_values
 
 _WORD_SHOWN = 30
+_WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class NumberTokens:
             raise InputError(f"{self.source}: the file ends on line {last}, {where}")
         start = next(
             match.start()
-            for index, match in enumerate(re.finditer(r"\S+", self.text))
+            for index, match in enumerate(_WORD.finditer(self.text))
             if index == position
         )
         line = self.text.count("\n", 0, start) + 1
@@ -78,6 +80,9 @@ def number_tokens(text: str, source: str | os.PathLike[str], *, header: int = 0)
     Raises:
         InputError: if a word is not a number.
     """
+    # Each word needs a character beside it. Few texts are so long that counting is worth it.
+    if len(text) > 2 * most_values():
+        refuse_more_values(sum(1 for _ in _WORD.finditer(text)), source)
     words = text.split()
     try:
         numbers = list(map(float, words[header:]))

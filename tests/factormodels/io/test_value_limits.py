@@ -1,0 +1,324 @@
+"""A file is refused for the values that would be made of it, however few bytes describe them."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factormodels.errors import InputError
+from factormodels.io.arrow_extent import extents
+from factormodels.io.arrow_files import arrow_records
+from factormodels.io.arrow_messages import unpacked_sizes
+from factormodels.io.guarded_opening import VALUE_BYTES, size_limit
+from factormodels.io.json_text import count_values, decode, read_json_lines
+from factormodels.io.networks.number_tokens import number_tokens
+from factormodels.io.parquet_footer import declared_values
+from factormodels.io.records import json_records, read_content
+from factormodels.io.saved_managers import manager_rows
+from factormodels.io.tables import parse_table, read_table
+from tests.memory import at_most
+from tests.refusals import refused
+
+MANY = 10**9
+LONG = "x" * 10**5
+
+
+def stream(column: pa.Array, compression: str | None = None) -> bytes:
+    out = io.BytesIO()
+    batch = pa.RecordBatch.from_arrays([column], ["c"])
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(out, batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    return out.getvalue()
+
+
+def arrow_file(column: pa.Array) -> bytes:
+    out = io.BytesIO()
+    batch = pa.RecordBatch.from_arrays([column], ["c"])
+    with pa.ipc.new_file(out, batch.schema) as writer:
+        writer.write_batch(batch)
+    return out.getvalue()
+
+
+def parquet(column: pa.Array) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(pa.table({"c": column}), out)
+    return out.getvalue()
+
+
+def repeated(value: Any, times: int) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array([0] * times, pa.int8()), pa.array([value]))
+
+
+def shared_view(times: int) -> pa.Array:
+    _, view, text = pa.array([LONG], pa.string_view()).buffers()
+    views = pa.py_buffer(view.to_pybytes() * times)
+    return pa.Array.from_buffers(pa.string_view(), times, [None, views, text])
+
+
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "nulls": (lambda: stream(pa.nulls(MANY)), "1,000,000,000 rows × 1 column"),
+    "nulls of a file": (lambda: arrow_file(pa.nulls(MANY)), "1,000,000,000 rows × 1 column"),
+    "structs without fields": (
+        lambda: stream(pa.StructArray.from_buffers(pa.struct([]), MANY, [None])),
+        "1,000,000,000 rows × 1 column",
+    ),
+    "a list of nulls": (
+        lambda: stream(pa.ListArray.from_arrays([0, MANY], pa.nulls(MANY))),
+        "1,000,000,000 values",
+    ),
+    "lists of a declared size": (
+        lambda: stream(pa.FixedSizeListArray.from_arrays(pa.nulls(MANY), MANY // 10)),
+        "1,000,000,000 values",
+    ),
+    "runs": (
+        lambda: stream(pa.RunEndEncodedArray.from_arrays(pa.array([MANY], pa.int32()), ["a"])),
+        "1,000,000,000 rows × 1 column",
+    ),
+    "a list in every row, by a dictionary": (
+        lambda: stream(repeated([1] * 10**4, 10**4)),
+        "100,010,000 values",
+    ),
+    "a list in every row, by a run": (
+        lambda: stream(
+            pa.RunEndEncodedArray.from_arrays(
+                pa.array([10**4], pa.int32()), pa.array([[1] * 10**4])
+            )
+        ),
+        "100,010,000 values",
+    ),
+    "overlapping lists": (
+        lambda: stream(
+            pa.ListViewArray.from_arrays([0] * 10**4, [10**4] * 10**4, pa.array(range(10**4)))
+        ),
+        "100,000,000 values",
+    ),
+    "a long text in every row": (lambda: stream(repeated(LONG, 10**4)), "more than 128 MiB"),
+    "overlapping texts": (lambda: stream(shared_view(10**4)), "more than 128 MiB"),
+    "zeros, compressed": (
+        lambda: stream(pa.array(np.zeros(2**18)).cast(pa.float64()), "zstd").replace(
+            (2**21).to_bytes(8, "little"), (2**40).to_bytes(8, "little")
+        ),
+        "more than 128 MiB",
+    ),
+    "Parquet of equal numbers": (
+        lambda: parquet(pa.array(np.zeros(10**7, np.int8))),
+        "10,000,000 rows × 1 column",
+    ),
+    "Parquet of a list": (
+        lambda: parquet(pa.ListArray.from_arrays([0, 10**7], pa.array(np.zeros(10**7, np.int8)))),
+        "10,000,000 values",
+    ),
+    "Parquet of equal texts": (lambda: parquet(repeated(LONG, 10**4)), "more than 128 MiB"),
+    "Parquet of equal texts in lists": (
+        lambda: parquet(pa.array([[LONG] * 100] * 20)),
+        "more than 128 MiB",
+    ),
+    "Parquet of equal bytes of one width": (
+        lambda: parquet(pa.array([bytes(10**5)] * 2000, pa.binary(10**5))),
+        "more than 128 MiB",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_small_binary_table_makes_no_more_values_than_are_allowed(name: str) -> None:
+    make, amount = HOSTILE[name]
+    content = make()
+    assert len(content) < 2**20
+    with at_most(32 * 2**20):
+        refused(f"t: .*{amount}.*--max-size", arrow_records, [("t", content)])
+
+
+def test_the_message_of_too_many_values_names_the_mend_that_works() -> None:
+    content = parquet(pa.array(np.zeros(70_000, np.int8)))
+    with size_limit(2**20), pytest.raises(InputError) as refusal:
+        arrow_records([("t.parquet", content)])
+    assert str(refusal.value) == (
+        "t.parquet: it holds 70,000 rows × 1 column, and 1 MiB allow 65,536 values; if that is "
+        "right, allow more with the option --max-size before the command (factormodels --max-size "
+        "2M ...)"
+    )
+    with size_limit(2 * 2**20):
+        assert len(arrow_records([("t.parquet", content)])[1]) == 70_000
+
+
+ARRAYS = {
+    "numbers": pa.array([1, None, 3]),
+    "texts": pa.array(["a", None, "äb"]),
+    "views": pa.array(["a", None, "a text beyond twelve bytes"], pa.string_view()),
+    "lists": pa.array([["a", "bc"], None, []]),
+    "large lists": pa.array([[1, 2], [], [3]], pa.large_list(pa.int8())),
+    "fixed lists": pa.array([[1, 2], [3, 4], None], pa.list_(pa.int8(), 2)),
+    "list views": pa.array([["a"], ["b", "c"], None], pa.list_view(pa.string())),
+    "structs": pa.array([{"a": 1, "b": ["x", "y"]}, {"a": None, "b": None}, None]),
+    "maps": pa.array([[("k", 1)], [], [("l", 2), ("m", 3)]], pa.map_(pa.string(), pa.int8())),
+    "dictionary": pa.array(["a", "bc", None, "bc"]).dictionary_encode(),
+    "dictionary of nulls": pa.array([None, None], pa.dictionary(pa.int8(), pa.string())),
+    "runs": pa.RunEndEncodedArray.from_arrays([2, 3, 6], ["a", "bc", None]),
+    "dense union": pa.UnionArray.from_dense(
+        pa.array([0, 1, 1], pa.int8()),
+        pa.array([0, 0, 1], pa.int32()),
+        [pa.array([7]), pa.array(["a", "bcd"])],
+    ),
+    "sparse union": pa.UnionArray.from_sparse(
+        pa.array([0, 1, 1], pa.int8()), [pa.array([7, 8, 9]), pa.array(["-", "a", "bcd"])]
+    ),
+    "bytes of one width": pa.array([b"abc", b"def"], pa.binary(3)),
+}
+
+
+def of_python(value: Any) -> tuple[int, int]:
+    """Number of values and bytes of texts of a value, counted by walking through it."""
+    if isinstance(value, str | bytes):
+        return 1, len(value.encode() if isinstance(value, str) else value)
+    if isinstance(value, dict):
+        inner = [of_python(each) for each in value.values()]
+    elif isinstance(value, list):
+        # An entry of a map is a pair, which is not counted by itself.
+        entries = [part for each in value for part in (each if type(each) is tuple else (each,))]
+        inner = [of_python(each) for each in entries]
+    else:
+        return 1, 0
+    return 1 + sum(values for values, _ in inner), sum(texts for _, texts in inner)
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("start", [0, 1])
+def test_extents_are_those_of_the_values(name: str, start: int) -> None:
+    array = ARRAYS[name].slice(start)
+    expected = [of_python(value) for value in array.to_pylist()]
+    found = [tuple(map(int, row)) for row in extents(array, lambda _: None)]
+    if name == "structs":
+        # A missing structure counts as if its fields were there, and missing.
+        expected[-1] = (1 + 2, 0)
+    if name == "bytes of one width":
+        assert [texts for _, texts in found] == [3] * len(array)
+    assert found == expected
+
+
+def test_compressed_lengths_are_those_of_the_buffers() -> None:
+    texts = pa.array(["a" * 5000, "b" * 3000])
+    for content in (stream(texts, "zstd"), stream(texts, "lz4")):
+        # Offsets, 12 bytes, are too short to gain from compression.
+        assert [size for size in unpacked_sizes(content) if size > 12] == [8000]
+    assert list(unpacked_sizes(stream(texts))) == []
+    refused("damaged", arrow_records, [("t", stream(texts, "zstd")[:200])])
+
+
+def test_declared_values_are_those_that_were_written() -> None:
+    out = io.BytesIO()
+    table = pa.table(
+        {
+            "a": pa.array(range(5)),
+            "b": pa.array([[1, 2], None, [], [3], [4, 5, 6]]),
+            "c": pa.array([{"d": "x", "e": [True]}] * 5),
+        }
+    )
+    pq.write_table(table, out, row_group_size=3)
+    content = out.getvalue()
+    metadata = pq.read_metadata(io.BytesIO(content))
+    expected = [
+        [metadata.row_group(group).column(at).num_values for at in range(metadata.num_columns)]
+        for group in range(2)
+    ]
+    assert declared_values(content) == expected == [[3, 4, 3, 3], [2, 4, 2, 2]]
+    with pytest.raises(ValueError, match="before its start"):
+        declared_values(content[-200:])
+
+
+def test_the_files_of_a_folder_count_together(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"part-{number}.parquet").write_bytes(parquet(pa.array([0.5] * 400)))
+    with size_limit(1200 * VALUE_BYTES):
+        assert len(read_table(tmp_path).rows) == 1200
+    with size_limit(1100 * VALUE_BYTES):
+        refused("part-2.parquet: it holds 1,200 rows × 1 column", read_table, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1", 1),
+        ('{"a": 1, "b": [2, 3]}', 7),
+        ('"a, b: [c] {d}"', 1),
+        (r'["\",,,\\", "\\"]', 3),
+        ("[[1], [2]]", 5),
+    ],
+)
+def test_values_of_json_are_counted_outside_its_texts(text: str, values: int) -> None:
+    assert count_values(text) == values
+
+
+def test_json_of_many_values_is_refused_and_of_long_texts_read(tmp_path: Path) -> None:
+    with size_limit(100 * VALUE_BYTES):
+        refused("t: it holds 201 values", decode, json.dumps([0] * 200), "t")
+        refused("t: it holds 401 values", parse_table, json.dumps([{}] * 200), "t")
+        assert len(decode(json.dumps([", " * 300]), "t")) == 1
+        lines = tmp_path / "t.jsonl"
+        lines.write_text('{"a": 1}\n' * 60)
+        refused("t.jsonl: it holds 102 values", lambda path: list(read_json_lines(path)), lines)
+        refused("t.jsonl: it holds 102 values", read_table, lines)
+        refused("t.jsonl: it holds 102 values", list, json_records(lines.read_text(), lines))
+        lines.write_text('{"a":[0]}\n' * 60)
+        refused("t.jsonl: it holds 104 values", list, read_content(lines, held=True))
+        # Of lines that are read one after the other, each is counted by itself.
+        assert len(list(read_content(lines, held=False))) == 60
+
+
+def test_cells_of_text_are_counted() -> None:
+    with size_limit(100 * VALUE_BYTES):
+        assert len(parse_table("a,b\n" + "1,2\n" * 49, "t").rows) == 49
+        refused("t: it holds 51 rows × 2 columns", parse_table, "a,b\n" + "1,2\n" * 60, "t")
+        refused("t: it holds a line of 151 cells", parse_table, "a,b\n1,2\n" + "," * 150, "t")
+        refused("t: it holds a line of 151 cells", parse_table, "," * 150, "t")
+        refused("t: it holds 300 values", number_tokens, "0 " * 300, "t")
+
+
+def test_a_list_that_many_keys_share_counts_for_each() -> None:
+    texts = ["a text"] * 1000
+    shared = [0.5] * 1000
+    saved = {
+        "estimations": {("sequence", f"e{number}"): shared for number in range(20_000)},
+        "stats": {"greedy_texts": texts, "input_texts": texts},
+    }
+    with at_most(64 * 2**20):
+        refused("m: it holds 80,000,000 values", manager_rows, torch_archive(saved), "m")
+    claims = {"claims": [shared] * 20_000}
+    nested = {"estimations": {("claim", "e"): [shared] * 20_000}, "stats": claims}
+    with at_most(64 * 2**20):
+        refused("m: it holds 100,000,000 values", manager_rows, torch_archive(nested), "m")
+
+
+def torch_archive(saved: Any) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps(saved, protocol=2))
+    return out.getvalue()
+
+
+def test_rows_that_a_workbook_passes_over_count(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="what writes workbooks here")
+    book = openpyxl.Workbook()
+    book.active["A1"], book.active["A2"] = "p", 0.5
+    book.save(tmp_path / "t.xlsx")
+    content = io.BytesIO()
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as before, zipfile.ZipFile(content, "w") as after:
+        for name in before.namelist():
+            text = before.read(name)
+            if name.endswith("sheet1.xml"):
+                text = text.replace(b'r="2"', b'r="99999999999"').replace(b'r="A2"', b'r="A2"')
+            after.writestr(name, text)
+    (tmp_path / "t.xlsx").write_bytes(content.getvalue())
+    with size_limit(10_000 * VALUE_BYTES):
+        refused("t.xlsx: it holds 10,001 rows or more", read_table, tmp_path / "t.xlsx")
