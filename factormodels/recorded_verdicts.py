@@ -36,6 +36,12 @@ class RecordedVerdict:
     p_true: float | None
 
 
+SUPPORTED = RecordedVerdict("supported", 1.0)
+CONTRADICTED = RecordedVerdict("contradicted", 0.0)
+UNDECIDED = RecordedVerdict("undecided", 0.5)
+"""Verdicts of assessors that state no probability."""
+
+
 def verdict_facts(verdicts: Mapping[str, RecordedVerdict]) -> dict[str, Any]:
     """What the metadata hold of an assessor's verdicts by id of atom."""
     return {

@@ -21,6 +21,7 @@ from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import decoded, read_whole
 from factormodels.io.json_records import record_id, shown
 from factormodels.io.published.formats import format_of
+from factormodels.io.published.ragas import passages_of
 from factormodels.io.reading import items_of
 from factormodels.io.records import (
     column_names,
@@ -61,6 +62,10 @@ NAMES = MappingProxyType(
         ),
         "id": (("id", "response id"), ("uid", "uuid", "identifier")),
         "topic": (("topic",),),
+        "contexts": (
+            *(("retrieved contexts",), ("contexts",), ("retrieved passages",), ("passages",)),
+            ("context",),
+        ),
     }
 )
 """Names by which a column is known to hold something, those before others that leave no doubt."""
@@ -68,11 +73,19 @@ NAMES = MappingProxyType(
 _MOST_PLACES = 10
 """Empty responses whose places a sentence names."""
 
-_OWN_NAMES = {"response": "response", "question": "query", "id": "id", "topic": "topic"}
+_OWN_NAMES = MappingProxyType(
+    {
+        "response": "response",
+        "question": "query",
+        "id": "id",
+        "topic": "topic",
+        "contexts": "contexts",
+    }
+)
 
 
 def guessed_column(columns: Iterable[str], role: str) -> str | None:
-    """The column whose name says that it holds "response", "question", "id" or "topic".
+    """Return the column whose name says that it holds what a role of `NAMES` means.
 
     Raises:
         InputError: if two names say so equally.
@@ -168,8 +181,8 @@ def _require_column(table: DataTable, row: int, column: str) -> None:
 
 
 def _column(table: DataTable, columns: ResponseSettings, role: str) -> str | None:
-    # No option names the column of the topics: --topic is itself one.
-    given: str | None = None if role == "topic" else getattr(columns, role)
+    # No option names the columns of topics and passages: --topic and --passages are others.
+    given: str | None = None if role in ("topic", "contexts") else getattr(columns, role)
     if given is None:
         try:
             return guessed_column(table.columns, role)
@@ -189,9 +202,13 @@ def _response(
     several = len(table.rows) > 1
     name = _text(table, row, chosen["id"])
     kept = {name: value for name in others if _is_kept(value := table.rows[row].get(name))}
+    contexts = chosen["contexts"]
     return FactGraph(
         name or record_id(table.source.replace(" ", "-"), line if several else None),
         (),
+        ()
+        if contexts is None
+        else passages_of(table.rows[row].get(contexts), table.place(row, contexts)),
         query=_text(table, row, chosen["question"]),
         response=_text(table, row, chosen["response"]).strip(),
         topic=_text(table, row, chosen["topic"]),
@@ -239,8 +256,9 @@ Texts: TypeAlias = "Text | os.PathLike[str] | Iterable[Text] | pd.DataFrame"
 
 STANDARD_INPUT = Path("-")
 
-_PLAIN_FORMATS = ("responses", "prompts", "longfact")
-"""Formats of records that hold a text and nothing extracted: rows like any others."""
+_PLAIN_FORMATS = ("responses", "prompts", "longfact", "ragas")
+"""Formats of records with a text and no claims, whose passages are those of the whole response:
+rows like any others."""
 
 _TABLE_SUFFIXES = (".csv", ".tsv", ".tab")
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -417,7 +435,10 @@ def _read(source: Path, columns: ResponseSettings) -> _Read:
             "standard input is Parquet, Arrow or a workbook; give the file by its name"
         )
     if source.is_dir() or is_binary:
-        return _of_table(read_table(source), columns)
+        table = read_table(source)
+        if is_binary and _is_published(table.rows[0]) and not _named_columns(columns):
+            return _without_columns(read_graphs(source), source, columns)
+        return _of_table(table, columns)
     text = decoded(content, name)
     if not text.strip():
         raise InputError(f"{name}: it is empty; give the text of a response")
@@ -430,8 +451,7 @@ def _read(source: Path, columns: ResponseSettings) -> _Read:
     named = bool(asked) and asked <= set(column_names(text)) and "\n" in text.strip()
     if suffix in _TABLE_SUFFIXES or named:
         # Before the columns are guessed: tables of known datasets have a reader of their own.
-        known = format_of(dict.fromkeys(column_names(text), ""))
-        if known is not None and known.name not in _PLAIN_FORMATS:
+        if _is_published(dict.fromkeys(column_names(text), "")):
             return _without_columns(read_graphs(source), source, columns)
         return _of_table(parse_table(text, name), columns)
     if _is_table(text):
@@ -443,6 +463,12 @@ def _read(source: Path, columns: ResponseSettings) -> _Read:
         )
     stem = "response" if source == STANDARD_INPUT else record_id(source)
     return _without_columns([FactGraph(stem, (), response=text.strip())], source, columns)
+
+
+def _is_published(row: Mapping[str, Any]) -> bool:
+    """Tell whether a row is of a format whose reader takes more than texts from it."""
+    known = format_of(row)
+    return known is not None and known.holds == "responses" and known.name not in _PLAIN_FORMATS
 
 
 def _looks_like_json(text: str, suffix: str) -> bool:

@@ -292,6 +292,8 @@ def _atoms(
 def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms: str) -> str:
     """Where evidence comes from: as asked for, or as the input allows; checked against it."""
     passages = any(graph.contexts for graph in graphs)
+    # Without claims in the input its passages belong to each response as a whole.
+    of_claims = any(graph.contexts and graph.atoms for graph in graphs)
     name = settings.retriever
     if name is None:
         if settings.documents is not None:
@@ -299,7 +301,7 @@ def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms
         elif passages:
             # Passages found for the input's own atoms fit no others; as documents they can be
             # searched.
-            name = "given" if atoms == "given" else "local"
+            name = "local" if of_claims and atoms != "given" else "given"
         else:
             raise InputError(
                 "there is no evidence: name a folder with --documents, or a source with "
@@ -316,7 +318,7 @@ def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms
             "--variant FR1: the input does not say which claim a passage was retrieved for; use "
             "--variant FR2, or --retriever local to search the passages anew"
         )
-    if name == "given" and atoms != "given":
+    if name == "given" and of_claims and atoms != "given":
         raise InputError(
             f"--retriever given: the passages were found for the atoms of the input, and --atoms "
             f"is {atoms}; use --retriever local to search them anew"

@@ -199,7 +199,9 @@ def _with_atoms(graph: FactGraph, atoms: tuple[Atom, ...], facts: dict[str, Any]
     metadata = {**graph.metadata, ATOMS_KEY: facts}
     for key in (DUPLICATES_KEY, ASSESSORS_KEY):
         metadata.pop(key, None)  # of the atoms that these take the place of
-    return replace(graph, atoms=atoms, contexts=(), relations=(), metadata=metadata)
+    # Passages were found for the claims that there were; without any, for the response as a whole.
+    contexts = () if graph.atoms else graph.contexts
+    return replace(graph, atoms=atoms, contexts=contexts, relations=(), metadata=metadata)
 
 
 def _asked(

@@ -269,9 +269,12 @@ def _missing(items: Sequence[Item]) -> Iterator[str]:
         ("texts", sum(not context.text.strip() for context in contexts), len(contexts), "contexts"),
         ("atoms", sum(not graph.atoms for graph in graphs), len(graphs), "responses"),
     )
+    words = Counter(a.annotation for a in atoms if a.label is None and a.annotation is not None)
+    told = ", ".join(f"{count:,} {word}" for word, count in words.most_common())
     for what, lacking, total, whose in lacks:
         if lacking:
-            yield f"{what}: {lacking:,} of {total:,} {whose} have none"
+            inner = f" ({told})" if what == "labels" and told else ""
+            yield f"{what}: {lacking:,} of {total:,} {whose} have none{inner}"
 
 
 def _served(graph: FactGraph) -> set[str]:

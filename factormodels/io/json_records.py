@@ -103,6 +103,22 @@ def first_key(record: Mapping[str, Any], keys: Sequence[str]) -> str:
     return next((key for key in keys if key in record), keys[0])
 
 
+def named_id(record: Mapping[str, Any], keys: Sequence[str], where: str) -> str:
+    """Return the id that a record gives itself under the first filled key; "" if under none.
+
+    Raises:
+        InputError: if it is neither text nor a whole number.
+    """
+    for key in keys:
+        value = record.get(key)
+        if value is None or value == "":
+            continue
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise InputError(f"{where}: key {key!r}: {shown(value)} names nothing; give text")
+        return str(value).strip()
+    return ""
+
+
 def list_field(
     record: Mapping[str, Any], key: str, where: str, default: list[Any] | None = None
 ) -> list[Any]:

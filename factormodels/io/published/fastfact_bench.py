@@ -21,6 +21,8 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.json_records import (
     as_object,
+    first_key,
+    named_id,
     objects_field,
     record_at,
     record_id,
@@ -54,6 +56,9 @@ _EVIDENCE = re.compile(
     r"Content:(?P<text>.*?)(?=^Evidence \d+\s*\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )
+QUESTIONS = ("question", "prompt", "query", "user_input", "instruction")
+"""Keys of the question; the first is the owners'."""
+
 _METADATA = ("question_id", "prompt_source", "model", "cat")
 
 
@@ -67,13 +72,13 @@ def parse_response(obj: object, source: Source, line: int | None = None) -> Fact
     """
     record, where = record_at(obj, source, line)
     metadata = {key: record[key] for key in _METADATA if record.get(key) not in (None, "")}
-    own = record.get("id")
-    told = isinstance(own, str | int) and not isinstance(own, bool) and str(own).strip()
+    # Null is a response that there is not; no key at all may be a misspelled one.
+    empty = "response" in record and record["response"] is None
     return FactGraph(
-        str(own).strip() if told else record_id(source, line),
+        named_id(record, ("id",), where) or record_id(source, line),
         (),
-        query=text_field(record, "question", where),
-        response=text_field(record, "response", where, ""),
+        query=text_field(record, first_key(record, QUESTIONS), where),
+        response="" if empty else text_field(record, "response", where),
         topic=text_field(record, "topic", where, ""),
         metadata=metadata,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -13,7 +14,14 @@ from factormodels.io.claim_records import ClaimRecord, parse_record
 from factormodels.io.fact_graph_json import looks_like_fact_graph, parse_fact_graph
 from factormodels.io.json_records import location
 from factormodels.io.published.conflictbank import EVIDENCE_KEYS, parse_conflictbank
+from factormodels.io.published.expertqa import looks_like_expertqa, parse_expertqa
 from factormodels.io.published.factcheck_bench import parse_factcheck_record
+from factormodels.io.published.factool import (
+    looks_like_factool,
+    looks_like_factool_output,
+    parse_factool,
+    parse_factool_output,
+)
 from factormodels.io.published.factor import parse_factor
 from factormodels.io.published.factreasoner import (
     looks_like_results,
@@ -27,6 +35,7 @@ from factormodels.io.published.factscore import (
     parse_passages,
 )
 from factormodels.io.published.fastfact_bench import (
+    QUESTIONS,
     parse_fastfact,
     parse_response,
 )
@@ -36,6 +45,12 @@ from factormodels.io.published.prompts import (
     looks_like_prompt,
     parse_prompt,
 )
+from factormodels.io.published.ragas import (
+    looks_like_ragas,
+    looks_like_ragas_conversation,
+    parse_ragas,
+)
+from factormodels.io.published.refchecker import looks_like_refchecker, parse_refchecker
 from factormodels.io.published.self_judgements import (
     looks_like_self_judged,
     parse_self_judged,
@@ -54,6 +69,8 @@ from factormodels.io.published.tool_outputs import (
     parse_veriscore,
 )
 from factormodels.io.published.unli import JudgedPair, parse_unli
+from factormodels.io.published.uqlm import gather_uqlm, looks_like_uqlm, parse_uqlm
+from factormodels.io.published.wice import gather_wice, parse_wice
 from factormodels.io.records import Source
 from factormodels.io.relation_table import (
     gather_relations,
@@ -83,6 +100,9 @@ class Format:
         gather: what becomes of all records together, where that takes more than one.
         looks_like: whether a record is of it, where its keys do not say that.
         companion: the format of the file that belongs beside it; empty where there is none.
+        reads: further keys that `parse` takes, or passes over because another key says the same,
+            written as in `fields`; * stands for any text. Every other key of a record is not used.
+        closed: whether `parse` refuses keys that it does not know.
     """
 
     name: str
@@ -96,6 +116,8 @@ class Format:
     spellings: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
     looks_like: Callable[[dict[str, Any]], bool] | None = None
     companion: str = ""
+    reads: tuple[str, ...] = ()
+    closed: bool = False
 
     def fits(self, obj: object) -> bool:
         """Whether a JSON value is a record of this format, by its keys."""
@@ -128,6 +150,8 @@ FORMATS: tuple[Format, ...] = (
         ("nodes[].type", "nodes[].text", "edges[].relation", "edges[].probability"),
         parse_fact_graph,
         looks_like=looks_like_fact_graph,
+        closed=True,
+        reads=("question_id", "topic", "cat", "id"),
     ),
     Format(
         "factreasoner",
@@ -140,6 +164,12 @@ FORMATS: tuple[Format, ...] = (
             *("contexts[].text", "contexts[].title", "contexts[].link"),
         ),
         parse_factreasoner,
+        reads=(
+            *("cat", "atoms[].id", "atoms[].original", "atoms[].label", "contexts[].id"),
+            *("contexts[].snippet", "contexts[].probability", "contexts[].synthetic_summary"),
+            *("results", "marginals", "predictions", "factuality_score", "references"),
+            "factuality_score_per_atom",
+        ),
     ),
     Format(
         "factreasoner-relations",
@@ -149,6 +179,7 @@ FORMATS: tuple[Format, ...] = (
         ("atoms", "relations", "fact_graph"),
         ("atoms", "relations[].level2_sense", "fact_graph"),
         parse_mined,
+        reads=("relations[].*",),
     ),
     Format(
         "factreasoner-results",
@@ -159,6 +190,10 @@ FORMATS: tuple[Format, ...] = (
         ("query", "response", "topic", "predictions"),
         parse_results,
         looks_like=looks_like_results,
+        reads=(
+            *("input", "marginals", "factuality_score", "factuality_score_per_atom", "references"),
+            "num_*",
+        ),
     ),
     Format(
         "factscore-output",
@@ -168,6 +203,7 @@ FORMATS: tuple[Format, ...] = (
         ("decisions", "score"),
         ("decisions",),
         parse_factscore_output,
+        reads=("score", "init_score", "respond_ratio", "num_facts_per_response"),
     ),
     Format(
         "safe-output",
@@ -181,6 +217,11 @@ FORMATS: tuple[Format, ...] = (
         ),
         parse_safe,
         spellings={"checked_statements": ("per_prompt_data",)},
+        reads=(
+            *("checked_statements[].atomic_fact", "checked_statements[].sentence"),
+            *("checked_statements[].rate_data", "checked_statements[].relevance_data"),
+            *("Supported", "Irrelevant", "Not Supported", "per_prompt_data"),
+        ),
     ),
     Format(
         "openfactcheck-output",
@@ -191,6 +232,7 @@ FORMATS: tuple[Format, ...] = (
         ("state",),
         parse_openfactcheck,
         gather_openfactcheck,
+        reads=("solver", "continue", "idx"),
     ),
     Format(
         "lm-polygraph-output",
@@ -201,6 +243,7 @@ FORMATS: tuple[Format, ...] = (
         ("uncertainty", "generation_text", "input_text"),
         parse_polygraph,
         gather_polygraph,
+        reads=("response", "estimator", "model_path"),
     ),
     Format(
         "minicheck-scores",
@@ -212,6 +255,7 @@ FORMATS: tuple[Format, ...] = (
         parse_minicheck,
         gather_minicheck,
         spellings={"raw_prob": ("max_support_prob", "prob", "pred_label")},
+        reads=("response", "id", "dataset", "pred_label", "max_support_prob", "prob"),
     ),
     Format(
         "veriscore-output",
@@ -222,6 +266,10 @@ FORMATS: tuple[Format, ...] = (
         (),
         parse_veriscore,
         looks_like=looks_like_veriscore,
+        reads=(
+            *("abstained", "response", "question", "claim_verification_result", "all_claims"),
+            *("*.verification_result", "*.response"),
+        ),
     ),
     Format(
         "factscore",
@@ -235,6 +283,7 @@ FORMATS: tuple[Format, ...] = (
         ),
         lambda obj, source, line: parse_factscore_record(obj, source, line or 1),
         companion="factscore-passages",
+        reads=("annotations[].text", "annotations[].model-atomic-facts"),
     ),
     Format(
         "factscore-derived",
@@ -244,6 +293,7 @@ FORMATS: tuple[Format, ...] = (
         ("atoms", "passages", "evidence", "between"),
         ("id", "categories", "sentences", "atoms", "passages", "evidence", "between", "texts"),
         parse_derived,
+        closed=True,
     ),
     Format(
         "factscore-passages",
@@ -262,6 +312,7 @@ FORMATS: tuple[Format, ...] = (
         ("response", "sentence", "claim", "label"),
         ("sentences", "judgements"),
         lambda obj, source, line: parse_record(obj, location(source, line)),
+        closed=True,
     ),
     Format(
         "relation-table",
@@ -273,6 +324,7 @@ FORMATS: tuple[Format, ...] = (
         parse_relation_row,
         gather_relations,
         looks_like=looks_like_relation_row,
+        reads=("*",),
     ),
     Format(
         "factcheck-bench",
@@ -286,6 +338,10 @@ FORMATS: tuple[Format, ...] = (
             *("sentences{}.auto_evidence_url", "sentences{}.stance_claim_autoEvid"),
         ),
         lambda obj, source, line: parse_factcheck_record(obj, source, line or 1),
+        reads=(
+            *("response_factuality", "sentences{}.claim_checkworthiness"),
+            *("sentences{}.text", "sentences{}.revised_claims"),
+        ),
     ),
     Format(
         "fastfact-bench",
@@ -299,6 +355,10 @@ FORMATS: tuple[Format, ...] = (
             "claims_lst[].verification_result",
         ),
         parse_fastfact,
+        reads=(
+            *("question_id", "topic", "cat", "id", "claims_lst[].revised_claim"),
+            *("claims_lst[].pre-label", "claims_lst[].claim_id", "abstained"),
+        ),
     ),
     Format(
         "conflictbank",
@@ -309,6 +369,7 @@ FORMATS: tuple[Format, ...] = (
         ("subject", "relation", "object", "question"),
         parse_conflictbank,
         spellings={"default_claim": ("correct_pair",), "default_evidence": EVIDENCE_KEYS},
+        reads=("*_claim", "*_evidence*", "*_pair", "options", "correct_option", "replaced_object"),
     ),
     Format(
         "factor",
@@ -318,6 +379,13 @@ FORMATS: tuple[Format, ...] = (
         ("completion", "contradiction_0"),
         ("doc_id", "completion", "contradiction_0", "contradiction_1", "contradiction_2"),
         parse_factor,
+        reads=(
+            "contradiction_*",
+            "turncated_prefixes",
+            "full_prefix",
+            "title",
+            "longest_completions",
+        ),
     ),
     Format(
         "selfcheck",
@@ -327,6 +395,7 @@ FORMATS: tuple[Format, ...] = (
         ("main_sentences", "annotation", "responses"),
         ("wiki_bio_test_idx", "main_passage", "main_sentences", "annotation", "responses.prompt"),
         parse_selfcheck,
+        reads=("wiki_bio_text", "responses"),
     ),
     Format(
         "self-judged",
@@ -337,6 +406,10 @@ FORMATS: tuple[Format, ...] = (
         (),
         parse_self_judged,
         looks_like=looks_like_self_judged,
+        reads=(
+            *("data", "prompt", "original-output", "claims[].subclaim", "claims[].gpt-score"),
+            "claims[].annotation",
+        ),
     ),
     Format(
         "unli",
@@ -347,6 +420,116 @@ FORMATS: tuple[Format, ...] = (
         (),
         parse_unli,
         spellings={"pre": ("premise",), "hyp": ("hypothesis",), "unli": ("label",)},
+        reads=("id", "nli"),
+    ),
+    Format(
+        "factool",
+        "FacTool, responses with labelled claims",
+        "GAIR-NLP/factool, Apache-2.0",
+        "responses",
+        ("response", "claims"),
+        ("prompt", "response", "claims[].label", "label"),
+        parse_factool,
+        looks_like=looks_like_factool,
+        reads=(
+            *("id", "question", "category", "model", "entry_point", "answer", "claims[].claim"),
+            "claims[].paper_*",
+        ),
+    ),
+    Format(
+        "factool-output",
+        "FacTool, what it decides",
+        "GAIR-NLP/factool, Apache-2.0",
+        "responses",
+        ("claim_level_factuality", "response"),
+        (),
+        parse_factool_output,
+        looks_like=looks_like_factool_output,
+        reads=(
+            *("id", "prompt", "question", "category", "model", "entry_point", "search_type"),
+            *("claims", "claim", "queries", "evidences", "sources", "response_level_factuality"),
+            *("detailed_information", "average_claim_level_factuality"),
+            "average_response_level_factuality",
+        ),
+    ),
+    Format(
+        "refchecker",
+        "RefChecker, triplets with labels",
+        "amazon-science/RefChecker, Apache-2.0",
+        "responses",
+        ("response", "triplets"),
+        ("response",),
+        parse_refchecker,
+        looks_like=looks_like_refchecker,
+        reads=(
+            *("id", "question", "reference", "claims", "triplets", "ys", "Y"),
+            *("*_response_kg[].triplet", "*_response_kg[].*_label"),
+        ),
+    ),
+    Format(
+        "expertqa",
+        "ExpertQA, answers with judged claims",
+        "chaitanyamalaviya/ExpertQA, MIT",
+        "responses",
+        ("question", "answers"),
+        (
+            *("question", "answers{}.answer_string", "answers{}.claims[].claim_string"),
+            *("answers{}.claims[].evidence", "answers{}.claims[].support"),
+        ),
+        parse_expertqa,
+        looks_like=looks_like_expertqa,
+        reads=(
+            *("id", "annotator_id", "metadata", "answers{}.claims[].correctness"),
+            *("answers{}.claims[].factuality", "answers{}.claims[].fact_score"),
+        ),
+    ),
+    Format(
+        "wice",
+        "WiCE, claims of Wikipedia with the page that they cite",
+        "ryokamoi/wice",
+        "responses",
+        ("label", "claim", "evidence", "supporting_sentences"),
+        ("label", "claim", "evidence", "supporting_sentences", "meta.id", "meta.claim_title"),
+        parse_wice,
+        gather_wice,
+        reads=("meta",),
+    ),
+    Format(
+        "uqlm-output",
+        "UQLM, scores of claims",
+        "cvs-health/uqlm, Apache-2.0",
+        "responses",
+        ("claims_data",),
+        ("prompt", "response", "claims_data"),
+        parse_uqlm,
+        gather_uqlm,
+        looks_like=looks_like_uqlm,
+        reads=("id", "prompts", "responses", "data.prompts", "data.responses", "data.claims_data"),
+    ),
+    Format(
+        "ragas-turns",
+        "Ragas, conversations and judged statements",
+        "explodinggradients/ragas, Apache-2.0",
+        "responses",
+        ("user_input", "statements"),
+        (),
+        parse_ragas,
+        looks_like=looks_like_ragas_conversation,
+        reads=(
+            *("id", "question", "response", "answer", "retrieved_contexts", "contexts"),
+            *("statements[].statement", "statements[].verdict", "statements[].reason"),
+        ),
+    ),
+    Format(
+        "ragas",
+        "Ragas, answers with the passages retrieved for the question",
+        "explodinggradients/ragas, Apache-2.0",
+        "responses",
+        ("user_input", "response", "retrieved_contexts"),
+        (),
+        parse_ragas,
+        looks_like=looks_like_ragas,
+        reads=("id", "question", "answer", "contexts"),
     ),
     Format(
         "responses",
@@ -356,6 +539,7 @@ FORMATS: tuple[Format, ...] = (
         ("question", "response"),
         ("question", "response", "model", "prompt_source"),
         parse_response,
+        spellings={"question": QUESTIONS[1:]},
     ),
     Format(
         "longfact",
@@ -366,6 +550,10 @@ FORMATS: tuple[Format, ...] = (
         ("prompt", "canary"),
         parse_prompt,
         looks_like=looks_like_longfact,
+        reads=(
+            *("prompt", "question_text", "title", "selftext", "id", "q_id", "question_id"),
+            *("topic", "prompt_source", "subreddit", "category", "metadata", "annotator_id"),
+        ),
     ),
     Format(
         "prompts",
@@ -425,7 +613,7 @@ def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
         return None
     best: tuple[float, Format] | None = None
     for known in FORMATS:
-        wanted = {*known.keys, *(name.split("[")[0].split("{")[0] for name in known.fields)}
+        wanted = {*known.keys, *(_first_step(name) for name in (*known.fields, *known.reads))}
         have = wanted & obj.keys()
         near = sum(
             bool(difflib.get_close_matches(key, list(obj), n=1, cutoff=0.75))
@@ -437,3 +625,8 @@ def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
     if best is None:
         return None
     return best[1], tuple(key for key in best[1].keys if key not in obj)
+
+
+def _first_step(path: str) -> str:
+    """Return the key of a record at which a path begins."""
+    return re.split(r"\[\]|\{\}|\.", path, maxsplit=1)[0]

@@ -22,9 +22,9 @@ from typing import Any
 from factormodels.errors import InputError
 from factormodels.io.json_records import (
     filled_field,
+    named_id,
     record_at,
     record_id,
-    shown,
     text_field,
 )
 from factormodels.io.records import Source
@@ -83,21 +83,10 @@ def parse_prompt(obj: object, source: Source, line: int | None = None) -> Prompt
         text = f"{text}\n{record['selftext']}"
     topic = next((text_field(record, key, where) for key in _TOPICS if record.get(key)), "")
     return Prompt(
-        _identity(record, where) or record_id(source, line),
+        named_id(record, _IDS, where) or record_id(source, line),
         text,
         topic or _of(source, record, where),
     )
-
-
-def _identity(record: dict[str, object], where: str) -> str:
-    for key in _IDS:
-        value = record.get(key)
-        if value is None or value == "":
-            continue
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            raise InputError(f"{where}: key {key!r}: {shown(value)} names nothing; give text")
-        return str(value)
-    return ""
 
 
 def _of(source: Source, record: dict[str, object], where: str) -> str:

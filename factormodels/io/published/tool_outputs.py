@@ -45,32 +45,36 @@ from factormodels.io.json_records import (
     texts_field,
 )
 from factormodels.io.records import Source
-from factormodels.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdict_facts
+from factormodels.recorded_verdicts import (
+    ASSESSORS_KEY,
+    CONTRADICTED,
+    SUPPORTED,
+    UNDECIDED,
+    RecordedVerdict,
+    verdict_facts,
+)
 from factormodels.validation import validated_probability
 
 FACTSCORE, VERISCORE, SAFE = "factscore", "veriscore", "safe"
 OPENFACTCHECK, POLYGRAPH, MINICHECK = "openfactcheck", "lm-polygraph", "minicheck"
 """Names of the assessors."""
 
-_SUPPORTED = RecordedVerdict("supported", 1.0)
 _UNSUPPORTED = RecordedVerdict("unsupported", 0.0)
-_CONTRADICTED = RecordedVerdict("contradicted", 0.0)
-_UNDECIDED = RecordedVerdict("undecided", 0.5)
 _IRRELEVANT = RecordedVerdict("irrelevant", None)
 
 _VERISCORE: Mapping[str, RecordedVerdict] = MappingProxyType(
     {
-        "supported": _SUPPORTED,
+        "supported": SUPPORTED,
         "unsupported": _UNSUPPORTED,
-        "contradicted": _CONTRADICTED,
-        "inconclusive": _UNDECIDED,
+        "contradicted": CONTRADICTED,
+        "inconclusive": UNDECIDED,
     }
 )
 _SAFE: Mapping[str, RecordedVerdict] = MappingProxyType(
-    {"supported": _SUPPORTED, "not supported": _UNSUPPORTED, "irrelevant": _IRRELEVANT}
+    {"supported": SUPPORTED, "not supported": _UNSUPPORTED, "irrelevant": _IRRELEVANT}
 )
 _SIGNS: Mapping[int, RecordedVerdict] = MappingProxyType(
-    {1: _SUPPORTED, 0: _UNDECIDED, -1: _CONTRADICTED}
+    {1: SUPPORTED, 0: UNDECIDED, -1: CONTRADICTED}
 )
 _PROBABILITIES = ("raw_prob", "max_support_prob", "prob")
 _VERIFIED, _EXTRACTED = "claim_verification_result", "all_claims"
@@ -104,7 +108,7 @@ def parse_factscore_output(obj: object, source: Source, line: int | None = None)
                     f"{at}: key 'is_supported': {shown(supported)} is neither true nor false; "
                     "give one of them"
                 )
-            verdict = _SUPPORTED if supported else _UNSUPPORTED
+            verdict = SUPPORTED if supported else _UNSUPPORTED
             judged.append((filled_field(fact, "atom", at), verdict))
         graphs.append(_graph(f"{record_id(source, line)}-{number}", judged, FACTSCORE))
     return graphs
@@ -265,7 +269,7 @@ def _factuality(said: object, where: str) -> RecordedVerdict | None:
     if said is None:
         return None
     if isinstance(said, bool):
-        return _SUPPORTED if said else _CONTRADICTED
+        return SUPPORTED if said else CONTRADICTED
     verdict = _SIGNS.get(said) if isinstance(said, int) else None
     if verdict is None:
         raise InputError(

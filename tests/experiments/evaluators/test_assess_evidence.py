@@ -318,3 +318,21 @@ def test_embeddings_find_documents(folder: Path) -> None:
     assert graph.metadata["retrieval"]["retriever"] == "dense"
     assert [context.text for context in graph.contexts] == ["The bridge is red."]
     assert len(list((folder / "notes" / ".embeddings").iterdir())) == 1
+
+
+def test_passages_of_a_response_judge_its_claims_and_no_other_s(folder: Path) -> None:
+    """Passages that were retrieved for a question serve every claim of its own response."""
+    row_ = {"user_input": "The bridge?", "response": "The bridge of Ulm is red. It is long."}
+    rows = [
+        {**row_, "retrieved_contexts": ["The bridge of Ulm is red."]},
+        {**row_, "retrieved_contexts": ["A mill ground rye."]},
+    ]
+    (folder / "ragas.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in rows))
+    given = assess(folder / "ragas.jsonl", retriever="given")
+    first, second = given.graphs
+    assert [context.text for context in first.contexts] == ["The bridge of Ulm is red."]
+    assert [context.text for context in second.contexts] == ["A mill ground rye."]
+    p = given["claims"].set_index(["response", "atom"]).p
+    assert p["ragas-001", "a1"] > 0.6 > p["ragas-002", "a1"]
+    by_default = assess(folder / "ragas.jsonl")
+    assert list(by_default["claims"].p) == list(given["claims"].p)

@@ -18,7 +18,7 @@ from experiments.evaluators.inputs import (
 )
 from factormodels import read_many
 from tests.experiments.conftest import invoke
-from tests.factormodels.io.published.release_records import FASTFACT, RESPONSE, lines
+from tests.factormodels.io.published.release_records import FACTOOL, FASTFACT, RESPONSE, lines
 from tests.refusals import refused
 
 ROWS = pd.DataFrame(
@@ -308,3 +308,33 @@ def test_rows_and_data_frames_are_evaluated(folder: Path) -> None:
         "none of its columns is obviously the response; name it with `response`",
         *(assess, [{"a": "It is red."}]),
     )
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.csv", "t.parquet"])
+def test_passages_in_a_column_are_those_of_the_response(name: str, tmp_path: Path) -> None:
+    rows = pd.DataFrame(
+        {
+            "user_input": ["A bridge?", "Trains?"],
+            "response": ["It is red.", "Yes."],
+            "retrieved_contexts": [["A red bridge.", "It is long."], []],
+        }
+    )
+    write = {
+        "t.jsonl": lambda path: rows.to_json(path, orient="records", lines=True),
+        "t.csv": lambda path: rows.to_csv(path, index=False),
+        "t.parquet": lambda path: rows.to_parquet(path),
+    }
+    write[name](tmp_path / name)
+    first, second = load_responses(tmp_path / name).graphs
+    assert first.query == "A bridge?"
+    assert [(c.text, c.retrieved_for) for c in first.contexts] == [
+        ("A red bridge.", ()),
+        ("It is long.", ()),
+    ]
+    assert second.contexts == ()
+
+
+def test_labelled_claims_in_a_binary_table_are_read(tmp_path: Path) -> None:
+    pd.DataFrame([FACTOOL]).to_parquet(tmp_path / "t.parquet")
+    (graph,) = load_responses(tmp_path / "t.parquet").graphs
+    assert [atom.label for atom in graph.atoms] == [True, False, None]

@@ -43,6 +43,8 @@ def numbered(record: dict[str, Any], number: int) -> dict[str, Any]:
     for key in ("q_id", "id", "wiki_bio_test_idx"):
         if key in own:
             own[key] = f"{own[key]}-{number}"
+    if "id" in own.get("meta", {}):
+        own["meta"]["id"] = f"{own['meta']['id']}x{number}"
     if "judgements" in own:
         own["claim"] = f"{own['claim']}-{number}"
     return own

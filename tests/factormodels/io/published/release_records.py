@@ -104,7 +104,6 @@ RESPONSE: dict[str, Any] = {
     "question": "Who was Ada Example?",
     "response": "A painter.",
     "model": "a-model",
-    "prompt_source": "longfact",
 }
 CLAIM: dict[str, Any] = {
     "response": "ada",
@@ -241,6 +240,99 @@ DERIVED = {
     "texts": [10000, 6667, 5000, 5000, 2500, 0],
 }
 
+FACTOOL: dict[str, Any] = {
+    "prompt": "Who was Ada Example?",
+    "response": "She painted in Ulm.",
+    "claims": [
+        {"claim": "Ada Example painted.", "label": True},
+        {"claim": "Ada Example lived in Ulm.", "label": False},
+        {"claim": "Ada Example was kind.", "label": None},
+    ],
+    "label": False,
+}
+FACTOOL_OUTPUT: dict[str, Any] = {
+    "average_claim_level_factuality": 0.5,
+    "detailed_information": [
+        {
+            "prompt": "Who was Ada Example?",
+            "response": "She painted in Ulm.",
+            "claims": [{"claim": "Ada Example painted."}, {"claim": "Ada Example lived in Ulm."}],
+            "evidences": [
+                {"evidence": ["She painted birds."], "source": ["https://a.example"]},
+                {"evidence": ["She lived in Bonn."], "source": ["None"]},
+            ],
+            "claim_level_factuality": [
+                {"factuality": True, "claim": "Ada Example painted."},
+                {"factuality": False, "correction": "She lived in Bonn."},
+            ],
+            "response_level_factuality": False,
+        }
+    ],
+}
+REFCHECKER: dict[str, Any] = {
+    "id": "7",
+    "response": "Ada Example painted in Ulm.",
+    "reference": ["Ada Example painted birds."],
+    "claude2_response_kg": [
+        {
+            "triplet": ["Ada Example", "painted", "birds"],
+            "human_label": "Entailment",
+            "nli_label": "Neutral",
+        },
+        {"triplet": ["Ada Example", "lived in", "Ulm"], "human_label": "Neutral"},
+        {"triplet": ["Ada Example", "lived in", "Rome"], "human_label": "Contradiction"},
+    ],
+}
+EXPERTQA: dict[str, Any] = {
+    "question": "Who was Ada Example?",
+    "answers": {
+        "gpt4": {
+            "answer_string": "She painted. She lived in Ulm.",
+            "claims": [
+                {
+                    "claim_string": "She painted.",
+                    "evidence": ["[1] https://a.example She painted birds."],
+                    "support": "Complete",
+                    "correctness": "Definitely correct",
+                    "fact_score": 0.75,
+                },
+                {"claim_string": "She lived in Ulm.", "correctness": "Likely incorrect"},
+                {"claim_string": "She was kind.", "correctness": "Unsure"},
+            ],
+        },
+    },
+}
+WICE: dict[str, Any] = {
+    "label": "not_supported",
+    "supporting_sentences": [[]],
+    "claim": "Ada Example lived in Rome.",
+    "evidence": ["(meta data) TITLE: Painters", "Ada Example painted birds.", "She lived in Ulm."],
+    "meta": {"id": "dev1", "claim_title": "Ada Example"},
+}
+UQLM: dict[str, Any] = {
+    "prompt": "Who was Ada Example?",
+    "response": "She painted in Ulm.",
+    "sampled_responses": ["She painted."],
+    "claims_data": [
+        {"claim": "Ada Example painted.", "removed": False, "entailment": 0.9},
+        {"claim": "Ada Example lived in Ulm.", "removed": True, "entailment": 0.25},
+    ],
+}
+RAGAS: dict[str, Any] = {
+    "user_input": "Who was Ada Example?",
+    "response": "She painted in Ulm.",
+    "retrieved_contexts": ["Ada Example painted birds.", "Ulm is a town."],
+}
+RAGAS_TURNS: dict[str, Any] = {
+    "user_input": [
+        {"type": "human", "content": "Who was Ada Example?"},
+        {"type": "ai", "content": "I will look.", "tool_calls": []},
+        {"type": "tool", "content": "Ada Example painted birds."},
+        {"type": "ai", "content": "She painted."},
+    ],
+    "statements": [{"statement": "Ada Example painted.", "verdict": 1}],
+}
+
 RECORDS: dict[str, dict[str, Any]] = {
     "fastfact-bench": FASTFACT,
     "conflictbank": CONFLICTBANK,
@@ -261,6 +353,14 @@ RECORDS: dict[str, dict[str, Any]] = {
     "lm-polygraph-output": POLYGRAPH,
     "minicheck-scores": MINICHECK,
     "factreasoner-relations": MINED,
+    "factool": FACTOOL,
+    "factool-output": FACTOOL_OUTPUT,
+    "refchecker": REFCHECKER,
+    "expertqa": EXPERTQA,
+    "wice": WICE,
+    "uqlm-output": UQLM,
+    "ragas": RAGAS,
+    "ragas-turns": RAGAS_TURNS,
 }
 """One record by name of its format, of those without tests of their own elsewhere."""
 RESULTS: dict[str, Any] = {

@@ -1,0 +1,91 @@
+"""Shared parts of readers whose claims carry labels of people or verdicts of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from factormodels.errors import InputError
+from factormodels.io.claim_records import ModelJudgement
+from factormodels.io.json_records import shown
+from factormodels.io.labels import NO_LABEL
+from factormodels.recorded_verdicts import (
+    ASSESSORS_KEY,
+    CONTRADICTED,
+    SUPPORTED,
+    UNDECIDED,
+    RecordedVerdict,
+    verdict_facts,
+)
+from factormodels.truth_words import folded, truth_of
+
+_INFERENCE: Mapping[str, RecordedVerdict | None] = {
+    "entailment": SUPPORTED,
+    "contradiction": CONTRADICTED,
+    "neutral": UNDECIDED,
+    "abstain": None,
+}
+
+_TRUTHS: Mapping[float | None, bool] = {1.0: True, 0.0: False}
+
+
+def truth_word(value: object, where: str) -> tuple[bool | None, str | None]:
+    """Return the label of a claim, and the annotator's word for it.
+
+    Args:
+        value: true, false, null, or a word for one of them. A word for neither is no label.
+        where: the place, which errors name.
+
+    Raises:
+        InputError: if it is another word.
+    """
+    word = folded(value)
+    if word in NO_LABEL:
+        return None, None
+    judgement = truth_of(value) if isinstance(value, bool | int | str) else None
+    if judgement is None:
+        raise InputError(f"{where}: {shown(value)} is not a label; give true, false or null")
+    label = None if judgement is ModelJudgement.NEITHER else judgement is ModelJudgement.TRUE
+    return label, word
+
+
+def inference_verdict(value: object, where: str) -> RecordedVerdict | None:
+    """Return the verdict of Entailment, Neutral or Contradiction; None for Abstain or null.
+
+    Raises:
+        InputError: if it is another word.
+    """
+    word = folded(value)
+    if word in NO_LABEL:
+        return None
+    if word not in _INFERENCE:
+        raise InputError(
+            f"{where}: {shown(value)} is not a label; use Entailment, Neutral, Contradiction or "
+            "Abstain"
+        )
+    return _INFERENCE[word]
+
+
+def inference_label(value: object, where: str) -> tuple[bool | None, str | None]:
+    """Return the label of a person's Entailment or Contradiction, and the word.
+
+    Neutral and Abstain are no label: they say neither that the claim is true nor that it is false.
+
+    Raises:
+        InputError: if it is another word.
+    """
+    verdict = inference_verdict(value, where)
+    label = None if verdict is None else _TRUTHS.get(verdict.p_true)
+    return label, str(value).strip() if folded(value) not in NO_LABEL else None
+
+
+def assessor_metadata(
+    verdicts: Mapping[str, Mapping[str, RecordedVerdict | None]],
+) -> dict[str, Any]:
+    """Return the metadata of verdicts by assessor and id of atom, without those that are None."""
+    known = {
+        name: {atom: verdict for atom, verdict in own.items() if verdict is not None}
+        for name, own in verdicts.items()
+    }
+    facts = {name: verdict_facts(own) for name, own in known.items() if own}
+    return {ASSESSORS_KEY: facts} if facts else {}
