@@ -458,7 +458,7 @@ FORMATS: tuple[Format, ...] = (
         "amazon-science/RefChecker, Apache-2.0",
         "responses",
         ("response", "triplets"),
-        ("response",),
+        (),
         parse_refchecker,
         looks_like=looks_like_refchecker,
         reads=(
@@ -613,7 +613,7 @@ def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
         return None
     best: tuple[float, Format] | None = None
     for known in FORMATS:
-        wanted = {*known.keys, *(_first_step(name) for name in (*known.fields, *known.reads))}
+        wanted = {*known.keys, *(_first_step(name) for name in known.fields or known.reads)}
         have = wanted & obj.keys()
         near = sum(
             bool(difflib.get_close_matches(key, list(obj), n=1, cutoff=0.75))
