@@ -291,7 +291,7 @@ class VectorStore:
         problem = "embeddings cannot be kept beside the documents"
         with sound_database(self._path, problem, "make the folder writable, or copy the documents"):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(connected(self._path)) as file:
+            with closing(connected(self._path, ("vectors",))) as file:
                 file.execute("BEGIN IMMEDIATE")
                 file.execute(
                     "CREATE TABLE IF NOT EXISTS vectors "
@@ -311,7 +311,7 @@ class VectorStore:
                 "these embeddings cannot be read",
                 "remove the file to have them made anew",
             ),
-            closing(connected(self._path)) as file,
+            closing(connected(self._path, ("vectors",))) as file,
         ):
             file.execute("SELECT count(*) FROM sqlite_master").fetchone()
             for key in keys:

@@ -103,6 +103,11 @@ def refuse_larger(size: int, source: Source) -> None:
         raise InputError(_too_large(source, "it holds", size, most))
 
 
+def most_held() -> int:
+    """Return the number of bytes that `size_limit` lets one file hold in memory."""
+    return _most_held.get()
+
+
 def most_values() -> int:
     """Return the number of values that `size_limit` lets be made of one file."""
     return _most_held.get() // VALUE_BYTES

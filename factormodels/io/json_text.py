@@ -50,7 +50,7 @@ def decode(text: str, source: str | os.PathLike[str], line: int | None = None) -
     where = location(source, line)
     if not text.strip():
         raise InputError(f"{where}: there is nothing in it; give a JSON object")
-    _refuse_more_values(text, where)
+    refuse_many_values(text, where)
     try:
         return _STRICT.decode(text)
     except json.JSONDecodeError as error:
@@ -116,7 +116,12 @@ def count_values(text: str) -> int:
     return 1 + sum(map(outside_strings.count, ",:[{"))
 
 
-def _refuse_more_values(text: str, source: str | os.PathLike[str]) -> None:
+def refuse_many_values(text: str, source: str | os.PathLike[str]) -> None:
+    """Refuse a JSON text of more values than `size_limit` allows, before they are made.
+
+    Raises:
+        InputError: if it has more.
+    """
     # A text has no more values than characters, which are counted faster.
     if len(text) > most_values():
         refuse_more_values(count_values(text), source)
@@ -130,7 +135,7 @@ def decode_elements(
     An element that is refused is passed over; where the text is not JSON at all, the rest cannot
     be told apart and the error is the last of what is yielded.
     """
-    _refuse_more_values(text, source)
+    refuse_many_values(text, source)
     at, line, counted = _next_word(text, text.index("[") + 1), 1, 0
     while True:
         line, counted = line + text.count("\n", counted, at), at

@@ -25,7 +25,7 @@ from typing import Any
 from factormodels.errors import InputError
 from factormodels.io.files import errors_naming
 from factormodels.io.guarded_opening import check_regular
-from factormodels.io.sqlite_files import DAMAGE, close_connection, connected
+from factormodels.io.sqlite_files import DAMAGE, close_connection, connected, reason_of
 
 logger = logging.getLogger(__name__)
 
@@ -259,7 +259,7 @@ def _opened(path: Path, mend: str) -> sqlite3.Connection:
     # not looked into: closing it would drop the locks that SQLite has on it in this process.
     if 0 < path.stat().st_size < _SMALLEST_PAGE:
         raise InputError(_foreign(path, mend))
-    connection = connected(path)
+    connection = connected(path, ("kept",))
     # A name of which a bit was flipped fails its checksum, as any other damage does.
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
     return connection
@@ -364,7 +364,9 @@ def _told_errors(path: Path, mend: str) -> Iterator[None]:
             raise OSError(number, os.strerror(number), os.fspath(path)) from None
         if code == sqlite3.SQLITE_NOTADB:
             raise InputError(_foreign(path, mend)) from None
-        reason = error if isinstance(error, sqlite3.Error) else "one of its names is no text"
+        reason = (
+            reason_of(error) if isinstance(error, sqlite3.Error) else "one of its names is no text"
+        )
         raise InputError(f"{path}: it is damaged ({reason}); {mend}") from None
 
 

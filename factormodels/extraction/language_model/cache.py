@@ -31,6 +31,7 @@ from factormodels.extraction.language_model import (
     lacking_parameters,
 )
 from factormodels.extraction.language_model.prices import Prices
+from factormodels.io.json_text import refuse_many_values
 from factormodels.io.sqlite_files import (
     close_connection,
     connected,
@@ -43,6 +44,8 @@ T = TypeVar("T")
 
 _APPLICATION = 0x666D6361
 """Marks the file as ours: "fmca" in ASCII."""
+
+_TABLES = ("answers", "parameters", "failures")
 
 _VERSION = 1
 _PATIENCE = 60.0
@@ -93,7 +96,7 @@ class AnswerCache:
                 f"{self.path}: there is no such cache; give the file of an earlier run"
             )
         with self._sound("this cannot be used as a cache"):
-            self._connection = connected(self.path)
+            self._connection = connected(self.path, _TABLES)
             self._prepare_patiently()
         self._closing = weakref.finalize(
             self, close_connection, self._connection, whole=not read_only
@@ -159,7 +162,10 @@ class AnswerCache:
         """
         with self._sound(f"the entry {key[:12]} cannot be read"):
             rows = self._execute("SELECT answer FROM answers WHERE key = ?", (key,))
-            return _decoded(rows[0][0]) if rows else None
+            if not rows:
+                return None
+            refuse_many_values(rows[0][0], self.path)
+            return _decoded(rows[0][0])
 
     def _execute(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
         return self._connection.execute(statement, values).fetchall()
@@ -199,7 +205,10 @@ class AnswerCache:
         """
         with self._sound(f"the failure of {key[:12]} cannot be read"):
             rows = self._read("SELECT failure FROM failures WHERE key = ?", (key,))
-            return _decoded_failure(rows[0][0]) if rows else None
+            if not rows:
+                return None
+            refuse_many_values(rows[0][0], self.path)
+            return _decoded_failure(rows[0][0])
 
     def note_failure(self, key: str, failure: Failure | None) -> None:
         """Note that the last call failed, for replays; None: that it did not.

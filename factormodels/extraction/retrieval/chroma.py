@@ -10,26 +10,24 @@ Source: the migrations that Chroma 0.4 to 1.x run (metadb/00001-embedding-metada
 from __future__ import annotations
 
 from contextlib import closing
+from operator import itemgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from factormodels.io.guarded_opening import refuse_larger
 from factormodels.io.sqlite_files import connected, sound_database
+
+if TYPE_CHECKING:
+    import sqlite3
 
 FILE = "chroma.sqlite3"
 """The file's name, in the folder of a database."""
 
+_TABLES = ("collections", "segments", "embeddings", "embedding_metadata")
 _TEXT = "chroma:document"
 _LINKS = ("link", "url", "source")
 
-_QUERY = """
-SELECT collections.name, embeddings.embedding_id, embedding_metadata.key,
-       embedding_metadata.string_value
-FROM embedding_metadata
-JOIN embeddings ON embeddings.id = embedding_metadata.id
-JOIN segments ON segments.id = embeddings.segment_id
-JOIN collections ON collections.id = segments.collection
-WHERE embedding_metadata.string_value IS NOT NULL
-ORDER BY collections.name, embeddings.id
-"""
+_KEYS = (_TEXT, "title", *_LINKS)
 
 
 def chroma_texts(path: Path) -> list[tuple[str, str, str]]:
@@ -42,23 +40,53 @@ def chroma_texts(path: Path) -> list[tuple[str, str, str]]:
         path: the file.
 
     Raises:
-        InputError: if it is no such database, or damaged.
+        InputError: if it is no such database, is damaged, or its texts are more than is allowed.
     """
-    found: dict[tuple[str, str], dict[str, str]] = {}
     with (
         sound_database(
             path, "this Chroma database cannot be read", "name the folder of one, or take it out"
         ),
-        closing(connected(path)) as file,
+        closing(connected(path, _TABLES)) as file,
     ):
-        for collection, name, key, value in file.execute(_QUERY):
-            found.setdefault((str(collection), str(name)), {})[str(key)] = str(value)
-    return [
-        (
-            held.get("title") or f"{collection} {name}",
-            next((held[key] for key in _LINKS if held.get(key)), f"{path.name}#{name}"),
-            held[_TEXT],
+        documents = _documents(file, path)
+    texts = []
+    size = 0
+    for (collection, name), metadata in documents.items():
+        if not metadata.get(_TEXT):
+            continue
+        title = metadata.get("title") or f"{collection} {name}"
+        link = next((metadata[key] for key in _LINKS if metadata.get(key)), f"{path.name}#{name}")
+        size += len(title) + len(link)
+        refuse_larger(size, path)
+        texts.append((title, link, metadata[_TEXT]))
+    return texts
+
+
+def _documents(file: sqlite3.Connection, path: Path) -> dict[tuple[str, str], dict[str, str]]:
+    """Metadata of each document, by the names of its collection and its own.
+
+    Tables are read one after the other: to join those of a hostile file may take any time.
+    """
+    collections = {key: str(name) for key, name in file.execute("SELECT id, name FROM collections")}
+    segments = dict(file.execute("SELECT id, collection FROM segments"))
+    rows = [
+        (collections[segments[segment]], key, str(name))
+        for key, segment, name in file.execute(
+            "SELECT id, segment_id, embedding_id FROM embeddings"
         )
-        for (collection, name), held in found.items()
-        if held.get(_TEXT)
+        if segments.get(segment) in collections
     ]
+    rows.sort(key=itemgetter(0, 1))
+    documents: dict[tuple[str, str], dict[str, str]] = {}
+    metadata_of = {
+        key: documents.setdefault((collection, name), {}) for collection, key, name in rows
+    }
+    size = 0
+    for key, name, value in file.execute(
+        "SELECT id, key, string_value FROM embedding_metadata WHERE string_value IS NOT NULL"
+    ):
+        if key in metadata_of and name in _KEYS:
+            size += len(str(value))
+            refuse_larger(size, path)
+            metadata_of[key][name] = str(value)
+    return documents
