@@ -40,7 +40,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("pipeline", "preverification"), ("stages", "text_match")),
         ("relation_models", "retrieval"),
         *(("embeddings", "prompts"), ("language_model",)),
-        *(("addresses",), ("concurrency", "optional_libraries", "sentences", "word_lists")),
+        *(("http_answers",), ("addresses",)),
+        ("concurrency", "optional_libraries", "sentences", "server_waits", "word_lists"),
     ),
     "inference": (
         ("compile_kernels", "conformance"),

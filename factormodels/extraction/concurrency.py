@@ -6,8 +6,6 @@ import asyncio
 import atexit
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sized
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -132,20 +130,3 @@ def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
 
 
 _LOOP = _SharedLoop()
-
-
-def seconds_to_wait(told: object) -> float | None:
-    """Seconds that a server asks to wait, as a number or a date (Retry-After); None: it does not.
-
-    A date without a zone is in UTC.
-    """
-    value = str(told or "")
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        until = parsedate_to_datetime(value)
-    except (ValueError, TypeError):
-        return None
-    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

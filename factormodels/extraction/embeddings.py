@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import threading
@@ -103,15 +104,9 @@ class LitellmEmbedder:
             nothing_left,
         )
         from factormodels.extraction.language_model.litellm_library import quiet_litellm
+        from factormodels.extraction.language_model.repeated_calls import repeated
 
         litellm = quiet_litellm()
-        tenacity = optional_module("tenacity", "llm")
-        retrying = tenacity.AsyncRetrying(
-            stop=tenacity.stop_after_attempt(_ATTEMPTS),
-            retry=tenacity.retry_if_exception(is_transient),
-            wait=tenacity.wait_random_exponential(multiplier=0.5, max=30.0),
-            reraise=True,
-        )
         options: dict[str, Any] = {}
         if self.api_base is not None:
             options["api_base"] = self.api_base
@@ -124,18 +119,22 @@ class LitellmEmbedder:
         size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
         longest = (self.price or 0.0) * size
 
+        async def attempt() -> Any:
+            call = litellm.aembedding(
+                model=self.name,
+                input=list(texts),
+                timeout=_TIMEOUT,
+                max_retries=0,
+                **options,
+            )
+            # Its own time-out begins anew with every byte that arrives.
+            return await asyncio.wait_for(call, _TIMEOUT)
+
         async def ask() -> tuple[Any, Usage]:
             await self.budget.admit(longest)
             usage = Usage()
             try:
-                answer = await retrying(
-                    litellm.aembedding,
-                    model=self.name,
-                    input=list(texts),
-                    timeout=_TIMEOUT,
-                    max_retries=0,
-                    **options,
-                )
+                answer = await repeated(attempt, _ATTEMPTS)
                 tokens = int(getattr(answer.usage, "prompt_tokens", 0) or 0)
                 usage = Usage(tokens, 0, None if self.price is None else tokens * self.price)
             finally:

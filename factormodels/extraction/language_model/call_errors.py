@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from factormodels.errors import LimitReachedError
-from factormodels.extraction.concurrency import seconds_to_wait
+from factormodels.extraction.http_answers import AnswerRefused
 
 _TOO_MANY = 429
 _TRANSIENT_STATUS = {408, 409, 425, _TOO_MANY}
@@ -131,12 +131,15 @@ def _until_renewed(statuses: set[Any], said: str) -> bool:
 
 def describe(error: BaseException) -> str:
     """One line that says what went wrong, without anything secret."""
+    if isinstance(error, AnswerRefused):
+        return without_secrets(str(error))
     status = getattr(error, "status_code", None)
     what = f"{type(error).__name__} {status}" if isinstance(status, int) else type(error).__name__
     words = " ".join(str(error).split())
     if not words and isinstance(error, TimeoutError):
         words = "no whole answer came in time"
-    return without_secrets(f"{what}: {words}" if words else what)[:_LONGEST_REASON]
+    said = without_secrets(f"{what}: {words}" if words else what)[:_LONGEST_REASON]
+    return "; ".join([said, *getattr(error, "__notes__", ())])
 
 
 def without_secrets(text: str) -> str:
@@ -145,9 +148,3 @@ def without_secrets(text: str) -> str:
         if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name):
             text = text.replace(value, "***")
     return _SECRET_TEXT.sub("***", text)
-
-
-def seconds_asked_for(error: BaseException | None) -> float | None:
-    """Seconds that a server asks to wait with Retry-After; None if it does not."""
-    headers = getattr(error, "litellm_response_headers", None) or {}
-    return seconds_to_wait(headers.get("retry-after"))

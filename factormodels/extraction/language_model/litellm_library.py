@@ -1,4 +1,4 @@
-"""The litellm library: quiet."""
+"""The litellm library: quiet, its answers bounded."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from factormodels.extraction.language_model.guarded_http import guard, guarded_session
 from factormodels.extraction.optional_libraries import optional_module
 
 _ENVIRONMENT = {
@@ -30,6 +31,9 @@ _FOR_EVER = 10 * 365 * 86400
 def quiet_litellm() -> Any:
     """Litellm, which asks no network for prices, prints nothing and reports to nobody.
 
+    The answers of servers are bounded, and redirects to other servers refused, as
+    `factormodels.extraction.http_answers` says.
+
     Raises:
         MissingDependencyError: if it is not installed.
     """
@@ -48,7 +52,7 @@ def quiet_litellm() -> Any:
 
 
 def _keep_clients(litellm: Any) -> None:
-    """Have the library keep the clients of servers for as long as the process lasts.
+    """Have the library guard the clients of servers, and keep them while the process lasts.
 
     It would drop each after an hour and make another, without an end to the connections of the
     first, of which aiohttp complains on the standard error.
@@ -58,9 +62,15 @@ def _keep_clients(litellm: Any) -> None:
         return
 
     def set_cache(self: Any, key: str, value: object, **options: Any) -> Any:
+        guard(value)
         return known.set_cache(self, key, value, **{**options, "ttl": _FOR_EVER})
 
     litellm.in_memory_llm_clients_cache = type(_LASTING, (known,), {"set_cache": set_cache})()
+    for shared in (litellm.module_level_client, litellm.module_level_aclient):
+        guard(shared)
+    if litellm.aclient_session is None:
+        # Clients of the libraries of OpenAI and Azure are built around this one.
+        litellm.aclient_session = guarded_session(litellm)
 
 
 @contextmanager

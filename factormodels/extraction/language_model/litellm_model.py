@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import (
@@ -22,7 +23,6 @@ from factormodels.extraction.language_model.call_errors import (
     is_exhausted,
     is_transient,
     nothing_left,
-    seconds_asked_for,
 )
 from factormodels.extraction.language_model.limits import Budget, Pace
 from factormodels.extraction.language_model.litellm_library import quiet_litellm
@@ -44,17 +44,13 @@ from factormodels.extraction.language_model.model_parameters import (
 )
 from factormodels.extraction.language_model.prices import Prices, model_prices
 from factormodels.extraction.language_model.provider_keys import missing_keys, no_key, unneeded_keys
-from factormodels.extraction.optional_libraries import optional_module
-
-if TYPE_CHECKING:
-    from tenacity import RetryCallState
+from factormodels.extraction.language_model.repeated_calls import LONGEST_WAIT, repeated
 
 logger = logging.getLogger(__name__)
 
 _ABOUT_THE_REQUEST = (400, 404, 422)
 """Statuses of errors that no key would have spared."""
 
-_LONGEST_BACKOFF = 30.0
 _CHARACTERS_PER_TOKEN = 4
 _FRAME = 16
 """Tokens that a message takes beside its text, at most: who speaks, where it begins and ends."""
@@ -76,8 +72,8 @@ class LitellmSettings:
         timeout: seconds after which one attempt is given up.
         attempts: how often a call is made before it counts as failed; only refusals that may pass
             (429, 5xx, time-outs, broken connections) are repeated, and no exhausted account.
-        longest_wait: most seconds between two attempts; what a server asks for with Retry-After is
-            waited for up to this.
+        longest_wait: most seconds between two attempts; what a server asks for is waited for up to
+            this.
         prices: what tokens cost; None: as litellm says of each answer or lists for the model.
         requests_per_minute: most attempts a minute; None for any number.
         tokens_per_minute: most tokens a minute, of questions and answers; None likewise.
@@ -88,7 +84,7 @@ class LitellmSettings:
     concurrency: int = 16
     timeout: float = 120.0
     attempts: int = 6
-    longest_wait: float = 300.0
+    longest_wait: float = LONGEST_WAIT
     prices: Prices | None = None
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
@@ -134,7 +130,6 @@ class LitellmModel:
     ) -> None:
         self.settings = settings
         self._litellm = quiet_litellm()
-        self._tenacity = optional_module("tenacity", "llm")
         self.unlisted = unlisted_parameters(settings.model)
         self._lacking = set(self.unlisted | set(refused))
         self._remember = remember
@@ -215,7 +210,11 @@ class LitellmModel:
         while True:
             sent = self._options(request, {*refused, *(LENGTHS if oversized else ())})
             try:
-                response = await self._repeated(request, sent)
+                response = await repeated(
+                    partial(self._call, request, sent),
+                    self.settings.attempts,
+                    self.settings.longest_wait,
+                )
             except Exception as error:
                 name = refused_parameter(error, sent)
                 if name is None:
@@ -275,17 +274,6 @@ class LitellmModel:
                 "; probabilities are those that it states" if stated else "",
             )
 
-    async def _repeated(self, request: Request, options: dict[str, Any]) -> Any:
-        """The response, after as many attempts as it takes and the settings allow."""
-        tenacity = self._tenacity
-        retrying = tenacity.AsyncRetrying(
-            stop=tenacity.stop_after_attempt(self.settings.attempts),
-            retry=tenacity.retry_if_exception(is_transient),
-            wait=self._wait,
-            reraise=True,
-        )
-        return await retrying(self._call, request, options)
-
     async def _call(self, request: Request, options: dict[str, Any]) -> Any:
         asked = sum(len(message.content) for message in request.messages) // _CHARACTERS_PER_TOKEN
         expected = await self._pace.wait(lambda: asked + self._answer_expected(request))
@@ -343,15 +331,6 @@ class LitellmModel:
         if self._slots is None or self._slots[0] is not loop:
             self._slots = (loop, asyncio.Semaphore(self.settings.concurrency))
         return self._slots[1]
-
-    def _wait(self, state: RetryCallState) -> float:
-        """Seconds to wait: what the server asks for, otherwise longer every time."""
-        longest = self.settings.longest_wait
-        asked = seconds_asked_for(state.outcome.exception() if state.outcome else None)
-        if asked is not None:
-            return min(longest, asked)
-        most = min(longest, _LONGEST_BACKOFF)
-        return float(self._tenacity.wait_random_exponential(multiplier=0.5, max=most)(state))
 
     def _count_log_probabilities(self, answer: Completion | Failure) -> None:
         """Notice a server that leaves log-probabilities out and says nothing."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from factormodels.errors import InputError
@@ -17,8 +18,9 @@ from factormodels.extraction.addresses import (
     public_addresses,
     web_address,
 )
-from factormodels.extraction.concurrency import seconds_to_wait
+from factormodels.extraction.http_answers import ENCODINGS, MOST_BYTES, AnswerBody, AnswerRefused
 from factormodels.extraction.optional_libraries import optional_module
+from factormodels.extraction.server_waits import longer_than_allowed, seconds_to_wait
 
 if TYPE_CHECKING:
     import httpx
@@ -30,6 +32,8 @@ LONGEST_WAIT = 300.0
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_ADDRESSES = 3
+_MOST_OF_AN_ERROR = 65_536
+"""Bytes of the body of an error that is read."""
 
 
 class RequestFailed(Exception):
@@ -60,7 +64,7 @@ class HttpSettings:
         attempts: how often a request is sent at most; repeated are time-outs, lost connections,
             429 and the transient errors of servers.
         first_wait: seconds before the second attempt; doubled before each further one, or what
-            the server asks for with Retry-After.
+            the server asks for.
         longest_wait: the longest of these waits, in seconds.
         max_bytes: the longest answer, after decompression.
         max_redirects: redirects that are followed; only to http and https.
@@ -76,7 +80,7 @@ class HttpSettings:
     attempts: int = 4
     first_wait: float = 0.5
     longest_wait: float = LONGEST_WAIT
-    max_bytes: int = 10_000_000
+    max_bytes: int = MOST_BYTES
     max_redirects: int = 5
     concurrency: int = 4
     contact: str = ""
@@ -119,7 +123,7 @@ async def http_client(settings: HttpSettings) -> AsyncIterator[httpx.AsyncClient
     async with library.AsyncClient(
         timeout=settings.timeout,
         follow_redirects=False,
-        headers={"User-Agent": settings.user_agent},
+        headers={"User-Agent": settings.user_agent, "Accept-Encoding": ENCODINGS},
         event_hooks={"response": [_keep_location]},
     ) as client:
         yield client
@@ -177,7 +181,12 @@ async def request(
         answer: tuple[bytes, str] = await retrying(attempt)
     except _Transient as error:
         times = f"{settings.attempts} attempts" if settings.attempts > 1 else "the only attempt"
-        raise RequestFailed(f"{place_of(url)}: {error}, after {times}", lasting=False) from None
+        asked = ""
+        if error.wait > settings.longest_wait:
+            asked = f"; {longer_than_allowed(error.wait, settings.longest_wait)}"
+        raise RequestFailed(
+            f"{place_of(url)}: {error}, after {times}{asked}", lasting=False
+        ) from None
     return answer
 
 
@@ -293,17 +302,30 @@ async def _answer(
 ) -> tuple[int, str, bytes, str]:
     status = response.status_code
     if status in _RETRIED:
-        wait = seconds_to_wait(response.headers.get("retry-after"))
+        words = await _error_text(response)
+        wait = seconds_to_wait(response.headers, status, words, now=datetime.now(UTC))
         raise _Transient(f"status {status}", wait or 0.0)
     if status in _REDIRECTS:
         return status, response.extensions["location"], b"", ""
     if status != 200:
         raise RequestFailed(f"{place}: status {status}")
-    parts: list[bytes] = []
-    size = 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > settings.max_bytes:
-            raise RequestFailed(f"{place}: the answer has more than {settings.max_bytes} bytes")
-        parts.append(part)
-    return status, "", b"".join(parts), response.charset_encoding or ""
+    try:
+        body = await _body(response, settings.max_bytes)
+    except AnswerRefused as error:
+        raise RequestFailed(f"{place}: {error}") from None
+    return status, "", body, response.charset_encoding or ""
+
+
+async def _body(response: httpx.Response, most: int) -> bytes:
+    body = AnswerBody(response, most)
+    async for chunk in response.aiter_raw():
+        body.add(chunk)
+    return body.decoded()
+
+
+async def _error_text(response: httpx.Response) -> str:
+    """Body of an error, which may say how long to wait; empty if it is too long for that."""
+    try:
+        return (await _body(response, _MOST_OF_AN_ERROR)).decode("utf-8", "replace")
+    except AnswerRefused:
+        return ""

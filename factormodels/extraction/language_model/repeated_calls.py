@@ -1,0 +1,77 @@
+"""Repeat calls of providers that may succeed later, after the wait that their server asks for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from factormodels.extraction.language_model.call_errors import is_transient
+from factormodels.extraction.language_model.guarded_http import Exchange, exchange
+from factormodels.extraction.optional_libraries import optional_module
+from factormodels.extraction.server_waits import longer_than_allowed
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+LONGEST_WAIT = 300.0
+"""Seconds between two attempts at most, by default."""
+
+_LONGEST_BACKOFF = 30.0
+
+Result = TypeVar("Result")
+
+
+async def repeated(
+    call: Callable[[], Awaitable[Result]], attempts: int, longest_wait: float = LONGEST_WAIT
+) -> Result:
+    """Result of a call, after as many attempts as it takes.
+
+    Between two attempts it waits for as long as the server asks, otherwise longer every time.
+
+    Args:
+        call: makes one attempt.
+        attempts: how often the call is made before its error counts.
+        longest_wait: seconds between two attempts at most, whatever the server asks for.
+
+    Raises:
+        AnswerRefused: if an answer is too long, or leads to another server.
+        Exception: what the last attempt raised, with a note if the server asks for a longer wait.
+    """
+    tenacity = optional_module("tenacity", "llm")
+    backoff = tenacity.wait_random_exponential(
+        multiplier=0.5, max=min(longest_wait, _LONGEST_BACKOFF)
+    )
+    last = Exchange()
+
+    def wait(state: RetryCallState) -> float:
+        asked = last.seconds_to_wait()
+        return float(backoff(state)) if asked is None else min(longest_wait, asked)
+
+    async def attempt() -> Result:
+        nonlocal last
+        with exchange() as last:
+            try:
+                return await call()
+            except asyncio.CancelledError:
+                raise
+            except Exception:
+                # Libraries raise errors of their own in its place.
+                if last.refusal is not None:
+                    raise last.refusal from None
+                raise
+
+    retrying = tenacity.AsyncRetrying(
+        stop=tenacity.stop_after_attempt(attempts),
+        retry=tenacity.retry_if_exception(is_transient),
+        wait=wait,
+        reraise=True,
+    )
+    try:
+        result: Result = await retrying(attempt)
+    except Exception as error:
+        asked = last.seconds_to_wait()
+        if asked is not None and asked > longest_wait:
+            error.add_note(longer_than_allowed(asked, longest_wait))
+        raise
+    return result

@@ -1,0 +1,195 @@
+"""Read how long a server asks its clients to wait, from the headers and body of an answer.
+
+The conventions are public: `Retry-After` (RFC 9110, section 10.2.3), `retry-after-ms` (OpenAI and
+Azure), limits with their resets in headers (OpenAI, Azure, Anthropic, Groq, Mistral, OpenRouter,
+GitHub, and the drafts of the IETF's HTTPAPI group), `google.rpc.RetryInfo` in the body of an error,
+and sentences such as "Please try again in 6m0.5s".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+_UNITS = {
+    **dict.fromkeys(("ns", "nanosecond"), 1e-9),
+    **dict.fromkeys(("us", "\u00b5s", "\u03bcs", "microsecond"), 1e-6),
+    **dict.fromkeys(("ms", "msec", "millisecond"), 1e-3),
+    **dict.fromkeys(("s", "sec", "second"), 1.0),
+    **dict.fromkeys(("m", "min", "minute"), 60.0),
+    **dict.fromkeys(("h", "hr", "hour"), 3600.0),
+    **dict.fromkeys(("d", "day"), 86400.0),
+}
+"""Seconds of a unit, by its names in the singular."""
+
+_NAMES = "|".join(re.escape(name) for name in sorted(_UNITS, key=len, reverse=True))
+_PART = rf"(\d+(?:\.\d+)?|\.\d+) ?({_NAMES})s?(?![^\W\d_])"
+_PARTS = re.compile(_PART, re.I)
+_DURATION = rf"{_PART}(?:(?:,? and |,? ){{0,1}}{_PART})*"
+_WHOLE_DURATION = re.compile(_DURATION, re.I)
+
+_FIRST_EPOCH = 1e9
+"""Smallest number that is read as a time since 1970 (here 2001) and not as seconds to wait."""
+
+_LAST_EPOCH = 1e11
+"""Smallest number of a time since 1970 that has to be in a unit smaller than the second."""
+
+_SAID = re.compile(
+    r"(?:(?:try|retry)(?: again| your request| this request)? (?:in|after)|available in"
+    rf"|\bwait(?: for)?)(?: about| at least| another)? ({_DURATION})",
+    re.I,
+)
+_RETRY_INFO = re.compile(r"retry_?delay[\\\"'\s:={]*(?:seconds[\s:=]*)?(\d+(?:\.\d+)?)", re.I)
+_QUOTED_LIMIT = re.compile(r"\"(x-ratelimit-[\w-]+)\"\s*:\s*\"?([^\",}]+)", re.I)
+_MOST_BODY = 65_536
+"""Characters of a body that are searched; an error that says how long to wait is short."""
+
+_RESET = re.compile(r"(?:rate-?|token)limit.*reset")
+_LEFT = re.compile(r"\b(?:r|remaining) ?= ?(\d+(?:\.\d+)?)", re.I)
+_RESETS_IN = re.compile(r"\b(?:t|reset) ?= ?(\d+(?:\.\d+)?)", re.I)
+_TOO_MANY_REQUESTS = 429
+
+
+def seconds_to_wait(
+    headers: Mapping[str, str], status: int | None = None, body: str = "", *, now: datetime
+) -> float | None:
+    """Seconds that a server asks to wait before the next attempt; None if it asks for none.
+
+    An explicit request (`retry-after-ms`, `Retry-After`, the body) takes precedence over the resets
+    of limits. Among these the limits with nothing left count; for an answer with status 429 that
+    names no such limit, the longest reset counts. Values that are negative, not finite or past are
+    not used.
+
+    Args:
+        headers: the headers of the answer.
+        status: its HTTP status; None if it is not known.
+        body: its body as text.
+        now: the time, with a zone; the server's own `Date` header replaces it for instants.
+    """
+    body = body[:_MOST_BODY]
+    # OpenRouter repeats the headers of the provider behind it in the body.
+    quoted = {name.lower(): value for name, value in _QUOTED_LIMIT.findall(body)}
+    known = quoted | {name.lower(): str(value).strip() for name, value in headers.items()}
+    now = _instant(known.get("date", "")) or now
+    asked = _first(
+        (
+            _number_of_milliseconds(known.get("retry-after-ms", "")),
+            seconds_until(known.get("retry-after", ""), now),
+            *_asked_in(body),
+        )
+    )
+    return _until_reset(known, status, now) if asked is None else asked
+
+
+def longer_than_allowed(asked: float, longest: float) -> str:
+    """Sentence that compares a wait that a server asks for with the longest one, in seconds."""
+    return (
+        f"the server asks to wait {asked:,.10g} seconds, and {longest:,.10g} seconds are the "
+        "longest wait"
+    )
+
+
+def seconds_until(value: str, now: datetime) -> float | None:
+    """Seconds that a header's value stands for; None if it is none, or a time that is past.
+
+    Args:
+        value: a number of seconds, a duration such as `1m6.5s`, a time since 1970 in seconds or a
+            smaller unit, a date of HTTP, or an instant of RFC 3339. Without a zone it is in UTC.
+        now: the time that instants count from, with a zone.
+    """
+    value = value.strip().strip('"')
+    try:
+        number = float(value)
+    except ValueError:
+        duration = _duration(value)
+        if duration is not None:
+            return duration
+        instant = _instant(value)
+        return None if instant is None else _usable((instant - now).total_seconds())
+    if not math.isfinite(number) or number < _FIRST_EPOCH:
+        return _usable(number)
+    while number >= _LAST_EPOCH:
+        number /= 1000.0
+    return _usable(number - now.timestamp())
+
+
+def _usable(seconds: float) -> float | None:
+    return seconds if math.isfinite(seconds) and seconds >= 0.0 else None
+
+
+def _first(values: Iterable[float | None]) -> float | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _number_of_milliseconds(value: str) -> float | None:
+    try:
+        return _usable(float(value) / 1000.0)
+    except ValueError:
+        return None
+
+
+def _duration(text: str) -> float | None:
+    """Seconds of a duration that is written with units; None if the text is no such duration."""
+    if _WHOLE_DURATION.fullmatch(text) is None:
+        return None
+    return sum(
+        float(number) * (_UNITS.get(unit.lower()) or _UNITS[unit.lower().rstrip("s")])
+        for number, unit in _PARTS.findall(text)
+    )
+
+
+def _instant(value: str) -> datetime | None:
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            instant = read(value)
+        except (ValueError, TypeError, OverflowError):
+            continue
+        return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    return None
+
+
+def _asked_in(body: str) -> Iterable[float | None]:
+    """What the body of an error asks for: the field of Google's errors, else its words."""
+    delay = _RETRY_INFO.search(body)
+    yield None if delay is None else _usable(float(delay[1]))
+    said = _SAID.search(body)
+    yield None if said is None else _duration(said[1])
+
+
+def _until_reset(headers: Mapping[str, str], status: int | None, now: datetime) -> float | None:
+    """Seconds until the limits reset that keep a request from being answered."""
+    limits = [
+        (remaining, seconds)
+        for name, value in headers.items()
+        for remaining, seconds in _limits_in(name, value, headers, now)
+        if seconds is not None
+    ]
+    exhausted = [seconds for remaining, seconds in limits if remaining == 0.0]
+    if not exhausted and status == _TOO_MANY_REQUESTS:
+        # One of them was exceeded, and the answer does not say which.
+        exhausted = [seconds for _, seconds in limits]
+    return max(exhausted, default=None)
+
+
+def _limits_in(
+    name: str, value: str, headers: Mapping[str, str], now: datetime
+) -> Iterable[tuple[float | None, float | None]]:
+    """(what a limit has left, seconds until it resets) of the limits that a header tells of."""
+    if _RESET.search(name):
+        left = re.sub(r"reset(?:-after)?", "remaining", name)
+        yield _number(headers.get(left)), seconds_until(value, now)
+    elif name == "ratelimit":
+        # Two drafts of HTTPAPI: `"policy";r=0;t=30, ...` and `limit=10, remaining=0, reset=30`.
+        for policy in re.split(r",(?= *\")", value):
+            remaining, reset = _LEFT.search(policy), _RESETS_IN.search(policy)
+            yield _number(remaining and remaining[1]), _number(reset and reset[1])
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        return None
