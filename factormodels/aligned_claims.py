@@ -14,9 +14,11 @@ from itertools import dropwhile
 
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
+from factormodels.learned_from import LearnedFrom
 from factormodels.recorded_verdicts import (
     ASSESSORS_KEY,
     RecordedVerdict,
+    recorded_marks,
     recorded_verdicts,
     verdict_facts,
 )
@@ -163,7 +165,8 @@ def with_verdicts_of(
             else:
                 verdicts = _by_text(graph, other, told)
             n_aligned += len(verdicts)
-            with_this.append(_recorded(graph, free, verdicts))
+            mark = None if other is None else recorded_marks(other).get(name)
+            with_this.append(_recorded(graph, free, verdicts, mark))
         current = tuple(with_this)
         found.append(
             Alignment(
@@ -239,10 +242,15 @@ def _partners(
     )
 
 
-def _recorded(graph: FactGraph, name: str, verdicts: Mapping[str, RecordedVerdict]) -> FactGraph:
+def _recorded(
+    graph: FactGraph,
+    name: str,
+    verdicts: Mapping[str, RecordedVerdict],
+    learned: LearnedFrom | None,
+) -> FactGraph:
     if not verdicts:
         return graph
-    told = {**graph.metadata.get(ASSESSORS_KEY, {}), name: verdict_facts(verdicts)}
+    told = {**graph.metadata.get(ASSESSORS_KEY, {}), name: verdict_facts(verdicts, learned)}
     return replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: told})
 
 

@@ -3,7 +3,8 @@
 `metadata["assessors"]` holds, by name of the assessor, `verdicts`: by id of atom its `label`, the
 label's `probability` among the labels, and `p`, the probability of being true that the label or the
 assessor's own model states; and `missing`, the atoms without a verdict as [atom, reason]. Our own
-stages write it, and so do readers of the outputs of other tools.
+stages write it, and so do readers of the outputs of other tools. Where labels taught the assessor,
+`learned_from` tells whether those of this response are among them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.json_records import as_object, located, text_field
+from factormodels.learned_from import LEARNED_FROM, LearnedFrom, mark_of
 from factormodels.validation import validated_probability
 
 ASSESSORS_KEY = "assessors"
@@ -42,9 +44,17 @@ UNDECIDED = RecordedVerdict("undecided", 0.5)
 """Verdicts of assessors that state no probability."""
 
 
-def verdict_facts(verdicts: Mapping[str, RecordedVerdict]) -> dict[str, Any]:
-    """What the metadata hold of an assessor's verdicts by id of atom."""
+def verdict_facts(
+    verdicts: Mapping[str, RecordedVerdict], learned: LearnedFrom | None = None
+) -> dict[str, Any]:
+    """Metadata of an assessor.
+
+    Args:
+        verdicts: its verdicts by id of atom.
+        learned: labels from which its probabilities were learned; None if from none.
+    """
     return {
+        **({} if learned is None else {LEARNED_FROM: str(learned)}),
         "verdicts": {
             atom: {"label": verdict.label, "probability": None, "p": verdict.p_true}
             for atom, verdict in verdicts.items()
@@ -72,6 +82,22 @@ def recorded_verdicts(graph: FactGraph) -> dict[str, dict[str, RecordedVerdict]]
             for atom, verdict in verdicts.items()
         }
     return found
+
+
+def recorded_marks(graph: FactGraph) -> dict[str, LearnedFrom]:
+    """Labels that taught the assessors of a graph, by name of each that learned from some.
+
+    Raises:
+        InputError: if the metadata hold something else.
+    """
+    where = f"response {graph.id!r}: metadata {ASSESSORS_KEY!r}"
+    marks = {}
+    for name, value in as_object(graph.metadata.get(ASSESSORS_KEY) or {}, where).items():
+        place = f"{where}, {name!r}"
+        mark = mark_of(as_object(value, place).get(LEARNED_FROM), f"{place}: key {LEARNED_FROM!r}")
+        if mark is not None:
+            marks[name] = mark
+    return marks
 
 
 def verdicts_of(graph: FactGraph, name: str = "") -> dict[str, RecordedVerdict]:

@@ -27,7 +27,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "factormodels.io": (
         *(("file_report",), ("flat_rows", "reading", "writing")),
         *(("networks", "published", "tables"), ("relation_table",), ("labels",)),
-        ("claim_records", "fact_graph_json", "result_store"),
+        ("claim_records", "fact_graph_json", "learned_files", "result_store"),
         ("files", "plain_yaml", "records", "sqlite_files"),
         ("arrow_files",),
         ("table_numbers", "workbooks"),

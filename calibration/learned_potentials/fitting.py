@@ -49,6 +49,19 @@ it leaves about a thousandth of a standard error. Searches go on to a tenth of i
 _CURVATURE = 1 / 6
 """How much a claim's log loss curves, p (1 - p), where claims are uncertain."""
 
+LEAST_SPREAD = 1e-9
+"""A column whose standard deviation is smaller is constant."""
+
+_MOST_COUPLING = 30.0
+"""Couplings of predictions are within it: tanh of half of a larger one is 1 after rounding, and
+two certain neighbors then have no finite log odds."""
+
+_MOST_LOG_ODDS = 30.0
+"""Posterior log odds are within it: no finite evidence makes a probability 0 or 1."""
+
+_MOST_COLUMN = 1e100
+"""Largest magnitude in a column: the square of a larger one is not finite."""
+
 _MEMORY = 20
 """Pairs of steps and changes of the gradient that searches keep."""
 
@@ -134,11 +147,15 @@ class Field:
     converged: bool
 
     def log_odds(self, table: ClaimTable) -> Floats:
-        """Log odds of each claim by its columns alone, averaged over members, (n,)."""
+        """Log odds of each claim by its columns alone, averaged over members, (n,).
+
+        Raises:
+            InputError: if the table has other columns than the field.
+        """
         import torch
 
         with torch.no_grad():
-            values = torch.from_numpy(self.scale(table.values))
+            values = torch.from_numpy(self._standardized(table))
             return np.asarray(self.batch(torch.from_numpy(self.parameters), values).mean(0))
 
     def probabilities(self, table: ClaimTable, shift: float = 0.0) -> Floats:
@@ -147,17 +164,30 @@ class Field:
         Args:
             table: the claims, with the field's columns and groups.
             shift: what is added to the log odds of every claim.
+
+        Raises:
+            InputError: if the table has other columns than the field.
         """
         import torch
 
         forest = forest_of([(name, table.groups[name]) for name in self.causes])
-        values = torch.from_numpy(self.scale(table.values))
+        values = torch.from_numpy(self._standardized(table))
+        couplings = np.clip(self.couplings, -_MOST_COUPLING, _MOST_COUPLING)
         with torch.no_grad():
             own = self.batch(torch.from_numpy(self.parameters), values) + shift
-            found = marginal_log_odds(
-                own, torch.from_numpy(self.couplings), torch.from_numpy(self.biases), forest
+            posterior = marginal_log_odds(
+                own, torch.from_numpy(couplings), torch.from_numpy(self.biases), forest
             )
-            return np.asarray(torch.sigmoid(found).mean(0))
+            bounded = posterior.clamp(-_MOST_LOG_ODDS, _MOST_LOG_ODDS)
+            return np.asarray(torch.sigmoid(bounded).mean(0))
+
+    def _standardized(self, table: ClaimTable) -> Floats:
+        if table.names != self.columns:
+            raise InputError(
+                f"the field reads the columns {', '.join(self.columns)}; those of the table are "
+                f"{', '.join(table.names)}"
+            )
+        return self.scale(table.values)
 
 
 _Row = tuple[Integers, float, int]
@@ -259,6 +289,12 @@ def _check(table: ClaimTable, part: Integers) -> None:
     bad = np.flatnonzero(~np.isfinite(table.values).all(axis=0))
     if len(bad):
         raise InputError(f"column {table.names[bad[0]]!r} holds a value that is not finite")
+    large = np.flatnonzero((np.abs(table.values) > _MOST_COLUMN).any(axis=0))
+    if len(large):
+        raise InputError(
+            f"column {table.names[large[0]]!r} holds a number larger than {_MOST_COLUMN:g}; give "
+            "it in another unit"
+        )
 
 
 def _scale(values: Floats) -> ColumnScale:
@@ -267,7 +303,7 @@ def _scale(values: Floats) -> ColumnScale:
         values.min(axis=0),
         values.max(axis=0),
         values.mean(axis=0),
-        np.where(spread > 1e-9, spread, 1.0),
+        np.where(spread > LEAST_SPREAD, spread, 1.0),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from calibration.learned_potentials.columns import (
+    FAMILIES,
     MEANINGS,
     OTHERS,
     RESPONSE,
@@ -21,19 +23,53 @@ from calibration.learned_potentials.columns import (
     claim_table,
     records_texts,
 )
-from calibration.learned_potentials.fitting import ColumnScale, Field, FieldSettings, fit_field
-from calibration.learned_potentials.modules import MakeModule, batch_of
+from calibration.learned_potentials.fitting import (
+    LEAST_SPREAD,
+    ColumnScale,
+    Field,
+    FieldSettings,
+    fit_field,
+)
+from calibration.learned_potentials.modules import POTENTIALS, MakeModule, batch_of
 from calibration.learned_potentials.shift import LawOfEvidence, Shift, shift_of
 from calibration.validation import Floats
 from factormodels.errors import InputError
 from factormodels.evidence_source import WORDS, EvidenceSource, evidence_sources
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text, write_text
+from factormodels.io.learned_files import (
+    LARGEST,
+    Fields,
+    LearnedFormat,
+    learned_content,
+    read_learned,
+)
+from factormodels.learned_from import (
+    LearnedFrom,
+    ResponseIdentity,
+    identities_as_plain,
+    identities_from,
+    labelled_identities,
+    learned_from,
+)
 from factormodels.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdict_facts
+from factormodels.variants import VARIANTS
 
-FORMAT, VERSION = "factormodels judge", 1
+_FILE = LearnedFormat(
+    "factormodels judge",
+    2,
+    "judge",
+    "give the file that factormodels fit wrote, and then the responses",
+    "fit it anew",
+)
 
-_NO_JUDGE = "this is no judge; give the file that factormodels fit wrote, and then the responses"
+LINEAR, CUSTOM = "linear", "custom"
+_OWN_COLUMN = "a column of one's own"
+_SCALE = ("lower", "upper", "mean", "spread")
+
+_MOST_WEIGHT = 1e4
+"""Largest magnitude of a weight in log odds per standard deviation: e to its power is not finite,
+so that a larger one says nothing more."""
 
 NAME = "judge"
 """What posteriors of a judge are recorded under."""
@@ -55,9 +91,12 @@ class Judge:
         sources: what made the evidence that it was learned from.
         law: evidence of the claims that it was learned from.
         labels: their labels, 1 or 0, (n,).
+        n_claims: number of claims, with a label or without, that columns were standardized on.
         scores: rows of what it scored out of fold, and its rivals; empty where nobody looked.
         without_texts: what the same labels teach without columns of texts, for responses that
             lack some; None where it reads no texts.
+        taught: identities of the responses whose labels it was learned from.
+        edited: whether its file has no digest, so that nothing shows it to be as it was written.
     """
 
     field: Field
@@ -68,8 +107,11 @@ class Judge:
     sources: tuple[EvidenceSource, ...]
     law: LawOfEvidence
     labels: Floats
+    n_claims: int
     scores: tuple[Mapping[str, Any], ...] = ()
     without_texts: Judge | None = None
+    taught: tuple[ResponseIdentity, ...] = ()
+    edited: bool = False
 
     def reading(self, graphs: Sequence[FactGraph]) -> Judge:
         """The judge of some responses: `without_texts` where one of them lacks texts."""
@@ -169,6 +211,10 @@ class Judge:
             parts.append(judge.field.probabilities(table))
         return np.concatenate(parts)
 
+    def learned_from(self, graphs: Sequence[FactGraph]) -> list[LearnedFrom]:
+        """Mark of each response: whether its labels are among those that taught the judge."""
+        return learned_from(self.taught, graphs)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the judge as JSON.
 
@@ -179,55 +225,12 @@ class Judge:
 
     def as_plain(self) -> dict[str, Any]:
         """The judge as JSON data."""
-        field, scale = self.field, self.field.scale
-        errors = field.standard_errors
-        columns = []
-        for place, name in enumerate(field.columns):
-            meaning = MEANINGS.get(name, "a column of one's own")
-            column: dict[str, Any] = {"name": name, "meaning": meaning}
-            for key in ("lower", "upper", "mean", "spread"):
-                column[key] = float(getattr(scale, key)[place])
-            if field.potential == "linear":
-                column["weight"] = float(field.parameters[0, place])
-                column["standard_error"] = None if errors is None else float(errors[place])
-            columns.append(column)
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "families": list(self.families),
-            "variant": self.view,
-            "own_columns": list(self.own_columns),
-            "own_groups": list(self.own_groups),
-            "potential": field.potential,
-            "columns": columns,
-            "parameters": field.parameters.tolist(),
-            "causes": [
-                {
-                    "level": name,
-                    "coupling": field.couplings[:, place].tolist(),
-                    "bias": field.biases[:, place].tolist(),
-                }
-                for place, name in enumerate(field.causes)
-            ],
-            "penalty": field.penalty,
-            "converged": field.converged,
-            "evidence": [asdict(source) for source in self.sources],
-            "learned_from": {
-                "responses": self.law.n_responses,
-                "claims": len(self.labels),
-                "share_true": self.share,
-            },
-            "scores": [
-                {key: None if value != value else value for key, value in row.items()}
-                for row in self.scores
-            ],
-            "without_texts": self.without_texts and self.without_texts.as_plain(),
-            "law": {
-                "response": self.law.owners.tolist(),
-                "label": self.labels.astype(int).tolist(),
-                "evidence": np.round(self.law.values, 4).T.tolist(),
-            },
+        content = {
+            **_content(self),
+            "without_texts": self.without_texts and _content(self.without_texts),
+            "labelled_responses": identities_as_plain(self.taught),
         }
+        return learned_content(_FILE, content, signed=not self.edited)
 
 
 def learn_judge(
@@ -270,8 +273,10 @@ def learn_judge(
         evidence_sources(graphs),
         _law(field, table, kept),
         table.labels[kept],
+        len(table.labels),
         tuple(scores),
         without,
+        labelled_identities(graphs),
     )
 
 
@@ -301,24 +306,8 @@ def judge_of(
     Raises:
         InputError: as `read_judge` does.
     """
-    from factormodels.io.json_text import decode
-
-    try:
-        value = decode(text, str(path))
-    except InputError:
-        # Responses in the judge's place, or a file that was cut off.
-        value = None
-    if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise InputError(f"{path}: {_NO_JUDGE}")
-    if value.get("version") != VERSION:
-        raise InputError(
-            f"{path}: a judge of version {value.get('version')!r}; this release reads version "
-            f"{VERSION}, so fit it anew"
-        )
-    try:
-        return _from_plain(value, module)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InputError(f"{path}: the judge is damaged ({error!r}); fit it anew") from None
+    judge, signed = read_learned(text, path, _FILE, lambda fields: _whole_judge(fields, module))
+    return judge if signed else replace(judge, edited=True)
 
 
 def with_judged_priors(graph: FactGraph, judge: Judge, view: FactGraph) -> FactGraph:
@@ -338,76 +327,273 @@ def with_judged_priors(graph: FactGraph, judge: Judge, view: FactGraph) -> FactG
     return replace(view.with_priors(atoms=priors), relations=kept)
 
 
-def judged(graphs: Sequence[FactGraph], p: Floats) -> tuple[FactGraph, ...]:
+def judged(
+    graphs: Sequence[FactGraph], p: Floats, marks: Sequence[LearnedFrom]
+) -> tuple[FactGraph, ...]:
     """Responses that carry posteriors as verdicts of an assessor named `NAME`.
 
     Args:
         graphs: the responses.
         p: posterior of each of their claims, in order.
+        marks: labels from which the posteriors of each response were learned.
     """
     values, found = iter(p.tolist()), []
-    for graph in graphs:
+    for graph, mark in zip(graphs, marks, strict=True):
         verdicts = {}
         for atom in graph.atoms:
             p_true = next(values)
             word = "supported" if p_true >= 0.5 else "unsupported"
             verdicts[atom.id] = RecordedVerdict(word, p_true)
         others = graph.metadata.get(ASSESSORS_KEY) or {}
-        told = {**others, NAME: verdict_facts(verdicts)}
+        told = {**others, NAME: verdict_facts(verdicts, mark)}
         found.append(replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: told}))
     return tuple(found)
 
 
-def _from_plain(value: Mapping[str, Any], module: MakeModule | None) -> Judge:
-    columns, causes, law = value["columns"], value["causes"], value["law"]
-    potential = value["potential"]
-    if potential == "custom" and module is None:
-        raise InputError(
-            "the judge's potential is a module of one's own; read it in Python with "
-            "read_judge(path, module=...)"
-        )
-    scale = ColumnScale(
-        *(
-            np.array([float(column[key]) for column in columns])
-            for key in ("lower", "upper", "mean", "spread")
-        )
+def _content(judge: Judge) -> dict[str, Any]:
+    """A judge as JSON data, less the judge without texts and the responses that taught it."""
+    field, law = judge.field, judge.law
+    size, levels = field.parameters.shape[1], len(field.causes)
+    errors = [None] * (size + 2 * levels)
+    if field.standard_errors is not None:
+        errors = field.standard_errors.tolist()
+    linear = field.potential == LINEAR
+    columns = []
+    for place, name in enumerate(field.columns):
+        column: dict[str, Any] = {"name": name, "meaning": MEANINGS.get(name, _OWN_COLUMN)}
+        for key in _SCALE:
+            column[key] = float(getattr(field.scale, key)[place])
+        if linear:
+            column["weight"] = float(field.parameters[0, place])
+            column["standard_error"] = errors[place]
+        columns.append(column)
+    intercept = {"weight": float(field.parameters[0, -1]), "standard_error": errors[size - 1]}
+    return {
+        "families": list(judge.families),
+        "variant": judge.view,
+        "own_columns": list(judge.own_columns),
+        "own_groups": list(judge.own_groups),
+        "potential": field.potential,
+        "columns": columns,
+        **({"intercept": intercept} if linear else {"parameters": field.parameters.tolist()}),
+        "causes": [
+            {
+                "level": name,
+                "coupling": field.couplings[:, place].tolist(),
+                "coupling_error": errors[size + place],
+                "bias": field.biases[:, place].tolist(),
+                "bias_error": errors[size + levels + place],
+            }
+            for place, name in enumerate(field.causes)
+        ],
+        "penalty": field.penalty,
+        "converged": field.converged,
+        "evidence": [asdict(source) for source in judge.sources],
+        "learned_from": {
+            "responses": law.n_responses,
+            "claims": len(judge.labels),
+            "share_true": judge.share,
+            "claims_with_columns": judge.n_claims,
+        },
+        "scores": [
+            {key: None if value != value else value for key, value in row.items()}
+            for row in judge.scores
+        ],
+        "law": {
+            "response": law.owners.tolist(),
+            "label": judge.labels.astype(int).tolist(),
+            "evidence": np.round(law.values, 4).T.tolist(),
+        },
+    }
+
+
+_CONTENT = (
+    *("families", "variant", "own_columns", "own_groups", "potential", "columns", "causes"),
+    *("penalty", "converged", "evidence", "learned_from", "scores", "law"),
+)
+"""Keys of `_content` beside those of the potential."""
+
+
+def _whole_judge(fields: Fields, module: MakeModule | None) -> Judge:
+    """The judge that `Judge.as_plain` made JSON data of."""
+    content, rest = dict(fields.value), {}
+    for key in ("without_texts", "labelled_responses"):
+        if key in content:
+            rest[key] = content.pop(key)
+    judge = _judge_from(replace(fields, value=content), module)
+    fields = replace(fields, value=rest)
+    fields.only("without_texts", "labelled_responses")
+    taught = identities_from(fields.object("labelled_responses"))
+    if len(taught) != judge.law.n_responses:
+        fields.refuse("labelled_responses", f"of {judge.law.n_responses} responses")
+    others, without = [name for name in judge.families if name != "texts"], None
+    if others and "texts" in judge.families:
+        without = _judge_from(fields.object("without_texts"), module)
+        if list(without.families) != others:
+            fields.refuse("without_texts", f"a judge of the columns {', '.join(others)}")
+        without = replace(without, taught=taught)
+    elif rest["without_texts"] is not None:
+        fields.refuse("without_texts", "null, where no column or every column reads texts")
+    return replace(judge, without_texts=without, taught=taught)
+
+
+def _judge_from(fields: Fields, module: MakeModule | None) -> Judge:
+    """The judge that `_content` made JSON data of."""
+    potential = fields.text("potential", (*POTENTIALS, CUSTOM))
+    fields.only(*_CONTENT, "intercept" if potential == LINEAR else "parameters")
+    families = fields.texts("families", FAMILIES)
+    view = fields.text("variant", VARIANTS)
+    own_columns, own_groups = fields.texts("own_columns"), fields.texts("own_groups")
+    learned = fields.object("learned_from")
+    learned.only("responses", "claims", "share_true", "claims_with_columns")
+    n_claims = learned.whole("claims_with_columns", 2)
+    names = (*(name for family in families for name in FAMILIES[family]), *own_columns)
+    field = _field_from(fields, potential, names, own_groups, n_claims, module)
+    law, labels = _law_from(fields.object("law"), learned, names)
+    sources = fields.objects("evidence")
+    if not sources:
+        fields.refuse("evidence", "a list of one source or more")
+    return Judge(
+        field,
+        families,
+        view,
+        own_columns,
+        own_groups,
+        tuple(map(_source_from, sources)),
+        law,
+        labels,
+        n_claims,
+        tuple(map(_scores_from, fields.objects("scores"))),
     )
-    parameters = np.array(value["parameters"], np.float64)
-    batch = batch_of(module if potential == "custom" and module else potential, len(columns))
-    if parameters.ndim != 2 or parameters.shape[1] != batch.size:
-        raise ValueError(f"{parameters.shape} parameters of {len(columns)} columns")
-    members = len(parameters)
-    errors = [column.get("standard_error") for column in columns]
-    field = Field(
-        tuple(column["name"] for column in columns),
-        tuple(cause["level"] for cause in causes),
-        scale,
+
+
+def _field_from(
+    fields: Fields,
+    potential: str,
+    names: tuple[str, ...],
+    own_groups: tuple[str, ...],
+    n_claims: int,
+    module: MakeModule | None,
+) -> Field:
+    """The field of a judge of these columns."""
+    if potential == CUSTOM and module is None:
+        raise InputError(
+            f"{fields.where}: the judge's potential is a module of one's own; read it in Python "
+            "with read_judge(path, module=...)"
+        )
+    linear = potential == LINEAR
+    columns = fields.objects("columns")
+    if len(columns) != len(names):
+        fields.refuse("columns", f"a list of {len(names)}: {', '.join(names)}")
+    for name, column in zip(names, columns, strict=True):
+        column.only("name", "meaning", *_SCALE, *(("weight", "standard_error") if linear else ()))
+        column.text("name", (name,))
+        column.text("meaning", (MEANINGS.get(name, _OWN_COLUMN),))
+    scale = np.array([_scale_from(each, n_claims) for each in columns]).reshape(-1, len(_SCALE)).T
+    batch = batch_of(module if potential == CUSTOM and module else potential, len(columns))
+    if linear:
+        parts = [*columns, fields.object("intercept")]
+        parts[-1].only("weight", "standard_error")
+        weights = [each.number("weight", -_MOST_WEIGHT, _MOST_WEIGHT) for each in parts]
+        parameters = np.array([weights])
+        errors = [each.optional_number("standard_error", 0.0) for each in parts]
+    else:
+        parameters = np.array(fields.rows("parameters", None, batch.size, _MOST_WEIGHT))
+        errors = [None] * batch.size
+        if not len(parameters):
+            fields.refuse("parameters", "a list of one member or more")
+    causes, members = fields.objects("causes"), len(parameters)
+    known = (SENTENCE, RESPONSE, *own_groups)
+    levels = tuple(cause.text("level", known) for cause in causes)
+    if len(set(levels)) < len(levels) or not {*own_groups} <= {*levels}:
+        fields.refuse("causes", f"a list that has each of {', '.join(known)} once at most")
+    ends: dict[str, list[list[float]]] = {"coupling": [], "bias": []}
+    of_causes: dict[str, list[float | None]] = {"coupling_error": [], "bias_error": []}
+    for cause in causes:
+        cause.only("level", *ends, *of_causes)
+        for key, values in ends.items():
+            values.append(cause.numbers(key, members, -_MOST_WEIGHT, _MOST_WEIGHT))
+        for key, own in of_causes.items():
+            own.append(cause.optional_number(key, 0.0))
+    errors += [*of_causes["coupling_error"], *of_causes["bias_error"]]
+    if None in errors and any(error is not None for error in errors):
+        fields.refuse("columns", "a list in which all standard errors are given, or none is")
+    return Field(
+        names,
+        levels,
+        ColumnScale(*scale),
         potential,
         batch,
         parameters,
-        np.array([cause["coupling"] for cause in causes], np.float64).reshape(-1, members).T,
-        np.array([cause["bias"] for cause in causes], np.float64).reshape(-1, members).T,
+        np.array(ends["coupling"]).reshape(-1, members).T,
+        np.array(ends["bias"]).reshape(-1, members).T,
         None if None in errors else np.array(errors, np.float64),
-        float(value["penalty"]),
-        bool(value["converged"]),
+        fields.number("penalty", 0.0),
+        fields.flag("converged"),
     )
-    owners = np.array(law["response"], np.int64)
-    evidence = np.array(law["evidence"], np.float64).T
-    labels = np.array(law["label"], np.float64)
-    if not len(owners) == len(evidence) == len(labels):
-        raise ValueError("the law's columns are of different lengths")
-    return Judge(
-        field,
-        tuple(value["families"]),
-        value["variant"],
-        tuple(value["own_columns"]),
-        tuple(value["own_groups"]),
-        tuple(EvidenceSource(**source) for source in value["evidence"]),
-        LawOfEvidence(evidence, owners, int(value["learned_from"]["responses"])),
-        labels,
-        tuple(value["scores"]),
-        _from_plain(value["without_texts"], module) if value.get("without_texts") else None,
+
+
+def _scale_from(column: Fields, n_claims: int) -> list[float]:
+    """Lower and upper end, mean and standard deviation of a column of n claims.
+
+    The deviation is at most half the range (Popoviciu 1935), and at least what the two claims at
+    its ends alone make of it. It is 1 of a column that is constant.
+    """
+    lower, upper, mean, spread = (column.number(key) for key in _SCALE)
+    if lower > upper:
+        column.refuse("lower", f"a number up to the upper end, {upper!r}")
+    slack = 1e-9 * max(abs(lower), abs(upper))
+    if not lower - slack <= mean <= upper + slack:
+        column.refuse("mean", f"a number between the ends, {lower!r} and {upper!r}")
+    width = upper - lower
+    least, most = width / np.sqrt(2 * n_claims) - slack, width / 2 + slack
+    constant = spread == 1.0 and least <= LEAST_SPREAD
+    if not constant and not (spread > LEAST_SPREAD and least <= spread <= most):
+        column.refuse(
+            "spread",
+            f"a standard deviation of {n_claims} claims between the ends, {lower!r} and {upper!r}",
+        )
+    return [lower, upper, mean, spread]
+
+
+def _law_from(law: Fields, learned: Fields, names: Sequence[str]) -> tuple[LawOfEvidence, Floats]:
+    """The law of evidence with the labels of its claims."""
+    law.only("response", "label", "evidence")
+    n_responses = learned.whole("responses", 1)
+    n_claims = learned.whole("claims", 2, learned.whole("claims_with_columns", 2))
+    owners = law.wholes("response", n_claims, 0, n_responses - 1)
+    if len(set(owners)) < n_responses:
+        law.refuse("response", f"a list in which each of {n_responses} responses has a claim")
+    labels = law.wholes("label", n_claims, 0, 1)
+    if len(set(labels)) < 2:
+        law.refuse("label", "a list that has both 0 and 1")
+    share = float(np.mean(labels))
+    if abs(learned.number("share_true", 0.0, 1.0) - share) > 1e-9:
+        learned.refuse("share_true", f"the share of true labels, {share!r}")
+    n_kinds = 1 + sum(name in names for name in _LAW)
+    values = law.rows("evidence", n_kinds, n_claims, LARGEST)
+    found = LawOfEvidence(np.array(values).T, np.array(owners, np.int64), n_responses)
+    return found, np.array(labels, np.float64)
+
+
+def _source_from(fields: Fields) -> EvidenceSource:
+    """A source of evidence."""
+    fields.only("relation_model", "least", "retriever", "top_k")
+    return EvidenceSource(
+        fields.optional_text("relation_model"),
+        fields.optional_number("least", 0.0, 1.0),
+        fields.optional_text("retriever"),
+        None if fields.value["top_k"] is None else fields.whole("top_k"),
     )
+
+
+def _scores_from(fields: Fields) -> Mapping[str, Any]:
+    """A row of scores."""
+    row: dict[str, Any] = {"model": fields.text("model")}
+    for key in fields.value.keys() - {"model"}:
+        value = fields.optional_number(key)
+        row[key] = math.nan if value is None else value
+    return {key: row[key] for key in fields.value}
 
 
 def _lines(value: Any, margin: str = "") -> str:

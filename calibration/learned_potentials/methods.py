@@ -63,16 +63,18 @@ def cross_fitted(
     Args:
         learner: the learner.
         table: the claims.
-        fold: the fold of each, (n,), from 0 on.
+        fold: the fold of each, (n,), from 0 on; -1 for none, where no label is held out: the mean
+            over folds is its probability.
         parts: what is learned from where each fold is asked; None: all labels of the others.
     """
     asked = range(int(fold.max()) + 1)
     if parts is None:
         parts = [table.labelled[fold[table.labelled] != one] for one in asked]
-    p = np.empty(len(fold))
-    for one, predict in zip(asked, learner(table, parts), strict=True):
-        p[fold == one] = predict(table)[fold == one]
-    return p
+    predicted = [predict(table) for predict in learner(table, parts)]
+    p = np.mean(predicted, axis=0)
+    for one, by_others in zip(asked, predicted, strict=True):
+        p[fold == one] = by_others[fold == one]
+    return np.asarray(p)
 
 
 def field(settings: FieldSettings | None = None) -> Learner:

@@ -37,11 +37,13 @@ from experiments.findings.table import ENDS, Table, columns_as, data_frame, name
 from experiments.findings.text import counted, interval, number
 from experiments.methods.probability_table import (
     ProbabilityColumns,
+    TaughtSettings,
     judged_frame,
     model_parts,
     name_of,
     read_labels,
     truth,
+    without_taught,
 )
 from experiments.progress import tell
 from experiments.settings import SET, Names, Numbers, Option, Words, front_door
@@ -70,6 +72,7 @@ _PLANNED = (10, 20, 40, 80, 160, 320, 640)
 class EstimateSettings(
     DrawnSettings,
     ProbabilityColumns,
+    TaughtSettings,
     together={"choose": "unit minutes sheet", "": "labels", SET: "*"},
 ):
     """What is estimated, and what is labelled next."""
@@ -183,7 +186,7 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
             "second above 0"
         )
     frame, table, remarks = judged_frame(data, settings, labelled=False)
-    claims = _claims(frame, table, settings, remarks)
+    frame, claims = _claims(frame, table, settings, remarks)
     if not claims.counting.any() and settings.choose is None:
         counts = " that counts" if claims.labelled.any() else ""
         raise InputError(
@@ -217,8 +220,11 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
 
 def _claims(
     frame: pd.DataFrame, table: DataTable, settings: EstimateSettings, remarks: list[str]
-) -> _Claims:
-    """Every claim once, with its label from the table or from a sheet, and what that stands for."""
+) -> tuple[pd.DataFrame, _Claims]:
+    """Every claim once, with its label from the table or from a sheet, and what that stands for.
+
+    Responses whose own labels taught the probabilities are in neither, with a label or without.
+    """
     once = frame.drop_duplicates("place").reset_index(drop=True)
     once["p"] = frame.groupby("place", sort=False)["p"].mean().to_numpy()
     owners = [(*by, str(group)) for by, group in zip(once["by"], once["group"], strict=True)]
@@ -245,8 +251,18 @@ def _claims(
     for at, source in enumerate(settings.labels, 1):
         told = (y, irrelevant, batch, chances)
         remarks += _read_sheet(read_table(source), at, frame.attrs["by"], places, settings, told)
+    counting = once["place"][[value is not None for value in y]]
+    frame = without_taught(frame, frame["place"].isin(counting), table.source, settings, remarks)
+    stays = once["place"].isin(frame["place"]).to_numpy()
+    if not stays.all():
+        once = once[stays].reset_index(drop=True)
+        y, irrelevant, batch, chances = (each[stays] for each in (y, irrelevant, batch, chances))
+        grouping = group_by_response(
+            [owner for owner, own in zip(owners, stays, strict=True) if own]
+        )
     weights = _weights(batch, chances, grouping)
-    return _Claims(once, y, irrelevant, batch, weights, grouping, tuple(frame.attrs["by"]))
+    by = tuple(frame.attrs["by"])
+    return frame, _Claims(once, y, irrelevant, batch, weights, grouping, by)
 
 
 def _read_sheet(

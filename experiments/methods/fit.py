@@ -39,7 +39,7 @@ from calibration.learned_potentials.shift import FEW, FEWEST
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
-from experiments.findings.text import counted, interval, number
+from experiments.findings.text import counted, interval, number, some_of
 from experiments.progress import tell
 from experiments.settings import SET, ColumnNames, Names, Option, Settings, front_door
 from experiments.settings.inputs import graphs_of
@@ -47,6 +47,7 @@ from experiments.settings.limits import DrawnSettings, ObjectiveName, VariantNam
 from factormodels.errors import InputError
 from factormodels.extraction.text_match import leaves_no_topic_out
 from factormodels.io.tables import read_table
+from factormodels.learned_from import LEARNED_FROM, LearnedFrom
 from factormodels.variants import variant
 from inference.batch import claim_posteriors
 
@@ -189,7 +190,9 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     --potential says otherwise, and claims of a sentence and of a response are joined by hidden
     causes, which are summed out exactly. Shows how it scores on responses that it has not seen,
     beside rivals; then what it learned, with standard errors over responses. --save writes the
-    judge, with what made the evidence that it was learned from.
+    judge, with what made the evidence that it was learned from. --out B.jsonl writes the responses
+    with the posteriors of the folds: no response's own labels taught its posteriors, so that
+    `factormodels score` and `factormodels estimate` may use the same labels.
 
     Examples::
 
@@ -198,6 +201,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
             --set potential=small,columns=evidence,position,neighbours
         factormodels fit graphs.jsonl --set table=mine.csv,numbers=confidence \\
             --set causes=sentence,response --save judge.json
+        factormodels fit graphs.jsonl --out folds.jsonl
 
     Args:
         responses: Labelled responses, or the name of an embedded dataset.
@@ -229,8 +233,10 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
         own=own,
     )
     tables, sentences = {}, []
+    cross_fit: tuple[FactGraph, ...] = ()
     if settings.folds:
-        rows, told = _out_of_fold(graphs, judge, settings, own)
+        rows, told, p = _out_of_fold(graphs, judge, settings, own)
+        cross_fit = judged(graphs, p, [LearnedFrom.OTHER_RESPONSES] * len(graphs))
         tables["scores"] = _scores_table(rows)
         sentences.append(told)
         judge = replace(judge, scores=tuple(rows))
@@ -252,13 +258,13 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     if settings.save is not None:
         judge.save(settings.save)
         sentences.append(f"The judge is in {settings.save}.")
-    return Findings(source, tuple(sentences), tables)
+    return Findings(source, tuple(sentences), tables, graphs=cross_fit)
 
 
 def _out_of_fold(
     graphs: Sequence[FactGraph], judge: Judge, settings: FitSettings, own: UserColumns | None
-) -> tuple[list[dict[str, Any]], str]:
-    """Scores of the field and its rivals on responses not seen, and a sentence."""
+) -> tuple[list[dict[str, Any]], str, Floats]:
+    """Scores of the field and its rivals on responses not seen, a sentence, and its posteriors."""
     table = judge.table(graphs, own)
     kept = ~np.isnan(table.labels)
     fold = labelled_folds(table, settings.folds, settings.seed)
@@ -280,22 +286,23 @@ def _out_of_fold(
         {name: p[kept] for name, p in found.items()}, labels, responses, fold[kept], intervals
     )
     best = min(rows[1:], key=lambda row: row["brier"])
-    return rows, (
+    sentence = (
         f"On responses that it has not seen the field has a Brier score of "
         f"{rows[0]['brier']:.4f} [{rows[0]['brier_lower']:.4f}, {rows[0]['brier_upper']:.4f}]"
         f"; less the best rival ({best['model']}): {best['less']:+.4f} "
         f"[{best['less_lower']:+.4f}, {best['less_upper']:+.4f}], paired over responses."
     )
+    return rows, sentence, found[FIELD]
 
 
 def labelled_folds(table: ClaimTable, n_folds: int, seed: int) -> Integers:
-    """The fold of every claim: labelled responses are dealt out, others are in the first.
+    """The fold of every claim: labelled responses are dealt out, others have none, which is -1.
 
     Raises:
         InputError: for more folds than labelled responses.
     """
     labelled = np.unique(table.responses[~np.isnan(table.labels)])
-    fold = np.zeros(table.n_responses, np.int64)
+    fold = np.full(table.n_responses, -1)
     fold[labelled] = response_folds(labelled, n_folds, seed)
     found: Integers = fold[table.responses]
     return found
@@ -419,7 +426,8 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     distance between its distribution and the best mixture of that of true and of false claims. Then
     gives a posterior for every claim; the learned prior stays unless --adapt asks for more. Labels
     play no part. --out B.jsonl writes the responses with their posteriors, which
-    `factormodels score` reads.
+    `factormodels score` reads. Each response is marked as one whose labels taught the judge, or
+    not: `score`, `estimate` and `keep` refuse labels that are used a second time.
 
     Examples::
 
@@ -468,6 +476,13 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         f"The mean posterior of {len(p):,} claims is {number(float(p.mean()))}; "
         f"{number(shift.old_share)} of the claims learned from are true."
     )
+    marks = whole.learned_from(graphs)
+    sentences += _taught(graphs, marks)
+    if whole.edited:
+        sentences.append(
+            "The judge's file has no digest: nothing shows that its numbers are those that were "
+            "learned."
+        )
     sentences += _unjoined(known, graphs, table)
     if known is not whole:
         silent = sum(not records_texts([graph]) for graph in graphs)
@@ -483,11 +498,31 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     return Findings(
         source=str(responses) if isinstance(responses, str | Path) else "the responses",
         sentences=tuple(sentences),
-        tables={"shift": _shift_table(shift), "responses": _responses_table(table, p)},
+        tables={
+            "shift": _shift_table(shift),
+            "responses": _responses_table(table, p),
+            "claims": _claims_table(table, p, marks),
+        },
+        unshown=("claims",),
         settings={"judge": str(judge)},
         draw=lambda: _figures(known, table, shift),
-        graphs=judged(graphs, p),
+        graphs=judged(graphs, p, marks),
     )
+
+
+def _taught(graphs: Sequence[FactGraph], marks: Sequence[LearnedFrom]) -> list[str]:
+    """Sentence on the responses whose labels taught the judge; none where there is none."""
+    names = [
+        graph.id
+        for graph, mark in zip(graphs, marks, strict=True)
+        if mark is LearnedFrom.THIS_RESPONSE
+    ]
+    if not names:
+        return []
+    return [
+        f"Labels of {counted(len(names), 'response')} here taught the judge ({some_of(names)}): "
+        "they cannot score or correct these posteriors."
+    ]
 
 
 def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> list[str]:
@@ -554,6 +589,20 @@ def _responses_table(table: ClaimTable, p: Floats) -> Table:
         by_response.agg(n_claims="size", mean="mean").reset_index(),
         columns_as("response | n_claims:0 claims | mean:3 expected share true"),
         "Posteriors by response.",
+    )
+
+
+def _claims_table(table: ClaimTable, p: Floats, marks: Sequence[LearnedFrom]) -> Table:
+    rows = [
+        {"response": response, "claim": claim, "p": float(value), f"p_{LEARNED_FROM}": str(mark)}
+        for (response, claim), value, mark in zip(
+            table.ids, p, np.array(marks, object)[table.responses], strict=True
+        )
+    ]
+    return Table(
+        data_frame(rows),
+        columns_as(f"response | claim | p:3 | p_{LEARNED_FROM} learned from labels of"),
+        "Posteriors by claim.",
     )
 
 

@@ -16,11 +16,13 @@ from pydantic import Field
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
-from experiments.findings.text import counted, number, p_value
+from experiments.findings.text import counted, number, p_value, some_of
 from experiments.methods.probability_table import (
     ProbabilityColumns,
+    TaughtSettings,
     judged_frame,
     name_of,
+    without_taught,
 )
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
@@ -46,6 +48,7 @@ _SUSPECT = 0.05
 class KeepSettings(
     DrawnSettings,
     ProbabilityColumns,
+    TaughtSettings,
     together={"precision": "confidence guarantee", "answers": "dropped", SET: "splits"},
 ):
     """What is promised of what is kept."""
@@ -107,6 +110,7 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
             "guarantee=probability"
         )
     known, learned_from, remarks = _frame(labelled, settings, labelled=True)
+    known = without_taught(known, known["y"].notna(), learned_from.source, settings, remarks)
     told = known.loc[known["y"].notna(), "group"].unique()
     if len(told) < 2:
         whose = "".join(f", {name!r}" for name in told)
@@ -116,6 +120,12 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
             "tried on others"
         )
     fresh, table, more = _frame(new, settings, labelled=False)
+    seen = fresh.loc[fresh["taught"], "group"].unique().tolist()
+    if seen:
+        more.append(
+            f"Labels of {counted(len(seen), 'new response')} ({some_of(seen)}) taught their "
+            "probabilities: the guarantee does not hold for what is kept of them."
+        )
     promised: dict[str, Any] = {
         "precision": settings.precision,
         "confidence": settings.confidence,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.evaluators.response import METADATA_KEY
 from experiments.findings.table import data_frame
-from experiments.settings import ColumnName, ColumnNames
+from experiments.findings.text import counted, some_of
+from experiments.settings import SET, ColumnName, ColumnNames, Settings
 from experiments.settings.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns, LabelColumns
 from experiments.study.cell_names import CELL
 from factormodels.errors import InputError
@@ -22,7 +23,8 @@ from factormodels.io.published.evaluation_logs import KEYS, scored_rows
 from factormodels.io.published.formats import format_of
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
 from factormodels.io.tables import DataTable, read_table
-from factormodels.recorded_verdicts import recorded_verdicts
+from factormodels.learned_from import LEARNED_FROM, LearnedFrom, mark_of
+from factormodels.recorded_verdicts import recorded_marks, recorded_verdicts
 from factormodels.truth_words import folded
 from inference import infer_batch
 
@@ -75,8 +77,9 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
 
     Of fact graphs and of outputs of other tools: columns response, claim, text, answer (the whole
     response), label, and P(true) of each assessor by name and of each variant under which we
-    assessed the response ourselves, None where there is none. Of logs of evaluation tools: a row
-    per sample, with the columns of `scored_rows`. Another table stays as it is.
+    assessed the response ourselves, None where there is none; and beside the P(true) of an assessor
+    that learned from labels, the mark of `LearnedFrom`. Of logs of evaluation tools: a row per
+    sample, with the columns of `scored_rows`. Another table stays as it is.
 
     Raises:
         InputError: if a record is malformed.
@@ -87,6 +90,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
     rows: list[dict[str, Any]] = []
     lines: list[int | None] = []
     models: dict[str, None] = {}
+    marked: dict[str, None] = {}
     graphs: list[FactGraph] = []
     for record, line in zip(table.rows, table.lines, strict=True):
         form = format_of(record)
@@ -96,6 +100,8 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
         graphs.append(graph)
         told = posteriors_by_model(graph)
         models |= dict.fromkeys(told)
+        marks = mark_columns(graph)
+        marked |= dict.fromkeys(marks)
         for atom in graph.atoms:
             rows.append(
                 {
@@ -105,6 +111,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
                     "answer": graph.response,
                     "label": atom.label,
                     **{model: p[atom.id] for model, p in told.items() if atom.id in p},
+                    **marks,
                 }
             )
             lines.append(line)
@@ -116,7 +123,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
                   for p in a.marginals.of_state(1)[: len(g.atoms)].tolist()]  # fmt: skip
         for row, p in zip(rows, told_p, strict=True):
             row[AS_GIVEN] = p
-    columns = ("response", "claim", "text", "answer", "label", *models)
+    columns = ("response", "claim", "text", "answer", "label", *models, *marked)
     return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), tuple(models)
 
 
@@ -150,6 +157,11 @@ def posteriors_by_model(graph: FactGraph) -> dict[str, dict[str, float | None]]:
     return found
 
 
+def mark_columns(graph: FactGraph) -> dict[str, str]:
+    """Marks of the assessors of a response that learned from labels, by name of their column."""
+    return {f"{name}_{LEARNED_FROM}": str(mark) for name, mark in recorded_marks(graph).items()}
+
+
 def name_of(data: Data) -> str:
     """What data are called: the name of the file, or `IN_MEMORY`."""
     return Path(data).name if isinstance(data, str | os.PathLike) else IN_MEMORY
@@ -157,6 +169,14 @@ def name_of(data: Data) -> str:
 
 _DATA = ("dataset", "data", "benchmark", "split")
 _CLAIM = ("claim id", "claim", "atom id", "atom")
+
+
+class TaughtSettings(Settings, together={SET: "*"}):
+    """What becomes of probabilities that labels of the same response taught."""
+
+    leave_out_taught: bool = False
+    """Leave out responses whose own labels taught the probabilities, as files of `fit` and `apply`
+    mark them; otherwise such labels are refused."""
 
 
 class ProbabilityColumns(LabelColumns, together={"column": "*"}):
@@ -182,7 +202,8 @@ def probability_frame(
 
     Columns: p, y (True, False, or None without a label that counts), irrelevant (whether a label
     says that it does not count), place (row of the table), group, claim, by (values of
-    `columns.by`) and column (which p). What parts models and data is in `attrs`, for `model_parts`.
+    `columns.by`), column (which p) and taught (whether labels of the response taught p). What parts
+    models and data is in `attrs`, for `model_parts`.
 
     Args:
         table: the table.
@@ -214,6 +235,7 @@ def probability_frame(
         columns,
         labelled=labelled,
     )
+    marks = {column: _marks_of(names, column) for column in probabilities}
     rows = []
     unanswered = 0
     notations = {column: Counter[Notation]() for column in probabilities}
@@ -235,6 +257,11 @@ def probability_frame(
                     "claim": None if claim is None else str(row.get(claim)),
                     "by": (*(str(row.get(name)) for name in by),),
                     "column": column,
+                    "taught": any(
+                        mark_of(row.get(mark), table.place(place, mark))
+                        is LearnedFrom.THIS_RESPONSE
+                        for mark in marks[column]
+                    ),
                 }
             )
     if not rows:
@@ -258,6 +285,65 @@ def probability_frame(
     frame.attrs["by"] = by
     frame.attrs["columns"] = probabilities
     return frame, remarks
+
+
+def _marks_of(names: Columns, probability: str) -> list[str]:
+    """Columns that tell from which labels the probabilities of a column were learned.
+
+    These are that of the column's own name and, since a column of probabilities may have been
+    renamed, all whose column of probabilities is not there.
+    """
+    end = f" {folded(LEARNED_FROM)}"
+    known = {folded(name) for name in names.names}
+    of = {name: f" {folded(name)}".removesuffix(end).strip() for name in names.names
+          if f" {folded(name)}".endswith(end)}  # fmt: skip
+    return [mark for mark, own in of.items() if own == folded(probability) or own not in known]
+
+
+def without_taught(
+    frame: pd.DataFrame,
+    labelled: Any,
+    source: str,
+    settings: TaughtSettings,
+    remarks: list[str],
+) -> pd.DataFrame:
+    """The frame without responses whose own labels taught its probabilities.
+
+    Args:
+        frame: as `probability_frame` makes it.
+        labelled: bool (n,), which of its rows have a label that is to be used.
+        source: what the data are called.
+        settings: whether such responses may be left out.
+        remarks: what is left out is added to them.
+
+    Raises:
+        InputError: if such a response has a label and is not to be left out, or none is left.
+    """
+    taught = frame["group"].isin(frame.loc[frame["taught"], "group"])
+    if not taught.any():
+        return frame
+    named = frame.loc[taught & labelled, "group"].unique().tolist()
+    if named and not settings.leave_out_taught:
+        raise InputError(
+            f"{source}: labels of {counted(len(named), 'response')} ({some_of(named)}) taught the "
+            "probabilities, and cannot judge or correct them; give labels of other responses, or "
+            "cross-fitted posteriors, which factormodels fit writes, or leave these responses out "
+            "with --leave-out-taught"
+        )
+    left_out = frame.loc[taught, "group"].unique().tolist()
+    if taught.all():
+        raise InputError(
+            f"{source}: labels of all {counted(len(left_out), 'response')} taught the "
+            "probabilities; give other responses, or cross-fitted posteriors, which factormodels "
+            "fit writes"
+        )
+    remarks.append(
+        f"{counted(len(left_out), 'response')} ({some_of(left_out)}) "
+        f"{'is' if len(left_out) == 1 else 'are'} left out: their labels taught the probabilities."
+    )
+    kept = frame[~taught].reset_index(drop=True)
+    kept.attrs.update(frame.attrs)
+    return kept
 
 
 def judged_frame(

@@ -24,10 +24,13 @@ from experiments.findings.table import Column, Table, columns_as, data_frame, in
 from experiments.findings.text import counted, interval, number
 from experiments.methods.probability_table import (
     ProbabilityColumns,
+    TaughtSettings,
     judged_frame,
     labelled_parts,
+    mark_columns,
     name_of,
     posteriors_by_model,
+    without_taught,
 )
 from experiments.progress import tell
 from experiments.settings import SET, Files, Names, Option, front_door
@@ -105,17 +108,22 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
     told = {graph.id: posteriors_by_model(graph) for graph in graphs}
     models = tuple(dict.fromkeys(name for by_model in told.values() for name in by_model))
     rows: list[dict[str, Any]] = []
+    marked: dict[str, None] = {}
     n_labelled = 0
     for graph in graphs:
+        marks = mark_columns(graph)
+        marked |= dict.fromkeys(marks)
         for atom in graph.atoms:
             n_labelled += atom.label is not None
             p = {name: told[graph.id].get(name, {}).get(atom.id) for name in models}
             if None not in p.values():
-                rows.append({"response": graph.id, "claim": atom.id, "label": atom.label, **p})
+                ids = {"response": graph.id, "claim": atom.id, "label": atom.label}
+                rows.append({**ids, **p, **marks})
     kept = sum(row["label"] is not None for row in rows)
-    if not kept:
+    if not kept or not models:
+        tools = models or [each.name for each in alignments]
         raise InputError(
-            f"{source}: no labelled claim is judged by all of {', '.join(models)}; see how many "
+            f"{source}: no labelled claim is judged by all of {', '.join(tools)}; see how many "
             "of its claims each shares, with one --with at a time"
         )
     judges = f"all {len(models)}" if len(models) > 1 else models[0]
@@ -123,7 +131,7 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
         f"Scored are the {counted(kept, 'labelled claim')} of {n_labelled:,} that {judges} judged.",
         *(_aligned_sentence(each) for each in alignments),
     ]
-    columns = ("response", "claim", "label", *models)
+    columns = ("response", "claim", "label", *models, *marked)
     table = DataTable(source, "table", columns, tuple(rows), (None,) * len(rows))
     known = {name: costs.get(name, mine) for name in models}
     taken = {name: cost for name, cost in known.items() if cost}
@@ -247,6 +255,7 @@ def aligned_table(alignments: Sequence[Alignment]) -> Table:
 class ScoreSettings(
     DrawnSettings,
     ProbabilityColumns,
+    TaughtSettings,
     together={"recalibrate": "folds", SET: "reference resamples n_bootstrap"},
 ):
     """How a table is scored."""
@@ -333,7 +342,8 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     asked = settings
     if others is not None and not settings.p:
         asked = settings.model_copy(update={"p": others.models})
-    frame, _, remarks = judged_frame(data if others is None else others.table, asked)
+    frame, table, remarks = judged_frame(data if others is None else others.table, asked)
+    frame = without_taught(frame, frame["y"].notna(), table.source, settings, remarks)
     # Of a score that is not among these.
     with entropy_warnings():
         parts = labelled_parts(frame, remarks)

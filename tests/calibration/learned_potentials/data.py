@@ -22,6 +22,37 @@ GENERATOR = Potentials(encoding="conditional", contexts=level("context_prior", "
 """The model of the generator: with atom priors of 1/2 its process has the tables of conditional."""
 
 
+CITIES = (
+    *("Aarhus", "Bergen", "Cork", "Delft", "Esbjerg", "Faro", "Ghent", "Halle", "Imola", "Jena"),
+    *("Kiel", "Lucca"),
+)
+
+
+def of_cities(n: int = 6) -> list[FactGraph]:
+    """Return n responses of three claims with texts, two of them labelled, and three passages."""
+    graphs = []
+    for number, city in enumerate(CITIES[:n]):
+        texts = f"{city} has a harbor.", f"{city} has {number} bridges.", f"Trams run in {city}."
+        atoms = tuple(
+            Atom(
+                f"a{claim}",
+                text=text,
+                label=(number + claim) % 2 == 0 if claim < 2 else None,
+                sentence=1 + claim // 2,
+            )
+            for claim, text in enumerate(texts)
+        )
+        contexts = tuple(
+            Context(f"c{at}", text=f"{city}: harbor and trams {at}.") for at in range(3)
+        )
+        relations = tuple(
+            Relation(f"c{at}", f"a{at}", Kind.ENTAILMENT, 0.5 + 0.03 * (number + at % 2))
+            for at in range(3)
+        )
+        graphs.append(FactGraph(city, atoms, contexts, relations, topic=city))
+    return graphs
+
+
 def overconfident(graph: FactGraph, temperature: float = TEMPERATURE) -> FactGraph:
     """Return a response whose relations state logit p / temperature in place of logit p."""
 

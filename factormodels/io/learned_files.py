@@ -1,0 +1,349 @@
+"""JSON files of what was learned from labels: written with a digest, read with every field checked.
+
+A number of such a file goes into probabilities, so that a wrong one gives wrong results that nobody
+notices. A reader takes each value through `Fields`, which checks its type and its range and names
+the place in its errors, and then compares the digest of the content with the one in the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, TypeVar
+
+from factormodels.errors import InputError
+from factormodels.io.json_records import shown
+from factormodels.io.json_text import check_keys, decode
+
+Result = TypeVar("Result")
+
+DIGEST = "digest"
+
+LARGEST = 1e100
+"""Largest magnitude of a number that has no range of its own: its square is still finite."""
+
+_HEAD = 200
+"""Characters at the start of a file within which it states its format."""
+
+
+@dataclass(frozen=True)
+class LearnedFormat:
+    """A kind of learned file.
+
+    Attributes:
+        name: value of its key `format`.
+        version: version that this release writes and reads.
+        what: noun for errors, such as "judge".
+        expected: advice where the file is of another kind.
+        again: advice where the file cannot be used, such as "fit it anew".
+    """
+
+    name: str
+    version: int
+    what: str
+    expected: str
+    again: str
+
+
+@dataclass(frozen=True)
+class Fields:
+    """An object of a learned file, from which values are taken with their checks.
+
+    Attributes:
+        value: the object.
+        where: its place, which errors name.
+        mend: what errors advise.
+    """
+
+    value: Mapping[str, Any]
+    where: str
+    mend: str
+
+    def refuse(self, key: str, wanted: str) -> NoReturn:
+        """Refuse the value at a key.
+
+        Args:
+            key: the key.
+            wanted: what belongs there.
+
+        Raises:
+            InputError: always.
+        """
+        place = f"{self.where}: key {key!r}"
+        raise InputError(f"{place}: {shown(self.value[key])} is not {wanted}; {self.mend}")
+
+    def only(self, *keys: str) -> None:
+        """Refuse the object unless it has exactly these keys.
+
+        Raises:
+            InputError: for an unknown key or a missing one.
+        """
+        check_keys(self.value, keys, self.where)
+        for key in keys:
+            self._at(key)
+
+    def number(self, key: str, least: float = -LARGEST, most: float = LARGEST) -> float:
+        """Return the finite number at a key, from `least` to `most`.
+
+        Raises:
+            InputError: if it is missing or anything else.
+        """
+        value = self._at(key)
+        if not _is_number(value, least, most):
+            self.refuse(key, _range_words("a number", least, most))
+        return float(value)
+
+    def optional_number(
+        self, key: str, least: float = -LARGEST, most: float = LARGEST
+    ) -> float | None:
+        """Return the number at a key as `number` does, or None where it is null.
+
+        Raises:
+            InputError: if it is missing or anything else.
+        """
+        return None if self._at(key) is None else self.number(key, least, most)
+
+    def whole(self, key: str, least: int = 0, most: int = 2**53) -> int:
+        """Return the whole number at a key, from `least` to `most`.
+
+        Raises:
+            InputError: if it is missing or anything else.
+        """
+        value = self._at(key)
+        if not _is_whole(value, least, most):
+            self.refuse(key, _range_words("a whole number", least, most))
+        return int(value)
+
+    def flag(self, key: str) -> bool:
+        """Return the truth value at a key.
+
+        Raises:
+            InputError: if it is missing or anything else.
+        """
+        value = self._at(key)
+        if not isinstance(value, bool):
+            self.refuse(key, "true or false")
+        return value
+
+    def text(self, key: str, known: Collection[str] | None = None) -> str:
+        """Return the text at a key, which is one of `known` where that is given.
+
+        Raises:
+            InputError: if it is missing or anything else.
+        """
+        value = self._at(key)
+        if not isinstance(value, str):
+            self.refuse(key, "text")
+        if known is not None and value not in known:
+            self.refuse(key, f"one of {', '.join(map(repr, known))}")
+        return value
+
+    def optional_text(self, key: str) -> str | None:
+        """Return the text at a key, or None where it is null.
+
+        Raises:
+            InputError: if it is missing or anything else.
+        """
+        return None if self._at(key) is None else self.text(key)
+
+    def texts(self, key: str, known: Collection[str] | None = None) -> tuple[str, ...]:
+        """Return the list of different texts at a key, each one of `known` where that is given.
+
+        Raises:
+            InputError: if it is missing or anything else.
+        """
+        values = self.items(key)
+        if not all(isinstance(value, str) for value in values):
+            self.refuse(key, "a list of texts")
+        if len(set(values)) < len(values):
+            self.refuse(key, "a list of different texts")
+        if known is not None and not set(values) <= set(known):
+            self.refuse(key, f"a list of some of {', '.join(map(repr, known))}")
+        return tuple(values)
+
+    def items(self, key: str, length: int | None = None) -> list[Any]:
+        """Return the list at a key, of a given length if `length` is given.
+
+        Raises:
+            InputError: if it is missing or anything else.
+        """
+        value = self._at(key)
+        if not isinstance(value, list):
+            self.refuse(key, "a list")
+        if length is not None and len(value) != length:
+            self.refuse(key, f"a list of {length}")
+        return value
+
+    def numbers(
+        self,
+        key: str,
+        length: int | None = None,
+        least: float = -LARGEST,
+        most: float = LARGEST,
+    ) -> list[float]:
+        """Return the list of finite numbers at a key, each from `least` to `most`.
+
+        Raises:
+            InputError: if it is missing or anything else; the message names the entry.
+        """
+        return [float(value) for value in self._checked(key, length, least, most, whole=False)]
+
+    def wholes(self, key: str, length: int | None, least: int, most: int) -> list[int]:
+        """Return the list of whole numbers at a key, each from `least` to `most`.
+
+        Raises:
+            InputError: if it is missing or anything else; the message names the entry.
+        """
+        return [int(value) for value in self._checked(key, length, least, most, whole=True)]
+
+    def rows(
+        self, key: str, length: int | None, width: int | None, most: float
+    ) -> list[list[float]]:
+        """Return the list of equally long lists of numbers at a key.
+
+        Args:
+            key: the key.
+            length: number of lists; None for any.
+            width: length of each; None for any.
+            most: largest magnitude of a number.
+
+        Raises:
+            InputError: if it is missing or anything else; the message names the entry.
+        """
+        inner = {f"{key}[{place}]": row for place, row in enumerate(self.items(key, length))}
+        nested = replace(self, value=inner)
+        return [nested.numbers(name, width, -most, most) for name in inner]
+
+    def object(self, key: str) -> Fields:
+        """Return the object at a key.
+
+        Raises:
+            InputError: if it is missing or anything else.
+        """
+        value = self._at(key)
+        if not isinstance(value, dict):
+            self.refuse(key, "an object")
+        return Fields(value, f"{self.where}: {key}", self.mend)
+
+    def objects(self, key: str) -> list[Fields]:
+        """Return the objects of the list at a key.
+
+        Raises:
+            InputError: if it is missing or anything else; the message names the entry.
+        """
+        inner = {f"{key}[{place}]": each for place, each in enumerate(self.items(key))}
+        nested = replace(self, value=inner)
+        return [nested.object(name) for name in inner]
+
+    def _checked(
+        self, key: str, length: int | None, least: float, most: float, *, whole: bool
+    ) -> list[Any]:
+        values = self.items(key, length)
+        fits = _is_whole if whole else _is_number
+        for place, value in enumerate(values):
+            if not fits(value, least, most):
+                name = f"{key}[{place}]"
+                wanted = _range_words("a whole number" if whole else "a number", least, most)
+                replace(self, value={name: value}).refuse(name, wanted)
+        return values
+
+    def _at(self, key: str) -> Any:
+        if key not in self.value:
+            raise InputError(f"{self.where}: the key {key!r} is missing; {self.mend}")
+        return self.value[key]
+
+
+def learned_content(
+    kind: LearnedFormat, content: Mapping[str, Any], *, signed: bool = True
+) -> dict[str, Any]:
+    """Return the whole content of a learned file: format, version, digest and `content`.
+
+    Args:
+        kind: the kind of file.
+        content: JSON data by key.
+        signed: whether it has a digest.
+    """
+    head = {"format": kind.name, "version": kind.version}
+    digest = {DIGEST: _digest({**head, **content})} if signed else {}
+    return {**head, **digest, **content}
+
+
+def read_learned(
+    text: str,
+    source: str | os.PathLike[str],
+    kind: LearnedFormat,
+    parse: Callable[[Fields], Result],
+) -> tuple[Result, bool]:
+    """Return what a learned file holds, and whether it has a digest.
+
+    The digest is compared last: that a field is out of range says more than that the file was
+    edited.
+
+    Args:
+        text: text of the file.
+        source: the file, which errors name.
+        kind: the kind of file.
+        parse: makes the result from the content less format, version and digest.
+
+    Raises:
+        InputError: if the text is not strict JSON, another kind of file, of another version, or
+            its digest is not that of its content; and as `parse` does.
+    """
+    try:
+        value = decode(text, source)
+    except InputError:
+        # Responses in the place of a learned file are many objects, which are not one document.
+        if json.dumps(kind.name) in text[:_HEAD]:
+            raise
+        value = None
+    if not isinstance(value, dict) or value.get("format") != kind.name:
+        raise InputError(f"{source}: this is no {kind.what}; {kind.expected}")
+    version = value.get("version")
+    if isinstance(version, bool) or version != kind.version:
+        raise InputError(
+            f"{source}: a {kind.what} of version {shown(version)}; this release reads version "
+            f"{kind.version}, so {kind.again}"
+        )
+    content = {key: each for key, each in value.items() if key not in ("format", "version", DIGEST)}
+    result = parse(Fields(content, str(source), kind.again))
+    signed = DIGEST in value
+    if signed and value.pop(DIGEST) != _digest(value):
+        raise InputError(
+            f"{source}: the digest is not that of the content, which was changed after it was "
+            f"written; {kind.again}, or remove the line of {DIGEST!r} to use the file as it is"
+        )
+    return result, signed
+
+
+def _digest(value: Mapping[str, Any]) -> str:
+    text = json.dumps(_canonical(value), sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _canonical(value: Any) -> Any:
+    """Return JSON data in which equal numbers have one spelling: 1, 1.0 and 1e0 are equal."""
+    if isinstance(value, dict):
+        return {key: _canonical(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(each) for each in value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        # The sum makes -0.0 and 0.0 the same.
+        return float(value) + 0.0
+    return value
+
+
+def _is_number(value: Any, least: float, most: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+
+
+def _is_whole(value: Any, least: float, most: float) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _range_words(kind: str, least: float, most: float) -> str:
+    if least == most:
+        return f"{least:g}"
+    return f"{kind} from {least:g} to {most:g}"

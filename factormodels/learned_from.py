@@ -1,0 +1,185 @@
+"""Responses whose labels taught probabilities, so that no label is used twice.
+
+A label that taught a probability cannot judge or correct it: the error on that claim is smaller
+than on others. Whatever learns from labels therefore keeps the identities of the responses, and
+what writes probabilities marks each with `LearnedFrom`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.learned_files import Fields
+from factormodels.variants import normalised_text
+
+LEARNED_FROM = "learned_from"
+"""Key of the mark in the metadata of an assessor, and the end of the name of its column."""
+
+_DIGITS = 12
+"""Hexadecimal digits of a digest: two texts of a million agree with a chance of .002."""
+
+
+class LearnedFrom(StrEnum):
+    """Labels from which a probability was learned, seen from its response."""
+
+    THIS_RESPONSE = "this response"
+    """Labels of the response itself are among them."""
+    OTHER_RESPONSES = "other responses"
+    """Only labels of other responses."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseIdentity:
+    """Facts by which a response is recognized, whatever its id.
+
+    Attributes:
+        id: id of the response.
+        text: digest of its text; empty without one.
+        claims: digests of the texts of its claims; empty without texts.
+        evidence: digest of its relations; empty where claims have texts, or without relations.
+    """
+
+    id: str
+    text: str
+    claims: frozenset[str]
+    evidence: str
+
+
+def identity_of(graph: FactGraph) -> ResponseIdentity:
+    """Identity of a response. Texts count without regard to case and white space."""
+    claims = frozenset(_digest(text) for text in graph.column("atoms", "text") if text.strip())
+    evidence = ""
+    if not claims and graph.relations:
+        # Claims are numbered, since a claim without a text may be renamed with its response.
+        number = {name: str(place) for place, name in enumerate(graph.atom_ids)}
+        rows = sorted(
+            f"{number.get(r.source, r.source)}>{number.get(r.target, r.target)}:"
+            f"{r.kind.value}:{r.probability!r}"
+            for r in graph.relations
+        )
+        evidence = _digest("\n".join(rows))
+    text = _digest(graph.response) if graph.response.strip() else ""
+    return ResponseIdentity(graph.id, text, claims, evidence)
+
+
+def labelled_identities(graphs: Iterable[FactGraph]) -> tuple[ResponseIdentity, ...]:
+    """Identities of the responses that have a label, in order."""
+    return tuple(
+        identity_of(graph)
+        for graph in graphs
+        if any(label is not None for label in graph.column("atoms", "label"))
+    )
+
+
+def learned_from(
+    taught: Sequence[ResponseIdentity], graphs: Iterable[FactGraph]
+) -> list[LearnedFrom]:
+    """Mark of each response: whether it is among those whose labels taught.
+
+    Two responses are the same if their texts are, or if half of the claims of the smaller one are
+    claims of the other. Only where these texts are missing on one side, equal ids or equal
+    relations make two responses the same.
+
+    Args:
+        taught: identities of the responses whose labels taught.
+        graphs: the responses asked for.
+    """
+    with_claim: dict[str, list[int]] = {}
+    for number, each in enumerate(taught):
+        for claim in each.claims:
+            with_claim.setdefault(claim, []).append(number)
+    texts = {each.text for each in taught} - {""}
+    evidence = {each.evidence for each in taught} - {""}
+    by_id = {each.id: each for each in taught}
+
+    def is_taught(asked: ResponseIdentity) -> bool:
+        if asked.text in texts or asked.evidence in evidence:
+            return True
+        shared = Counter(number for claim in asked.claims for number in with_claim.get(claim, ()))
+        if any(
+            2 * count >= min(len(asked.claims), len(taught[number].claims))
+            for number, count in shared.items()
+        ):
+            return True
+        same_id = by_id.get(asked.id)
+        return same_id is not None and not _differ(asked, same_id)
+
+    return [
+        LearnedFrom.THIS_RESPONSE if is_taught(identity_of(graph)) else LearnedFrom.OTHER_RESPONSES
+        for graph in graphs
+    ]
+
+
+def mark_of(value: object, where: str) -> LearnedFrom | None:
+    """Mark in a cell of a table or in metadata; None where the cell is empty.
+
+    Raises:
+        InputError: if it is no mark; `where` names the place.
+    """
+    if value is None or value != value or not str(value).strip():
+        return None
+    try:
+        return LearnedFrom(" ".join(str(value).split()).casefold())
+    except ValueError:
+        raise InputError(
+            f"{where}: {value!r} does not say which labels taught a probability; write "
+            f"{' or '.join(map(repr, map(str, LearnedFrom)))}, or leave it empty"
+        ) from None
+
+
+def identities_as_plain(identities: Sequence[ResponseIdentity]) -> dict[str, list[str]]:
+    """Identities as JSON data, a list of each attribute."""
+    return {
+        "ids": [each.id for each in identities],
+        "texts": [each.text for each in identities],
+        "claims": [" ".join(sorted(each.claims)) for each in identities],
+        "evidence": [each.evidence for each in identities],
+    }
+
+
+def identities_from(fields: Fields) -> tuple[ResponseIdentity, ...]:
+    """Identities from the JSON data that `identities_as_plain` makes.
+
+    Raises:
+        InputError: if they are anything else.
+    """
+    fields.only("ids", "texts", "claims", "evidence")
+    ids = fields.items("ids")
+    if not all(isinstance(name, str) for name in ids):
+        fields.refuse("ids", "a list of texts")
+    columns: Mapping[str, list[Any]] = {
+        name: fields.items(name, len(ids)) for name in ("texts", "claims", "evidence")
+    }
+    for name, values in columns.items():
+        most = None if name == "claims" else 1
+        if not all(isinstance(each, str) and _are_digests(each.split(), most) for each in values):
+            fields.refuse(name, f"a list of digests of {_DIGITS} hexadecimal digits")
+    rows = zip(ids, *columns.values(), strict=True)
+    return tuple(
+        ResponseIdentity(name, text, frozenset(claims.split()), evidence)
+        for name, text, claims, evidence in rows
+    )
+
+
+def _differ(one: ResponseIdentity, other: ResponseIdentity) -> bool:
+    """Whether the texts of two responses, where both have some, show that they are different."""
+    return bool((one.claims and other.claims) or (one.text and other.text))
+
+
+def _are_digests(words: Sequence[str], most: int | None) -> bool:
+    hexadecimal = all(
+        len(word) == _DIGITS and set(word) <= set("0123456789abcdef") for word in words
+    )
+    return hexadecimal and (most is None or len(words) <= most)
+
+
+def _digest(text: str) -> str:
+    normal = normalised_text(text).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(normal).hexdigest()[:_DIGITS]
