@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from factormodels.errors import InputError, unknown_name
@@ -37,6 +37,9 @@ CONFLICTS = frozenset({RelationKind.CONTRADICTION, RelationKind.EXCLUSIVE})
 
 SYMMETRIC = frozenset(RelationKind) - {RelationKind.ENTAILMENT}
 """The kinds that say the same of a pair in either order."""
+
+LEAST_PROBABILITY = 0.5
+"""Least probability at which a relation is evidence; see `is_evidence`."""
 
 _N_EVIDENCE_KINDS = 4
 """The kinds that relate evidence to claims come first; a distribution may end behind them."""
@@ -87,6 +90,61 @@ def validated_distribution(
         )
     # Rounding to the last bit aside, what sums to one is kept as it was written.
     return tuple(shares if abs(total - 1.0) < 1e-12 else (share / total for share in shares))
+
+
+def is_evidence(kind: RelationKind, probability: float, least: float = LEAST_PROBABILITY) -> bool:
+    """Return whether a relation of this kind and probability is evidence by itself.
+
+    A neutral relation is none, and neither is one less probable than `least`: the tables of
+    *implication* and *conditional* would turn an entailment with 0.4 into evidence against its
+    target, although nothing said that a contradiction is likelier. *mixture* reads both, with
+    their distributions.
+    """
+    return kind is not RelationKind.NEUTRAL and probability >= least
+
+
+def likeliest_kind(
+    entailment: float, contradiction: float, neutral: float
+) -> tuple[RelationKind, float]:
+    """Return the likeliest of three kinds and its probability.
+
+    An entailment that is as likely as a contradiction is neither: the kind is then neutral, with
+    the probability of neutral.
+    """
+    if entailment == contradiction or max(entailment, contradiction) < neutral:
+        return RelationKind.NEUTRAL, neutral
+    if entailment > contradiction:
+        return RelationKind.ENTAILMENT, entailment
+    return RelationKind.CONTRADICTION, contradiction
+
+
+def check_stated_kind(kind: RelationKind, distribution: Sequence[float], where: str) -> None:
+    """Refuse a kind whose opposite is likelier by the distribution beside it.
+
+    A relation beside a likelier neutral was chosen by another threshold, and is no contradiction.
+
+    Args:
+        kind: the stated kind.
+        distribution: probabilities of the kinds, in the order of `RelationKind`.
+        where: names the place in the error.
+
+    Raises:
+        InputError: if a contradiction is likelier than a stated entailment or equivalence, or an
+            entailment or equivalence than a stated contradiction.
+    """
+    entails, contradicts, equivalent, *_ = distribution
+    supports = entails + equivalent
+    if kind in (RelationKind.ENTAILMENT, RelationKind.EQUIVALENCE):
+        opposite, own, other = RelationKind.CONTRADICTION, supports, contradicts
+    else:
+        opposite, own, other = RelationKind.ENTAILMENT, contradicts, supports
+        if kind is not RelationKind.CONTRADICTION:
+            return
+    if other > own:
+        raise InputError(
+            f"{where}: the relation is {kind}, and its distribution says {opposite} ({other:g} "
+            f"against {own:g}); correct one of them"
+        )
 
 
 def _fine(value: object) -> bool:
@@ -208,8 +266,9 @@ def _plain(text: str) -> str:
 class Relation:
     """A predicted logical relation from one text to another.
 
-    For an entailment, `source` entails `target`. A probability below 0.5 is legal and means
-    what Table 1 makes of it: an entailment held improbable is weak evidence against the target.
+    For an entailment, `source` entails `target`. A relation with a probability below 0.5 is kept
+    as stated, and read as neutral by the encodings that know only its kind and probability (see
+    `is_evidence`).
 
     Attributes:
         source: id of the first text (for evidence: the context).
@@ -254,3 +313,16 @@ class Relation:
         object.__setattr__(self, "probability", probability)
         distribution = validated_distribution(self.distribution, where)
         object.__setattr__(self, "distribution", distribution)
+
+
+def evidence_or_neutral(relation: Relation, least: float = LEAST_PROBABILITY) -> Relation:
+    """Return the relation, or a neutral one in its place where it is less probable than `least`.
+
+    The neutral one keeps the distribution, which *mixture* reads. Its probability is that of
+    neutral there; without a distribution, what the relation leaves.
+    """
+    if relation.kind is RelationKind.NEUTRAL or relation.probability >= least:
+        return relation
+    shares = relation.distribution
+    neutral = 1.0 - relation.probability if shares is None else shares[_N_EVIDENCE_KINDS - 1]
+    return replace(relation, kind=RelationKind.NEUTRAL, probability=neutral)

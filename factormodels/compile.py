@@ -4,9 +4,10 @@
     facts.to_factor_graph(probabilities=0.9 * facts.probabilities, encoding="conditional")
 
 Variables are the atoms, then the contexts, true in state 1; factors are their priors in that order,
-then one table for each relation that is not neutral, over (source, target). Between settings only
-numbers differ: the factor graphs share the arrays of their structure. The encoding *mixture* reads
-neutral relations too, where their distribution says more: its factor graphs have another structure.
+then one table for each relation that is evidence (`factormodels.claims.is_evidence`), over
+(source, target). Between settings only numbers differ: the factor graphs share the arrays of their
+structure. The encoding *mixture* reads all relations that say something, improbable ones and
+neutral ones with a distribution among them: its factor graphs have another structure.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.arrays import frozen
+from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import (
     ALL_CODES,
     DEFAULT_ENCODING,
@@ -51,10 +53,10 @@ class CompiledFacts:
             `NEUTRAL_CODE`.
         probabilities: float64 (m,), their probabilities as stated.
         relation_numbers: int64 (m,), position of each among all relations of its fact graph, the
-            neutral ones included, which have no factor.
+            ones without a factor included.
         rest: float64 (m, 2), what each says where it is not of its kind, as
             `factormodels.encodings.rest_of` returns it; zeros by default.
-        n_left_out: number of neutral relations that *mixture* reads and that are left out here.
+        n_left_out: number of relations that *mixture* reads and that are left out here.
 
     Raises:
         InputError: if arrays differ in length, a name is given twice, a relation does not join two
@@ -156,7 +158,7 @@ class CompiledFacts:
         """`log_values` under *mixture* of priors (..., n, 2) and probabilities (..., m)."""
         if self.n_left_out:
             raise InputError(
-                f"{self.n_left_out} neutral relations with a distribution were left out, which "
+                f"{self.n_left_out} neutral or improbable relations were left out, which "
                 f"{MIXTURE!r} reads; take the fact graph's compiled_for({MIXTURE!r})"
             )
         settings, n = priors.shape[:-2], len(self.names)
@@ -229,6 +231,8 @@ def compile_columns(
     priors: Sequence[float],
     relations: Mapping[str, Sequence[Any]],
     encoding: str = DEFAULT_ENCODING,
+    *,
+    least: float = LEAST_PROBABILITY,
 ) -> CompiledFacts:
     """Columns of a valid fact graph as arrays for an encoding; `FactGraph.compiled_for` keeps them.
 
@@ -237,6 +241,7 @@ def compile_columns(
         priors: those of the atoms, then of the contexts.
         relations: their values by name of the field, for all of `RELATION_COLUMNS`.
         encoding: whose relations are read.
+        least: least probability of a relation that has a factor; *mixture* reads all.
     """
     names = atoms + contexts
     position = dict(zip(names, range(len(names)), strict=True))
@@ -247,7 +252,8 @@ def compile_columns(
     numbers = list(range(len(codes)))
     rests = [_NO_REST] * len(codes)
     left_out = 0
-    if NEUTRAL_CODE in codes or distributions.count(None) < len(codes):
+    improbable = min(probabilities, default=1.0) < least
+    if improbable or NEUTRAL_CODE in codes or distributions.count(None) < len(codes):
         told = zip(kinds, distributions, strict=True)
         rests = [_NO_REST if shares is None else rest_of(kind, shares) for kind, shares in told]
         # A neutral one that may be nothing else, or as well one thing as its opposite, says nothing
@@ -257,8 +263,13 @@ def compile_columns(
             for number in numbers
             if codes[number] != NEUTRAL_CODE or rests[number] != _NO_REST
         ]
-        read = encoding == MIXTURE
-        numbers = [number for number in says if read or codes[number] != NEUTRAL_CODE]
+        numbers = says
+        if encoding != MIXTURE:
+            numbers = [
+                number
+                for number in says
+                if codes[number] != NEUTRAL_CODE and probabilities[number] >= least
+            ]
         left_out = len(says) - len(numbers)
         codes, rests = [codes[number] for number in numbers], [rests[number] for number in numbers]
         sources, targets, probabilities = (

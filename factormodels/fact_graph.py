@@ -12,7 +12,14 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from factormodels.claims import Atom, Context, Relation, RelationKind
+from factormodels.claims import (
+    LEAST_PROBABILITY,
+    Atom,
+    Context,
+    Relation,
+    RelationKind,
+    likeliest_kind,
+)
 from factormodels.compile import RELATION_COLUMNS, CompiledFacts, compile_columns
 from factormodels.encodings import DEFAULT_ENCODING, MIXTURE
 from factormodels.errors import InputError
@@ -24,6 +31,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 logger = logging.getLogger(__name__)
+
+PARAMETERS_KEY = "relation_probabilities_are_parameters"
+"""Key of `FactGraph.metadata`; True: see `FactGraph.with_parameters`."""
 
 Item = TypeVar("Item", Atom, Context)
 
@@ -144,7 +154,8 @@ class FactGraph(Previewed):
     def compiled(self) -> CompiledFacts:
         """This graph as arrays, from which factor graphs of many settings are made.
 
-        Neutral relations are left out; `compiled_for` has those that an encoding reads.
+        Neutral and improbable relations are left out; `compiled_for` has those that an encoding
+        reads.
         """
         return self._compile(DEFAULT_ENCODING)
 
@@ -159,7 +170,40 @@ class FactGraph(Previewed):
     def _compile(self, encoding: str) -> CompiledFacts:
         priors = [*self.column("atoms", "prior"), *self.column("contexts", "prior")]
         relations = {name: self.column("relations", name) for name in RELATION_COLUMNS}
-        return compile_columns(self.atom_ids, self.context_ids, priors, relations, encoding)
+        return compile_columns(
+            self.atom_ids, self.context_ids, priors, relations, encoding, least=self._least
+        )
+
+    @property
+    def _least(self) -> float:
+        """Least probability of a relation that has a factor."""
+        return 0.0 if self.metadata.get(PARAMETERS_KEY) is True else LEAST_PROBABILITY
+
+    def n_too_improbable(self, encoding: str = DEFAULT_ENCODING) -> int:
+        """Number of relations that say nothing because no kind is probable enough.
+
+        Those less probable than 1/2, and neutral ones in whose distribution an entailment or a
+        contradiction is the likeliest. The encoding *mixture* reads all of them.
+        """
+        if encoding == MIXTURE:
+            return 0
+        columns = (self.column("relations", name) for name in ("kind", "probability"))
+        shares = self.column("relations", "distribution")
+        return sum(
+            p < self._least
+            if kind is not RelationKind.NEUTRAL
+            else told is not None
+            and likeliest_kind(told[0], told[1], told[3])[0] is not RelationKind.NEUTRAL
+            for kind, p, told in zip(*columns, shares, strict=True)
+        )
+
+    def with_parameters(self) -> FactGraph:
+        """This graph, its relations' probabilities declared to be parameters of a model.
+
+        Parameters are learned from labels, or are what synthetic data were drawn with. They are no
+        statements about a pair: each relation has its table, even with a probability below 1/2.
+        """
+        return replace(self, metadata={**self.metadata, PARAMETERS_KEY: True})
 
     def with_priors(
         self,
@@ -198,8 +242,8 @@ class FactGraph(Previewed):
         """Factor graph over one true/false variable per atom and context.
 
         Variables are the atoms, then the contexts, in order; state 1 is true. Factors are the
-        priors in that order, then one table per relation that is not neutral (under *mixture*
-        also those whose distribution says more), over (source, target).
+        priors in that order, then one table per relation that is neither neutral nor less probable
+        than 1/2 (under *mixture* each that says something), over (source, target).
 
         Args:
             encoding: name of the encoding of relations; see `factormodels.encodings`.
@@ -369,16 +413,16 @@ def _validate(graph: FactGraph) -> None:
         if pair in joined:
             raise InputError(f"{where}: two relations join {pair[0]!r} -> {pair[1]!r}; keep one")
         joined.add(pair)
-    _report_weak_relations(graph, where)
+    _report_improbable_relations(graph, where)
 
 
-def _report_weak_relations(graph: FactGraph, where: str) -> None:
+def _report_improbable_relations(graph: FactGraph, where: str) -> None:
     # Not a warning: every view and copy of a graph is validated anew and would repeat it.
-    weak = sum(1 for r in graph.relations if r.probability < 0.5 and r.kind != RelationKind.NEUTRAL)
-    if weak:
+    improbable = graph.n_too_improbable()
+    if improbable:
         logger.info(
-            "%s: %d relations have a probability below 0.5, which turns each into weak evidence "
-            "for its opposite",
+            "%s: %s less probable than %g, neutral under every encoding but mixture",
             where,
-            weak,
+            counted(improbable, "relation"),
+            LEAST_PROBABILITY,
         )

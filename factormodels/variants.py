@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from factormodels.claims import Context, Relation, RelationKind
+from factormodels.claims import Context, Relation, RelationKind, is_evidence
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 
@@ -94,6 +94,7 @@ def fr3(graph: FactGraph) -> FactGraph:
     Two contexts that entail each other, in both orders, become one equivalence; its probability is
     the smaller of the two, since equivalence claims both. Of any other two relations between the
     same contexts the more probable one stays (the first, if they are equal; a neutral one yields).
+    An entailment less probable than 1/2 makes no equivalence.
     """
     merged = merge_duplicate_contexts(graph)
     relations = (*_evidence(merged), *_between_contexts(merged))
@@ -171,8 +172,9 @@ def normalised_text(text: str) -> str:
 
 def united(forward: Relation, backward: Relation) -> Relation:
     """One relation that both orders of a pair make; see `fr3`."""
-    if forward.kind is backward.kind is RelationKind.ENTAILMENT:
-        probability = min(forward.probability, backward.probability)
+    probability = min(forward.probability, backward.probability)
+    both = forward.kind is backward.kind is RelationKind.ENTAILMENT
+    if both and is_evidence(RelationKind.EQUIVALENCE, probability):
         equivalence = replace(forward, kind=RelationKind.EQUIVALENCE, probability=probability)
         # Neither order says what the pair is where it is not equivalent.
         return replace(equivalence, distribution=None)
@@ -193,10 +195,12 @@ def _identity(context: Context) -> tuple[str, str] | None:
     return ("text", text) if text else None
 
 
-def strength(relation: Relation) -> tuple[bool, float]:
-    """By which one of several relations of a pair stays, the strongest."""
-    # A recorded neutral is the absence of evidence: any other relation tells more.
-    return relation.kind is not RelationKind.NEUTRAL, relation.probability
+def strength(relation: Relation) -> tuple[bool, bool, float]:
+    """Key by which one of several relations of a pair stays, the strongest."""
+    # A recorded neutral is the absence of evidence: any other relation tells more, and evidence
+    # tells more than what is too improbable to be any.
+    is_neutral = relation.kind is RelationKind.NEUTRAL
+    return is_evidence(relation.kind, relation.probability), not is_neutral, relation.probability
 
 
 def _evidence(graph: FactGraph) -> Iterator[Relation]:

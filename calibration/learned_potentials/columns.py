@@ -251,15 +251,20 @@ def claim_table(
 
 
 def stated(relation: Relation) -> tuple[float, float]:
-    """Probabilities that a relation supports its claim, and that it contradicts it."""
+    """Probabilities that a relation supports its claim, and that it contradicts it.
+
+    Without a distribution the other two kinds share what its probability leaves, each at most as
+    likely as the kind that was stated.
+    """
     if relation.distribution is not None:
         entails, contradicts, equivalent, *_ = relation.distribution
         return entails + equivalent, contradicts
     rest = (1.0 - relation.probability) / 2
-    if relation.kind is RelationKind.CONTRADICTION:
-        return rest, relation.probability
     if relation.kind is RelationKind.NEUTRAL:
         return rest, rest
+    rest = min(rest, relation.probability)
+    if relation.kind is RelationKind.CONTRADICTION:
+        return rest, relation.probability
     return relation.probability, rest
 
 

@@ -14,6 +14,7 @@ from calibration.learned_potentials.objectives import Objective
 from calibration.learned_potentials.terms import Parameters, Potentials
 from calibration.tabular import TableOf
 from calibration.validation import Floats
+from factormodels.claims import LEAST_PROBABILITY, evidence_or_neutral
 from factormodels.evidence_source import EvidenceSource
 from factormodels.fact_graph import FactGraph
 
@@ -174,6 +175,13 @@ def apply(
     priors = made.prior_values(theta).tolist()
     numbers = made.facts.relation_numbers.tolist()
     values = dict(zip(numbers, made.relation_values(theta).tolist(), strict=True))
+    if min(values.values(), default=1.0) < LEAST_PROBABILITY:
+        # Learned strengths keep their factors; what had none when they were learned stays without.
+        stated = tuple(
+            one if number in values else evidence_or_neutral(one)
+            for number, one in enumerate(graph.relations)
+        )
+        graph = replace(graph, relations=stated).with_parameters()
     relations = tuple(
         replace(relation, probability=values[number]) if number in values else relation
         for number, relation in enumerate(graph.relations)

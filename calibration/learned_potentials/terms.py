@@ -110,9 +110,22 @@ class Potentials:
         causes = Term(_levels_of_causes, "cause", None) if self.causes else None
         return self.claims, self.contexts, self.relations, causes
 
+    @property
+    def learns_strengths(self) -> bool:
+        """Whether labels alone decide on which side of 1/2 the probability of a relation is.
+
+        A temperature, which is positive, leaves each on the side that was stated.
+        """
+        return self.relations is not None and not self.relations.positive
+
     def read(self, graph: FactGraph) -> FactGraph:
-        """The graph that is learned on: relations as they are read, and causes."""
+        """The graph that is learned on: relations as they are read, and causes.
+
+        Strengths that labels decide are parameters: each relation has its factor.
+        """
         read = graph if self.support is None else as_support(graph, self.support)
+        if self.learns_strengths:
+            read = read.with_parameters()
         return with_causes(read, self.causes)
 
 

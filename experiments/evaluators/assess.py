@@ -55,10 +55,10 @@ from experiments.findings.text import counted, in_sample_remark, interval
 from experiments.settings import SET, Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.limits import Encoding, Least
+from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.relation_models.prompted import STAGE
 from factormodels.extraction.retrieval.web import WebRetriever
-from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.variants import between_claims
 from inference.warm_up import warm_up
 

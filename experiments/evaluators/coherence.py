@@ -24,8 +24,9 @@ from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted, with_interval
 from experiments.progress import each_response
 from experiments.settings import SET, Option, Settings, front_door
+from experiments.settings.inputs import improbable_remarks
 from experiments.settings.limits import Encoding, Least
-from factormodels.claims import Atom
+from factormodels.claims import LEAST_PROBABILITY, Atom
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
@@ -40,7 +41,6 @@ from factormodels.extraction.stages.claim_relations import (
     with_judged_claims,
     with_senses,
 )
-from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import between_claims, claims_alone
 from inference.backend import InferenceError
@@ -178,6 +178,7 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
     stateless = sum(own.readouts.log_z == -math.inf for own in found if own.readouts)
     missing = sum(len(own.graph.metadata.get(METADATA_KEY, {}).get("missing", ())) for own in found)
     remarks = [*loaded.remarks, *failed]
+    remarks += improbable_remarks((own.seen for own in found), settings.encoding)
     if stateless:
         remarks.append(
             f"The certain relations of {counted(stateless, 'response')} leave no state of the "

@@ -16,10 +16,9 @@ from calibration.scores.measures import (
     recall_of_counts,
     verdicts,
 )
-from factormodels.claims import RelationKind
-from factormodels.encodings import encode_many
+from factormodels.claims import LEAST_PROBABILITY, RelationKind
+from factormodels.encodings import MIXTURE, encode_many
 from factormodels.extraction.stages.relations import (
-    LEAST_PROBABILITY,
     METADATA_KEY,
     unanswered_atoms,
 )
@@ -70,6 +69,9 @@ def open_posteriors(
     priors |= {context.id: context.prior for context in seen.contexts}
     numbers = {name: number for number, name in enumerate(priors)}
     least = told.get("least", LEAST_PROBABILITY)
+    if encoding != MIXTURE:
+        # A relation less probable would have had no factor.
+        least = max(least, LEAST_PROBABILITY)
     contexts = set(seen.context_ids)
     tables: dict[tuple[int, int], NDArray[np.float64]] = {}
     open_pairs: set[frozenset[str]] = set()

@@ -9,8 +9,8 @@ import numpy as np
 
 from calibration.unasked import Answers, AskablePairs
 from calibration.validation import Floats
-from factormodels.claims import CONFLICTS, Relation, RelationKind
-from factormodels.encodings import get_encoding
+from factormodels.claims import CONFLICTS, Relation, RelationKind, is_evidence
+from factormodels.encodings import MIXTURE, get_encoding
 from factormodels.fact_graph import FactGraph
 
 COLUMNS = (
@@ -119,7 +119,8 @@ def answer_of(
     else:
         score = _UNSAID if relation.kind is RelationKind.ENTAILMENT else -_UNSAID
         score -= relation.kind in CONFLICTS
-    if relation.kind is RelationKind.NEUTRAL:
+    improbable = encoding != MIXTURE and not is_evidence(relation.kind, relation.probability)
+    if relation.kind is RelationKind.NEUTRAL or improbable:
         return score, 0.0
     table = np.exp(get_encoding(encoding)(relation.kind, relation.probability, atom))
     rows = np.asarray(table, dtype=np.float64).reshape(2, 2)

@@ -24,6 +24,7 @@ from experiments.settings.inputs import (
     LoadedModel,
     Models,
     ModelSettings,
+    improbable_remarks,
     with_evidence,
 )
 from factormodels.claims import Atom, Context
@@ -240,6 +241,7 @@ def findings_of(
         f"{counted(count, 'response')}: {remark}." if several else f"{remark}."
         for remark, count in remarks.items()
     ]
+    sentences += _improbable(model for model, _ in answers)
     if not several:
         answer: Any = answers[0][1]
         facts = _facts(answer) if is_posterior else _assignment_facts(answer)
@@ -251,6 +253,12 @@ def findings_of(
         unshown=tuple(unshown[several:]),
         **more,
     )
+
+
+def _improbable(models: Iterable[LoadedModel]) -> tuple[str, ...]:
+    """Return the sentence about relations that are too improbable, if there are any."""
+    facts = [(model.fact_graph, model.encoding) for model in models if model.fact_graph is not None]
+    return improbable_remarks([graph for graph, _ in facts], facts[0][1]) if facts else ()
 
 
 def _remarks(model: LoadedModel, answer: Posterior | SearchedAssignment) -> Iterator[str]:

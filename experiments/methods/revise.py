@@ -25,14 +25,20 @@ from experiments.findings.text import counted, with_interval
 from experiments.progress import each_response
 from experiments.settings import SET, Option, front_door
 from experiments.settings.limits import Encoding, Least, VariantName
-from factormodels.claims import CONFLICTS, Atom, Relation, RelationKind
+from factormodels.claims import (
+    CONFLICTS,
+    LEAST_PROBABILITY,
+    Atom,
+    Relation,
+    RelationKind,
+    is_evidence,
+)
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.sentences import split_sentences
 from factormodels.extraction.stages.corrections import corrections, passages_against, relations_to
-from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import between_claims, variant
 
@@ -249,8 +255,12 @@ def _doubt(view: FactGraph, atom: str) -> tuple[str, str]:
     against = passages_against(view, atom)
     if against:
         return against[0], "a passage contradicts it"
-    conflict = any(one.kind in CONFLICTS and atom in (one.source, one.target)
-                   for one in between_claims(view))  # fmt: skip
+    conflict = any(
+        one.kind in CONFLICTS
+        and is_evidence(one.kind, one.probability)
+        and atom in (one.source, one.target)
+        for one in between_claims(view)
+    )
     return "", "another claim is at odds with it" if conflict else "too little supports it"
 
 

@@ -19,6 +19,7 @@ from factormodels.io.fact_graph_json import DIALECT
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import exists
 from factormodels.io.json_text import decode
+from factormodels.object_repr import counted
 from factormodels.variants import variant as variant_of
 
 DEFAULT_VARIANT = "given"
@@ -34,10 +35,12 @@ class LoadedModel:
     Attributes:
         factor_graph: the model to be asked.
         fact_graph: the fact graph it was built from; None for a general network.
+        encoding: encoding of the fact graph's relations.
     """
 
     factor_graph: FactorGraph
     fact_graph: FactGraph | None = None
+    encoding: str = DEFAULT_ENCODING
 
 
 Models = str | os.PathLike[str] | FactGraph | FactorGraph | Iterable[FactGraph]
@@ -101,7 +104,8 @@ class ModelSettings(Settings, together={"variant": "encoding"}):
     def _seen(self, model: FactGraph | FactorGraph, path: Path) -> LoadedModel:
         if isinstance(model, FactGraph):
             view = variant_of(model, self.variant or DEFAULT_VARIANT)
-            return LoadedModel(view.to_factor_graph(self.encoding or DEFAULT_ENCODING), view)
+            encoding = self.encoding or DEFAULT_ENCODING
+            return LoadedModel(view.to_factor_graph(encoding), view, encoding)
         for option, value in (("--variant", self.variant), ("--encoding", self.encoding)):
             if value is not None:
                 raise InputError(
@@ -109,6 +113,26 @@ class ModelSettings(Settings, together={"variant": "encoding"}):
                     "network; leave it out"
                 )
         return LoadedModel(model)
+
+
+def improbable_remarks(graphs: Iterable[FactGraph], encoding: str) -> tuple[str, ...]:
+    """Return the sentence about relations that are too improbable to be evidence, if there are any.
+
+    Args:
+        graphs: the views that inference sees.
+        encoding: encoding of their relations.
+    """
+    count = n_relations = 0
+    for graph in graphs:
+        count += graph.n_too_improbable(encoding)
+        n_relations += len(graph.column("relations", "kind"))
+    if not count:
+        return ()
+    number = f"{count:,} of {counted(n_relations, 'relation')}"
+    return (
+        f"{number} {'is' if count == 1 else 'are'} less probable than 1/2 and neutral under the "
+        f"encoding {encoding}; mixture reads the whole distribution.",
+    )
 
 
 def read_graphs(source: Path) -> Sequence[FactGraph]:

@@ -48,11 +48,11 @@ from experiments.settings.limits import (
 from experiments.settings.selection_rule import SelectionRule, Weights
 from experiments.study.cell_names import NO_GRAPH, RECORDED
 from factormodels import datasets
+from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import unknown_name
 from factormodels.extraction.relation_models.prompted import Method
 from factormodels.extraction.stages.assessors import ASSESSORS
-from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.io.plain_yaml import plain_hash
 from inference.registry import entries
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from factormodels.claims import Atom
+from factormodels.claims import LEAST_PROBABILITY, Atom
 from factormodels.errors import FactormodelsError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.prompts.replaced import prompts_of
@@ -16,8 +16,8 @@ from factormodels.extraction.stages import atomizer, queries, reviser, summarise
 from factormodels.extraction.stages.asking import identity_of
 from factormodels.extraction.stages.assessors import assess, assessor_facts, get_assessor
 from factormodels.extraction.stages.duplicates import METADATA_KEY as DUPLICATES_KEY
-from factormodels.extraction.stages.relations import LEAST_PROBABILITY, with_relations
 from factormodels.extraction.stages.relations import METADATA_KEY as RELATIONS_KEY
+from factormodels.extraction.stages.relations import with_relations
 from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_KEY
 from factormodels.extraction.stages.retrieval import with_contexts
 from factormodels.extraction.stages.summariser import METADATA_KEY as SUMMARIES_KEY

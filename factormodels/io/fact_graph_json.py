@@ -19,6 +19,8 @@ from factormodels.claims import (
     Context,
     Relation,
     RelationKind,
+    check_stated_kind,
+    is_evidence,
     validated_distribution,
 )
 from factormodels.errors import InputError
@@ -342,7 +344,10 @@ def _edge(value: object, where: str) -> Relation:
         distribution = None
         if shares is not None:
             distribution = validated_distribution(shares, f"relation {source!r} -> {target!r}")
-        return Relation(source, target, kind, probability, distribution)
+        relation = Relation(source, target, kind, probability, distribution)
+        if distribution is not None and is_evidence(relation.kind, relation.probability):
+            check_stated_kind(relation.kind, distribution, f"relation {source!r} -> {target!r}")
+        return relation
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 

@@ -8,6 +8,9 @@ contradiction and neutral. There may be the label of the claim, the same in all 
     r1,a1,c1,entailment,0.9,true
     r1,a2,c1,neutral,0.8,false
 
+Of three probabilities the likeliest kind is the relation; where it is less probable than 1/2, the
+relation is neutral and keeps the distribution.
+
 A claim or passage without a text of its own has its id as its text. A row without a passage is a
 claim that no passage was found for.
 """
@@ -20,7 +23,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from factormodels.claims import Atom, Context, Relation, RelationKind, validated_distribution
+from factormodels.claims import (
+    Atom,
+    Context,
+    Relation,
+    RelationKind,
+    check_stated_kind,
+    evidence_or_neutral,
+    likeliest_kind,
+    validated_distribution,
+)
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimLabel
@@ -196,9 +208,19 @@ def _relation(
         if not given:
             stated = share("probability")
             return Relation(passage, claim, _KINDS[word], 1.0 if stated is None else stated)
-        distribution = validated_distribution(given, f"relation {passage!r} -> {claim!r}")
-        kind = _KINDS[word] if word else RelationKind(max(given, key=lambda one: given[one]))
-        return Relation(passage, claim, kind, given.get(kind, 0.0), distribution)
+        pair = f"relation {passage!r} -> {claim!r}"
+        distribution = validated_distribution(given, pair)
+        kind, probability = likeliest_kind(*(given[share] for share in _SHARES))
+        if word and (stated := _KINDS[word]) is not kind:
+            if stated not in given:
+                raise InputError(
+                    f"{pair}: there is no probability of {stated} beside those of "
+                    f"{', '.join(_SHARES)}; give one of these as the relation, or leave the three "
+                    "probabilities out"
+                )
+            check_stated_kind(stated, distribution or (), pair)
+            kind, probability = stated, given[stated]
+        return evidence_or_neutral(Relation(passage, claim, kind, probability, distribution))
 
 
 def _columns(record: Mapping[str, Any]) -> dict[str, str]:

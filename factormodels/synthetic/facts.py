@@ -13,10 +13,10 @@ from typing import Any, Required, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.claims import Atom, Context, Relation, RelationKind
+from factormodels.claims import LEAST_PROBABILITY, Atom, Context, Relation, RelationKind
 from factormodels.compile import CompiledFacts
 from factormodels.encodings import DEFAULT_ENCODING, KIND_CODES
-from factormodels.fact_graph import FactGraph
+from factormodels.fact_graph import PARAMETERS_KEY, FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic.laws import Densities, FactLaws, Seed, choose
 from factormodels.synthetic.structure import draw_structure
@@ -111,14 +111,18 @@ class FactArrays:
             "kind": [_KINDS[code] for code in self.kinds.tolist()],
             "probability": self.probabilities.tolist(),
         }
+        facts = dict(metadata or {})
+        if (self.probabilities < LEAST_PROBABILITY).any():
+            # They are what the truth is drawn with, not what a model states of a pair.
+            facts[PARAMETERS_KEY] = True
         if not checked:
-            return FactGraph.unchecked(id, atoms, contexts, relations, metadata=metadata or {})
+            return FactGraph.unchecked(id, atoms, contexts, relations, metadata=facts)
         return FactGraph(
             id=id,
             atoms=tuple(Atom(**row) for row in _rows(atoms)),
             contexts=tuple(Context(**row) for row in _rows(contexts)),
             relations=tuple(Relation(**row) for row in _rows(relations)),
-            metadata=metadata or {},
+            metadata=facts,
         )
 
 

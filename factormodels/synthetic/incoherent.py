@@ -93,7 +93,7 @@ def incoherent_response(
         tuple(Atom(f"a{number}") for number in range(1, n + 1)),
         relations=tuple(relations),
         metadata={PLANTED_KEY: numbers[1]},
-    )
+    ).with_parameters()
 
 
 def _kinds(

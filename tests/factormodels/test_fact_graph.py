@@ -158,4 +158,7 @@ def test_relations_held_improbable_are_reported_without_crying_wolf(
         )
     (record,) = caplog.records
     assert record.levelno == logging.INFO
-    assert "'r': 1 relations have a probability below 0.5" in record.getMessage()
+    assert (
+        "'r': 1 relation less probable than 0.5, neutral under every encoding"
+        in record.getMessage()
+    )

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.claims import RelationKind
+from factormodels.claims import RelationKind, likeliest_kind
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.lexical_features import FEATURES, pair_features
 
@@ -73,10 +73,9 @@ class LexicalRelations:
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
         """Likeliest relation of each pair, with the distribution; none is missing."""
         distributions = relation_distributions(pair_features(pairs))
-        best = distributions.argmax(axis=1)
         return [
-            Judgement(KINDS[place], row[place], "lexical", (row[0], row[1], row[2]))
-            for place, row in zip(best.tolist(), distributions.tolist(), strict=True)
+            Judgement(*likeliest_kind(*row), "lexical", (row[0], row[1], row[2]))
+            for row in distributions.tolist()
         ]
 
 

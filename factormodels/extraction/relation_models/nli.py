@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.claims import RelationKind
+from factormodels.claims import RelationKind, likeliest_kind
 from factormodels.errors import InputError
 from factormodels.extraction.optional_libraries import optional_module
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
@@ -250,9 +250,9 @@ def _judgement(logits: NDArray[np.float64], columns: Columns) -> Judgement | Mis
     shares = weights / weights.sum()
     if columns[1] is None or columns[2] is None:
         return _entailed(float(shares[columns[0]]))
-    row = shares[list(columns)].tolist()
-    best = int(np.argmax(row))
-    return Judgement(KINDS[best], row[best], "nli", (row[0], row[1], row[2]))
+    entailment, contradiction, neutral = shares[list(columns)].tolist()
+    kind, probability = likeliest_kind(entailment, contradiction, neutral)
+    return Judgement(kind, probability, "nli", (entailment, contradiction, neutral))
 
 
 def _entailed(probability: float) -> Judgement:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, get_args
 
-from factormodels.claims import RelationKind
+from factormodels.claims import RelationKind, likeliest_kind
 from factormodels.errors import InputError
 from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
 from factormodels.extraction.language_model import (
@@ -288,8 +288,9 @@ def _stated(answer: Completion, prompt: PromptTemplate) -> Judgement | Missing:
 
 
 def _likeliest(shares: Sequence[float], origin: Origin) -> Judgement:
-    best = max(range(len(KINDS)), key=shares.__getitem__)
-    return Judgement(KINDS[best], shares[best], origin, _three(shares))
+    distribution = _three(shares)
+    kind, probability = likeliest_kind(*distribution)
+    return Judgement(kind, probability, origin, distribution)
 
 
 def _fault_of_stated(answer: Completion, prompt: PromptTemplate) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from factormodels.claims import Relation, RelationKind
+from factormodels.claims import Relation, RelationKind, check_stated_kind, is_evidence
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.fact_graph import FactGraph
@@ -165,6 +165,8 @@ def _record(obj: object, where: str) -> Iterator[_Recorded]:
             record["probability"],
             _distribution(record.get("distribution")),
         )
+        if relation.distribution is not None and is_evidence(relation.kind, relation.probability):
+            check_stated_kind(relation.kind, relation.distribution, f"relation {kind}")
     yield from _both_orders(relation, ids, texts, where)
 
 

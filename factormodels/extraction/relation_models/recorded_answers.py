@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from factormodels.claims import RelationKind
+from factormodels.claims import RelationKind, likeliest_kind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Origin, TextPair
 from factormodels.extraction.relation_models.consensus import KINDS, SampledAnswer
@@ -160,8 +160,7 @@ def _judged(record: Mapping[str, Any], where: str) -> Iterator[tuple[Origin, Jud
             if abs(entails + contradicts + neutral - 1.0) > _ROUNDED:
                 raise InputError(f"{shown(value)} does not sum to one; give all three")
         shares = entails, contradicts, neutral
-        best = max(range(len(KINDS)), key=shares.__getitem__)
-        yield way, Judgement(KINDS[best], shares[best], way, shares)
+        yield way, Judgement(*likeliest_kind(*shares), way, shares)
 
 
 def _texts_key(*texts: str) -> Key:

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.claims import Atom, Relation
+from factormodels.claims import LEAST_PROBABILITY, Atom, Relation
 from factormodels.discourse import Sense, SensedPair, compiled_senses, sense_named
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import Failure, LanguageModel
 from factormodels.extraction.language_model.answers import SUREST
 from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel, TextPair
 from factormodels.extraction.stages.asking import Question, ask_all
-from factormodels.extraction.stages.relations import LEAST_PROBABILITY, ask, relation_of
+from factormodels.extraction.stages.relations import ask, relation_of
 from factormodels.fact_graph import FactGraph
 from factormodels.validation import validated_probability
 from factormodels.variants import between_claims, united

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from factormodels.claims import Atom, Relation, RelationKind
+from factormodels.claims import LEAST_PROBABILITY, Atom, Relation, RelationKind, is_evidence
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.answers import plain_claim
 from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair
 from factormodels.extraction.stages.asking import Question, ask_each
-from factormodels.extraction.stages.relations import LEAST_PROBABILITY, ask, relation_of
+from factormodels.extraction.stages.relations import ask, relation_of
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import normalised_text
 
@@ -44,7 +44,7 @@ def passages_against(graph: FactGraph, atom: str) -> list[str]:
         (one.probability * contexts[one.source], one.source)
         for one in graph.relations
         if one.target == atom and one.source in contexts
-        if one.kind is RelationKind.CONTRADICTION
+        if one.kind is RelationKind.CONTRADICTION and is_evidence(one.kind, one.probability)
     ]
     return [name for _, name in sorted(against, key=lambda pair: -pair[0])[:MOST_PASSAGES]]
 

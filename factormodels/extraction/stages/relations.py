@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from factormodels.claims import Context, Relation, RelationKind
+from factormodels.claims import (
+    LEAST_PROBABILITY,
+    Context,
+    Relation,
+    RelationKind,
+    evidence_or_neutral,
+)
 from factormodels.errors import InputError
 from factormodels.evidence_source import RELATIONS_KEY
 from factormodels.extraction.relation_models.base import (
@@ -22,10 +28,6 @@ from factormodels.validation import validated_probability
 from factormodels.variants import between_claims, united
 
 EXTRACTED_VARIANTS = ("FR1", "FR2", "FR3")
-
-LEAST_PROBABILITY = 0.5
-"""A relation held less probable than this is recorded as neutral. Of three relations the likeliest
-may have 0.4, and an encoded entailment with 0.4 would be evidence against its target."""
 
 METADATA_KEY = RELATIONS_KEY
 
@@ -224,13 +226,11 @@ _KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)
 
 
 def relation_of(pair: TextPair, answer: Judgement, least: float) -> Relation:
-    """The relation that an answer makes: neutral, if it is held less probable than `least`."""
+    """Return the relation that an answer makes, neutral if it is less probable than `least`."""
     given = answer.distribution
     shares = None if given is None else (given[0], given[1], 0.0, given[2])
-    if not _is_weak(answer, least):
-        return Relation(pair.source, pair.target, answer.kind, answer.probability, shares)
-    probability = given[2] if given is not None else 1.0 - answer.probability
-    return Relation(pair.source, pair.target, RelationKind.NEUTRAL, probability, shares)
+    stated = Relation(pair.source, pair.target, answer.kind, answer.probability, shares)
+    return evidence_or_neutral(stated, least)
 
 
 def _is_weak(answer: Judgement, least: float) -> bool:

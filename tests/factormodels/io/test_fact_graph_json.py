@@ -219,3 +219,23 @@ def test_a_lone_surrogate_is_escaped_and_a_false_pair_refused() -> None:
 def test_lines_of_many_graphs_refuse_a_repeated_id(tmp_path: Path) -> None:
     refused("two graphs have the id 'r1'", write_fact_graphs, [FULL, FULL], tmp_path / "g.jsonl")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_kind_that_its_distribution_contradicts_is_refused() -> None:
+    nodes = [{"id": name, "type": "atom", "probability": 0.5} for name in ("a1", "a2")]
+    edge = {
+        "source": "a1",
+        "target": "a2",
+        "relation": "entailment",
+        "probability": 0.8,
+        "distribution": {"entailment": 0.1, "contradiction": 0.8, "neutral": 0.1},
+    }
+    refused(
+        r"edges\[0\].*is entailment, and its distribution says contradiction",
+        parse_fact_graph,
+        {"nodes": nodes, "edges": [edge]},
+        "g",
+    )
+    # An equivalence entails: together they outweigh a contradiction.
+    edge["distribution"] = {"entailment": 0.3, "contradiction": 0.4, "equivalence": 0.3}
+    assert parse_fact_graph({"nodes": nodes, "edges": [edge]}, "g").relations[0].probability == 0.8

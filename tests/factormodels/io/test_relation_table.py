@@ -128,3 +128,31 @@ def test_what_is_wrong_with_a_binary_table_is_said(tmp_path: Path) -> None:
     refused(f"{path.name}.*damaged", read_many, path)
     (problem,) = check_file(path).problems
     assert "damaged" in problem.message
+
+
+SHARES = "response,claim,passage,relation,entailment,contradiction,neutral\n"
+
+
+def test_a_relation_beside_its_probabilities_is_neutral_where_it_is_improbable(
+    tmp_path: Path,
+) -> None:
+    rows = "r,a1,p1,entailment,0.45,0.05,0.5\nr,a2,p2,contradiction,0.2,0.7,0.1\n"
+    (graph,) = read_many(written(tmp_path, SHARES + rows))
+    assert graph.relations == (
+        Relation("p1", "a1", RelationKind.NEUTRAL, 0.5, (0.45, 0.05, 0.0, 0.5)),
+        Relation("p2", "a2", RelationKind.CONTRADICTION, 0.7, (0.2, 0.7, 0.0, 0.1)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("r,a1,p1,entailment,0.2,0.7,0.1", "relation is entailment.* says contradiction .0.7"),
+        ("r,a1,p1,contradiction,0.4,0.1,0.5", "relation is contradiction.* says entailment .0.4"),
+        ("r,a1,p1,equivalence,0.8,0.1,0.1", "no probability of equivalence beside"),
+    ],
+)
+def test_a_relation_that_its_probabilities_contradict_is_refused(
+    tmp_path: Path, row: str, said: str
+) -> None:
+    refused(f"line 2.*{said}", read_many, written(tmp_path, f"{SHARES}{row}\n"))

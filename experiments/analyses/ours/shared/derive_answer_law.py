@@ -22,8 +22,8 @@ from dataclasses import asdict
 
 from experiments.analyses.ours.shared.recorded_calls import learned, recorded
 from factormodels import datasets
+from factormodels.claims import LEAST_PROBABILITY
 from factormodels.datasets.derive import run_derivation
-from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.io.files import write_text
 
 LEARNED_FROM = (("factscore", "FR2", 8), ("factcheck-bench", "FR1", 1))
