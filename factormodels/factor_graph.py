@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -30,6 +31,9 @@ UNOBSERVED = -1
 """Entry of `FactorGraph.evidence` for a variable that is not observed."""
 
 _UNOBSERVED_BYTES = np.int64(UNOBSERVED).tobytes()
+
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+"""Names of states that are numbers."""
 
 _SHOWN = 5
 
@@ -239,11 +243,12 @@ class FactorGraph(Previewed):
 
         Args:
             states: observed state by name or by index of the variable: its number, or its name
-                where states have names.
+                where states have names. A variable that is given by its name, and whose states are
+                named by numbers other than their own (1 and 2, say), takes a name alone.
 
         Raises:
-            InputError: for an unknown variable or name of a state, a state out of range, or a
-                state that contradicts earlier evidence.
+            InputError: for an unknown variable or name of a state, a state out of range, a number
+                that may be meant as a name, or a state that contradicts earlier evidence.
         """
         evidence = self.evidence.copy()
         for variable, state in states.items():
@@ -251,6 +256,8 @@ class FactorGraph(Previewed):
             name = self.names[position]
             if isinstance(state, str) and self.state_names is not None:
                 state = self._state(position, state)
+            elif isinstance(variable, str):
+                self._check_unambiguous(position, state)
             if isinstance(state, bool | np.bool_) or not isinstance(state, int | np.integer):
                 raise InputError(
                     f"evidence on {name!r}: the state {state!r} is not a whole number; "
@@ -396,6 +403,16 @@ class FactorGraph(Previewed):
             )
         return own.index(state)
 
+    def _check_unambiguous(self, position: int, state: object) -> None:
+        """Refuse the number of a state where the names of states are other numbers."""
+        named = () if self.state_names is None else self.state_names[position]
+        if any(_differs(own, number) for number, own in enumerate(named)):
+            raise InputError(
+                f"evidence on {self.names[position]!r}: {state} may be the number of a state, "
+                f"counted from 0, or its name; its states are named {_listed(named)}, so give a "
+                f'name as text, such as "{named[0]}"'
+            )
+
     def _position(self, variable: Any) -> int:
         if isinstance(variable, str):
             if variable not in self.index:
@@ -473,6 +490,11 @@ def _validate(graph: FactorGraph) -> None:
     _validate_state_names(graph)
     _validate_scopes(graph)
     _validate_tables(graph)
+
+
+def _differs(name: str, number: int) -> bool:
+    """Return whether the name of a state is a number, and not that of the state."""
+    return re.fullmatch(_NUMBER, name) is not None and float(name) != number
 
 
 def _validate_state_names(graph: FactorGraph) -> None:

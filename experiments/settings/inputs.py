@@ -15,11 +15,13 @@ from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io import read_any
+from factormodels.io.claim_records import ModelJudgement
 from factormodels.io.fact_graph_json import DIALECT
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import exists
 from factormodels.io.json_text import decode
 from factormodels.object_repr import counted
+from factormodels.truth_words import truth_of
 from factormodels.variants import variant as variant_of
 
 DEFAULT_VARIANT = "given"
@@ -235,9 +237,10 @@ def is_dataset(source: Path) -> bool:
 def with_evidence(graph: FactorGraph, evidence: Path | Mapping[str, Any]) -> FactorGraph:
     """`graph` with evidence: a UAI evidence file, a file of a JSON object, or what one would hold.
 
-    The JSON object maps the name of a variable to its observed state (a number from 0, its name
-    where states have names, or true/false for states 1/0), or to a list with one likelihood per
-    state (soft evidence).
+    The JSON object maps the name of a variable to its observed state, or to a list with one
+    likelihood per state (soft evidence). A state is its name where states have names, its number
+    from 0 unless the names are other numbers, or true or false. These are states 1 and 0, and of
+    named states those with such a name, as true and false or yes and no.
 
     Raises:
         InputError: if the file cannot be read or does not fit the graph.
@@ -272,8 +275,12 @@ def evidence_schema() -> dict[str, Any]:
         "type": "object",
         "additionalProperties": {
             "anyOf": [
-                {"type": "integer", "minimum": 0, "description": "the state, counted from 0"},
-                {"type": "boolean", "description": "states 1 and 0 of a claim"},
+                {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "the state, counted from 0; refused where names are others",
+                },
+                {"type": "boolean", "description": "states 1 and 0, or those with such names"},
                 {"type": "string", "description": "the state's name, where states have names"},
                 {
                     "type": "array",
@@ -308,7 +315,7 @@ def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
                     "from 0, or true or false"
                 )
             # JSON's true is Python's True, which is no state number by type.
-            hard[name] = int(state) if isinstance(state, bool) else state
+            hard[name] = _truth_state(graph, name, state) if isinstance(state, bool) else state
         elif all(isinstance(v, int | float) and not isinstance(v, bool) for v in state):
             if state and not any(state):
                 raise InputError(
@@ -320,6 +327,20 @@ def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
                 f"evidence on {name!r}: {_short(state)} is not a list of numbers; mend it"
             )
     return graph.with_evidence(hard).with_soft_evidence(soft)
+
+
+def _truth_state(graph: FactorGraph, name: str, truth: bool) -> int | str:
+    """Return the state that true or false stands for."""
+    if graph.state_names is None or name not in graph.index:
+        return int(truth)
+    named = graph.state_names[graph.index[name]]
+    of_words = {truth_of(own): own for own in named}
+    if len(named) != 2 or not of_words.keys() >= {ModelJudgement.TRUE, ModelJudgement.FALSE}:
+        raise InputError(
+            f"evidence on {name!r}: {str(truth).lower()} names none of its states, which are "
+            f"{', '.join(named)}; give one of these names"
+        )
+    return of_words[ModelJudgement.TRUE if truth else ModelJudgement.FALSE]
 
 
 def _short(value: Any) -> str:

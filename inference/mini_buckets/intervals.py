@@ -85,7 +85,7 @@ def certified_intervals(
             continue
         ceilings, floors = [], []
         for clamped in range(count):
-            restricted = graph.with_evidence({name: clamped}).absorb_evidence()
+            restricted = graph.with_evidence({graph.index[name]: clamped}).absorb_evidence()
             ceilings.append(upper.log_bound(restricted))
             floors.append(lower.log_bound(restricted))
         result[name] = _interval(np.array(ceilings), np.array(floors), state)

@@ -26,6 +26,9 @@ from factormodels.io.networks.number_tokens import plain_float
 SUM_TOLERANCE = 1e-2
 """How far a distribution may sum from 1: published networks are printed with 2 digits or more."""
 
+_MOST_BY_DEFAULT = 2**24
+"""Most entries of a table that has a default: without one the length of the file limits them."""
+
 _TOKEN = re.compile(
     r"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
     r'|"(?P<quoted>[^"\n]*)"'
@@ -261,16 +264,23 @@ def _parents(network: _Network, where: str) -> tuple[list[list[int]], list[list[
 def _table(
     body: Sequence[_Token], states: int, parents: Sequence[tuple[str, ...]], where: str
 ) -> NDArray[np.float64]:
-    """P(state | states of the parents), a row for each combination of these, the last fastest."""
+    """P(state | states of the parents), a row for each combination of these, the last fastest.
+
+    A `default` is the row of every combination that has none of its own.
+    """
     # In whole numbers: the states of many parents have more combinations than 64 bits count.
     combinations = math.prod(map(len, parents))
     known = [frozenset(listed) for listed in parents]
     rows: dict[tuple[str, ...], list[float]] = {}
+    default: list[float] | None = None
     whole: NDArray[np.float64] | None = None
     for statement in _parted(body, ";"):
         if not statement or statement[0].text == "property":
             continue
-        if statement[0].text == "table" and whole is None and not rows:
+        if statement[0].text == "default" and default is None and whole is None:
+            default = _numbers(statement[1:], states, f"{where}, its default,")
+            continue
+        if statement[0].text == "table" and whole is None and default is None and not rows:
             numbers = _numbers(statement[1:], states * combinations, where)
             # In a table of one piece the variable's own state changes slowest.
             whole = np.array(numbers).reshape(states, combinations).T
@@ -278,8 +288,8 @@ def _table(
         close = _next(statement, 0, ")")
         if statement[0].mark != "(" or close == len(statement) or whole is not None:
             raise InputError(
-                f"{where} has {shown(_joined(statement))}, which is neither `table`, once, nor a "
-                "row `(states of the parents) numbers`; write it so"
+                f"{where} has {shown(_joined(statement))}; give either one `table` alone, or rows "
+                "`(states of the parents) numbers` and at most one `default`"
             )
         row = tuple(_joined(part) for part in _parted(statement[1:close], ","))
         fits = len(row) == len(parents) and all(map(frozenset.__contains__, known, row))
@@ -292,13 +302,27 @@ def _table(
         place = f"{where}, row ({', '.join(row)}),"
         rows[row] = _numbers(statement[close + 1 :], states, place)
     if whole is None:
-        if len(rows) != combinations:
+        if default is not None and states * combinations > _MOST_BY_DEFAULT:
+            raise InputError(
+                f"{where} has a default for {_count(combinations)} combinations of its parents' "
+                f"states; at most {_MOST_BY_DEFAULT:,} probabilities may follow from a default, so "
+                "give the variable fewer parents"
+            )
+        if default is None and len(rows) != combinations:
             missing = next(row for row in product(*parents) if row not in rows)
             raise InputError(
                 f"{where} has {len(rows)} of {_count(combinations)} rows; add that for "
                 f"({', '.join(missing)})"
             )
-        whole = np.array([rows[row] for row in product(*parents)])
+        whole = np.empty((combinations, states))
+        if default is not None:
+            whole[:] = default
+        places = [{state: place for place, state in enumerate(listed)} for listed in parents]
+        for row, numbers in rows.items():
+            at = 0
+            for of_parent, state in zip(places, row, strict=True):
+                at = at * len(of_parent) + of_parent[state]
+            whole[at] = numbers
     sums = whole.sum(axis=1)
     off = np.abs(sums - 1.0) > SUM_TOLERANCE
     if off.any():

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from experiments.settings.inputs import with_evidence
 from factormodels.factor_graph import FactorGraph
 from inference import infer
 from tests.experiments.conftest import invoke
@@ -45,6 +47,45 @@ def test_evidence_by_name_is_that_by_number() -> None:
     absorbed = NAMED.with_evidence({"rain": "yes"}).absorb_evidence()
     assert absorbed.state_names == (("yes",), ("off", "on"))
     assert pickle.loads(pickle.dumps(NAMED)).state_names == NAMED.state_names
+
+
+def with_names(*named: str) -> FactorGraph:
+    return FactorGraph.from_factors(
+        [2, 2], TABLES, names=["rain", "1"], state_names=[("no", "yes"), named]
+    )
+
+
+@pytest.mark.parametrize("named", [("1", "2"), ("5", "wet"), ("1", "0"), ("0.5", "1.0")])
+def test_a_number_is_refused_where_states_are_named_by_others(named: tuple[str, str]) -> None:
+    graph = with_names(*named)
+    for state in (0, 1):
+        said = f'{state} may be the number of a state.*named {", ".join(named)}.*"{named[0]}"'
+        refused(said, graph.with_evidence, {"1": state})
+        refused(said, with_evidence, graph, {"1": state})
+    for number, name in enumerate(named):
+        assert graph.with_evidence({"1": name}).evidence.tolist() == [-1, number]
+        # Whoever counts variables counts states: so do UAI's files of evidence.
+        assert graph.with_evidence({1: number}).evidence.tolist() == [-1, number]
+
+
+def test_numbers_that_are_those_of_states_are_read(tmp_path: Path) -> None:
+    for named in (("0", "1"), ("00", "01"), ("low", "1"), ("off", "on"), ("1-5", "nan")):
+        graph = with_names(*named)
+        assert graph.with_evidence({"1": 1}).evidence.tolist() == [-1, 1]
+    evidence = tmp_path / "network.uai.evid"
+    evidence.write_text("1 1 0", encoding="utf-8")
+    assert with_evidence(with_names("1", "2"), evidence).evidence.tolist() == [-1, 0]
+
+
+def test_true_is_the_state_of_that_name() -> None:
+    for named, truth in ((("True", "False"), 0), (("no", "yes"), 1), (("0", "1"), 1)):
+        graph = with_names(*named)
+        assert with_evidence(graph, {"1": True}).evidence.tolist() == [-1, truth]
+        assert with_evidence(graph, {"1": False}).evidence.tolist() == [-1, 1 - truth]
+    refused("true names none of its states, which are off, on", with_evidence,
+            with_names("off", "on"), {"1": True})  # fmt: skip
+    unnamed = FactorGraph.from_factors([2, 2], TABLES)
+    assert with_evidence(unnamed, {"1": True}).evidence.tolist() == [-1, 1]
 
 
 def test_wrong_names_are_refused() -> None:

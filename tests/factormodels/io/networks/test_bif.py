@@ -97,7 +97,11 @@ def test_spellings_of_the_same_network(text: str, small: FactorGraph) -> None:
         (BIF.replace("  (no) 0.5", "  (yes) 0.5"), ["'b' has a second row for (yes)"]),
         (BIF.replace("(x, no) 0.2", "(no, x) 0.2"), ["'c' has a row for (no, x)"]),
         (BIF.replace("(x, no) 0.2", "(x) 0.2"), ["'c' has a row for (x)"]),
-        (BIF.replace("(no) 0.5", "default 0.5"), ["'b' has 'default 0.5", "neither `table`"]),
+        (BIF.replace("(no) 0.5", "default 0.5, 0.4, 0.1; default 0.5"), ["'b' has 'default 0.5"]),
+        (BIF.replace("(no) 0.5", "default 0.5, 0.1"), ["'b', its default, has 4 numbers"]),
+        (BIF.replace("(no) 0.5", "table 0.5"), ["'b' has 'table 0.5", "at most one `default`"]),
+        (BIF.replace("table 0.3, 0.7;", "table 0.3, 0.7; default 0.3, 0.7;"), ["'a' has 'default"]),
+        (BIF.replace("table 0.3, 0.7;", "default 0.3, 0.7; table 0.3, 0.7;"), ["'a' has 'table"]),
         (BIF.replace("0.3, 0.7;\n}", "1.2, -0.2;\n}"), ["'a' has '1.2'"]),
         (BIF.replace("0.3, 0.7;\n}", "nan, 0.7;\n}"), ["'a' has 'nan'"]),
         (BIF.replace("0.3, 0.7;\n}", "0.3, 0.6;\n}"), ["'a' sums to 0.9"]),
@@ -114,7 +118,7 @@ def test_spellings_of_the_same_network(text: str, small: FactorGraph) -> None:
         (BIF.replace("0.3, 0.7;\n}", ";\n}"), ["'a' has 0 numbers", "ask for 2"]),
         (BIF.replace("0.3, 0.7;", "0.3, 0_7;"), ["'a' has '0_7' where a number"]),
         (BIF.replace("[ 2 ] { yes, no }", "[ 0 ] { }"), ["variable 'a' declares '0' states"]),
-        (BIF.replace("(yes) 0.1, 0.2, 0.7;", "table 0, 0, 1, 1, 0, 0;"), ["neither `table`"]),
+        (BIF.replace("(yes) 0.1, 0.2, 0.7;", "table 0, 0, 1, 1, 0, 0;"), ["'b' has '( no )"]),
         (BIF.replace("{ yes, no }", "{ yes, no"), ["10 opening", "9 closing braces"]),
         (BIF + "probability ( a ) {\n  table 0.1, 0.9;\n}\n", ["'a' has two probability blocks"]),
         (BIF.replace("variable c", "variable a"), ["'a' is declared twice"]),
@@ -136,6 +140,41 @@ def test_damage_is_told_in_one_sentence(text: str, words: list[str]) -> None:
 )
 def test_a_block_that_is_none_is_named_with_its_line(text: str, words: list[str]) -> None:
     assert refused(words, parse_bif, text, "bad.bif").startswith("bad.bif, ")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "default 0.3, 0.7; (x, no) 0.2, 0.8; (z, no) 1.0, 0.0; (y,yes) .9 .1;",
+        "(x, no) 0.2, 0.8; (y, yes) 0.9, 0.1; default 0.3 0.7; (z, no) 1.0, 0.0;",
+    ],
+)
+def test_a_default_is_the_row_of_every_combination_without_one(rows: str) -> None:
+    start = BIF.index("  (x, yes)")
+    text = BIF[:start] + rows + BIF[BIF.index("}", start) :]
+    with np.errstate(divide="ignore"):
+        table = np.exp(parse_bif(text, "g.bif").log_table(2))
+    rest = [0.3, 0.7]
+    assert table == pytest.approx(
+        np.array([[rest, [0.2, 0.8]], [[0.9, 0.1], rest], [rest, [1.0, 0.0]]])
+    )
+
+
+def test_a_default_alone_is_a_whole_table() -> None:
+    text = BIF.replace("table 0.3, 0.7;", "default 0.3, 0.7;")
+    start = text.index("  (x, yes)")
+    text = text[:start] + "default 0.6, 0.4;" + text[text.index("}", start) :]
+    graph = parse_bif(text, "g.bif")
+    assert np.exp(graph.log_table(0)) == pytest.approx([0.3, 0.7])
+    assert np.exp(graph.log_table(2)) == pytest.approx(np.broadcast_to([0.6, 0.4], (3, 2, 2)))
+
+
+def test_a_default_of_more_combinations_than_memory_holds_is_refused() -> None:
+    variables = [f"v{number}" for number in range(60)]
+    blocks = [f"variable {name} {{ type discrete [ 2 ] {{ f, t }}; }}" for name in variables]
+    blocks += [f"probability ( {name} ) {{ default 0.5, 0.5; }}" for name in variables[1:]]
+    blocks.append(f"probability ( v0 | {', '.join(variables[1:])} ) {{ default 0.5, 0.5; }}")
+    refused("'v0'.*fewer parents", parse_bif, "network wide { }\n" + "\n".join(blocks), "g.bif")
 
 
 def test_names_of_variables_may_differ_in_case_alone() -> None:
