@@ -44,7 +44,7 @@ class Settings:
         against: label of the backend that times are divided by; the first if empty.
         reference: backend whose answer is the truth of what has none beside it.
         rounds: turns of every backend on a graph.
-        budget: seconds of warm calls of a backend on a graph.
+        budget: seconds of repeated calls of a backend on a graph.
     """
 
     shapes: Mapping[str, GraphShape] = field(default_factory=dict)
@@ -113,13 +113,13 @@ def instances(
 
 
 SHOWN: Mapping[str, Callable[[Any], str]] = {
-    "seconds": duration,
+    **dict.fromkeys(("first_seconds", "seconds"), duration),
     **dict.fromkeys(("mean_error", "max_error"), tiny),
     **dict.fromkeys(("log_z_error", "furthest"), partial(tiny, sign="+")),
 }
 EACH = columns_as(
-    "graph | backend | status | variables:0 | induced_width:0 width | seconds> warm call | "
-    "max_error> max |Δp| | log_z_error> log Z − true | reference | remark",
+    "graph | backend | status | variables:0 | induced_width:0 width | first_seconds> first call | "
+    "seconds> warm call | max_error> max |Δp| | log_z_error> log Z − true | reference | remark",
     **SHOWN,
 )
 """Columns of the table of every graph."""

@@ -13,7 +13,7 @@ from experiments.analyses.ours.shared.measured_graphs import Reference, flat_mar
 from experiments.findings.table import data_frame, named
 from experiments.findings.text import ABSENT
 from factormodels.factor_graph import FactorGraph, digest
-from inference import Backend, InferenceError, Posterior, entries, infer_batch
+from inference import Backend, InferenceError, Posterior, infer_batch
 from inference.posterior import LogZKind
 
 if TYPE_CHECKING:
@@ -42,18 +42,18 @@ def measure(
     Errors are nan where there is nothing to compare with: `total_error` (sum of
     |Δp| over the probabilities in marginals, of which there are `probabilities`), `max_error`,
     `log_z_error` (log Z or its bound less the reference's, nats) and `gap` (of its two bounds).
-    `first_seconds` is the first call's, `seconds` the median over rounds of a warm call,
+    `first_seconds` is the first call's, `seconds` the median over rounds of a repeated call,
     `round_seconds` each round's. In a round all backends take turns in a new order, so that what
     slows the machine for a while slows all of them; a turn is as many calls as fit the budget's
-    share of a round. A backend whose first call takes more than the budget takes no turns, unless
-    its library compiles for every graph: then it takes one.
+    share of a round. Each backend takes the first turn, however long its first call was, which may
+    have been spent on compiling; only a repeated call tells. Further turns end with the budget.
 
     Args:
         graphs: one graph, or those of a batch, answered by one call.
         backends: labels and backends.
         reference: what errors are measured against, if there is something.
         rounds: turns of every backend.
-        budget: seconds of warm calls of a backend.
+        budget: seconds of repeated calls of a backend.
         seed: seed of the order of turns.
     """
     facts = {
@@ -73,13 +73,12 @@ def measure(
             rows[label] |= {"status": "refused", "log_z_kind": "", "remark": str(error)}
             continue
         rows[label] |= {**_compared(answers, reference), "first_seconds": seconds, "remark": ""}
-        if seconds <= budget or entries()[backend.name].requires:
-            warm[label] = backend
+        warm[label] = backend
     first = {label: float(rows[label]["first_seconds"]) for label in warm}
     times = _turns(graphs, warm, first, rounds, budget, seed)
     for label, row in rows.items():
         each = times.get(label, ())
-        median = float(np.median(each)) if each else row["first_seconds"]
+        median = float(np.median(each)) if each else math.nan
         yield {**row, "seconds": median, "round_seconds": tuple(each)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from experiments.analyses.ours import (
     inference_error,
     misspecification,
 )
+from experiments.analyses.ours.shared import measured_backends
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.ours.shared.measured_backends import summarise
 from experiments.analyses.posteriors import labelled_atoms, scores_with_intervals, with_drawn_labels
@@ -32,9 +34,10 @@ from experiments.analyses.user_data import DATA_FILE, VARIABLE
 from experiments.settings.backend_settings import build_backend
 from experiments.study.config import BackendChoice
 from factormodels.errors import InputError
+from factormodels.factor_graph import FactorGraph
 from factormodels.io.networks.uai import write_uai
 from factormodels.synthetic import Constant, Uniform, grid, labelled_responses
-from inference import infer
+from inference import Posterior, infer
 from inference.batch import claim_posteriors
 from inference.messages.frustration import frustration
 from tests.experiments.conftest import invoke
@@ -137,6 +140,35 @@ def test_a_ratio_of_times_is_within_rounds(tmp_path: Path) -> None:
     for name in ("ratio", "ratio_lower", "ratio_upper"):
         assert overall[name]["lbp"] == pytest.approx(3.0, rel=1e-12)
         assert np.isnan(overall[name]["exact"])
+
+
+class CompilesFirst:
+    """A backend whose first call takes long, by a clock of its own."""
+
+    name = "enumeration"
+
+    def __init__(self) -> None:
+        self.now, self.calls = 0.0, 0
+
+    def infer(self, graph: FactorGraph) -> Posterior:
+        self.calls += 1
+        self.now += 14.5 if self.calls == 1 else 0.25
+        return infer(graph, "enumeration")
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+def test_a_slow_first_call_is_not_shown_as_a_repeated_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = CompilesFirst()
+    clock = SimpleNamespace(perf_counter=backend.perf_counter)
+    monkeypatch.setattr(measured_backends, "time", clock)
+    graph = grid(2, 2, coupling=1.0, field=0.5, seed=1)
+    slow: list[tuple[str, Any]] = [("slow", backend)]
+    (row,) = measured_backends.measure([graph], slow, None, rounds=3, budget=1.0, seed=0)
+    assert row["first_seconds"] == 14.5
+    assert row["seconds"] == 0.25
+    assert set(row["round_seconds"]) == {0.25}
 
 
 def test_what_is_refused_is_a_row_and_a_batch_is_one_call(tmp_path: Path) -> None:
