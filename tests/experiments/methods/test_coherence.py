@@ -222,6 +222,7 @@ def test_pairs_are_asked_by_what_their_conflict_would_cost(evidence: bool) -> No
         # The readout of a graph in which it is the only conflict, as sure as its words say.
         only = Relation(a.id, b.id, RelationKind.CONTRADICTION, float(q[place]))
         seen = replace(whole, relations=(against, only) if evidence else (only,))
+        seen = seen.with_parameters()
         (cost,) = readouts(seen.compiled, prior=0.8).costs
         assert values[place] == pytest.approx(cost, abs=1e-12)
     asked: list[set[str]] = []
