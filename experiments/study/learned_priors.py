@@ -28,7 +28,7 @@ from calibration.learned_potentials.terms import (
     stance_class,
     temperature,
 )
-from experiments.findings.text import counted
+from experiments.findings.text import counted, some_of
 from experiments.settings.backend_settings import build_backend
 from experiments.study.cell_names import RECORDED, cell_words
 from experiments.study.config import Learned
@@ -41,6 +41,7 @@ from factormodels.errors import FactormodelsError, InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text
 from factormodels.io.result_store import KeptValues
+from factormodels.learned_from import LearnedFrom
 from inference import Backend
 
 if TYPE_CHECKING:
@@ -349,6 +350,19 @@ def _judge_text(loaded: LoadedStudy, name: str, dataset: StudyData, place: str) 
         judge.table(dataset.graphs)
     except InputError as error:
         raise InputError(f"{place}.judge: {error}") from None
+    marks = judge.learned_from(dataset.graphs)
+    taught = [
+        graph.id
+        for graph, mark in zip(dataset.graphs, marks, strict=True)
+        if mark is LearnedFrom.THIS_RESPONSE
+    ]
+    if taught:
+        raise InputError(
+            f"{place}.judge: labels of {counted(len(taught), 'response')} of {dataset.name!r} "
+            f"({some_of(taught)}) taught the judge, and cannot score it; give data without these "
+            "responses, or learn the priors in the folds of the study with the other keys of "
+            "`learned`"
+        )
     return read_text(path)
 
 

@@ -54,7 +54,8 @@ from factormodels.extraction.stages.relations import (
 )
 from factormodels.fact_graph import FactGraph
 from factormodels.io.result_store import KeptValues
-from factormodels.recorded_verdicts import verdicts_of
+from factormodels.learned_from import LearnedFrom
+from factormodels.recorded_verdicts import recorded_marks, verdicts_of
 from factormodels.variants import merge_duplicate_contexts
 
 RELATIONS, ASSESSING = "relation_models", "assessors"
@@ -573,8 +574,16 @@ def _recorded_verdicts(graph: FactGraph, name: str) -> Answer:
     """The verdicts that a response carries, as JSON values, or why there are none."""
     try:
         verdicts = verdicts_of(graph, name)
+        marks = recorded_marks(graph)
     except InputError as error:
         return {"error": str(error)}
+    # Where no name is given there is one assessor only.
+    if marks.get(name or next(iter(marks), "")) is LearnedFrom.THIS_RESPONSE:
+        return {
+            "error": f"response {graph.id!r}: its own labels taught these verdicts and cannot "
+            "score them; leave it out of the data, or give cross-fitted posteriors, which "
+            "factormodels fit writes"
+        }
     absent = "no verdict was recorded"
     found = [
         [atom, verdict.label, None, verdict.p_true, ""]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from calibration.learned_potentials import FieldSettings, learn_judge
 from experiments.study.rows import read_rows
 from factormodels import datasets, write_many
+from tests.calibration.learned_potentials.data import of_cities
 from tests.experiments.conftest import invoke, study_file
 
 pytest.importorskip("torch")
@@ -52,3 +54,12 @@ def test_what_is_no_judge_is_one_sentence(folder: Path, learned: str, said: str)
     write_many(datasets.load("factscore").graphs[:2], folder / "data.jsonl")
     study = study_file(folder, STUDY.replace("{judge: judge.json}", learned))
     assert said in invoke("run", study, "--out", "out", code=2).stderr
+
+
+def test_responses_whose_labels_taught_the_judge_are_refused(folder: Path) -> None:
+    learn_judge(of_cities(), FieldSettings(penalty=30.0)).save(folder / "judge.json")
+    renamed = [replace(graph, id=f"r{n}") for n, graph in enumerate(of_cities(8))]
+    write_many(renamed[4:], folder / "data.jsonl")
+    said = invoke("run", study_file(folder, STUDY), "--out", "out", code=2).stderr
+    assert "learned.judge: labels of 2 responses of 'data' (r4, r5) taught the judge" in said
+    assert not (folder / "out").exists()

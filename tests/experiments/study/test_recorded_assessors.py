@@ -6,9 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from calibration.learned_potentials import judged
 from experiments.study.rows import read_rows
+from factormodels import write_many
+from factormodels.learned_from import LearnedFrom
+from tests.calibration.learned_potentials.data import of_cities
 from tests.experiments.conftest import invoke
 
 STUDY = """
@@ -77,3 +82,21 @@ def test_a_response_without_verdicts_fails_with_a_reason() -> None:
     judged = rows[rows["backend_label"] == "recorded"]
     assert judged.groupby("response")["status"].first().tolist() == ["judged", "failed"]
     assert "no recorded verdicts can be taken" in " ".join(result.output.split())
+
+
+@pytest.mark.usefixtures("folder")
+def test_verdicts_that_their_own_labels_taught_are_missing() -> None:
+    graphs = of_cities(4)
+    marks = [LearnedFrom.THIS_RESPONSE, *[LearnedFrom.OTHER_RESPONSES] * 3]
+    write_many(judged(graphs, np.linspace(0.1, 0.9, 12), marks), "data.jsonl")
+    Path("study.yaml").write_text(STUDY)
+    # Something that was asked for is missing, which the code of exit says.
+    invoke("run", "study.yaml", "--out", "out", "--workers", "1", code=1)
+    rows = read_rows(Path("out") / "rows.parquet")
+    recorded = rows[rows["backend_label"] == "recorded"]
+    assert recorded.groupby("response")["p"].count().to_dict() == {
+        "Aarhus": 0, "Bergen": 3, "Cork": 3, "Delft": 3,
+    }  # fmt: skip
+    errors = recorded.loc[recorded["response"] == "Aarhus", "error"].unique().tolist()
+    assert len(errors) == 1
+    assert "its own labels taught these verdicts" in errors[0]
