@@ -208,8 +208,8 @@ with paper_style():
         axes.step(*front.T, where="post", color="0.7", linewidth=0.8, zorder=1)
         for name, point in points.items():
             axes.plot(*point, linestyle="none", markersize=4.5, **LOOKS[name])
-        axes.set(xscale="log", yscale="log", ylim=(FLOOR / 2, 2), xlabel="seconds", title=title)
-        axes.title.set_fontsize(7.5)
+        axes.set(xscale="log", yscale="log", ylim=(FLOOR / 2, 2), xlabel="seconds")
+        axes.set_title(title.replace(", ", "\n", 1), fontsize=7.5)
         axes.tick_params(labelleft=axes is above[0])
     above[0].set_ylabel(r"Largest $|\Delta p|$")
     handles = [

@@ -256,13 +256,13 @@ STYLES = (("0.75", COLOURS[0], COLOURS[2]), (4.5, 2.5, 1.0))  # of the intervals
 BELOW = {
     "loc": "upper center",
     "bbox_to_anchor": (0.5, -0.2),
-    "ncols": 2,
+    "ncols": 1,
     "fontsize": 6.5,
     "columnspacing": 1.0,
     "handletextpad": 0.5,
 }
 with paper_style():
-    figure = ShownFigure(figsize=(7.0, 3.1), layout="constrained")
+    figure = ShownFigure(figsize=(7.0, 3.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.05, 1.1))
 
     wmb = bounds[bounds.algorithm == "WMB"]
