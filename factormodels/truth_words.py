@@ -77,6 +77,12 @@ Only who knows that they were may read them so: "A" begins many an answer."""
 ABSENT = ("", "nan", "null", "na", "n/a", "<na>", "missing")
 """What stands in a table where there is nothing."""
 
+_OPTION = re.compile(
+    r"(?:(?:option|choice|answer)\W*)?(?P<letter>[a-c])(?:\W+(?P<text>.+))?"
+    r"|(?P<before>.+?)\W*[(\[](?:option\W*)?[a-c]"
+)
+"""An option by its letter, alone or with its words: "a) true", "option a", "true (a"."""
+
 _MARKS = " \t\r\n*_`\"'“”‘’«»()[]{}<>#.!:;,。！\ufe0f"
 
 
@@ -103,8 +109,14 @@ def truth_of(value: Any, *, letters: bool = False) -> ModelJudgement | None:
 
     Args:
         value: such as True, 1.0, "Yes.", "**vrai**" or "not correct".
-        letters: whether A, B and C were offered for true, false and none of the above.
+        letters: whether A, B and C were offered for true, false and none of the above: "(B)",
+            "Option A" and "(A) True" are then read too.
     """
     word = folded(value).strip(_MARKS)
     found = STATEMENTS.get(word) or REPLIES.get(word)
-    return LETTERS.get(word) if found is None and letters else found
+    option = _OPTION.fullmatch(word) if found is None and letters else None
+    if option is None:
+        return found
+    # Words say more than a letter, under which an option of another order may have stood.
+    text = option["text"] or option["before"]
+    return LETTERS[option["letter"]] if text is None else truth_of(text)

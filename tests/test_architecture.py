@@ -26,12 +26,12 @@ LIBRARY = ("factormodels", "inference", "calibration")
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "factormodels.io": (
         *(("file_report",), ("flat_rows", "reading", "writing")),
-        *(("networks", "published", "tables"), ("relation_table",), ("labels",)),
+        *(("networks", "published", "tables"), ("relation_table",), ("claim_rows", "labels")),
         ("claim_records", "fact_graph_json", "learned_files", "result_store"),
-        ("files", "plain_yaml", "records", "sqlite_files"),
-        ("arrow_files",),
+        ("files", "records", "sqlite_files"),
+        *(("arrow_files", "json_tables"), ("class_names",)),
         ("table_numbers", "workbooks"),
-        *(("json_text",), ("json_records", "saved_managers")),
+        *(("json_text", "plain_yaml"), ("json_records", "saved_managers")),
         ("guarded_opening", "long_columns", "spreadsheet_cells"),
         ("arrow_extent", "arrow_messages", "parquet_footer"),
     ),

@@ -41,6 +41,7 @@ from experiments.methods.probability_table import (
     judged_frame,
     model_parts,
     name_of,
+    part_name,
     read_labels,
     truth,
     without_taught,
@@ -51,6 +52,7 @@ from experiments.settings.columns import LABEL, Columns
 from experiments.settings.limits import DrawnSettings, KPolicy
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.claim_records import ClaimLabel
+from factormodels.io.claim_rows import cell_name
 from factormodels.io.files import write_text
 from factormodels.io.labels import comma_remark
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
@@ -241,13 +243,6 @@ def _claims(
         (*owner, claim): place
         for place, (owner, claim) in enumerate(zip(owners, once["claim"], strict=True))
     }
-    if settings.labels and len(places) < len(once):
-        again = once[["by", "group", "claim"]].duplicated().to_numpy().argmax()
-        raise InputError(
-            f"{table.place(int(once['place'][again]))}: claim {once['claim'][again]!r} of response "
-            f"{once['group'][again]!r} stands before, so that sheets cannot name it; give each its "
-            "own id, or name the column of ids with --claim"
-        )
     for at, source in enumerate(settings.labels, 1):
         told = (y, irrelevant, batch, chances)
         remarks += _read_sheet(read_table(source), at, frame.attrs["by"], places, settings, told)
@@ -291,7 +286,11 @@ def _read_sheet(
     for position, (row, said) in enumerate(zip(sheet.rows, told, strict=True)):
         if said is None:
             continue
-        key = (*(str(row.get(name)) for name in own), str(row.get(response)), str(row.get(claim)))
+        key = (
+            *(part_name(row.get(name)) for name in own),
+            cell_name(row.get(response)),
+            cell_name(row.get(claim)),
+        )
         place = places.get(key)
         if place is None:
             raise InputError(

@@ -46,6 +46,7 @@ from experiments.settings.inputs import graphs_of
 from experiments.settings.limits import DrawnSettings, ObjectiveName, VariantName
 from factormodels.errors import InputError
 from factormodels.extraction.text_match import leaves_no_topic_out
+from factormodels.io.claim_rows import required_name
 from factormodels.io.tables import read_table
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom
 from factormodels.variants import variant
@@ -95,7 +96,10 @@ class ColumnSettings(Settings, together={SET: "*"}):
         rows: dict[tuple[str, str], tuple[float, ...]] = {}
         members: dict[tuple[str, str], tuple[str, ...]] = {}
         for place, row in enumerate(found.rows):
-            key = str(row["response"]), str(row["claim"])
+            key = (
+                required_name(row["response"], found.place(place, "response"), "response"),
+                required_name(row["claim"], found.place(place, "claim"), "claim"),
+            )
             if key in rows:
                 raise InputError(
                     f"{found.place(place, 'claim')}: the claim {key[1]!r} of response {key[0]!r} "
@@ -114,7 +118,10 @@ class ColumnSettings(Settings, together={SET: "*"}):
                     )
                 values.append(value)
             rows[key] = tuple(values)
-            members[key] = tuple(str(row[name]) for name in self.groups)
+            members[key] = tuple(
+                required_name(row[name], found.place(place, name), f"group of {name!r}")
+                for name in self.groups
+            )
         return UserColumns(str(self.table), self.numbers, rows, self.groups, members)
 
 

@@ -18,7 +18,22 @@ from experiments.study.cell_names import CELL
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimLabel
-from factormodels.io.labels import NO_LABEL, comma_remark, label_spelling
+from factormodels.io.claim_rows import (
+    ClaimRow,
+    cell_name,
+    label_word,
+    repeated_remark,
+    repeated_rows,
+    required_name,
+)
+from factormodels.io.json_records import shown
+from factormodels.io.labels import (
+    NO_LABEL,
+    LabelSpelling,
+    comma_remark,
+    label_spelling,
+    meaning_remark,
+)
 from factormodels.io.published.evaluation_logs import KEYS, scored_rows
 from factormodels.io.published.formats import format_of
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
@@ -38,6 +53,9 @@ _JUDGED = ("fact-graph", "factreasoner", "factreasoner-results")
 
 AS_GIVEN = "as given"
 """What posteriors of graphs that carry no verdicts are called: those of inference."""
+
+_ROUNDINGS = {2: 2.0**-10, 4: 2.0**-23}
+"""Distance from 1 to the next number of float16 and float32, by their bytes."""
 
 IN_MEMORY = "the table"
 """What a table that is not a file is called."""
@@ -69,7 +87,19 @@ def table_of(data: Data) -> DataTable:
         raise InputError(f"{IN_MEMORY} has no rows; give at least one")
     rows = tuple({str(key): value for key, value in record.items()} for record in records)
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
-    return DataTable(IN_MEMORY, "table", columns, rows, (None,) * len(rows))
+    return DataTable(
+        IN_MEMORY, "table", columns, rows, (None,) * len(rows), rounding=_roundings(data)
+    )
+
+
+def _roundings(frame: Any) -> dict[str, float]:
+    """Distance from 1 to the next number, of the columns of float32 and float16 of a frame."""
+    kinds = getattr(frame, "dtypes", None)
+    found: dict[str, float] = {}
+    for name, kind in kinds.items() if hasattr(kinds, "items") else ():
+        if getattr(kind, "kind", "") == "f" and kind.itemsize in _ROUNDINGS:
+            found[str(name)] = _ROUNDINGS[kind.itemsize]
+    return found
 
 
 def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
@@ -169,6 +199,7 @@ def name_of(data: Data) -> str:
 
 _DATA = ("dataset", "data", "benchmark", "split")
 _CLAIM = ("claim id", "claim", "atom id", "atom")
+_CLAIM_TEXT = ("claim text", "atom text", "subclaim", "fact", "statement")
 
 
 class TaughtSettings(Settings, together={SET: "*"}):
@@ -219,8 +250,10 @@ def probability_frame(
     label = names.optional("--label", columns.label, LABEL, "label")
     if label is None and labelled:
         label = names.required("--label", columns.label, LABEL, "label")
-    group = names.optional("--group", columns.group, RESPONSE, "response")
-    claim = names.optional("--claim", columns.claim, _CLAIM, "claim")
+    group = names.filled("--group", columns.group, RESPONSE, "response", table.rows)
+    claim = names.filled("--claim", columns.claim, _CLAIM, "claim", table.rows)
+    # What a claim says identifies it where nothing else does.
+    text = claim or names.filled("", None, _CLAIM_TEXT, "claim text", table.rows)
     by = [names.given("--by", name) for name in columns.by]
     if not by and len(probabilities) == 1:
         known = [n for n in names.names if folded(n) in {*MODEL, *_DATA} or n in CELL]
@@ -229,49 +262,93 @@ def probability_frame(
         if by:
             names.guessed["model"] = ", ".join(by)
     labels = [None if label is None else row.get(label) for row in table.rows]
-    said = read_labels(
-        labels,
-        f"{table.source}: column {label!r}",
-        columns,
-        labelled=labelled,
-    )
+    where = f"{table.source}: column {label!r}"
+    spelling = labels_spelling(labels, where, columns, labelled=labelled)
+    rows: list[dict[str, Any]] = []
+    claims: list[ClaimRow] = []
     marks = {column: _marks_of(names, column) for column in probabilities}
-    rows = []
     unanswered = 0
     notations = {column: Counter[Notation]() for column in probabilities}
     for place, row in enumerate(table.rows):
-        told = said[place]
+        told = None if spelling is None else spelling.read(labels[place])
+        answers: dict[str, float] = {}
         for column in probabilities:
-            p, notation = cell_share(row.get(column), table.place(place, column), "a probability")
+            p, notation = cell_share(
+                row.get(column),
+                table.place(place, column),
+                "a probability",
+                table.rounding.get(column, 0.0),
+            )
             notations[column].update(notation)
             if p is None:
                 unanswered += 1
-                continue
-            rows.append(
-                {
-                    "p": p,
-                    "y": truth(told),
-                    "irrelevant": told is ClaimLabel.IRRELEVANT,
-                    "place": place,
-                    "group": place if group is None else str(row.get(group)),
-                    "claim": None if claim is None else str(row.get(claim)),
-                    "by": (*(str(row.get(name)) for name in by),),
-                    "column": column,
-                    "taught": any(
+            else:
+                answers[column] = p
+        if not answers:
+            continue
+        key = tuple(
+            # Columns of a study's own rows may be empty.
+            part_name(row.get(name)) if name in CELL else _name(table, place, name, name)
+            for name in by
+        )
+        owner = place if group is None else _name(table, place, group, "response")
+        own = None if claim is None else _name(table, place, claim, "claim")
+        wording = own or cell_name(row.get(text or "")) or None
+        # Of unknown responses many may have a claim c1; words are those of one claim.
+        known = wording if group is not None or len((wording or "").split()) > 1 else None
+        claims.append(
+            ClaimRow(
+                None if known is None else (*key, "" if group is None else str(owner), known),
+                f"claim {shown(wording)}" + ("" if group is None else f" of response {owner!r}"),
+                {"label": label_word(told)}
+                | {
+                    _probability_of(name, probabilities): answers.get(name)
+                    for name in probabilities
+                },
+                row,
+                table.place(place),
+            )
+        )
+        rows.append(
+            {
+                "p": answers,
+                "y": truth(told),
+                "irrelevant": told is ClaimLabel.IRRELEVANT,
+                "place": place,
+                "group": owner,
+                "claim": own,
+                "by": key,
+                "taught": {
+                    column: any(
                         mark_of(row.get(mark), table.place(place, mark))
                         is LearnedFrom.THIS_RESPONSE
                         for mark in marks[column]
-                    ),
-                }
-            )
+                    )
+                    for column in answers
+                },
+            }
+        )
     if not rows:
         raise InputError(f"{table.source}: column {probabilities[0]!r} holds no probability")
-    frame = data_frame(rows)
+    repeated = repeated_rows(claims, alike=group is None, mend=_mend(group))
+    remark = repeated_remark(claims, repeated)
+    for position in reversed(repeated):
+        del rows[position]
+    frame = data_frame(
+        [
+            {**row, "p": p, "column": column, "taught": row["taught"][column]}
+            for row in rows
+            for column, p in row["p"].items()
+        ]
+    )
     remarks = [names.remark()] if names.guessed else []
-    remarks += filter(None, [comma_remark(str(label), labels)])
+    remarks += filter(None, [remark, comma_remark(str(label), labels)])
+    if label is not None and spelling is not None:
+        classes = table.classes.get(label, ())
+        remarks += filter(None, [meaning_remark(label, labels, spelling, classes)])
     remarks += filter(None, starmap(notation_remark, notations.items()))
     for column in probabilities:
-        if all(row["column"] != column for row in rows):
+        if all(column not in row["p"] for row in rows):
             remarks.append(f"Column {column!r} has no value: it is left out.")
             unanswered -= len(table.rows)
     if unanswered:
@@ -346,6 +423,27 @@ def without_taught(
     return kept
 
 
+def _name(table: DataTable, place: int, column: str, what: str) -> str:
+    return required_name(table.rows[place].get(column), table.place(place, column), what)
+
+
+def part_name(value: Any) -> str:
+    """Name of a part of a table: of a model, of data, or of a cell of a study."""
+    return cell_name(value) or str(value)
+
+
+def _probability_of(column: str, probabilities: Sequence[str]) -> str:
+    return "probability" if len(probabilities) == 1 else f"probability {column!r}"
+
+
+def _mend(group: str | None) -> str:
+    """What to do about rows of one claim that differ."""
+    if group is None:
+        return "name the column of the responses with --group, or keep one row of each claim"
+    parted = "or part the rows by a column that tells them apart with --by"
+    return f"keep one row of each claim, {parted}, or name another column of ids with --claim"
+
+
 def judged_frame(
     data: Data, columns: ProbabilityColumns, *, labelled: bool = True
 ) -> tuple[pd.DataFrame, DataTable, list[str]]:
@@ -363,18 +461,29 @@ def judged_frame(
     return frame, table, remarks
 
 
+def labels_spelling(
+    values: Sequence[Any], where: str, columns: LabelColumns, *, labelled: bool = True
+) -> LabelSpelling | None:
+    """How labels are spelled; None if there is none and there need not be.
+
+    Raises:
+        InputError: for words of no known spelling and, if there must be labels, if there is none.
+    """
+    if not labelled and all(folded(value) in NO_LABEL for value in values):
+        return None
+    return label_spelling(values, where, columns.true, columns.irrelevant)
+
+
 def read_labels(
     values: Sequence[Any], where: str, columns: LabelColumns, *, labelled: bool = True
 ) -> list[ClaimLabel | None]:
     """Labels in whatever words a column has them, None where there is none.
 
     Raises:
-        InputError: for words of no known spelling and, if there must be labels, if there is none.
+        InputError: as `labels_spelling`.
     """
-    if not labelled and all(folded(value) in NO_LABEL for value in values):
-        return [None] * len(values)
-    spelling = label_spelling(values, where, columns.true, columns.irrelevant)
-    return [spelling.read(value) for value in values]
+    spelling = labels_spelling(values, where, columns, labelled=labelled)
+    return [None if spelling is None else spelling.read(value) for value in values]
 
 
 def truth(told: ClaimLabel | None) -> bool | None:

@@ -379,15 +379,11 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
         raise InputError(
             f"--reference {reference}: there is no such model; it has {', '.join(models)}"
         )
-    claim = "claim" if "claim" in frame else None
-    if claim and frame.duplicated(["model", "group", "claim"]).any():
-        # An id that is not unique cannot pair claims; their order may.
-        claim = None
     found = scores_of(
         *("p", "y", "group"),
         data=frame,
         model="model",
-        claim=claim,
+        claim="claim" if "claim" in frame else None,
         reference=reference,
         n_resamples=settings.resamples,
         intervals=settings.intervals,

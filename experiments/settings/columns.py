@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from experiments.settings import ColumnName, Settings, Words
 from factormodels.errors import InputError, nearest
+from factormodels.io.claim_rows import is_blank_column
 from factormodels.truth_words import folded
 
 RESPONSE = ("response", "response id", "group", "document", "id", "question id", "prompt id")
@@ -66,6 +68,10 @@ class Columns:
             f"{', '.join(self.names)}"
         )
 
+    def known(self, names: Sequence[str]) -> str | None:
+        """First column that has one of some names, in their order; None if none has."""
+        return next((self._by_name[name] for name in names if name in self._by_name), None)
+
     def optional(
         self, option: str, name: str | None, known: Sequence[str], meaning: str
     ) -> str | None:
@@ -82,10 +88,31 @@ class Columns:
         """
         if name is not None:
             return self.given(option, name) if name else None
-        found = next((self._by_name[one] for one in known if one in self._by_name), None)
+        found = self.known(known)
         if found is not None and folded(found) != meaning:
             self.guessed[meaning] = found
         return found
+
+    def filled(
+        self,
+        option: str,
+        name: str | None,
+        known: Sequence[str],
+        meaning: str,
+        rows: Sequence[Mapping[str, Any]],
+    ) -> str | None:
+        """Column as `optional` finds it; one that is found by its name has a value in some row.
+
+        Raises:
+            InputError: if the option names no column.
+        """
+        column = self.optional(option, name, known, meaning)
+        if column is None or name is not None:
+            return column
+        if not is_blank_column(row.get(column) for row in rows):
+            return column
+        self.guessed.pop(meaning, None)
+        return None
 
     def required(self, option: str, name: str | None, known: Sequence[str], meaning: str) -> str:
         """Column as `optional` finds it.

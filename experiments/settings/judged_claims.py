@@ -16,9 +16,17 @@ from experiments.settings.columns import LABEL, MODEL, RESPONSE, Columns, LabelC
 from experiments.settings.labelled_claims import LabelledClaims
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
+from factormodels.io.claim_rows import (
+    ClaimRow,
+    cell_name,
+    label_word,
+    repeated_remark,
+    repeated_rows,
+    required_name,
+)
 from factormodels.io.flat_rows import FlatRow, column_names_of, flat_rows
 from factormodels.io.json_records import shown
-from factormodels.io.labels import LabelSpelling, comma_remark, label_spelling
+from factormodels.io.labels import LabelSpelling, comma_remark, label_spelling, meaning_remark
 from factormodels.io.published.self_judgements import ACCURATE, RIGHT, VOTES
 from factormodels.io.table_numbers import Notation, cell_number, cell_share, notation_remark
 from factormodels.io.tables import DataTable
@@ -238,8 +246,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     label = names.required("--label", wanted.label, LABEL, "label")
     rows = flat_rows(table, label)
     fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in names.names else None
-    nested = all(row.parent is not None for row in rows)
-    at = _columns(names, wanted, label, nested=nested, has_setting=fixed is None)
+    at = _columns(names, wanted, label, rows, has_setting=fixed is None)
     said, kind = _said(names, wanted)
     spelling = label_spelling(
         (row.values.get(label) for row in rows),
@@ -248,8 +255,12 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
         wanted.irrelevant,
     )
     setting = fixed or _untold_setting(rows, said, kind)
+    # In lists of claims the order tells them apart.
+    identity = None if _are_nested(rows) else at.claim or names.known(_CLAIM)
+    several = at.claim is not None and kind != "confidence"
+    rows, repeated = _distinct(rows, identity, at, said, spelling, several=several)
     notations: dict[str, Counter[Notation]] = {}
-    groups, n_unlabelled = _gathered(rows, at, said, spelling, setting, notations)
+    groups, n_unlabelled = _gathered(rows, at, said, spelling, setting, notations, table.rounding)
     asked = {
         setting
         for claims in groups.values()
@@ -275,7 +286,19 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
         remarks=(
             *known,
             *_remarks(names, at, n_unlabelled),
+            *filter(None, [repeated]),
             *_comma_remarks(rows, said, label),
+            *filter(
+                None,
+                [
+                    meaning_remark(
+                        label,
+                        [row.values.get(label) for row in rows],
+                        spelling,
+                        table.classes.get(label, ()),
+                    )
+                ],
+            ),
             *filter(None, starmap(notation_remark, notations.items())),
         ),
     )
@@ -391,9 +414,11 @@ def _remarks(names: Columns, at: ClaimColumns, n_unlabelled: int) -> tuple[str, 
 
 
 def _columns(
-    names: Columns, wanted: ClaimColumns, label: str, *, nested: bool, has_setting: bool
+    names: Columns, wanted: ClaimColumns, label: str, rows: Sequence[FlatRow], *, has_setting: bool
 ) -> ClaimColumns:
     """Where the columns are; None where there is none."""
+    cells = [row.values for row in rows]
+    nested = _are_nested(rows)
     response = (
         # An object that holds claims is a response; its own name for it need not be known.
         names.given("--response", wanted.response)
@@ -423,11 +448,15 @@ def _columns(
         "sentence": sentence,
         "sentences": names.optional("--sentences", wanted.sentences, _SENTENCES, "sentences"),
         "position": None if sentence else position,
-        "model_column": names.optional("--model-column", wanted.model_column, MODEL, "model"),
-        "condition": names.optional("--condition", wanted.condition, _CONDITION, "condition"),
+        "model_column": names.filled("--model-column", wanted.model_column, MODEL, "model", cells),
+        "condition": names.filled("--condition", wanted.condition, _CONDITION, "condition", cells),
         "setting": setting,
     }
     return wanted.model_copy(update=found)
+
+
+def _are_nested(rows: Sequence[FlatRow]) -> bool:
+    return all(row.parent is not None for row in rows)
 
 
 def _said(names: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], str]:
@@ -473,6 +502,53 @@ def _judgement(names: Columns, text: str) -> _Source:
     return _Source(names.given("--judgement", column), _SETTINGS[folded(setting)])
 
 
+def _distinct(
+    rows: Sequence[FlatRow],
+    identity: str | None,
+    at: ClaimColumns,
+    said: Sequence[_Source],
+    spelling: LabelSpelling,
+    *,
+    several: bool,
+) -> tuple[Sequence[FlatRow], str]:
+    """Rows without those that repeat a claim, and a sentence on these.
+
+    Args:
+        rows: the rows.
+        identity: the column that identifies a claim within its response; None: there is none.
+        at: where the columns are.
+        said: columns of what the model says.
+        spelling: of the labels.
+        several: whether rows of one claim are several answers, which may be alike.
+
+    Raises:
+        InputError: if two rows of one claim differ in its label or in what the model says.
+    """
+    if identity is None or several:
+        return rows, ""
+    around = (at.model_column, at.condition, at.sentence, at.position, at.setting)
+    claims = []
+    for row in rows:
+        name, response = cell_name(row.values.get(identity)), _response(row, at)
+        own = (*(cell_name(row.values.get(column or "")) for column in around), response, name)
+        claims.append(
+            ClaimRow(
+                own if name else None,
+                f"claim {shown(name)} of response {response!r}",
+                {"label": label_word(spelling.read(row.values.get(str(at.label))))}
+                | {one.column: folded(row.values.get(one.column)) for one in said},
+                row.values,
+                row.where,
+            )
+        )
+    mend = "keep one row of each claim"
+    if at.claim is None:
+        mend += f", or say --claim {identity!r} if rows of one claim are several answers"
+    repeated = repeated_rows(claims, alike=False, mend=mend)
+    left = [row for number, row in enumerate(rows) if number not in set(repeated)]
+    return left, repeated_remark(claims, repeated)
+
+
 def _gathered(
     rows: Sequence[FlatRow],
     at: ClaimColumns,
@@ -480,6 +556,7 @@ def _gathered(
     spelling: LabelSpelling,
     untold: Setting,
     notations: dict[str, Counter[Notation]],
+    rounding: Mapping[str, float],
 ) -> tuple[dict[tuple[str, str], tuple[JudgedClaim, ...]], int]:
     """The claims of rows, in which a claim may stand more than once, by (model, condition).
 
@@ -490,6 +567,7 @@ def _gathered(
         spelling: of the labels.
         untold: the setting of what no column says it of.
         notations: where it is counted how confidences are written, by column.
+        rounding: of columns of coarse numbers, as `DataTable` has it.
 
     Returns:
         The claims, numbered within their response, and how many rows have no label.
@@ -499,12 +577,13 @@ def _gathered(
     lengths: Counter[tuple[Any, ...]] = Counter()
     n_unlabelled = 0
     for number, row in enumerate(rows):
-        group = (_cell(row, at.model_column), _cell(row, at.condition))
-        name = str(row.parent) if at.response is None else _cell(row, at.response)
-        if not name:
-            raise InputError(f"{row.where}: column {at.response!r} is empty; name the response")
+        group = (
+            _name(row, at.model_column, "model") if at.model_column else "",
+            _name(row, at.condition, "condition") if at.condition else "",
+        )
+        name = _response(row, at)
         claims = groups.setdefault(group, {}).setdefault(name, {})
-        key = f"row {number}" if at.claim is None else _cell(row, at.claim)
+        key = f"row {number}" if at.claim is None else _name(row, at.claim, "claim")
         orders = seen.setdefault((group, name), {})
         order = orders.setdefault(key, len(orders) + 1)
         sentence = order if at.in_order else _sentence(row, at)
@@ -524,7 +603,9 @@ def _gathered(
             value = row.values.get(one.column)
             place = f"{row.where}: column {one.column!r}"
             if one.is_confidence:
-                confidence, notation = cell_share(value, place, "a confidence")
+                confidence, notation = cell_share(
+                    value, place, "a confidence", rounding.get(one.column, 0.0)
+                )
                 notations.setdefault(one.column, Counter()).update(notation)
                 if confidence is not None:
                     claim.confidence[setting] = confidence
@@ -565,10 +646,12 @@ def _untold_setting(rows: Sequence[FlatRow], said: Sequence[_Source], kind: str)
     return Setting.NONE_OF_THE_ABOVE if three else Setting.DIRECT_ASKING
 
 
-def _cell(row: FlatRow, column: str | None) -> str:
-    """Cell as a text; empty where there is no column or nothing in it."""
-    value = None if column is None else row.values.get(column)
-    return "" if value is None else str(value).strip()
+def _name(row: FlatRow, column: str, what: str) -> str:
+    return required_name(row.values.get(column), f"{row.where}, column {column!r}", what)
+
+
+def _response(row: FlatRow, at: ClaimColumns) -> str:
+    return str(row.parent) if at.response is None else _name(row, at.response, "response")
 
 
 def _sentence(row: FlatRow, at: ClaimColumns) -> int | None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.io.arrow_extent import extents
 from factormodels.io.arrow_messages import unpacked_sizes
+from factormodels.io.class_names import ClassTree, classes_of_schema, with_class_names
 from factormodels.io.guarded_opening import (
     Source,
     check_regular,
@@ -37,14 +39,36 @@ if TYPE_CHECKING:
 _PARQUET = b"PAR1"
 _ARROW_FILE = b"ARROW1"
 _ARROW_STREAM = b"\xff\xff\xff\xff"
+_FEATHER_1 = b"FEA1"
+
+_ROUNDING = {"halffloat": 2.0**-10, "float": 2.0**-23}
+"""Distance from 1 to the next number of a type that is coarser than Python's."""
 
 _ROWS_AT_ONCE = 65_536
 _REASON_SHOWN = 120
 
 
+@dataclass(frozen=True)
+class ArrowRecords:
+    """The rows of a Parquet or Arrow file.
+
+    Attributes:
+        columns: names of the columns.
+        rows: values by column, Python's own; of classes with names these, not their integers.
+        classes: names of the classes that the file states.
+        rounding: distance from 1 to the next number, of columns of float32 and float16; keys of
+            objects in lists or alone are joined with a dot.
+    """
+
+    columns: tuple[str, ...]
+    rows: list[dict[str, Any]]
+    classes: ClassTree
+    rounding: Mapping[str, float]
+
+
 def is_binary_table(content: bytes) -> bool:
-    """Whether a file's content is Parquet or Arrow."""
-    return content.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM))
+    """Whether a file's content is Parquet, Arrow or Feather."""
+    return content.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM, _FEATHER_1))
 
 
 def is_parquet(content: bytes) -> bool:
@@ -88,25 +112,32 @@ def undamaged(source: object, mend: str) -> Iterator[None]:
         raise InputError(f"{source}: it is damaged ({reason}); {mend}") from None
 
 
-def arrow_records(
-    files: Iterable[tuple[Source, bytes]],
-) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """The columns and the rows, of Python's own values, of one table in one or several files.
+def arrow_records(files: Iterable[tuple[Source, bytes]]) -> ArrowRecords:
+    """Columns and rows of one table in one or several files.
 
     Args:
         files: the files, for messages, and their bytes, of which `is_binary_table` is true.
 
     Raises:
         InputError: if a file is damaged, names two columns alike or others than the first, holds
-            what Python has no value for, such as a date beyond those that it knows, or all
-            together are more than is allowed.
+            what Python has no value for, such as a date beyond those that it knows, states names of
+            classes that do not fit, is Feather version 1, or all together are more than is allowed.
     """
     first: tuple[Source, tuple[str, ...]] | None = None
     rows: list[dict[str, Any]] = []
+    classes: dict[str, Any] = {}
+    rounding: dict[str, float] = {}
     taken = np.zeros(2)
     for source, content in files:
+        if content.startswith(_FEATHER_1):
+            raise InputError(
+                f"{source}: this is Feather version 1, which can no longer be read; save it again "
+                "with to_feather of pandas 1 or later, or with to_parquet"
+            )
+        n_before = len(rows)
         with undamaged(source, "save it again"):
-            names, batches = _opened(content, source, len(rows))
+            schema, batches = _opened(content, source, n_before)
+            names = tuple(schema.names)
             first = first or (source, names)
             if names != first[1]:
                 raise InputError(
@@ -114,6 +145,8 @@ def arrow_records(
                     f"{Path(first[0]).name} {', '.join(first[1])}; keep files of one table in a "
                     "folder"
                 )
+            own = classes_of_schema(schema.metadata, source)
+            rounding |= dict(pair for field in schema for pair in _rounding(field.name, field.type))
             for batch in batches:
                 refuse_larger_table(len(rows) + batch.num_rows, len(names), source)
                 batch.validate(full=True)
@@ -123,7 +156,26 @@ def arrow_records(
                 # In pieces, between which the process can be interrupted.
                 for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
                     rows += batch.slice(start, _ROWS_AT_ONCE).to_pylist()
-    return first[1] if first else (), rows
+        if own:
+            rows[n_before:] = [
+                with_class_names(row, own, f"{source}, row {number}")
+                for number, row in enumerate(rows[n_before:], 1)
+            ]
+            classes |= own
+    return ArrowRecords(first[1] if first else (), rows, classes, rounding)
+
+
+def _rounding(name: str, kind: Any) -> Iterator[tuple[str, float]]:
+    """Yield the columns of coarse numbers in a column of a type, with their rounding."""
+    import pyarrow as pa
+
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        yield from _rounding(name, kind.value_type)
+    elif pa.types.is_struct(kind):
+        for field in kind:
+            yield from _rounding(f"{name}.{field.name}", field.type)
+    elif (rounding := _ROUNDING.get(str(kind))) is not None:
+        yield name, rounding
 
 
 def _extent(batch: pa.RecordBatch, source: Source) -> NDArray[np.float64]:
@@ -136,8 +188,8 @@ def _extent(batch: pa.RecordBatch, source: Source) -> NDArray[np.float64]:
 
 def _opened(
     content: bytes, source: Source, rows_before: int
-) -> tuple[tuple[str, ...], Iterator[pa.RecordBatch]]:
-    """Names of the columns, and the batches, of bytes that are not unpacked yet.
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Schema and batches of bytes that are not unpacked yet.
 
     Raises:
         InputError: if two columns have one name, or the file says that it is too large.
@@ -149,8 +201,8 @@ def _opened(
     if is_parquet(content):
         file = parquet.ParquetFile(buffer)
         metadata = file.metadata
-        names = _distinct(file.schema_arrow.names, source)
-        refuse_larger_table(rows_before + metadata.num_rows, len(names), source)
+        schema = _distinct(file.schema_arrow, source)
+        refuse_larger_table(rows_before + metadata.num_rows, len(schema), source)
         groups = range(metadata.num_row_groups)
         refuse_larger(sum(metadata.row_group(group).total_byte_size for group in groups), source)
         leaves = [metadata.schema.column(at) for at in range(metadata.num_columns)]
@@ -161,21 +213,21 @@ def _opened(
         # A text that a million rows share is not repeated before its extent is known.
         texts = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
         shared = parquet.ParquetFile(buffer, metadata=metadata, read_dictionary=sorted(texts))
-        return names, shared.iter_batches(_ROWS_AT_ONCE)
+        return schema, shared.iter_batches(_ROWS_AT_ONCE)
     refuse_larger(sum(unpacked_sizes(content)), source)
     if content.startswith(_ARROW_FILE):
         reader = pa.ipc.open_file(buffer)
         batches = map(reader.get_batch, range(reader.num_record_batches))
-        return _distinct(reader.schema.names, source), batches
+        return _distinct(reader.schema, source), batches
     stream = pa.ipc.open_stream(buffer)
-    return _distinct(stream.schema.names, source), iter(stream)
+    return _distinct(stream.schema, source), iter(stream)
 
 
-def _distinct(names: Sequence[str], source: Source) -> tuple[str, ...]:
-    for name, times in Counter(names).items():
+def _distinct(schema: pa.Schema, source: Source) -> pa.Schema:
+    for name, times in Counter(schema.names).items():
         if times > 1:
             raise InputError(f"{source}: two columns have the name {name!r}; give each its own")
-    return tuple(names)
+    return schema
 
 
 def record_batch(encoded: bytes, schema: pa.Schema) -> pa.RecordBatch:

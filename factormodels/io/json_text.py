@@ -10,7 +10,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from factormodels.errors import InputError
@@ -36,13 +36,20 @@ class _RefusedNumber(Exception):
         self.digits = digits
 
 
-def decode(text: str, source: str | os.PathLike[str], line: int | None = None) -> Any:
+def decode(
+    text: str,
+    source: str | os.PathLike[str],
+    line: int | None = None,
+    *,
+    nan_is_missing: bool = False,
+) -> Any:
     """Value of a JSON document.
 
     Args:
         text: the document.
         source: its file, which messages name.
         line: its line in a JSON Lines file, counted from 1.
+        nan_is_missing: whether NaN is None, as in a table; it is refused otherwise.
 
     Raises:
         InputError: if `text` is not strict JSON; the message names the place.
@@ -52,7 +59,7 @@ def decode(text: str, source: str | os.PathLike[str], line: int | None = None) -
         raise InputError(f"{where}: there is nothing in it; give a JSON object")
     refuse_many_values(text, where)
     try:
-        return _STRICT.decode(text)
+        return (_WITH_NAN if nan_is_missing else _STRICT).decode(text)
     except json.JSONDecodeError as error:
         place = "" if line is not None else f"line {error.lineno}, "
         raise InputError(
@@ -128,14 +135,15 @@ def refuse_many_values(text: str, source: str | os.PathLike[str]) -> None:
 
 
 def decode_elements(
-    text: str, source: str | os.PathLike[str]
+    text: str, source: str | os.PathLike[str], *, nan_is_missing: bool = False
 ) -> Iterator[tuple[int, Any | InputError]]:
     """Yield (line from 1, value) of each element of a JSON array, or what is wrong with it.
 
     An element that is refused is passed over; where the text is not JSON at all, the rest cannot
-    be told apart and the error is the last of what is yielded.
+    be told apart and the error is the last of what is yielded. `nan_is_missing` is as in `decode`.
     """
     refuse_many_values(text, source)
+    decoder = _WITH_NAN if nan_is_missing else _STRICT
     at, line, counted = _next_word(text, text.index("[") + 1), 1, 0
     while True:
         line, counted = line + text.count("\n", counted, at), at
@@ -145,7 +153,7 @@ def decode_elements(
                 yield line, _not_json(text, rest, source, "Extra data")
             return
         try:
-            value, end = _STRICT.raw_decode(text, at)
+            value, end = decoder.raw_decode(text, at)
             yield line, value
         except (_Refused, _RefusedNumber) as error:
             yield line, InputError(f"{location(source, line)}: {error}")
@@ -304,9 +312,19 @@ def _place_of(digits: str, text: str, line: int | None) -> str:
     return ""
 
 
-_STRICT = json.JSONDecoder(
-    parse_constant=_refuse_constant,
-    parse_float=_finite,
-    parse_int=_whole,
-    object_pairs_hook=_without_repeats,
-)
+def _missing_if_nan(name: str) -> None:
+    if name != "NaN":
+        _refuse_constant(name)
+
+
+def _decoder(parse_constant: Callable[[str], Any]) -> json.JSONDecoder:
+    return json.JSONDecoder(
+        parse_constant=parse_constant,
+        parse_float=_finite,
+        parse_int=_whole,
+        object_pairs_hook=_without_repeats,
+    )
+
+
+_STRICT = _decoder(_refuse_constant)
+_WITH_NAN = _decoder(_missing_if_nan)

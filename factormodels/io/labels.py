@@ -19,13 +19,23 @@ from factormodels.truth_words import ABSENT, REPLIES, STATEMENTS, folded
 _KNOWN = {**STATEMENTS, **REPLIES}
 _SUPPORTED = "s"
 _NOT_SUPPORTED = "ns"
+_UNDECIDED = (
+    *("not enough evidence", "not enough info", "not enough information", "nei", "neutral"),
+    *("conflicting evidence",),
+)
+"""Words for evidence that decides nothing. As in FaStfact's protocol, the claim is unsupported."""
+
 _TRUE = frozenset(
-    (*(word for word, truth in _KNOWN.items() if truth is ModelJudgement.TRUE), _SUPPORTED)
+    (
+        *(word for word, truth in _KNOWN.items() if truth is ModelJudgement.TRUE),
+        *(_SUPPORTED, "supports", "entailment", "entails", "entailed"),
+    )
 )
 _FALSE = frozenset(
     (
         *(word for word, truth in _KNOWN.items() if truth is ModelJudgement.FALSE),
-        *(_NOT_SUPPORTED, "not enough evidence", "conflicting evidence"),
+        *(_NOT_SUPPORTED, "refutes", "contradiction", "contradicts", *_UNDECIDED),
+        *("not entailment", "non entailment", "not entailed"),
     )
 )
 _IRRELEVANT = frozenset(("ir", "irrelevant", "unverifiable"))
@@ -110,6 +120,42 @@ def label_spelling(
             "--true WORD (all others are then false), and with --irrelevant WORD which do not count"
         )
     return LabelSpelling(_TRUE, _FALSE, _IRRELEVANT | dropped)
+
+
+def meaning_remark(
+    column: str, values: Iterable[Any], spelling: LabelSpelling, classes: Sequence[str] = ()
+) -> str:
+    """A sentence on which labels are true and which false.
+
+    It is empty where the words leave no doubt: no integers stand for them, and no label says that
+    evidence decides nothing.
+
+    Args:
+        column: its name.
+        values: all values of the column.
+        spelling: how it spells its labels.
+        classes: names of classes that the file states of the column's integers.
+    """
+    words = {folded(value): str(value).strip() for value in values}
+    if not classes and not (words.keys() & set(_UNDECIDED)):
+        return ""
+    meanings: dict[ClaimLabel, list[str]] = {}
+    for word in sorted(words):
+        if (label := spelling.read(word)) is not None:
+            meanings.setdefault(label, []).append(words[word])
+    names = {
+        ClaimLabel.SUPPORTED: "true",
+        ClaimLabel.UNSUPPORTED: "false",
+        ClaimLabel.IRRELEVANT: "not counted",
+    }
+    told = "; ".join(
+        f"{', '.join(map(shown, meanings[label]))} {'is' if len(meanings[label]) == 1 else 'are'} "
+        f"{name}"
+        for label, name in names.items()
+        if label in meanings
+    )
+    stated = ", ".join(f"{number} = {shown(name)}" for number, name in enumerate(classes))
+    return f"Labels of column {column!r}: {f'its classes are {stated}; ' if stated else ''}{told}."
 
 
 def comma_remark(column: str, values: Iterable[Any]) -> str:

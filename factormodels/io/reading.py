@@ -27,6 +27,7 @@ from factormodels.io.records import (
     column_names,
     is_json,
     json_records,
+    named_records,
     read_content,
     strictly,
     table_records,
@@ -194,10 +195,13 @@ def is_dataset(content: Content) -> bool:
 
 
 def records_of(content: Content, source: Source) -> Iterator[Record]:
-    """Yield the records of JSON or of a table, bad ones with their errors."""
+    """Yield the records of JSON or of a table, bad ones with their errors.
+
+    Classes whose names a file beside states (`stated_classes`) have these.
+    """
     if not isinstance(content, str) or is_json(content):
-        return json_records(content, source)
-    return table_records(content, source)
+        return named_records(json_records(content, source), source)
+    return named_records(table_records(content, source), source)
 
 
 def items_of(content: Content, source: Source) -> Iterator[tuple[Item, int | None]]:

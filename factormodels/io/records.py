@@ -19,6 +19,7 @@ from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.io.arrow_files import arrow_records, is_binary_table
+from factormodels.io.class_names import classes_beside, stated_classes, with_class_names
 from factormodels.io.guarded_opening import (
     most_values,
     read_text_or_lines,
@@ -26,6 +27,7 @@ from factormodels.io.guarded_opening import (
     refuse_more_values,
 )
 from factormodels.io.json_records import location
+from factormodels.io.json_tables import rows_of_object
 from factormodels.io.json_text import counted_lines, decode, decode_elements
 from factormodels.io.workbooks import is_workbook, workbook_rows
 
@@ -90,7 +92,7 @@ def binary_records(content: bytes, source: Source) -> tuple[Record, ...]:
     if is_workbook(content):
         _, rows, lines = workbook_rows(content, source)
         return tuple(map(Record, rows, lines))
-    return tuple(Record(row, None) for row in arrow_records([(source, content)])[1])
+    return tuple(Record(row, None) for row in arrow_records([(source, content)]).rows)
 
 
 def _are_lines(first_two: Sequence[str]) -> bool:
@@ -103,19 +105,27 @@ def is_json(content: Content) -> bool:
     return not isinstance(content, str) or content.lstrip().startswith(("{", "["))
 
 
-def json_records(content: Content, source: Source) -> Iterator[Record]:
+def json_records(
+    content: Content, source: Source, *, nan_is_missing: bool = False
+) -> Iterator[Record]:
     """Yield the records of JSON: of its lines, of the array that it is, or its one value.
 
-    An array with anything but objects is one value. Rows of a binary table are records already.
+    An array with anything but objects is one value. An object that is a table (`rows_of_object`)
+    gives its rows. Rows of a binary table are records already.
+
+    Args:
+        content: of the file.
+        source: the file, for messages.
+        nan_is_missing: whether NaN is None; it is refused otherwise.
     """
     if isinstance(content, tuple):
         yield from content
         return
     if not isinstance(content, str):
-        yield from _records_of_lines(content, source)
+        yield from _records_of_lines(content, source, nan_is_missing)
         return
     if content.lstrip().startswith("["):
-        elements = list(decode_elements(content, source))
+        elements = list(decode_elements(content, source, nan_is_missing=nan_is_missing))
         if elements and all(isinstance(value, dict | InputError) for _, value in elements):
             for line, value in elements:
                 if isinstance(value, InputError):
@@ -125,9 +135,15 @@ def json_records(content: Content, source: Source) -> Iterator[Record]:
             return
     lines = content.split("\n")
     if _are_json_lines([line for line in lines if line.strip()][:2]):
-        yield from _records_of_lines(counted_lines(lines, source), source)
-    else:
-        yield _decoded(content, source, None)
+        yield from _records_of_lines(counted_lines(lines, source), source, nan_is_missing)
+        return
+    record = _decoded(content, source, None, nan_is_missing)
+    try:
+        rows = rows_of_object(record.value, source) if isinstance(record.value, dict) else None
+    except InputError as error:
+        yield Record(None, None, error)
+        return
+    yield from [record] if rows is None else [Record(row, None) for row in rows]
 
 
 def _are_json_lines(first_two: Sequence[str]) -> bool:
@@ -158,11 +174,13 @@ def _goes_on(line: str) -> bool:
     return False
 
 
-def _records_of_lines(lines: Iterable[str], source: Source) -> Iterator[Record]:
+def _records_of_lines(
+    lines: Iterable[str], source: Source, nan_is_missing: bool
+) -> Iterator[Record]:
     # Only line feeds part records: a JSON text may hold other line separators of Unicode raw.
     for number, row in enumerate(lines, start=1):
         if row.strip():
-            yield _decoded(row, source, number)
+            yield _decoded(row, source, number, nan_is_missing)
 
 
 def column_names(text: str) -> tuple[str, ...]:
@@ -199,6 +217,25 @@ def table_records(text: str, source: Source) -> Iterator[Record]:
             yield Record(None, line, _bad_row(source, line, why))
         elif cells:
             yield Record(dict(zip(names, cells, strict=True)), line)
+
+
+def named_records(records: Iterable[Record], source: Source) -> Iterator[Record]:
+    """Yield the records with the names of their classes that files beside `source` state.
+
+    Raises:
+        InputError: if such a file cannot be understood.
+    """
+    described = classes_beside(source)
+    for number, record in enumerate(records, 1):
+        if not described or not isinstance(record.value, dict):
+            yield record
+            continue
+        where = f"{location(source)}, row {number}"
+        classes = stated_classes(source, described, list(record.value))
+        try:
+            yield Record(with_class_names(record.value, classes, where), record.line)
+        except InputError as error:
+            yield Record(None, record.line, error)
 
 
 def strictly(records: Iterable[Record]) -> Iterator[Record]:
@@ -244,9 +281,9 @@ def _bad_row(source: Source, line: int, why: str) -> InputError:
     return InputError(f"{location(source, line)}: {why}; correct its quotes and cells")
 
 
-def _decoded(text: str, source: Source, line: int | None) -> Record:
+def _decoded(text: str, source: Source, line: int | None, nan_is_missing: bool) -> Record:
     try:
-        return Record(decode(text, source, line), line)
+        return Record(decode(text, source, line, nan_is_missing=nan_is_missing), line)
     except InputError as error:
         return Record(None, line, error)
 

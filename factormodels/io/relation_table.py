@@ -36,6 +36,7 @@ from factormodels.claims import (
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimLabel
+from factormodels.io.claim_rows import cell_name, required_name
 from factormodels.io.json_records import located, location, shown
 from factormodels.io.labels import comma_remark, label_spelling
 from factormodels.io.records import Source
@@ -83,8 +84,7 @@ class _Row:
     source: str
 
     def text(self, meaning: str) -> str:
-        value = self.cells.get(meaning)
-        return "" if value is None else str(value).strip()
+        return cell_name(self.cells.get(meaning))
 
 
 def looks_like_relation_row(record: Mapping[str, Any]) -> bool:
@@ -116,10 +116,11 @@ def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
     responses: dict[str, list[_Row]] = {}
     labelled: dict[tuple[str, str], bool | None] = {}
     for row in rows:
-        for meaning in ("response", "claim"):
-            if not row.text(meaning):
-                raise InputError(f"{row.where}: column {meaning!r} is empty; name the {meaning}")
-        key = row.text("response"), row.text("claim")
+        response, claim = (
+            required_name(row.cells.get(meaning), f"{row.where}, column {meaning!r}", meaning)
+            for meaning in ("response", "claim")
+        )
+        key = response, claim
         responses.setdefault(key[0], []).append(row)
         said = None if spelling is None else spelling.read(row.cells.get("label"))
         label = None if said in (None, ClaimLabel.IRRELEVANT) else said is ClaimLabel.SUPPORTED

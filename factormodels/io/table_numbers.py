@@ -6,6 +6,8 @@ import re
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
+
 from factormodels.errors import InputError
 from factormodels.io.json_records import shown
 from factormodels.truth_words import ABSENT, folded
@@ -18,6 +20,11 @@ class Notation(StrEnum):
 
     COMMA = "a decimal comma"
     PERCENT = "a per cent sign"
+    ROUNDED = "a rounding error beyond 0 or 1"
+
+
+_ROUNDINGS = 4
+"""Most roundings of its type by which a share may lie beyond 0 or 1."""
 
 
 def cell_number(value: Any) -> tuple[float, frozenset[Notation]]:
@@ -45,13 +52,17 @@ def cell_number(value: Any) -> tuple[float, frozenset[Notation]]:
     return number, frozenset(notation)
 
 
-def cell_share(value: Any, where: str, what: str) -> tuple[float | None, frozenset[Notation]]:
-    """The number from 0 to 1 that a cell holds, None where it is empty, and how it was written.
+def cell_share(
+    value: Any, where: str, what: str, rounding: float = 0.0
+) -> tuple[float | None, frozenset[Notation]]:
+    """Number from 0 to 1 that a cell holds, None where it is empty, and how it was written.
 
     Args:
         value: of the cell.
         where: names the cell in errors.
         what: what it should be, such as "a probability".
+        rounding: distance from 1 to the next number of the column's type, if that is coarser than
+            Python's float; a number that lies a few of these beyond 0 or 1 is 0 or 1.
 
     Raises:
         InputError: if it is none.
@@ -65,16 +76,37 @@ def cell_share(value: Any, where: str, what: str) -> tuple[float | None, frozens
             f"{where}: {shown(value)} is not {what}; give a number from 0 to 1"
         ) from None
     if not 0 <= number <= 1:
+        slack = _ROUNDINGS * max(rounding, _rounding_of(value))
+        if -slack <= number <= 1 + slack:
+            return min(max(number, 0.0), 1.0), notation | {Notation.ROUNDED}
         hint = ", or per cent with their sign" if 1 < number <= 100 else ""
         raise InputError(f"{where}: {shown(value)} is not {what}; give a number from 0 to 1{hint}")
     return number, notation
 
 
+def _rounding_of(value: Any) -> float:
+    """Distance from 1 to the next number of the type of a numpy scalar; 0 of Python's numbers."""
+    is_coarse = isinstance(value, np.floating) and not isinstance(value, float)
+    return float(np.finfo(type(value)).eps) if is_coarse else 0.0
+
+
 def notation_remark(column: str, counts: dict[Notation, int]) -> str:
     """A sentence on how the numbers of a column were read; empty where they are plain."""
-    if not counts:
-        return ""
-    told = " and ".join(
-        f"{counts[notation]:,} with {notation}" for notation in Notation if counts.get(notation)
-    )
-    return f"Column {column!r} has numbers, {told}: read as shares, 62,5 % as 0.625."
+    sentences = []
+    written = [
+        f"{counts[notation]:,} with {notation}"
+        for notation in (Notation.COMMA, Notation.PERCENT)
+        if counts.get(notation)
+    ]
+    if written:
+        sentences.append(
+            f"Column {column!r} has numbers, {' and '.join(written)}: read as shares, 62,5 % as "
+            "0.625."
+        )
+    if rounded := counts.get(Notation.ROUNDED):
+        many = "number" if rounded == 1 else "numbers"
+        sentences.append(
+            f"Column {column!r} has {rounded:,} {many} beyond 0 or 1 by the rounding of its type: "
+            "read as 0 or 1."
+        )
+    return " ".join(sentences)

@@ -12,15 +12,23 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from factormodels.errors import InputError
 from factormodels.io.arrow_files import arrow_records, is_binary_table, is_parquet
+from factormodels.io.class_names import (
+    ClassTree,
+    class_columns,
+    classes_beside,
+    stated_classes,
+    with_class_names,
+)
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import decoded, read_whole
 from factormodels.io.json_records import location, shown
+from factormodels.io.json_tables import WITH_RECORDS, looks_like_frame
 from factormodels.io.json_text import decode
 from factormodels.io.records import (
     Record,
@@ -56,6 +64,9 @@ class DataTable:
         rows: values by column; of CSV and TSV texts, otherwise what the file holds. A record of
             JSON may lack a column.
         lines: line of the file, from 1, on which each row begins; None where a file has no lines.
+        classes: names of classes by column, which the file, or one beside it, states of integers;
+            rows have the names. Keys of objects are joined with a dot, here and in `rounding`.
+        rounding: distance from 1 to the next number, of columns of float32 and float16.
     """
 
     source: str
@@ -63,6 +74,8 @@ class DataTable:
     columns: tuple[str, ...]
     rows: tuple[Mapping[str, Any], ...]
     lines: tuple[int | None, ...]
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rounding: Mapping[str, float] = field(default_factory=dict)
 
     def place(self, row: int, column: str | None = None) -> str:
         """How an error names a row, counted from 0, or its cell in a column."""
@@ -93,7 +106,7 @@ def read_table(source: Source) -> DataTable:
         return _of_arrow([(path, content)], str(path), parquet=is_parquet(content))
     if is_workbook(content):
         columns, rows, lines = workbook_rows(content, path)
-        return _checked(DataTable(str(path), "Excel", columns, tuple(rows), tuple(lines)))
+        return _named(DataTable(str(path), "Excel", columns, tuple(rows), tuple(lines)))
     return parse_table(decoded(content, path), path)
 
 
@@ -110,8 +123,13 @@ def parse_table(text: str, source: Source) -> DataTable:
     if not text.strip():
         raise InputError(f"{source}: it is empty; give a table with a row that names its columns")
     if is_json(text):
-        records = list(strictly(json_records(text, source)))
-        form = "JSON" if text.lstrip().startswith("[") or len(records) == 1 else "JSON Lines"
+        records = list(strictly(json_records(text, source, nan_is_missing=True)))
+        is_value = text.lstrip().startswith("[") or all(record.line is None for record in records)
+        if len(records) == 1 and looks_like_frame(records[0].value):
+            raise InputError(
+                f"{source}: rows and columns of this data frame cannot be told apart; "
+                f"{WITH_RECORDS}"
+            )
         for record in records:
             if not isinstance(record.value, dict):
                 raise InputError(
@@ -119,7 +137,8 @@ def parse_table(text: str, source: Source) -> DataTable:
                     "give one object per row"
                 )
         columns = tuple(dict.fromkeys(name for record in records for name in record.value))
-        return _checked(DataTable(str(source), form, columns, *_parted(records)))
+        form = "JSON" if is_value else "JSON Lines"
+        return _named(DataTable(str(source), form, columns, *_parted(records)))
     names = [name.strip() for name in column_names(text)]
     repeated = [name for name, times in Counter(names).items() if times > 1 and name]
     if repeated:
@@ -135,7 +154,7 @@ def parse_table(text: str, source: Source) -> DataTable:
     ]
     form = "TSV" if "\t" in re.split(r"[\r\n]", text, maxsplit=1)[0] else "CSV"
     columns = tuple(name for name in names if name)
-    return _checked(DataTable(str(source), form, columns, *_parted(records)))
+    return _named(DataTable(str(source), form, columns, *_parted(records)))
 
 
 def looks_like_table(text: str) -> bool:
@@ -204,18 +223,36 @@ def _listed(path: Path, key: str, inner: str = "") -> list[Path]:
 
 def _of_arrow(files: Iterable[tuple[Path, bytes]], source: str, *, parquet: bool) -> DataTable:
     """The table of one or several Parquet or Arrow files, given with their contents."""
-    columns, rows = arrow_records(files)
+    read = arrow_records(files)
     form = "Parquet" if parquet else "Arrow"
-    return _checked(DataTable(source, form, columns, tuple(rows), (None,) * len(rows)))
+    rows = tuple(read.rows)
+    table = DataTable(source, form, read.columns, rows, (None,) * len(rows), rounding=read.rounding)
+    return _named(table, read.classes)
+
+
+def _named(table: DataTable, known: ClassTree | None = None) -> DataTable:
+    """A table with the names of its classes that files beside it state.
+
+    Args:
+        table: the table.
+        known: what it states itself, whose names its rows have already.
+
+    Raises:
+        InputError: if it has no rows, or names of classes do not fit.
+    """
+    if not table.rows:
+        raise InputError(f"{table.source}: the table has no rows; give at least one")
+    described = classes_beside(table.source)
+    classes = stated_classes(table.source, described, table.columns, known)
+    if not classes:
+        return table
+    rows = tuple(
+        with_class_names(row, classes, table.place(number)) for number, row in enumerate(table.rows)
+    )
+    return replace(table, rows=rows, classes=dict(class_columns(classes)))
 
 
 def _parted(
     records: Sequence[Record],
 ) -> tuple[tuple[Mapping[str, Any], ...], tuple[int | None, ...]]:
     return tuple(record.value for record in records), tuple(record.line for record in records)
-
-
-def _checked(table: DataTable) -> DataTable:
-    if not table.rows:
-        raise InputError(f"{table.source}: the table has no rows; give at least one")
-    return table

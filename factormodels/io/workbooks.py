@@ -10,8 +10,11 @@ import datetime
 import io
 import warnings
 import zipfile
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
+from xml.etree import ElementTree
 
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.io.guarded_opening import Source, refuse_larger, refuse_more_values
@@ -33,8 +36,9 @@ def workbook_rows(
 ) -> tuple[tuple[str, ...], list[dict[str, Any]], list[int]]:
     """The columns that the first row names, the rows below it, and the numbers of these.
 
-    Rows and columns without a value are left out, and a date is a text. Of a formula its last
-    result is taken. What LM-Polygraph's manager saved is an archive too: of it, its estimates.
+    Rows and columns without a value are left out, each of merged cells below the first row has
+    their value, and a date is a text. Of a formula its last result is taken. What LM-Polygraph's
+    manager saved is an archive too: of it, its estimates.
 
     Args:
         content: the bytes, of which `is_workbook` is true.
@@ -68,8 +72,14 @@ def workbook_rows(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
-            with closing(book):
-                held = {sheet.title: _rows(sheet, source) for sheet in book.worksheets}
+            with closing(book), zipfile.ZipFile(io.BytesIO(content)) as archive:
+                held = {
+                    sheet.title: _filled(
+                        # A sheet that is read row by row says nothing of its merged cells.
+                        *(_rows(sheet, source), _merged(archive, sheet._worksheet_path), source)
+                    )
+                    for sheet in book.worksheets
+                }
     except InputError:
         raise
     # openpyxl raises whatever its steps meet, and so do zlib and the readers of XML below it.
@@ -103,6 +113,47 @@ def _rows(sheet: Any, source: Source) -> list[tuple[int, tuple[Any, ...]]]:
         if any(value is not None and value != "" for value in row):
             found.append((number, row))
     return found
+
+
+def _merged(archive: zipfile.ZipFile, path: str) -> list[tuple[int, int, int, int]]:
+    """Merged cells of a sheet: first column and row, last column and row, from 1."""
+    from openpyxl.utils import range_boundaries
+
+    merged = []
+    with archive.open(path) as file:
+        for _, element in ElementTree.iterparse(file):
+            if element.tag.rpartition("}")[2] == "mergeCell":
+                merged.append(range_boundaries(element.attrib["ref"]))
+            element.clear()
+    return merged
+
+
+def _filled(
+    rows: list[tuple[int, tuple[Any, ...]]],
+    merged: Sequence[tuple[int, int, int, int]],
+    source: Source,
+) -> list[tuple[int, tuple[Any, ...]]]:
+    """Rows in which every cell of merged ones has their value; the head stays as it is."""
+    numbers = [number for number, _ in rows]
+    changed: dict[int, list[Any]] = {}
+    covered = 0
+    for left, top, right, bottom in merged:
+        first, last = bisect_left(numbers, top), bisect_right(numbers, bottom)
+        # Columns beyond those of the head have no name.
+        right = min(right, len(rows[0][1])) if rows else 0
+        if first in (0, len(rows)) or numbers[first] != top or left > right:
+            continue
+        covered += (right - left + 1) * (last - first)
+        refuse_larger(_CELL_BYTES * covered, source)
+        value = rows[first][1][left - 1] if left <= len(rows[first][1]) else None
+        for place in range(first, last):
+            cells = changed.setdefault(place, list(rows[place][1]))
+            # A row ends with its last cell that the file holds.
+            cells += [None] * (right - len(cells))
+            cells[left - 1 : right] = [value] * (right - left + 1)
+    return [
+        (number, tuple(changed.get(place, cells))) for place, (number, cells) in enumerate(rows)
+    ]
 
 
 def _named(

@@ -39,6 +39,23 @@ def test_letters_are_read_only_where_they_were_offered() -> None:
     assert truth_of("b") is None
 
 
+@pytest.mark.parametrize(
+    ("truth", "values"),
+    [
+        (T, ("(A) True", "A) True", "A. true", "a: Correct", "True (A)", "Option A", "**(A)**")),
+        (F, ("(B)", "B) False", "Answer: B", "answer: (b) false", "False [B]", "(A) False")),
+        (NEITHER, ("(C) None of the above", "choice c", "C - neither")),
+        (None, ("A man", "(D)", "a lie (A)", "Option", "answer", "A or B", "cab")),
+    ],
+)
+def test_an_option_is_read_by_its_words_or_else_its_letter(
+    truth: ModelJudgement | None, values: tuple[str, ...]
+) -> None:
+    for value in values:
+        assert truth_of(value, letters=True) is truth, value
+        assert truth_of(value) is None, value
+
+
 def test_every_word_is_written_as_it_is_compared_and_means_one_thing() -> None:
     assert not STATEMENTS.keys() & REPLIES.keys()
     for word, truth in {**STATEMENTS, **REPLIES}.items():

@@ -249,7 +249,7 @@ def test_a_rogan_gladen_out_of_its_range_is_said() -> None:
         ({"sentence": 0}, {}, "0 is not a sentence's position"),
         ({"sentence": "one"}, {}, "'one' is not a number"),
         ({"p": 2}, {"confidence": "p"}, "2 is not a confidence"),
-        ({"response": ""}, {}, "column 'response' is empty"),
+        ({"response": ""}, {}, "column 'response': the cell is blank"),
         ({}, {"label": "lable"}, "there is no such column (did you mean 'label'?)"),
         ({}, {"thresold": 1}, "the argument 'thresold' is unknown (did you mean 'threshold'?)"),
         ({}, {"confidence": "p", "votes": ["v"]}, "three forms of what the model says"),

@@ -108,10 +108,10 @@ def test_one_flipped_bit_is_read_or_refused() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_whole_file_is_read_equal(form: str) -> None:
-    names, rows = arrow_records([("t", FORMS[form]())])
-    assert names == tuple(COLUMNS)
-    assert rows == TABLE.to_pylist()
-    assert rows[1]["time"] == datetime(1970, 1, 1, 0, 0, 0, 1000)
+    read = arrow_records([("t", FORMS[form]())])
+    assert read.columns == tuple(COLUMNS)
+    assert read.rows == TABLE.to_pylist()
+    assert read.rows[1]["time"] == datetime(1970, 1, 1, 0, 0, 0, 1000)
 
 
 def test_offsets_beyond_their_texts_are_refused_wherever_they_come_from(tmp_path: Path) -> None:

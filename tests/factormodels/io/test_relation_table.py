@@ -69,8 +69,8 @@ HEAD = "response,claim,passage,relation,probability,label\n"
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (",a1,c1,entailment,0.9,1", "line 2: column 'response' is empty"),
-        ("r1,,c1,entailment,0.9,1", "line 2: column 'claim' is empty"),
+        (",a1,c1,entailment,0.9,1", "line 2, column 'response': the cell is blank"),
+        ("r1,,c1,entailment,0.9,1", "line 2, column 'claim': the cell is blank"),
         ("r1,a1,c1,similar,0.9,1", "line 2, column 'relation': 'similar' is unknown"),
         ("r1,a1,c1,,0.9,1", "line 2: it has no relation"),
         ("r1,a1,c1,entailment,1.2,1", "line 2, column 'probability': '1.2' is not a probability"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from experiments import estimate, score, self_knowledge
@@ -86,3 +87,27 @@ def test_labels_and_judgements_with_a_decimal_comma_are_told(
     label, probability = (record.getMessage() for record in caplog.records[-2:])
     assert SAID in label
     assert "1 with a decimal comma and 1 with a per cent sign" in probability
+
+
+def test_a_number_beyond_1_by_the_rounding_of_its_type_is_1() -> None:
+    float32, float16 = 2.0**-23, 2.0**-10
+    for number, rounding, share in (
+        (1 + float32, float32, 1.0),
+        (-1e-9, float32, 0.0),
+        (1 + float16, float16, 1.0),
+        (np.float32(1.0000001), 0.0, 1.0),
+        (np.float16(1.001), 0.0, 1.0),
+    ):
+        assert cell_share(number, "x", "a share", rounding) == (share, {Notation.ROUNDED})
+    for number, rounding in (
+        (1 + float32, 0.0),
+        (np.float64(1.0000001), 0.0),
+        (1.00001, float32),
+        (-1e-5, float32),
+        (1.01, float16),
+        ("1.0000001", 0.0),
+    ):
+        refused("is not a share", cell_share, number, "x", "a share", rounding)
+    assert "has 2 numbers beyond 0 or 1 by the rounding" in notation_remark(
+        "p", {Notation.ROUNDED: 2}
+    )

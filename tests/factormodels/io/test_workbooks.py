@@ -99,3 +99,24 @@ def test_what_a_workbook_says_of_its_size_is_not_believed(tmp_path: Path) -> Non
         archive.writestr("xl/workbook.xml", bytes(10**6))
     with size_limit(10**5):
         refused("bomb.xlsx", read_table, tmp_path / "bomb.xlsx")
+
+
+def test_each_of_merged_cells_has_their_value(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (
+        ("response", "claim", "p", "label"),
+        *(("u", "u1", 0.75, 1), (None, "u2", 0.5, 0), (None, None, None, None)),
+        *((None, "u3", 0.25, 0), ("v", "v1", 0.5, 1), (None, "v2", 0.5, None)),
+    ):
+        sheet.append(row)
+    for merged in ("A2:A5", "A6:A7", "D6:D7", "F2:G3"):
+        sheet.merge_cells(merged)
+    book.save(tmp_path / "t.xlsx")
+    table = read_table(tmp_path / "t.xlsx")
+    assert [row["response"] for row in table.rows] == ["u", "u", "u", "v", "v"]
+    assert [row["label"] for row in table.rows] == [1, 0, 0, 1, 1]
+    assert [row["claim"] for row in table.rows] == ["u1", "u2", "u3", "v1", "v2"]
+    sheet.unmerge_cells("A6:A7")
+    book.save(tmp_path / "t.xlsx")
+    refused("line 7, column 'response': the cell is blank", score, tmp_path / "t.xlsx")

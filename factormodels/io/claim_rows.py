@@ -1,0 +1,139 @@
+"""Names of claims and responses in the rows of a table, and rows that repeat a claim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from factormodels.errors import InputError
+from factormodels.io.claim_records import ClaimLabel
+from factormodels.io.json_records import shown
+from factormodels.truth_words import ABSENT, folded
+
+_MOST_PLACES = 4
+_LABEL_WORDS = {
+    ClaimLabel.SUPPORTED: "true",
+    ClaimLabel.UNSUPPORTED: "false",
+    ClaimLabel.IRRELEVANT: "irrelevant",
+}
+
+
+def cell_name(value: Any) -> str:
+    """Name that a cell holds, without space around; empty where the cell is blank.
+
+    A whole number has no decimals, so that 7 and 7.0, which a column with gaps makes of it, are one
+    name. NaN and words for a missing value are blank.
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    text = str(value).strip()
+    return "" if folded(text) in (*ABSENT, "none") else text
+
+
+def is_blank_column(values: Iterable[Any]) -> bool:
+    """Whether no cell of a column holds a name."""
+    return not any(map(cell_name, values))
+
+
+def required_name(value: Any, where: str, what: str) -> str:
+    """Name that a cell holds.
+
+    Args:
+        value: of the cell.
+        where: the cell, which errors name.
+        what: what is named, such as "response".
+
+    Raises:
+        InputError: if the cell is blank. Who it is of is not guessed: a blank cell below a name may
+            be one of merged cells, or lack its own.
+    """
+    name = cell_name(value)
+    if not name:
+        raise InputError(
+            f"{where}: the cell is blank, so that its row belongs to no {what}; give every row its "
+            f"{what} (where it is that of the row above, fill it down)"
+        )
+    return name
+
+
+def label_word(label: ClaimLabel | None) -> str | None:
+    """Word by which messages call a label; None where there is none."""
+    return None if label is None else _LABEL_WORDS[label]
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """A row of a table that is about a claim.
+
+    Attributes:
+        claim: what the claim is identified by; None if nothing identifies it.
+        name: how a message calls the claim.
+        stated: what the row states of it, by what it is called ("label", "probability"); None is
+            nothing. Rows of one claim must state the same.
+        cells: all cells of the row.
+        where: place of the row.
+    """
+
+    claim: tuple[str, ...] | None
+    name: str
+    stated: Mapping[str, Any]
+    cells: Mapping[str, Any]
+    where: str
+
+
+def repeated_rows(rows: Sequence[ClaimRow], *, alike: bool, mend: str) -> list[int]:
+    """Positions of rows that repeat the claim of a row before, and state the same of it.
+
+    Args:
+        rows: the rows.
+        alike: whether a row repeats another only if all cells are equal, as where it is not known
+            of which responses claims are.
+        mend: what to do about rows of one claim that differ.
+
+    Raises:
+        InputError: if two rows state different things of one claim.
+    """
+    first: dict[tuple[str, ...], int] = {}
+    repeated = []
+    for position, row in enumerate(rows):
+        if row.claim is None:
+            continue
+        before = rows[first.setdefault(row.claim, position)]
+        if before is row:
+            continue
+        for what, value in row.stated.items():
+            other = before.stated.get(what)
+            if value != other:
+                raise InputError(
+                    f"{row.where}: {row.name} has the {what} {_said(value)}, and {_said(other)} in "
+                    f"{_short(before.where, row.where)}; {mend}"
+                )
+        if not alike or row.cells == before.cells:
+            repeated.append(position)
+    return repeated
+
+
+def repeated_remark(rows: Sequence[ClaimRow], repeated: Sequence[int]) -> str:
+    """A sentence on rows that `repeated_rows` names; empty where there is none."""
+    if not repeated:
+        return ""
+    places = ", ".join(
+        _short(rows[position].where, rows[0].where) for position in repeated[:_MOST_PLACES]
+    )
+    more = ", ..." if len(repeated) > _MOST_PLACES else ""
+    subject = "1 row repeats" if len(repeated) == 1 else f"{len(repeated):,} rows repeat"
+    return f"{subject} a claim of a row before ({places}{more}): the claim is counted once."
+
+
+def _said(value: Any) -> str:
+    return "none" if value is None else shown(value)
+
+
+def _short(where: str, beside: str) -> str:
+    """A place without the name of its file, where that is the file of `beside`."""
+    source, comma, row = where.rpartition(", ")
+    return row if comma and beside.startswith(f"{source}, ") else where

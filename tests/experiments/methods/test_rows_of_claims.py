@@ -1,0 +1,160 @@
+"""Blank names and claims that stand twice, in every command that reads tables of claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import estimate, keep, score, self_knowledge
+from experiments.methods.fit import ColumnSettings
+from tests.refusals import refused
+
+QUICK: dict[str, Any] = {"n_bootstrap": 20, "resamples": 19}
+
+HEAD = "response,claim,p,label"
+ROWS = ("u,u1,0.75,1", "u,u2,0.5,0", "v,v1,0.25,0", "v,v2,0.5,1")
+BRIER = (0.25**2 + 0.5**2 + 0.25**2 + 0.5**2) / 4
+
+
+def written(path: Path, *rows: str, head: str = HEAD) -> Path:
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return path
+
+
+def briers(found: Any) -> dict[str, float]:
+    return dict(zip(found["scores"]["model"], found["scores"]["brier"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ((ROWS[0], ",u2,0.5,0"), "line 3, column 'response': the cell is blank"),
+        ((",u1,0.75,1", ROWS[1]), "line 2, column 'response': the cell is blank"),
+        ((ROWS[0], " ,u2,0.5,0"), "line 3, column 'response': the cell is blank"),
+        ((ROWS[0], "nan,u2,0.5,0"), "line 3, column 'response': the cell is blank"),
+        ((ROWS[0], "u,,0.5,0"), "line 3, column 'claim': the cell is blank"),
+    ],
+)
+def test_a_blank_name_is_refused_with_its_line(
+    rows: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "t.csv", *rows, *ROWS[2:])
+    for read in (
+        lambda: score(path, **QUICK),
+        lambda: estimate(path),
+        lambda: keep(path, path),
+        lambda: ColumnSettings(table=path, numbers=("p",)).own(),
+    ):
+        refused(said, read)
+
+
+def test_missing_names_of_a_frame_are_refused_with_their_row(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"response": [3, 3, 4], "p": [0.75, 0.5, 0.25], "label": [1, 0, 0]})
+    for missing in (None, np.nan):
+        blank = frame.astype({"response": object})
+        blank.loc[1, "response"] = missing
+        refused("row 2, column 'response': the cell is blank", score, blank, **QUICK)
+        refused(
+            "row 2, column 'response': the cell is blank",
+            *(self_knowledge, blank.rename(columns={"p": "confidence"})),
+        )
+        blank.astype({"response": float}).to_parquet(tmp_path / "t.parquet")
+        refused("row 2, column 'response'", score, tmp_path / "t.parquet", **QUICK)
+
+
+def test_a_blank_model_is_refused_and_a_row_without_p_needs_no_name(tmp_path: Path) -> None:
+    head = f"model,{HEAD}"
+    path = written(tmp_path / "t.csv", *(f"m,{row}" for row in ROWS), f",{ROWS[0]}", head=head)
+    refused("line 6, column 'model': the cell is blank", score, path, **QUICK)
+    path = written(tmp_path / "t.csv", *ROWS, ",,,0")
+    assert briers(score(path, **QUICK)) == {"p": pytest.approx(BRIER)}
+
+
+def test_a_column_of_names_without_any_is_none(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", *(row.replace("u,", ",").replace("v,", ",") for row in ROWS))
+    found = score(path, **QUICK)
+    assert briers(found) == {"p": pytest.approx(BRIER)}
+    assert any("claims are taken as independent" in one for one in found.sentences)
+
+
+def test_rows_that_repeat_a_claim_are_said_and_counted_once(tmp_path: Path) -> None:
+    rows = [*(f"m,{row}" for row in ROWS), *(f"k,{row}" for row in ROWS), f"m,{ROWS[0]}"]
+    path = written(tmp_path / "t.csv", *rows, head=f"model,{HEAD}")
+    found = score(path, **QUICK)
+    assert briers(found) == {"m": pytest.approx(BRIER), "k": pytest.approx(BRIER)}
+    said = "1 row repeats a claim of a row before (line 10): the claim is counted once."
+    assert said in found.sentences
+    assert not any("not tested" in one for one in found.sentences)
+    path = written(tmp_path / "t.csv", *ROWS, *ROWS[:2])
+    assert estimate(path)["estimates"]["n_labelled"].max() == len(ROWS)
+    assert len(keep(path, path)["claims"]) == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("u,u1,0.75,0", "line 6: claim 'u1' of response 'u' has the label 'false', and 'true' in"),
+        ("u,u1,0.5,1", "line 6: claim 'u1' of response 'u' has the probability 0.5, and 0.75 in"),
+    ],
+)
+def test_rows_that_contradict_each_other_are_refused(row: str, said: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", *ROWS, row)
+    for command in (score, estimate):
+        refused(said, command, path)
+    refused(said, keep, path, path)
+
+
+def test_a_text_identifies_a_claim_where_no_id_does(tmp_path: Path) -> None:
+    head = "response,claim_text,p,label"
+    rows = ["u,Io is a moon.,0.75,1", "u,Io is a moon.,0.75,0", "v,Io is a moon.,0.5,0"]
+    path = written(tmp_path / "t.csv", *rows, head=head)
+    refused("line 3: claim 'Io is a moon.' of response 'u' has the label", score, path, **QUICK)
+    # Of unknown responses two may have a claim of one number, and not of one text.
+    path = written(tmp_path / "t.csv", "1,0.75,1", "1,0.5,0", head="claim,p,label")
+    assert score(path, **QUICK)["scores"]["n_claims"].tolist() == [2]
+    path = written(tmp_path / "t.csv", "a b,0.75,1", "a b,0.75,0", head="claim,p,label")
+    refused("name the column of the responses with", score, path, **QUICK)
+
+
+def test_self_knowledge_has_the_same_rule(tmp_path: Path) -> None:
+    head = "response,claim,judgement,label"
+    rows = ["u,u1,yes,1", "u,u2,no,0", "u,u1,yes,1"]
+    found = self_knowledge(written(tmp_path / "t.csv", *rows, head=head), n_bootstrap=20)
+    assert any("1 row repeats a claim of a row before (line 4)" in one for one in found.sentences)
+    assert found["test"]["n_claims"].tolist() == [2]
+    for row, said in (
+        ("u,u1,yes,0", "line 4: claim 'u1' of response 'u' has the label 'false', and 'true' in"),
+        ("u,u1,no,1", "line 4: claim 'u1' of response 'u' has the judgement 'no', and 'yes' in"),
+    ):
+        refused(said, self_knowledge, written(tmp_path / "t.csv", *rows[:2], row, head=head))
+    # Several answers of one claim, which may be alike, are its votes.
+    path = written(tmp_path / "t.csv", *rows, "u,u1,no,1", head=head)
+    found = self_knowledge(path, claim="claim", n_bootstrap=20)
+    assert found["test"]["n_claims"].tolist() == [2]
+    head = "response,claim,confidence,label"
+    path = written(tmp_path / "t.csv", "u,u1,0.75,1", "u,u1,0.5,1", head=head)
+    refused("has the confidence '0.5', and '0.75' in line 2", self_knowledge, path, claim="claim")
+
+
+def test_numbers_that_name_a_response_are_one_name_in_every_type() -> None:
+    frame = pd.DataFrame(
+        {"response": [3.0, 3.0, 4.0], "claim": ["a", "b", "c"], "p": [0.5] * 3, "label": [1, 0, 1]}
+    )
+    found = keep(frame, frame)
+    assert found["responses"]["response"].tolist() == ["3", "4"]
+
+
+def test_p_beyond_1_by_the_rounding_of_float32_is_1(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"response": ["u", "v"], "p": np.array([1.0000001, 0.25], "float32"), "label": [1, 0]}
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    for data in (frame, tmp_path / "t.parquet", frame.convert_dtypes(dtype_backend="pyarrow")):
+        found = score(data, **QUICK)
+        assert briers(found) == {"p": pytest.approx(0.25**2 / 2, abs=1e-12)}
+        assert any("beyond 0 or 1 by the rounding" in one for one in found.sentences)
+    refused("1.0000001.* is not a probability", score, frame.astype({"p": float}), **QUICK)
