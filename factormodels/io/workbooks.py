@@ -11,10 +11,10 @@ import io
 import warnings
 import zipfile
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
-from xml.etree import ElementTree
+from xml.parsers import expat
 
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.io.guarded_opening import Source, refuse_larger, refuse_more_values
@@ -76,7 +76,11 @@ def workbook_rows(
                 held = {
                     sheet.title: _filled(
                         # A sheet that is read row by row says nothing of its merged cells.
-                        *(_rows(sheet, source), _merged(archive, sheet._worksheet_path), source)
+                        *(
+                            _rows(sheet, source),
+                            _merged(archive, sheet._worksheet_path, source),
+                            source,
+                        )
                     )
                     for sheet in book.worksheets
                 }
@@ -115,16 +119,21 @@ def _rows(sheet: Any, source: Source) -> list[tuple[int, tuple[Any, ...]]]:
     return found
 
 
-def _merged(archive: zipfile.ZipFile, path: str) -> list[tuple[int, int, int, int]]:
+def _merged(archive: zipfile.ZipFile, path: str, source: Source) -> list[tuple[int, int, int, int]]:
     """Merged cells of a sheet: first column and row, last column and row, from 1."""
     from openpyxl.utils import range_boundaries
 
-    merged = []
+    merged: list[tuple[int, int, int, int]] = []
+
+    def begin(name: str, attributes: Mapping[str, str]) -> None:
+        if name.rpartition(" ")[2] == "mergeCell":
+            merged.append(range_boundaries(attributes["ref"]))
+            refuse_more_values(4 * len(merged), source)
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = begin
     with archive.open(path) as file:
-        for _, element in ElementTree.iterparse(file):
-            if element.tag.rpartition("}")[2] == "mergeCell":
-                merged.append(range_boundaries(element.attrib["ref"]))
-            element.clear()
+        parser.ParseFile(file)
     return merged
 
 
@@ -144,7 +153,7 @@ def _filled(
         if first in (0, len(rows)) or numbers[first] != top or left > right:
             continue
         covered += (right - left + 1) * (last - first)
-        refuse_larger(_CELL_BYTES * covered, source)
+        refuse_more_values(covered, source)
         value = rows[first][1][left - 1] if left <= len(rows[first][1]) else None
         for place in range(first, last):
             cells = changed.setdefault(place, list(rows[place][1]))
