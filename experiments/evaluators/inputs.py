@@ -498,7 +498,7 @@ def _named_columns(columns: ResponseSettings) -> set[str]:
 
 
 def _of_json(text: str, name: str, columns: ResponseSettings) -> _Read:
-    values = [record.value for record in strictly(json_records(text, name))]
+    values = [record.value for record in strictly(json_records(text, name, nan_is_missing=True))]
     formats = [format_of(value) for value in values]
     plain = all(form is None or form.name in _PLAIN_FORMATS for form in formats)
     # A mixture goes to the reader of graphs, whose error is better.

@@ -31,6 +31,7 @@ from factormodels.io.records import (
     read_content,
     strictly,
     table_records,
+    table_rows,
 )
 
 _LONG_PART = 2**20
@@ -199,9 +200,18 @@ def records_of(content: Content, source: Source) -> Iterator[Record]:
 
     Classes whose names a file beside states (`stated_classes`) have these.
     """
-    if not isinstance(content, str) or is_json(content):
+    if not isinstance(content, str):
         return named_records(json_records(content, source), source)
-    return named_records(table_records(content, source), source)
+    if not is_json(content):
+        return named_records(table_records(content, source), source)
+    return named_records(_rows(json_records(content, source), source), source)
+
+
+def _rows(records: Iterator[Record], source: Source) -> Iterator[Record]:
+    """Yield records, and in place of an object of no known format that is a table its rows."""
+    for record in records:
+        is_known = format_of(record.value) is not None
+        yield from [record] if is_known else table_rows([record], source)
 
 
 def items_of(content: Content, source: Source) -> Iterator[tuple[Item, int | None]]:

@@ -110,8 +110,7 @@ def json_records(
 ) -> Iterator[Record]:
     """Yield the records of JSON: of its lines, of the array that it is, or its one value.
 
-    An array with anything but objects is one value. An object that is a table (`rows_of_object`)
-    gives its rows. Rows of a binary table are records already.
+    An array with anything but objects is one value. Rows of a binary table are records already.
 
     Args:
         content: of the file.
@@ -137,13 +136,22 @@ def json_records(
     if _are_json_lines([line for line in lines if line.strip()][:2]):
         yield from _records_of_lines(counted_lines(lines, source), source, nan_is_missing)
         return
-    record = _decoded(content, source, None, nan_is_missing)
-    try:
-        rows = rows_of_object(record.value, source) if isinstance(record.value, dict) else None
-    except InputError as error:
-        yield Record(None, None, error)
-        return
-    yield from [record] if rows is None else [Record(row, None) for row in rows]
+    yield _decoded(content, source, None, nan_is_missing)
+
+
+def table_rows(records: Iterable[Record], source: Source) -> Iterator[Record]:
+    """Yield records, and in place of an object that is a table (`rows_of_object`) its rows."""
+    for record in records:
+        # What has a line is a record among others.
+        if record.line is not None or not isinstance(record.value, dict):
+            yield record
+            continue
+        try:
+            rows = rows_of_object(record.value, source)
+        except InputError as error:
+            yield Record(None, None, error)
+            continue
+        yield from [record] if rows is None else [Record(row, None) for row in rows]
 
 
 def _are_json_lines(first_two: Sequence[str]) -> bool:

@@ -90,6 +90,9 @@ class _Row:
 def looks_like_relation_row(record: Mapping[str, Any]) -> bool:
     """Whether a record has the columns of a relation between a passage and a claim."""
     found = _columns(record)
+    if any(isinstance(record[column], dict) for column in found.values()):
+        # Columns of a data frame, each an object, and no row.
+        return False
     judged = "relation" in found or found.keys() >= set(_SHARES)
     return judged and found.keys() >= {"response", "claim", "passage"}
 

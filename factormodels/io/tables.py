@@ -38,6 +38,7 @@ from factormodels.io.records import (
     json_records,
     strictly,
     table_records,
+    table_rows,
 )
 from factormodels.io.workbooks import is_workbook, workbook_rows
 
@@ -123,7 +124,8 @@ def parse_table(text: str, source: Source) -> DataTable:
     if not text.strip():
         raise InputError(f"{source}: it is empty; give a table with a row that names its columns")
     if is_json(text):
-        records = list(strictly(json_records(text, source, nan_is_missing=True)))
+        values = json_records(text, source, nan_is_missing=True)
+        records = list(strictly(table_rows(values, source)))
         is_value = text.lstrip().startswith("[") or all(record.line is None for record in records)
         if len(records) == 1 and looks_like_frame(records[0].value):
             raise InputError(

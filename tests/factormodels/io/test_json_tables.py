@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from experiments import score
+from factormodels import read_many
 from factormodels.io.json_tables import rows_of_object
 from factormodels.io.tables import parse_table, read_table
 from tests.refusals import refused
@@ -76,3 +77,13 @@ def test_nan_in_json_is_missing_and_infinity_is_refused(tmp_path: Path) -> None:
         assert found["scores"]["brier"].tolist() == [0.25]
     path.write_text("\n".join(lines).replace("NaN", "Infinity"))
     refused("line 2: column 39: Infinity is no JSON number", read_table, path)
+
+
+def test_a_frame_of_relations_is_read_as_its_rows(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"response": "u", "claim": ["u1", "u2"], "passage": "w", "relation": ["entails", "refutes"]}
+    )
+    frame.to_json(tmp_path / "t.json")
+    (graph,) = read_many(tmp_path / "t.json")
+    kinds = [(each.target, str(each.kind)) for each in graph.relations]
+    assert kinds == [("u1", "entailment"), ("u2", "contradiction")]
