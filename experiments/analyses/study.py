@@ -19,10 +19,10 @@ from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.settings.limits import Seed
 from experiments.study.config import STRICT, VenueName, file_name, known, without_folders
-from experiments.study.files import MANIFEST, publish, temporary_folder
+from experiments.study.files import MANIFEST, publish
 from experiments.study.manifest import manifest, manifest_text
 from experiments.study.reading import RawStudy, expand_shorthands, model_of
-from factormodels.io.files import write_text
+from factormodels.io.files import unfinished_folder, write_text
 from factormodels.io.plain_yaml import plain_hash
 
 
@@ -112,7 +112,7 @@ def run_analysis(
         frames = {stem: table.frame for stem, table in artefacts.tables.items()}
         beside = {STEM: compare_published(name, frames)}
         artefacts = dataclasses.replace(artefacts, tables={**artefacts.tables, **beside})
-    with temporary_folder(folder) as place:
+    with unfinished_folder(folder) as place:
         files = list(write_artefacts(artefacts, place, loaded.origin(), venue_named(study.venue)))
         document = manifest(
             *(study.study, loaded.plain(), context.data, [study.seed], files),

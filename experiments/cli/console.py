@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,29 @@ def show_folder(console: Console, folder: Path, files: Iterable[Path]) -> None:
 _CONTENTS = 6
 
 
+def open_standard_streams() -> None:
+    """Give the standard streams that the caller has closed a descriptor, as a caller should.
+
+    The next file to be opened would have its number otherwise, and what is printed would go there.
+    Output that cannot be read by anybody fails when it is written; messages are lost.
+    """
+    # In the order of their numbers: a new descriptor has the least that is free.
+    if sys.stdin is None:
+        # It stays None, and reading it is refused in a sentence.
+        _open_nowhere(os.O_WRONLY)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(_open_nowhere(os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(_open_nowhere(os.O_WRONLY), "w", encoding="utf-8")
+
+
+def _open_nowhere(mode: int) -> int:
+    descriptor = os.open(os.devnull, mode)
+    # Processes that are started inherit the three.
+    os.set_inheritable(descriptor, True)
+    return descriptor
+
+
 def spell_what_has_no_form() -> None:
     """Let the standard streams write characters that their encoding lacks as escapes."""
     for stream in (sys.stdout, sys.stderr):
@@ -109,8 +132,13 @@ def _console(*, stderr: bool) -> Console:
 
 
 def say(text: str) -> None:
-    """Write a line to standard error, control characters spelled out, no longer than is read."""
-    sys.stderr.write(f"{printable(shortened(text))}\n")
+    """Write a line to standard error, control characters spelled out, no longer than is read.
+
+    Where standard error cannot be written, the exit code alone tells.
+    """
+    with suppress(OSError):
+        sys.stderr.write(f"{printable(shortened(text))}\n")
+        sys.stderr.flush()
 
 
 def write_json(text: str) -> None:

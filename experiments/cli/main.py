@@ -22,11 +22,22 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Group, Parameter
 from rich.console import Console
 
-from experiments.cli.console import say, spell_what_has_no_form, warnings_on_stderr
+from experiments.cli.console import (
+    open_standard_streams,
+    say,
+    spell_what_has_no_form,
+    warnings_on_stderr,
+)
 from experiments.cli.front import command_of, run_command, unwrapped
 from experiments.evaluators.threads import AT_WORK
 from factormodels.errors import FactormodelsError, InputError, LimitReachedError, unknown_name
-from factormodels.io.guarded_opening import MOST_HELD, parse_size, size_limit, size_text
+from factormodels.io.guarded_opening import (
+    MOST_HELD,
+    parse_size,
+    size_limit,
+    size_text,
+    system_advice,
+)
 
 if TYPE_CHECKING:
     from experiments.findings.findings import Findings
@@ -128,7 +139,8 @@ def command_line(arguments: Sequence[str]) -> int:
         where = error.filename or "the output"
         written = error.errno in _NO_ROOM or not error.filename
         how = "written" if written else "read or written"
-        say(f"factormodels: {where} cannot be {how} ({reason})")
+        mend = system_advice(error, "") if error.filename else ""
+        say(f"factormodels: {where} cannot be {how} ({reason}){mend and f'; {mend}'}")
         return USAGE_ERROR
     except MemoryError:
         say(
@@ -231,6 +243,7 @@ def main() -> None:
     # A short process that makes many small objects and few circles of them: at Python's own
     # threshold, looking for circles takes an eighth of a small study's time.
     gc.set_threshold(*_COLLECTIONS)
+    open_standard_streams()
     spell_what_has_no_form()
     try:
         sys.exit(command_line(sys.argv[1:]))

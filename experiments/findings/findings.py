@@ -25,7 +25,12 @@ from experiments.findings.typst import typst
 from experiments.findings.venues import DEFAULT_VENUE, Venue, venue_named
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.fact_graph_json import write_fact_graphs
-from factormodels.io.files import results_folder, write_text
+from factormodels.io.files import (
+    move_together,
+    results_folder,
+    unfinished_folder,
+    write_text,
+)
 from factormodels.io.plain_yaml import jsonable, plain_hash
 from factormodels.object_repr import Preview, Previewed
 
@@ -165,18 +170,20 @@ class Findings(Previewed):
         if form := check_destination(place):
             self._write_one(place, form, printed)
             return [place]
-        with results_folder(place):
+        # Inside, because the folder may be the only one that can be written, or a disk of its own.
+        with results_folder(place), unfinished_folder(place, inside=True) as unfinished:
             found = Artefacts(self.tables, self.draw(), self.sentences)
-            paths = list(write_artefacts(found, place, self.origin, printed))
-            paths.append(place / "findings.json")
+            paths = list(write_artefacts(found, unfinished, self.origin, printed))
+            paths.append(unfinished / "findings.json")
             write_text(paths[-1], self.as_json())
             for name, text in self.texts.items():
-                paths.append(place / name)
+                paths.append(unfinished / name)
                 write_text(paths[-1], text)
             if self.graphs:
-                paths.append(place / "graphs.jsonl")
+                paths.append(unfinished / "graphs.jsonl")
                 write_fact_graphs(self.graphs, paths[-1])
-        return paths
+            move_together(paths, place)
+        return [place / path.name for path in paths]
 
     def _write_one(self, path: Path, form: str, venue: Venue) -> None:
         if form == ".json":

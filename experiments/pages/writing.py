@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 from experiments.findings.page import page
@@ -20,7 +18,8 @@ from experiments.pages.response_page import response_page
 from experiments.study.files import move_into_place
 from experiments.study.outputs import RunContents
 from factormodels.errors import InputError
-from factormodels.io.files import errors_naming
+from factormodels.io.files import errors_naming, unfinished_folder
+from factormodels.io.guarded_opening import system_advice
 
 if TYPE_CHECKING:
     from experiments.pages.assessment_pages import Assessment
@@ -131,19 +130,16 @@ def write_report(
     check_replaceable(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     except OSError as error:
+        mend = system_advice(error, "name another folder")
         raise InputError(
-            f"{folder}: the folder cannot be made ({error.strerror}); name another folder"
+            f"{folder}: the folder cannot be made ({error.strerror}); {mend}"
         ) from None
-    try:
-        with errors_naming(folder, unfinished):
-            # mkdtemp makes folders that only their owner may read, and this one is to be published.
-            unfinished.chmod(0o755)
-            paths = write_pages(subject, unfinished, shown, watch=watch, assessment=assessment)
-            move_into_place(unfinished, folder)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+    with unfinished_folder(folder) as unfinished:
+        # Temporary folders can be read by their owner alone, and this one is to be published.
+        unfinished.chmod(0o755)
+        paths = write_pages(subject, unfinished, shown, watch=watch, assessment=assessment)
+        move_into_place(unfinished, folder)
     return [folder / path.name for path in paths]
 
 

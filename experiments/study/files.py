@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from factormodels.errors import InputError
-from factormodels.io.files import errors_naming, read_text
+from factormodels.io.files import read_text
 from factormodels.io.json_text import decode
 
 logger = logging.getLogger(__name__)
@@ -29,27 +27,6 @@ REPORT = "report"
 def study_folder(study: str, out: Path | None = None) -> Path:
     """The folder of a study's results: the one that was asked for, or results/STUDY."""
     return out if out is not None else Path("results") / study
-
-
-@contextmanager
-def temporary_folder(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside `folder`, on the same file system; it is gone after.
-
-    Errors of writing in it name what is to be in `folder`.
-    """
-    try:
-        # Beside the folder and not in /tmp: only within one file system is a move a rename, which
-        # either happens or does not.
-        name = tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")
-    except OSError as error:
-        raise InputError(
-            f"{folder.parent}: cannot be written ({error.strerror}); give another --out"
-        ) from None
-    try:
-        with errors_naming(folder, name):
-            yield Path(name)
-    finally:
-        shutil.rmtree(name, ignore_errors=True)
 
 
 def publish(files: Sequence[Path], folder: Path) -> None:

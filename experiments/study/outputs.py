@@ -31,7 +31,7 @@ from experiments.study.config import EVERYTHING, Study, config_hash
 from experiments.study.data import StudyData
 from experiments.study.design import StudyCell, absent_backends
 from experiments.study.diagrams import Diagram, diagrams, write_diagrams
-from experiments.study.files import MANIFEST, REPORT, ROWS, publish, temporary_folder
+from experiments.study.files import MANIFEST, REPORT, ROWS, publish
 from experiments.study.judgements import cross_fitted_folds
 from experiments.study.learned_priors import CrossFittedPriors, priors_table
 from experiments.study.manifest import file_hash, manifest_of_units, manifest_text
@@ -49,7 +49,7 @@ from experiments.study.selections import Selections, remarks_of, selections_tabl
 from experiments.study.sentences import sentences
 from experiments.study.summary import TIMES, StudySummary, summarise_study
 from experiments.study.text_models import TextUse, facts_of
-from factormodels.io.files import write_text
+from factormodels.io.files import unfinished_folder, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +144,7 @@ def write_results(
     # Without selections every atom counts, which is written as "all".
     selections = selected or Selections()
     origin = Origin(study.study, config_hash(study))
-    with temporary_folder(folder) as place:
+    with unfinished_folder(folder) as place:
         files: list[Path] = []
 
         # Every file is noted as it is named, so that the manifest and the move into place miss

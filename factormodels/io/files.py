@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from factormodels.errors import InputError
-from factormodels.io.guarded_opening import decoded, read_whole
+from factormodels.io.guarded_opening import decoded, read_whole, system_advice
+
+_UNFINISHED = ".unfinished-"
+"""Part of the names of temporary files and folders, behind the name of their target."""
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -62,17 +67,16 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     if target.exists() and not target.is_file():
         raise InputError(f"{path}: this is a device or a pipe; name a regular file to write to")
     try:
+        _remove_unfinished(target.parent, target.name)
         handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix
+            dir=target.parent, prefix=f".{target.name}{_UNFINISHED}", suffix=target.suffix
         )
     except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({error.strerror}); name a file in an existing folder"
-        ) from None
-    os.close(handle)
+        mend = system_advice(error, "name a file in an existing folder")
+        raise InputError(f"{path}: cannot be written ({error.strerror}); {mend}") from None
     temporary = Path(name)
     try:
-        with errors_naming(path, name):
+        with _locked(handle), errors_naming(path, name):
             yield temporary
             # mkstemp makes the file private; a result is as readable as any file its user makes.
             umask = os.umask(0)
@@ -81,6 +85,102 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def unfinished_folder(target: Path, *, inside: bool = False) -> Iterator[Path]:
+    """Yield a temporary folder beside `target`, on the same file system; it is gone after.
+
+    What processes left that were killed while they wrote the same target is removed first. A
+    folder that is in use is locked by its process, and the lock goes with the process.
+
+    Args:
+        target: the folder that is written.
+        inside: whether the temporary folder is in the target, which exists, and not beside it.
+
+    Raises:
+        InputError: if it cannot be made.
+        OSError: if something in it cannot be written; its `filename` is within `target`.
+    """
+    parent = target if inside else target.parent
+    try:
+        _remove_unfinished(parent, target.name)
+        # Not in /tmp: only within one file system is a move a rename, which either happens or
+        # does not.
+        name = tempfile.mkdtemp(dir=parent, prefix=f".{target.name}{_UNFINISHED}")
+        handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        mend = system_advice(error, "give another --out")
+        raise InputError(f"{parent}: cannot be written ({error.strerror}); {mend}") from None
+    try:
+        with _locked(handle), errors_naming(target, name):
+            yield Path(name)
+    finally:
+        shutil.rmtree(name, ignore_errors=True)
+
+
+@contextmanager
+def _locked(handle: int) -> Iterator[None]:
+    """Lock an open file or folder for the block, and close it."""
+    try:
+        # Where a file system has no locks, nothing that was left there is removed either.
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _remove_unfinished(parent: Path, name: str) -> None:
+    """Remove the temporary files and folders for a name whose processes are gone."""
+    left: list[str] = []
+    # A folder may be one that can be written and not listed.
+    with suppress(OSError), os.scandir(parent) as entries:
+        prefix = f".{name}{_UNFINISHED}"
+        left = [entry.path for entry in entries if entry.name.startswith(prefix)]
+    for path in left:
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            continue
+        else:
+            with suppress(OSError):
+                shutil.rmtree(path) if Path(path).is_dir() else Path(path).unlink()
+        finally:
+            os.close(handle)
+
+
+def move_together(files: Sequence[Path], folder: Path) -> None:
+    """Move files into a folder, all or none: what stands there is put back if one cannot be moved.
+
+    Args:
+        files: files of one folder on the same file system, which may be in folders of their own.
+        folder: where they go, under their names; of equal names the file there is replaced.
+
+    Raises:
+        OSError: if one cannot be moved.
+    """
+    before: list[tuple[Path, Path]] = []
+    moved: list[Path] = []
+    try:
+        for file in files:
+            target = folder / file.name
+            if target.is_file() and not target.is_symlink():
+                former = file.with_name(f"{file.name}.former")
+                target.replace(former)
+                before.append((former, target))
+            file.replace(target)
+            moved.append(target)
+    except BaseException:
+        for target in moved:
+            target.unlink(missing_ok=True)
+        for former, target in before:
+            former.replace(target)
+        raise
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -105,8 +205,9 @@ def prepare_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
+        mend = system_advice(error, "give another with --out")
         raise InputError(
-            f"{folder}: the folder cannot be made ({error.strerror}); give another with --out"
+            f"{folder}: the folder cannot be made ({error.strerror}); {mend}"
         ) from None
     if not os.access(folder, os.W_OK):
         raise InputError(f"{folder}: the folder cannot be written; give another with --out")

@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import BinaryIO
 
 from factormodels.errors import InputError
@@ -421,7 +422,39 @@ def _unreadable(source: Source, error: OSError) -> str:
         return f"{where}: this is a socket or a device; name a regular file"
     if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
         return f"{where}: there can be no such file ({error.strerror}); check the path"
-    return f"{where}: cannot be read ({error.strerror}); check its rights"
+    mend = system_advice(error, "check the file and its disk")
+    return f"{where}: cannot be read ({error.strerror}); {mend}"
+
+
+def system_advice(error: OSError, otherwise: str) -> str:
+    """Return what a user can do about an error of the system, by its number.
+
+    Args:
+        error: the error.
+        otherwise: what to do about an error that only concerns this file or folder.
+    """
+    return _ADVICE.get(error.errno or 0, otherwise)
+
+
+_ADVICE = MappingProxyType(
+    {
+        errno.EMFILE: "close what else this process has open, or allow more files: ulimit -n 4096",
+        errno.ENFILE: "close other programs, which have too many files open",
+        errno.ENOMEM: "close other programs, which take the memory",
+        errno.EACCES: "check its rights and those of its folders",
+        errno.EPERM: "check its rights and those of its folders",
+        errno.ENOTDIR: "check the path: a part of it is a file and no folder",
+        errno.EISDIR: "name a file: this is a folder",
+        errno.ENAMETOOLONG: "give a shorter name",
+        errno.ELOOP: "check the path: its links lead in a circle",
+        errno.ENOSPC: "free some space on the disk, or write to another",
+        errno.EDQUOT: "free some space of your quota, or write to another disk",
+        errno.EFBIG: "write to a disk, or with a limit (ulimit -f), that allows larger files",
+        errno.EROFS: "write to another disk: this one can only be read",
+        errno.EIO: "check the disk, which does not work",
+        errno.ESTALE: "check the network's disk, and try again",
+    }
+)
 
 
 def _too_large(source: Source, what: str, size: int, most: int) -> str:

@@ -170,3 +170,28 @@ def test_a_full_disk_is_one_sentence(folder: Path) -> None:
     assert process.returncode == 2
     assert process.stderr.startswith("factormodels: the output cannot be written (")
     assert process.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("closed", "code", "said"),
+    [
+        (">&-", 2, "factormodels: the output cannot be written (Bad file descriptor)\n"),
+        ("2>&-", 0, ""),
+        ("<&- >&- 2>&-", 2, ""),
+        ("> /dev/full 2> /dev/full", 2, ""),
+    ],
+)
+def test_streams_that_are_closed_are_no_traceback(
+    closed: str, code: int, said: str, folder: Path
+) -> None:
+    # As a shell closes them: what is opened next would have their numbers.
+    process = subprocess.run(
+        ["sh", "-c", f'"$0" -m factormodels list {closed}', sys.executable],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment(),
+        timeout=300,
+        check=False,
+    )
+    assert (process.returncode, process.stderr) == (code, said)
