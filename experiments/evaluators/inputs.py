@@ -17,6 +17,7 @@ from experiments.settings.inputs import graphs_of, is_dataset, read_graphs
 from factormodels.errors import InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.arrow_files import is_binary_table
+from factormodels.io.claim_rows import cell_name
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import decoded, read_whole
 from factormodels.io.json_records import record_id, shown
@@ -33,6 +34,7 @@ from factormodels.io.records import (
 )
 from factormodels.io.tables import (
     DataTable,
+    frame_rows,
     holds_binary_tables,
     looks_like_table,
     parse_table,
@@ -70,6 +72,21 @@ NAMES = MappingProxyType(
 )
 """Names by which a column is known to hold something, those before others that leave no doubt."""
 
+_IDENTIFIERS = (
+    *("qid", "q id", "question id", "query id", "prompt id", "answer id", "completion id"),
+    *(
+        "generation id",
+        "sample id",
+        "instance id",
+        "example id",
+        "item id",
+        "record id",
+        "entry id",
+    ),
+    *("row id", "doc id", "document id", "guid", "key", "idx", "index", "id str"),
+)
+"""Names of columns that identify rows where each row has a value of its own."""
+
 _MOST_PLACES = 10
 """Empty responses whose places a sentence names."""
 
@@ -90,9 +107,7 @@ def guessed_column(columns: Iterable[str], role: str) -> str | None:
     Raises:
         InputError: if two names say so equally.
     """
-    by_name: dict[str, list[str]] = {}
-    for column in columns:
-        by_name.setdefault(" ".join(column.casefold().replace("_", " ").split()), []).append(column)
+    by_name = _by_name(columns)
     for names in NAMES[role]:
         found = [column for name in names for column in by_name.get(name, ())]
         if len(found) > 1:
@@ -103,6 +118,51 @@ def guessed_column(columns: Iterable[str], role: str) -> str | None:
         if found:
             return found[0]
     return None
+
+
+def _by_name(columns: Iterable[str]) -> dict[str, list[str]]:
+    """Columns by their names in lower case and separate words: `questionId` is "question id"."""
+    by_name: dict[str, list[str]] = {}
+    for column in columns:
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_-]", " ", column)
+        by_name.setdefault(" ".join(words.casefold().split()), []).append(column)
+    return by_name
+
+
+def _identifier(table: DataTable, rows: Sequence[int]) -> tuple[str | None, str]:
+    """Return the column that identifies rows, and a sentence on one that looks so and does not.
+
+    Args:
+        table: the table, of which no column is certain to hold ids.
+        rows: the rows that hold responses.
+    """
+    by_name = _by_name(table.columns)
+    said = ""
+    for column in (column for name in _IDENTIFIERS for column in by_name.get(name, ())):
+        first: dict[str, int] = {}
+        for row in rows:
+            name = cell_name(table.rows[row].get(column))
+            before = first.setdefault(name, row)
+            if not name or before != row:
+                fault = (
+                    f"is blank in {_row_name(table, row)}"
+                    if not name
+                    else f"has {shown(name)} in {_row_name(table, before)} and "
+                    f"{_row_name(table, row)}"
+                )
+                said = said or (
+                    f"Column {column!r} {fault}, so that it identifies no response; responses have "
+                    "the numbers of their rows, unless --id names a column."
+                )
+                break
+        else:
+            return column, ""
+    return None, said
+
+
+def _row_name(table: DataTable, row: int) -> str:
+    line = table.lines[row]
+    return f"row {row + 1}" if line is None else f"line {line}"
 
 
 def responses_of_table(
@@ -127,22 +187,29 @@ def responses_of_table(
             f"{table.source}: none of its columns is obviously the response; name it with "
             f"--response ({', '.join(table.columns)})"
         )
-    known = {name for name in chosen.values() if name is not None}
-    others = [name for name in table.columns if name not in known]
-    graphs, empty = [], []
+    filled, empty = [], []
     for row in range(len(table.rows)):
         if _text(table, row, response).strip():
-            graphs.append(_response(table, row, chosen, others))
+            filled.append(row)
         else:
             _require_column(table, row, response)
             empty.append(row)
+    unidentified = ""
+    if chosen["id"] is None:
+        chosen["id"], unidentified = _identifier(table, filled)
+    known = {name for name in chosen.values() if name is not None}
+    others = [name for name in table.columns if name not in known]
+    graphs = [_response(table, row, chosen, others) for row in filled]
     if not graphs:
         which = "the response is empty" if len(empty) == 1 else "every response is empty"
         raise InputError(f"{table.place(empty[0], response)}: {which}; give the text of a response")
     places = [str(table.lines[row] or row + 1) for row in empty]
     has_lines = table.lines[0] is not None
+    unnamed = [row for row in filled if not _id(table, row, chosen["id"])] if chosen["id"] else []
     remarks = (
         _remark(table, chosen, others),
+        unidentified,
+        _unnamed_remark(table, unnamed, chosen["id"]),
         empty_remark(places, len(table.rows), "line" if has_lines else "row"),
     )
     return graphs, tuple(filter(None, remarks))
@@ -200,7 +267,7 @@ def _response(
     # The line where there is one, as every reader of records names what has no id.
     line = table.lines[row] if table.lines[row] is not None else row + 1
     several = len(table.rows) > 1
-    name = _text(table, row, chosen["id"])
+    name = _id(table, row, chosen["id"])
     kept = {name: value for name in others if _is_kept(value := table.rows[row].get(name))}
     contexts = chosen["contexts"]
     return FactGraph(
@@ -213,6 +280,26 @@ def _response(
         response=_text(table, row, chosen["response"]).strip(),
         topic=_text(table, row, chosen["topic"]),
         metadata={COLUMNS_KEY: kept} if kept else {},
+    )
+
+
+def _id(table: DataTable, row: int, column: str | None) -> str:
+    """Id that a cell holds; empty where it is blank."""
+    value = None if column is None else table.rows[row].get(column)
+    if isinstance(value, bool | list | dict):
+        raise InputError(f"{table.place(row, column)}: {shown(value)} is no id; give a text")
+    return cell_name(value)
+
+
+def _unnamed_remark(table: DataTable, rows: Sequence[int], column: str | None) -> str:
+    """Return a sentence on responses whose id is blank; an empty one if there are none."""
+    if not rows:
+        return ""
+    places = ", ".join(_row_name(table, row) for row in rows[:_MOST_PLACES])
+    more = f" and {len(rows) - _MOST_PLACES:,} more" if len(rows) > _MOST_PLACES else ""
+    return (
+        f"{counted(len(rows), 'response')} without an id in {column!r}, named by the numbers of "
+        f"their rows: {places}{more}."
     )
 
 
@@ -391,7 +478,7 @@ def _of_texts(texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseSett
         if isinstance(texts, str | FactGraph | Mapping)
         else list(cast("Iterable[Text]", texts))
         if rows_of is None
-        else rows_of("records")
+        else frame_rows(texts)
     )
     remarks: tuple[str, ...] = ()
     if several and all(isinstance(one, Mapping) for one in several):

@@ -37,7 +37,7 @@ from factormodels.io.labels import (
 from factormodels.io.published.evaluation_logs import KEYS, scored_rows
 from factormodels.io.published.formats import format_of
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
-from factormodels.io.tables import DataTable, read_table
+from factormodels.io.tables import DataTable, frame_rows, read_table
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom, mark_of
 from factormodels.recorded_verdicts import recorded_marks, recorded_verdicts
 from factormodels.truth_words import folded
@@ -72,13 +72,7 @@ def table_of(data: Data) -> DataTable:
     if isinstance(data, str | os.PathLike):
         return read_table(data)
     # By what it can do: whoever has a data frame has loaded pandas.
-    frame: Any = data
-    records: list[Any]
-    if hasattr(data, "to_dict"):
-        # What is missing in a frame is a number, NaN, whatever the column holds.
-        records = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    else:
-        records = list(data)
+    records: list[Any] = frame_rows(data) if hasattr(data, "to_dict") else list(data)
     for number, record in enumerate(records, 1):
         if not isinstance(record, Mapping):
             kind = type(record).__name__
@@ -94,7 +88,7 @@ def table_of(data: Data) -> DataTable:
 
 def _roundings(frame: Any) -> dict[str, float]:
     """Distance from 1 to the next number, of the columns of float32 and float16 of a frame."""
-    kinds = getattr(frame, "dtypes", None)
+    kinds: Any = getattr(frame, "dtypes", None)
     found: dict[str, float] = {}
     for name, kind in kinds.items() if hasattr(kinds, "items") else ():
         if getattr(kind, "kind", "") == "f" and kind.itemsize in _ROUNDINGS:
@@ -198,6 +192,7 @@ def name_of(data: Data) -> str:
 
 
 _DATA = ("dataset", "data", "benchmark", "split")
+_RESPONSE = ("response", "response id")
 _CLAIM = ("claim id", "claim", "atom id", "atom")
 _CLAIM_TEXT = ("claim text", "atom text", "subclaim", "fact", "statement")
 
@@ -292,8 +287,8 @@ def probability_frame(
             for name in by
         )
         owner = place if group is None else _name(table, place, group, "response")
-        own = None if claim is None else _name(table, place, claim, "claim")
-        wording = own or cell_name(row.get(text or "")) or None
+        claim_id = None if claim is None else _name(table, place, claim, "claim")
+        wording = claim_id or cell_name(row.get(text or "")) or None
         # Of unknown responses many may have a claim c1; words are those of one claim.
         known = wording if group is not None or len((wording or "").split()) > 1 else None
         claims.append(
@@ -316,7 +311,7 @@ def probability_frame(
                 "irrelevant": told is ClaimLabel.IRRELEVANT,
                 "place": place,
                 "group": owner,
-                "claim": own,
+                "claim": claim_id,
                 "by": key,
                 "taught": {
                     column: any(
@@ -359,6 +354,11 @@ def probability_frame(
             "name it with --group."
         )
         frame.attrs["ungrouped"] = True
+    elif columns.group is None and folded(group) not in _RESPONSE and _are_single(rows):
+        remarks.append(
+            f"No two rows have one value of {group!r}, so claims are taken as independent; if "
+            "another column says which are of one response, name it with --group."
+        )
     frame.attrs["by"] = by
     frame.attrs["columns"] = probabilities
     return frame, remarks
@@ -421,6 +421,11 @@ def without_taught(
     kept = frame[~taught].reset_index(drop=True)
     kept.attrs.update(frame.attrs)
     return kept
+
+
+def _are_single(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether there are several rows, and no two of one response and model."""
+    return len({(row["by"], row["group"]) for row in rows}) == len(rows) > 1
 
 
 def _name(table: DataTable, place: int, column: str, what: str) -> str:

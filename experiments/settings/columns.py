@@ -10,7 +10,11 @@ from factormodels.errors import InputError, nearest
 from factormodels.io.claim_rows import is_blank_column
 from factormodels.truth_words import folded
 
-RESPONSE = ("response", "response id", "group", "document", "id", "question id", "prompt id")
+RESPONSE = (
+    *("response", "response id", "group", "document", "id", "question id", "prompt id"),
+    *("qid", "query id", "answer id", "doc id", "document id", "sample id", "instance id"),
+    "example id",
+)
 LABEL = (
     *("label", "human label", "gold", "gold label", "annotation", "annotator label", "truth"),
     *("ground truth", "human", "human judgement", "is true", "correct", "supported", "factual"),

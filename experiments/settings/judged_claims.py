@@ -244,7 +244,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     names = Columns(column_names_of(table), source)
     wanted, known = _as_known(names, wanted)
     label = names.required("--label", wanted.label, LABEL, "label")
-    rows = flat_rows(table, label)
+    rows: Sequence[FlatRow] = flat_rows(table, label)
     fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in names.names else None
     at = _columns(names, wanted, label, rows, has_setting=fixed is None)
     said, kind = _said(names, wanted)

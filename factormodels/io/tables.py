@@ -92,6 +92,19 @@ class DataTable:
         return pd.DataFrame(list(self.rows), columns=list(self.columns))
 
 
+def frame_rows(frame: Any) -> list[dict[str, Any]]:
+    """Rows of a data frame of pandas, None where a value is missing.
+
+    An index with a name is a column.
+    """
+    named = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    whole = frame.reset_index(named) if named else frame
+    # What is missing in a frame is a number, NaN, whatever the column holds.
+    plain = whole.astype(object).where(whole.notna(), None)
+    rows: list[dict[str, Any]] = plain.to_dict("records")
+    return rows
+
+
 def read_table(source: Source) -> DataTable:
     """The records of a table in a file, packed with gzip or not, or in a dataset's folder.
 

@@ -338,3 +338,45 @@ def test_labelled_claims_in_a_binary_table_are_read(tmp_path: Path) -> None:
     pd.DataFrame([FACTOOL]).to_parquet(tmp_path / "t.parquet")
     (graph,) = load_responses(tmp_path / "t.parquet").graphs
     assert [atom.label for atom in graph.atoms] == [True, False, None]
+
+
+@pytest.mark.parametrize(
+    "name", ["qid", "question_id", "questionId", "Doc-ID", "sample_id", "idx", "key", "_id", "Id"]
+)
+def test_what_identifies_a_row_identifies_its_response(name: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"answer": ["It is red.", "It is blue."], name: ["set/7", "set/9"]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    loaded = load_responses(tmp_path / "t.csv")
+    assert [graph.id for graph in loaded.graphs] == ["set/7", "set/9"]
+    assert loaded.remarks == (
+        f"{tmp_path / 't.csv'}, CSV: response from 'answer', id from {name!r}",
+    )
+
+
+def test_numbers_and_an_index_identify_rows(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"answer": ["It is red.", "It is blue."], "qid": [7, 9]})
+    for kind in (int, float, str):
+        own = frame.astype({"qid": kind})
+        own.to_parquet(tmp_path / "t.parquet")
+        own.to_excel(tmp_path / "t.xlsx", index=False)
+        for data in (own, own.set_index("qid"), tmp_path / "t.parquet", tmp_path / "t.xlsx"):
+            assert [graph.id for graph in load_responses(data).graphs] == ["7", "9"]
+
+
+def test_a_column_that_repeats_or_lacks_values_identifies_nothing_and_that_is_said(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("qid,answer\nm,It is red.\nm,It is blue.\n")
+    loaded = load_responses(path)
+    assert [graph.id for graph in loaded.graphs] == ["t-002", "t-003"]
+    assert any("'qid' has 'm' in line 2 and line 3, so that it" in one for one in loaded.remarks)
+    refused("two responses have the id 'm'", ResponseSettings(id="qid").load, path)
+    path.write_text("qid,answer,uid\nm,It is red.,\n,It is blue.,k\n")
+    loaded = load_responses(path)
+    assert [graph.id for graph in loaded.graphs] == ["t-002", "k"]
+    assert any("1 response without an id in 'uid'" in one for one in loaded.remarks)
+    # What repeats gives way to what does not.
+    path.write_text("qid,answer,idx\nm,It is red.,0\nm,It is blue.,1\nm,,1\n")
+    assert [graph.id for graph in load_responses(path).graphs] == ["0", "1"]
+    refused(r"\['a'\] is no id", load_responses, [{"answer": "It is red.", "id": ["a"]}])

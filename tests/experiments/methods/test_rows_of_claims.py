@@ -148,6 +148,22 @@ def test_numbers_that_name_a_response_are_one_name_in_every_type() -> None:
     assert found["responses"]["response"].tolist() == ["3", "4"]
 
 
+def test_a_named_index_is_a_column() -> None:
+    frame = pd.DataFrame(
+        {"response": ["u", "u", "v"], "claim": ["a", "b", "a"], "p": [0.75, 0.5, 0.25], "label": 1}
+    )
+    found = keep(frame.set_index(["response", "claim"]), frame)
+    assert found["responses"]["response"].tolist() == ["u", "v"]
+
+
+def test_a_guessed_column_of_responses_that_joins_no_rows_is_said() -> None:
+    frame = pd.DataFrame({"id": [1, 2, 3], "p": [0.75, 0.5, 0.25], "label": [1, 0, 0]})
+    said = "No two rows have one value of 'id', so claims are taken as independent"
+    assert any(said in one for one in score(frame, **QUICK).sentences)
+    found = score(frame.rename(columns={"id": "response"}), **QUICK)
+    assert not any("taken as independent" in one for one in found.sentences)
+
+
 def test_p_beyond_1_by_the_rounding_of_float32_is_1(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"response": ["u", "v"], "p": np.array([1.0000001, 0.25], "float32"), "label": [1, 0]}

@@ -144,7 +144,8 @@ def of_viewer(folder: Path) -> Path:
 
 
 def of_dictionary(folder: Path) -> Path:
-    frame = pd.DataFrame(ROWS).assign(label=LABELS)
+    frame = pd.DataFrame(ROWS)
+    frame["label"] = LABELS
     kind = pd.CategoricalDtype(NAMES, ordered=True)
     frame.astype({"label": kind}).to_parquet(folder / "t.parquet")
     return folder / "t.parquet"
@@ -203,7 +204,9 @@ def test_words_of_evidence_are_labels_and_what_they_mean_is_said(tmp_path: Path)
 
 
 def test_classes_within_lists_and_objects_have_their_names() -> None:
-    rows = [{"id": "m", "claims": [{"label": 1, "tags": [0, 1]}, {"label": None, "tags": []}]}]
+    rows: list[dict[str, Any]] = [
+        {"id": "m", "claims": [{"label": 1, "tags": [0, 1]}, {"label": None, "tags": []}]}
+    ]
     listed = {"feature": CLASSES, "_type": "Sequence"}
     claims = {"label": CLASSES, "tags": listed}
     named = [{"label": "Refuted", "tags": NAMES}, {"label": None, "tags": []}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -22,7 +23,7 @@ FRAME = pd.DataFrame(
         "label": [True, False, None],
     }
 )
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"response": "u", "claim": "u1", "p": 0.5, "label": True},
     {"response": "u", "claim": "u2", "p": None, "label": False},
     {"response": "v", "claim": "v1", "p": 0.25, "label": None},
@@ -30,7 +31,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("orient", ["columns", "index", "split", "table", "records"])
-def test_every_orient_gives_the_same_rows(orient: str, tmp_path: Path) -> None:
+def test_every_orient_gives_the_same_rows(orient: Any, tmp_path: Path) -> None:
     for frame in (FRAME, FRAME.set_axis([7, 3, 12])):
         path = tmp_path / "t.json"
         frame.to_json(path, orient=orient)
