@@ -478,7 +478,7 @@ def _of_texts(texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseSett
         if isinstance(texts, str | FactGraph | Mapping)
         else list(cast("Iterable[Text]", texts))
         if rows_of is None
-        else frame_rows(texts)
+        else list[Text](frame_rows(texts))
     )
     remarks: tuple[str, ...] = ()
     if several and all(isinstance(one, Mapping) for one in several):

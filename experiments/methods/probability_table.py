@@ -290,10 +290,10 @@ def probability_frame(
         claim_id = None if claim is None else _name(table, place, claim, "claim")
         wording = claim_id or cell_name(row.get(text or "")) or None
         # Of unknown responses many may have a claim c1; words are those of one claim.
-        known = wording if group is not None or len((wording or "").split()) > 1 else None
+        identity = wording if group is not None or len((wording or "").split()) > 1 else None
         claims.append(
             ClaimRow(
-                None if known is None else (*key, "" if group is None else str(owner), known),
+                None if identity is None else (*key, "" if group is None else str(owner), identity),
                 f"claim {shown(wording)}" + ("" if group is None else f" of response {owner!r}"),
                 {"label": label_word(told)}
                 | {
