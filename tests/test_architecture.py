@@ -32,7 +32,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("arrow_files", "json_tables"), ("class_names",)),
         ("table_numbers", "workbooks"),
         *(("json_text", "plain_yaml"), ("json_records", "saved_managers")),
-        ("guarded_opening", "long_columns", "spreadsheet_cells"),
+        ("guarded_opening", "long_columns", "not_used", "spreadsheet_cells"),
         ("arrow_extent", "arrow_messages", "parquet_footer"),
     ),
     "factormodels.extraction": (

@@ -21,6 +21,7 @@ from factormodels.io.claim_rows import cell_name
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import decoded, read_whole
 from factormodels.io.json_records import record_id, shown
+from factormodels.io.not_used import note_cells
 from factormodels.io.published.formats import format_of
 from factormodels.io.published.ragas import passages_of
 from factormodels.io.reading import items_of
@@ -203,6 +204,7 @@ def responses_of_table(
     if not graphs:
         which = "the response is empty" if len(empty) == 1 else "every response is empty"
         raise InputError(f"{table.place(empty[0], response)}: {which}; give the text of a response")
+    note_cells(table.rows, known, table.source)
     places = [str(table.lines[row] or row + 1) for row in empty]
     has_lines = table.lines[0] is not None
     unnamed = [row for row in filled if not _id(table, row, chosen["id"])] if chosen["id"] else []
@@ -504,7 +506,10 @@ def _of_texts(texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseSett
                 f"give Path({text!r}) to read it"
             )
         graphs.append(FactGraph(f"response-{number}", (), response=text))
-    kept, empty = _without_empty(graphs_of(cast("list[FactGraph]", graphs)), "id")
+    known = graphs_of(cast("list[FactGraph]", graphs))
+    if isinstance(several[0], str) and not any(one.response or one.atoms for one in known):
+        raise InputError("text 1 is empty; give the text of a response")
+    kept, empty = _without_empty(known, "id")
     return kept, (*remarks, *empty), True
 
 

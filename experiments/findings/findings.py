@@ -80,6 +80,8 @@ class Findings(Previewed):
             come the tables, before what was found in words. Without a text the page opens on the
             tables. None: on the words.
         command: the command that finds the same, which the front door names.
+        not_used: what files hold that no reader used, by `factormodels.io.not_used`, which the
+            front door adds.
     """
 
     source: str
@@ -97,6 +99,7 @@ class Findings(Previewed):
     written: tuple[Path, ...] | None = None
     opening: Mapping[str, tuple[MarkedPiece, ...]] | None = None
     command: str = ""
+    not_used: tuple[Mapping[str, Any], ...] = ()
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """Numbers of a table, a row per line, or a long frame.
@@ -224,8 +227,9 @@ class Findings(Previewed):
         """All but the figures as one JSON object on one line, ending in a newline.
 
         Keys: command, source, settings, findings (sentences), incomplete (whether something is
-        missing), tables {name: [row]} and, where there are any, texts {name of the file: text}. A
-        number that is not defined is null.
+        missing), tables {name: [row]} and, where there are any, not_used (keys of files that no
+        reader used: file, key, count, holds) and texts {name of the file: text}. A number that is
+        not defined is null.
         """
         document = {
             "command": self.command,
@@ -235,6 +239,8 @@ class Findings(Previewed):
             "incomplete": self.incomplete,
             "tables": {name: jsonable(table.records()) for name, table in self.tables.items()},
         }
+        if self.not_used:
+            document["not_used"] = [dict(each) for each in self.not_used]
         if self.texts:
             document["texts"] = dict(self.texts)
         return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"

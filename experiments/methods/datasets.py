@@ -14,6 +14,7 @@ from experiments.settings.inputs import is_dataset
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.guarded_opening import exists
+from factormodels.io.not_used import not_used_records, not_used_sentence
 
 if TYPE_CHECKING:
     from factormodels.io.file_report import FileReport
@@ -144,8 +145,13 @@ def _checked(paths: Sequence[Path], form: str | None) -> Findings:
             for problem in report.problems
         ]
     wrong = sum(bool(report.problems) for report in reports)
+    notes = {str(report.path): dict(report.not_used) for report in reports}
+    not_used = not_used_sentence(notes)
     verdict = f"{wrong:,} with something wrong" if wrong else "nothing wrong"
+    if not_used and not wrong:
+        verdict += " in what is read"
     sentences = [f"{counted(len(reports), 'file')}, {verdict}."]
+    sentences += [not_used] if not_used else []
     if passed:
         names = ", ".join(dict.fromkeys(path.name for path in passed))
         sentences.insert(0, f"Not looked at, being no data: {names}.")
@@ -155,7 +161,13 @@ def _checked(paths: Sequence[Path], form: str | None) -> Findings:
         told = columns_as("file | line:0 | wrong")
         tables["problems"] = Table(lines, told, "What is wrong.")
     source = ", ".join(map(str, paths))
-    return Findings(source, tuple(sentences), tables, incomplete=bool(wrong))
+    return Findings(
+        source,
+        tuple(sentences),
+        tables,
+        incomplete=bool(wrong),
+        not_used=tuple(not_used_records(notes)),
+    )
 
 
 def _holds(report: FileReport) -> str:

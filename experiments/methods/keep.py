@@ -30,6 +30,7 @@ from experiments.settings.columns import Columns
 from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
+from factormodels.io.not_used import forget
 from factormodels.io.tables import DataTable
 
 if TYPE_CHECKING:
@@ -190,6 +191,7 @@ def _claims(frame: pd.DataFrame, table: DataTable) -> pd.DataFrame:
     names = Columns(table.columns, table.source)
     text = names.optional("text", None, _TEXT, "text")
     whole = names.optional("answer", None, _ANSWER, "answer")
+    forget(table.source, names.used)
     rows = [table.rows[place] for place in frame["place"]]
     order = frame.groupby("group", sort=False).cumcount() + 1
     return data_frame(

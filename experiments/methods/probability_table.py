@@ -34,6 +34,7 @@ from factormodels.io.labels import (
     label_spelling,
     meaning_remark,
 )
+from factormodels.io.not_used import note_cells
 from factormodels.io.published.evaluation_logs import KEYS, scored_rows
 from factormodels.io.published.formats import format_of
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
@@ -359,6 +360,7 @@ def probability_frame(
             f"No two rows have one value of {group!r}, so claims are taken as independent; if "
             "another column says which are of one response, name it with --group."
         )
+    frame.attrs["used"] = [*names.used, *by]
     frame.attrs["by"] = by
     frame.attrs["columns"] = probabilities
     return frame, remarks
@@ -463,6 +465,9 @@ def judged_frame(
     table, assessors = judged_table(table_of(data))
     asked = columns if columns.p else columns.model_copy(update={"p": assessors})
     frame, remarks = probability_frame(table, asked, labelled=labelled)
+    # Other records have become columns of ours.
+    if not assessors and table.form != "table":
+        note_cells(table.rows, frame.attrs["used"], table.source)
     return frame, table, remarks
 
 

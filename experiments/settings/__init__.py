@@ -23,6 +23,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from experiments.destination import check_destination, check_file
 from experiments.settings.mends import known_mend
 from factormodels.errors import InputError, options_as_arguments, unknown_name
+from factormodels.io.not_used import not_used_records, not_used_sentence, noting
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,8 @@ def found_by(
 ) -> Result:
     """What a function of the front door finds, with its name and all that was asked.
 
-    What it says itself of its settings, such as what it chose where nothing was, goes before.
+    What it says itself of its settings, such as what it chose where nothing was, goes before. The
+    last sentence names what the files that it read hold and nobody used.
 
     Raises:
         InputError: if a file that is to be written cannot be, and as the function does.
@@ -249,9 +251,14 @@ def found_by(
                 check_destination(path, inputs=inputs, folder_only=several)
             else:
                 check_file(path, f"--{option.name}", inputs)
-    found: Any = inspect.unwrap(function)(*arguments, **named, settings=settings)
+    with noting() as notes:
+        found: Any = inspect.unwrap(function)(*arguments, **named, settings=settings)
     asked = settings.model_dump(mode="json", exclude={"out"}, fallback=str)
     told: Result = replace(
-        found, command=command_name(function), settings={**asked, **found.settings}
+        found,
+        command=command_name(function),
+        settings={**asked, **found.settings},
+        sentences=(*found.sentences, *filter(None, [not_used_sentence(notes)])),
+        not_used=(*found.not_used, *not_used_records(notes)),
     )
     return told

@@ -47,12 +47,14 @@ class Columns:
         names: all of them, in order.
         where: the file, which errors name.
         guessed: what was not said and was found: column by meaning.
+        used: columns that were asked for and found.
     """
 
     def __init__(self, names: Sequence[str], where: object) -> None:
         self.names = tuple(names)
         self.where = where
         self.guessed: dict[str, str] = {}
+        self.used: set[str] = set()
         self._by_name = {folded(name): name for name in reversed(self.names)}
 
     def given(self, option: str, name: str) -> str:
@@ -61,10 +63,11 @@ class Columns:
         Raises:
             InputError: if there is none, with the nearest.
         """
+        if name not in self.names and folded(name) in self._by_name:
+            name = self._by_name[folded(name)]
         if name in self.names:
+            self.used.add(name)
             return name
-        if folded(name) in self._by_name:
-            return self._by_name[folded(name)]
         near = nearest(name, self.names)
         hint = f" (did you mean {near!r}?)" if near else ""
         raise InputError(
@@ -93,8 +96,10 @@ class Columns:
         if name is not None:
             return self.given(option, name) if name else None
         found = self.known(known)
-        if found is not None and folded(found) != meaning:
-            self.guessed[meaning] = found
+        if found is not None:
+            self.used.add(found)
+            if folded(found) != meaning:
+                self.guessed[meaning] = found
         return found
 
     def filled(

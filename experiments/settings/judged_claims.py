@@ -27,6 +27,7 @@ from factormodels.io.claim_rows import (
 from factormodels.io.flat_rows import FlatRow, column_names_of, flat_rows
 from factormodels.io.json_records import shown
 from factormodels.io.labels import LabelSpelling, comma_remark, label_spelling, meaning_remark
+from factormodels.io.not_used import note_cells
 from factormodels.io.published.self_judgements import ACCURATE, RIGHT, VOTES
 from factormodels.io.table_numbers import Notation, cell_number, cell_share, notation_remark
 from factormodels.io.tables import DataTable
@@ -272,6 +273,8 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
             f"{source}: no labelled claim has an answer of the model; see that "
             f"{' and '.join(repr(one.column) for one in said)} is filled"
         )
+    if table.form != "table":
+        note_cells(table.rows, {*names.used, *(one.column for one in said)}, source)
     told = fixed is not None or at.setting is not None or said[0].setting is not None
     return JudgedTable(
         groups=groups,

@@ -15,6 +15,7 @@ from factormodels.io.claim_records import ClaimRecord, Setting
 from factormodels.io.guarded_opening import exists, read_whole
 from factormodels.io.json_records import location, shown
 from factormodels.io.json_text import element_line
+from factormodels.io.not_used import UnusedKey, note_unused
 from factormodels.io.published.factscore import AtomPassages
 from factormodels.io.published.formats import (
     FORMAT_NAMES,
@@ -70,6 +71,7 @@ class FileReport:
         counts: what it holds, by name; only what occurs.
         missing: what its format has and it lacks.
         problems: what is wrong, in the order of its lines.
+        not_used: keys of its records that its format does not read, by path.
         items: what it holds.
     """
 
@@ -79,6 +81,7 @@ class FileReport:
     counts: Mapping[str, int]
     missing: tuple[str, ...]
     problems: tuple[Problem, ...]
+    not_used: Mapping[str, UnusedKey] = field(default_factory=dict)
     items: tuple[Item, ...] = field(default=(), repr=False)
 
 
@@ -165,7 +168,21 @@ def check_file(path: Path, known: Format | None = None) -> FileReport:
     in_order = sorted(problems, key=lambda problem: problem.line or 0)
     found = tuple(item for item, _ in items)
     missing = (*_missing_fields([r.value for r in read], of_file), *_missing(found))
-    return FileReport(path, of_file, len(records), _counts(found), missing, tuple(in_order), found)
+    not_used: dict[str, UnusedKey] = {}
+    for record in read:
+        own = of_file if known is not None else record_format(record.value, of_file) or of_file
+        if own.used_keys is not None:
+            note_unused(record.value, own.used_keys, not_used)
+    return FileReport(
+        path,
+        of_file,
+        len(records),
+        _counts(found),
+        missing,
+        tuple(in_order),
+        not_used,
+        found,
+    )
 
 
 def _parsed(

@@ -13,10 +13,12 @@ from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.claim_records import ClaimRecord
 from factormodels.io.fact_graph_json import parse_fact_graph
+from factormodels.io.guarded_opening import STANDARD_INPUT
 from factormodels.io.json_records import location, shown
 from factormodels.io.json_text import decode
 from factormodels.io.networks.bif import looks_like_bif, parse_bif
 from factormodels.io.networks.uai import KINDS, parse_uai, read_names
+from factormodels.io.not_used import UnusedKey, not_used_sentence, note_record, note_unused
 from factormodels.io.published.formats import Format, Item, format_of, record_format
 from factormodels.io.published.prompts import Prompt
 from factormodels.io.published.unli import JudgedPair
@@ -231,6 +233,8 @@ def items_of(content: Content, source: Source) -> Iterator[tuple[Item, int | Non
         if form is None:
             raise InputError(_unknown_record(record, source))
         parsed = form.parse(record.value, source, record.line)
+        if form.used_keys is not None:
+            note_record(record.value, form.used_keys, source)
         if form.gather is None:
             yield from ((item, record.line) for item in form.items([parsed]))
         else:
@@ -314,7 +318,10 @@ def _graphs(
                 if isinstance(item, ClaimRecord)
                 else ("passages", "factormodels.io.published.factscore.with_passages")
             )
-            raise InputError(f"{location(path, line)}: it holds {held} and no response; use {use}")
+            raise InputError(
+                f"{location(path, line)}: it holds {held} and no response; use {use}"
+                f"{_left_unread(path)}"
+            )
         yield item, line
 
 
@@ -329,3 +336,16 @@ def _unknown(text: str, word: str) -> str:
         f"it begins with {shown(word)}, as no known model does; give JSON, UAI (MARKOV or BAYES) "
         "or BIF (network)"
     )
+
+
+def _left_unread(path: Source) -> str:
+    """Return what the records of a file hold that their formats do not read, for an error."""
+    if os.fspath(path) == STANDARD_INPUT:
+        return ""
+    keys: dict[str, UnusedKey] = {}
+    for record in records_of(read_content(path, held=True), path):
+        form = format_of(record.value)
+        if form is not None and form.used_keys is not None:
+            note_unused(record.value, form.used_keys, keys)
+    told = not_used_sentence({str(path): keys})
+    return f". {told.removesuffix('.')}" if told else ""

@@ -23,6 +23,7 @@ from factormodels.io.json_records import (
     as_object,
     as_text,
     filled_field,
+    first_key,
     list_field,
     named_id,
     objects_field,
@@ -86,7 +87,8 @@ def parse_factool(obj: object, source: Source, line: int | None = None) -> FactG
     return FactGraph(
         named_id(record, ("id",), where) or record_id(source, line),
         tuple(atoms),
-        **_texts(record, where),
+        query=_query(record, where),
+        response=text_field(record, "response", where, ""),
         metadata=_metadata(record) | ({} if factual is None else {"factual": factual}),
     )
 
@@ -147,7 +149,8 @@ def _checked(record: Mapping[str, Any], where: str, name: str) -> FactGraph:
         named_id(record, ("id",), where) or name,
         tuple(atoms),
         tuple(_contexts(record, len(claims), places, where)),
-        **_texts(record, where),
+        query=_query(record, where),
+        response=text_field(record, "response", where, ""),
         metadata=metadata | assessor_metadata({FACTOOL: verdicts}),
     )
     return merge_duplicate_contexts(graph)
@@ -257,12 +260,8 @@ def _at(values: object, place: int) -> object:
     return values[place] if isinstance(values, list) and place < len(values) else None
 
 
-def _texts(record: Mapping[str, Any], where: str) -> dict[str, str]:
-    return {
-        "query": text_field(record, "prompt", where, "")
-        or text_field(record, "question", where, ""),
-        "response": text_field(record, "response", where, ""),
-    }
+def _query(record: Mapping[str, Any], where: str) -> str:
+    return text_field(record, first_key(record, ("prompt", "question")), where, "")
 
 
 def _metadata(record: Mapping[str, Any]) -> dict[str, Any]:

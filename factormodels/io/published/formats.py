@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from factormodels.datasets.factscore_file import parse_derived
@@ -13,6 +14,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimRecord, parse_record
 from factormodels.io.fact_graph_json import looks_like_fact_graph, parse_fact_graph
 from factormodels.io.json_records import location
+from factormodels.io.not_used import Tree, key_tree
 from factormodels.io.published.conflictbank import EVIDENCE_KEYS, parse_conflictbank
 from factormodels.io.published.expertqa import looks_like_expertqa, parse_expertqa
 from factormodels.io.published.factcheck_bench import parse_factcheck_record
@@ -119,6 +121,14 @@ class Format:
     reads: tuple[str, ...] = ()
     closed: bool = False
 
+    @cached_property
+    def used_keys(self) -> Tree | None:
+        """The keys of a record that are used; None if `parse` refuses every other key."""
+        if self.closed:
+            return None
+        spelled = (name for names in self.spellings.values() for name in names)
+        return key_tree((*self.keys, *spelled, *self.fields, *self.reads))
+
     def fits(self, obj: object) -> bool:
         """Whether a JSON value is a record of this format, by its keys."""
         if not isinstance(obj, dict):
@@ -151,7 +161,6 @@ FORMATS: tuple[Format, ...] = (
         parse_fact_graph,
         looks_like=looks_like_fact_graph,
         closed=True,
-        reads=("question_id", "topic", "cat", "id"),
     ),
     Format(
         "factreasoner",
@@ -540,6 +549,7 @@ FORMATS: tuple[Format, ...] = (
         ("question", "response", "model", "prompt_source"),
         parse_response,
         spellings={"question": QUESTIONS[1:]},
+        reads=("question_id", "topic", "cat", "id"),
     ),
     Format(
         "longfact",
@@ -550,10 +560,6 @@ FORMATS: tuple[Format, ...] = (
         ("prompt", "canary"),
         parse_prompt,
         looks_like=looks_like_longfact,
-        reads=(
-            *("prompt", "question_text", "title", "selftext", "id", "q_id", "question_id"),
-            *("topic", "prompt_source", "subreddit", "category", "metadata", "annotator_id"),
-        ),
     ),
     Format(
         "prompts",
@@ -564,6 +570,10 @@ FORMATS: tuple[Format, ...] = (
         (),
         parse_prompt,
         looks_like=looks_like_prompt,
+        reads=(
+            *("prompt", "question_text", "title", "selftext", "id", "q_id", "question_id"),
+            *("topic", "prompt_source", "subreddit", "category", "metadata", "annotator_id"),
+        ),
     ),
 )
 """Every format; of those that a record looks like, the first is meant."""

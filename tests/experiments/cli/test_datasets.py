@@ -137,3 +137,39 @@ def test_other_commands_take_published_files(folder: Path) -> None:
     invoke("assess", "asked.jsonl", "--documents", "notes")
     lines(folder, "pairs.jsonl", UNLI)
     assert "use read_judged_pairs" in invoke("infer", "pairs.jsonl", code=2).stderr
+
+
+JUDGED = {"prompt": "Who?", "judged_answers": [{"text": "She.", "verdict": True}], "model": "m"}
+
+
+def test_labels_that_no_reader_knows_are_named(folder: Path) -> None:
+    lines(folder, "odd.jsonl", JUDGED, JUDGED)
+    said = "Not used: judged_answers (2, with labels); also model."
+    result = invoke("datasets", "odd.jsonl")
+    assert "- 1 file, nothing wrong in what is read." in result.stdout
+    assert f"- {said}" in result.stdout
+    found = json.loads(invoke("datasets", "odd.jsonl", "--json").stdout)
+    assert found["findings"][-1] == said
+    assert found["not_used"] == [
+        {"file": "odd.jsonl", "key": "judged_answers", "count": 2, "holds": ["labels", "responses"]}
+    ]
+    refusal = invoke("infer", "odd.jsonl", code=2)
+    assert "it holds prompts and no response" in refusal.stderr
+    assert said.removesuffix(".") in refusal.stderr
+
+
+def test_every_command_ends_on_what_it_did_not_use(folder: Path) -> None:
+    lines(folder, "told.jsonl", {"question": "q", "response": "It is.", "label": "S", "id": "a"})
+    assert invoke("infer", "told.jsonl").stdout.rstrip().endswith("- Not used: label (1).")
+    table = "response,claim,label,p,evidence\nr1,a1,1,0.9,Text\nr2,a1,0,0.2,\n"
+    (folder / "t.csv").write_text(table)
+    found = json.loads(invoke("score", "t.csv", "--json").stdout)
+    assert found["findings"][-1] == "Not used: evidence (1)."
+    rows = json.loads(
+        invoke("self-knowledge", "t.csv", "--column", "confidence=p", "--json").stdout
+    )
+    assert rows["not_used"] == [
+        {"file": "t.csv", "key": "evidence", "count": 1, "holds": ["evidence"]}
+    ]
+    (folder / "plain.csv").write_text(table.replace("evidence", "remark"))
+    assert "not_used" not in json.loads(invoke("score", "plain.csv", "--json").stdout)

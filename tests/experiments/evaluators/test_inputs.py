@@ -214,7 +214,7 @@ def test_a_folder_of_texts_has_a_response_in_each(tmp_path: Path) -> None:
     refused("every text of the folder is empty", load_responses, tmp_path)
 
 
-EMPTY = [
+EMPTY: list[dict[str, Any]] = [
     {"id": "one", "answer": "It is red."},
     {"id": "two", "answer": None},
     {"id": "three", "answer": " \n"},
@@ -319,7 +319,7 @@ def test_passages_in_a_column_are_those_of_the_response(name: str, tmp_path: Pat
             "retrieved_contexts": [["A red bridge.", "It is long."], []],
         }
     )
-    write = {
+    write: dict[str, Callable[[Path], object]] = {
         "t.jsonl": lambda path: rows.to_json(path, orient="records", lines=True),
         "t.csv": lambda path: rows.to_csv(path, index=False),
         "t.parquet": lambda path: rows.to_parquet(path),

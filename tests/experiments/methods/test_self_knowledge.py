@@ -333,7 +333,8 @@ def test_the_layout_of_an_owner_needs_no_option_and_options_go_before(tmp_path: 
     said = found.sentences[-1]
     assert "Label: annotation; true (every other label is false): Y; confidence: gpt-score" in said
     other = self_knowledge(path, confidence="other", threshold=0.1, **QUICK)
-    assert "confidence: other" in other.sentences[-1]
+    assert "confidence: other" in other.sentences[-2]
+    assert other.sentences[-1] == "Not used: data.claims.gpt-score (11)."
     assert overall(other)["judged_correct"] == pytest.approx(1 - 7 / 11, abs=1e-12)
     more = self_knowledge(path, true=["Y", "S"], threshold=0.9, **QUICK)
     assert overall(more)["factuality"] > 7 / 11

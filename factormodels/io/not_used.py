@@ -1,0 +1,307 @@
+"""Contents of a file that no reader used, for one line at the end of a command.
+
+A reader says which keys of a record it takes; `note_record` notes the others while somebody asks,
+with `noting`. A name tells what a key probably holds. Claims, labels, evidence, probabilities and
+responses come first and are counted; other keys follow, and alone they are not mentioned.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any
+
+_KINDS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "labels": frozenset(
+            (
+                *("label", "labels", "labelled", "labeled", "verdict", "verdicts", "annotation"),
+                *("annotations", "factuality", "factual", "correct", "correctness", "truth"),
+                *("truths", "gold", "judgement", "judgements", "judgment", "judgments", "human"),
+                *("supported", "hallucination", "hallucinated", "hallucinations", "rating"),
+            )
+        ),
+        "evidence": frozenset(
+            (
+                *("evidence", "evidences", "context", "contexts", "passage", "passages"),
+                *("document", "documents", "doc", "docs", "snippet", "snippets", "reference"),
+                *("references", "citation", "citations", "knowledge", "retrieved", "attribution"),
+            )
+        ),
+        "claims": frozenset(
+            (
+                *("claim", "claims", "subclaim", "subclaims", "statement", "statements", "fact"),
+                *("facts", "atom", "atoms", "triplet", "triplets", "assertion", "assertions"),
+                *("proposition", "propositions"),
+            )
+        ),
+        "probabilities": frozenset(
+            (
+                *("probability", "probabilities", "prob", "probs", "logprob", "logprobs", "p"),
+                *("confidence", "confidences", "score", "scores", "likelihood"),
+            )
+        ),
+        "responses": frozenset(
+            (
+                *("response", "responses", "answer", "answers", "completion", "completions"),
+                *("generation", "generations", "output", "outputs", "samples", "sampled"),
+            )
+        ),
+    }
+)
+"""Words of names of keys, by what the keys hold."""
+
+_ABOUT = frozenset(
+    (
+        *("id", "ids", "idx", "url", "urls", "link", "links", "name", "names", "count", "index"),
+        *("time", "date", "type", "model", "length", "path", "file", "title", "hash", "source"),
+        *("stats", "tokens", "order"),
+    )
+)
+"""Last words of names that say something about contents and are none."""
+
+_COUNTS = frozenset(("num", "n", "number", "count", "total"))
+"""First words of names of counts."""
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_DEPTH = 4
+_SAMPLE = 50
+_MOST_OTHERS = 8
+
+Tree = Mapping[str, "Tree"]
+"""Keys that a reader takes: each with the keys that it takes below; empty: all of them."""
+
+
+@dataclass(slots=True)
+class UnusedKey:
+    """A key that no reader used.
+
+    Attributes:
+        kind: what its name says that it holds; empty where it says nothing.
+        count: number of its values, those of lists counted one by one.
+        inner: kinds of the keys within its values.
+    """
+
+    kind: str
+    count: int = 0
+    inner: set[str] = field(default_factory=set)
+
+    @property
+    def matters(self) -> bool:
+        """Whether it holds what a command could have used."""
+        return bool(self.kind or self.inner)
+
+
+Notes = dict[str, dict[str, UnusedKey]]
+"""Keys by file and path, such as ``claims.confidence``."""
+
+_NOTES: ContextVar[Notes | None] = ContextVar("not_used", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[Notes]:
+    """Yield the notes that readers make while the block runs.
+
+    Within another such block the notes are the outer one's, and the inner one stays without any.
+    """
+    notes: Notes = {}
+    if _NOTES.get() is not None:
+        yield notes
+        return
+    token = _NOTES.set(notes)
+    try:
+        yield notes
+    finally:
+        _NOTES.reset(token)
+
+
+def key_tree(paths: Iterable[str]) -> Tree:
+    """Return the tree of paths: ``a[].b`` is b of every entry of a, ``a{}.b`` of every value of a.
+
+    A path within a key goes before one that names the key alone.
+    """
+    tree: dict[str, Any] = {}
+    for path in paths:
+        place = tree
+        for step in path.replace("[]", "").replace("{}", ".*").split("."):
+            place = place.setdefault(step, {})
+    return tree
+
+
+def note_record(record: object, tree: Tree, source: object) -> None:
+    """Note the keys of a record that its reader does not take, if somebody asks."""
+    notes = _NOTES.get()
+    if notes is not None:
+        note_unused(record, tree, notes.setdefault(str(source), {}))
+
+
+def note_unused(record: object, tree: Tree, notes: dict[str, UnusedKey]) -> None:
+    """Add the keys of a record that a tree lacks to notes."""
+    for path, value in _unused(record, tree, ""):
+        _add(notes, path, value)
+
+
+def note_cells(rows: Iterable[Mapping[str, Any]], used: Collection[str], source: object) -> None:
+    """Note the columns of a table, within lists of objects too, that are not used, if asked.
+
+    Texts of claims and responses only name what a row is about, and are passed over.
+
+    Args:
+        rows: the rows.
+        used: the columns that are used; keys within objects are joined with a dot.
+        source: the file.
+    """
+    notes = _NOTES.get()
+    if notes is None:
+        return
+    own = notes.setdefault(str(source), {})
+    for row in rows:
+        for path, value in _unused_cells(row, frozenset(used), ""):
+            if not (isinstance(value, str) and _kind_of(path) in ("claims", "responses")):
+                _add(own, path, value)
+
+
+def forget(source: object, used: Iterable[str]) -> None:
+    """Take back what was noted of columns that are used after all."""
+    own = (_NOTES.get() or {}).get(str(source), {})
+    for name in used:
+        own.pop(name, None)
+
+
+def not_used_sentence(notes: Notes) -> str:
+    """Return one line on what was not used; an empty one if nothing of it matters."""
+    told = {source: text for source, keys in notes.items() if (text := _told(keys))}
+    if len(told) == 1:
+        return f"Not used: {next(iter(told.values()))}."
+    parts = "; ".join(f"of {source}: {text}" for source, text in told.items())
+    return f"Not used {parts}." if parts else ""
+
+
+def not_used_records(notes: Notes) -> list[dict[str, Any]]:
+    """Return the keys that matter as records with file, key, count and what they hold."""
+    return [
+        {
+            "file": source,
+            "key": name,
+            "count": key.count,
+            "holds": sorted({key.kind, *key.inner} - {""}),
+        }
+        for source, keys in notes.items()
+        for name, key in keys.items()
+        if key.matters
+    ]
+
+
+def _told(keys: Mapping[str, UnusedKey]) -> str:
+    parts = []
+    order = [*_KINDS, ""]
+    for name, key in sorted(keys.items(), key=lambda item: order.index(item[1].kind)):
+        if key.matters:
+            inner = [f"with {kind}" for kind in _KINDS if kind in key.inner - {key.kind}]
+            parts.append(f"{name} ({', '.join((f'{key.count:,}', *inner))})")
+    if not parts:
+        return ""
+    others = [name for name, key in keys.items() if not key.matters]
+    if len(others) > _MOST_OTHERS:
+        others = [*others[:_MOST_OTHERS], f"{len(others) - _MOST_OTHERS} more"]
+    return ", ".join(parts) + (f"; also {', '.join(others)}" if others else "")
+
+
+def _add(notes: dict[str, UnusedKey], path: str, value: object) -> None:
+    count = len(value) if isinstance(value, list) else 1
+    key = notes.setdefault(path, UnusedKey(_kind_of(path)))
+    key.count += count
+    key.inner |= _kinds_within(value)
+
+
+def _unused(value: object, tree: Tree, path: str) -> Iterator[tuple[str, object]]:
+    """Yield what an object holds under keys that the tree lacks, with their paths."""
+    if isinstance(value, list):
+        for entry in value:
+            yield from _unused(entry, tree, path)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if _is_blank(inner):
+                continue
+            below = _below(tree, key)
+            if below is None:
+                yield f"{path}{key}", inner
+            elif below:
+                # The name of an entry of an object of many says nothing of what it holds.
+                name = path if key not in tree and "*" in tree else f"{path}{key}."
+                yield from _unused(inner, below, name)
+
+
+def _below(tree: Tree, key: str) -> Tree | None:
+    if key in tree:
+        return tree[key]
+    return next((below for name, below in tree.items() if fnmatchcase(key, name)), None)
+
+
+def _unused_cells(
+    row: Mapping[str, Any], used: frozenset[str], path: str
+) -> Iterator[tuple[str, object]]:
+    for key, value in row.items():
+        name = f"{path}{key}"
+        if key in used or name in used or _is_blank(value):
+            continue
+        if isinstance(value, dict):
+            yield from _unused_cells(value, used, f"{name}.")
+        elif isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
+            # Columns within lists of objects are known by their own names.
+            if used.isdisjoint(_leaves(value)):
+                yield name, value
+                continue
+            for entry in value:
+                for leaf, cell in _unused_cells(entry, used, ""):
+                    yield f"{name}.{leaf}", cell
+        else:
+            yield name, value
+
+
+def _leaves(value: object) -> Iterator[str]:
+    """Yield the keys of all objects within a value."""
+    if isinstance(value, list):
+        for entry in value:
+            yield from _leaves(entry)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _leaves(inner)
+
+
+def _is_blank(value: object) -> bool:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    return isinstance(value, str | list | dict) and (
+        not value or (isinstance(value, str) and not value.strip())
+    )
+
+
+def _kind_of(path: str) -> str:
+    words = [word.casefold() for word in _WORD.findall(path.rsplit(".", 1)[-1])]
+    if not words or words[-1] in _ABOUT or words[0] in _COUNTS:
+        return ""
+    return next((kind for kind, known in _KINDS.items() if not known.isdisjoint(words)), "")
+
+
+def _kinds_within(value: object, depth: int = 0) -> set[str]:
+    """Kinds of the keys within a value, as far as the first of its entries show them."""
+    if depth > _DEPTH:
+        return set()
+    if isinstance(value, list):
+        return {kind for entry in value[:_SAMPLE] for kind in _kinds_within(entry, depth + 1)}
+    if not isinstance(value, dict):
+        return set()
+    found = {
+        kind for key, inner in value.items() if not _is_blank(inner) and (kind := _kind_of(key))
+    }
+    for inner in value.values():
+        found |= _kinds_within(inner, depth + 1)
+    return found
