@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from factormodels.errors import InputError
+from factormodels.evidence_source import RELATIONS_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.io.learned_files import Fields
 from factormodels.variants import normalised_text
@@ -115,6 +116,25 @@ def learned_from(
         LearnedFrom.THIS_RESPONSE if is_taught(identity_of(graph)) else LearnedFrom.OTHER_RESPONSES
         for graph in graphs
     ]
+
+
+def relations_mark(graph: FactGraph) -> LearnedFrom | None:
+    """Labels that taught the relation model of a response; None if none is known to have.
+
+    Raises:
+        InputError: if its metadata hold something else.
+    """
+    facts = graph.metadata.get(RELATIONS_KEY)
+    value = facts.get(LEARNED_FROM) if isinstance(facts, Mapping) else None
+    return mark_of(value, f"response {graph.id!r}: metadata {RELATIONS_KEY!r}")
+
+
+def joined_mark(*marks: LearnedFrom | None) -> LearnedFrom | None:
+    """Mark of a probability that depends on several learned things; None if nothing is marked."""
+    known = [mark for mark in marks if mark is not None]
+    if LearnedFrom.THIS_RESPONSE in known:
+        return LearnedFrom.THIS_RESPONSE
+    return known[0] if known else None
 
 
 def mark_of(value: object, where: str) -> LearnedFrom | None:

@@ -49,8 +49,10 @@ from factormodels.learned_from import (
     ResponseIdentity,
     identities_as_plain,
     identities_from,
+    joined_mark,
     labelled_identities,
     learned_from,
+    relations_mark,
 )
 from factormodels.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdict_facts
 from factormodels.variants import VARIANTS
@@ -212,8 +214,12 @@ class Judge:
         return np.concatenate(parts)
 
     def learned_from(self, graphs: Sequence[FactGraph]) -> list[LearnedFrom]:
-        """Mark of each response: whether its labels are among those that taught the judge."""
-        return learned_from(self.taught, graphs)
+        """Mark of each response: whether its labels taught the judge, or the relations it reads."""
+        own = learned_from(self.taught, graphs)
+        return [
+            joined_mark(mark, relations_mark(graph)) or mark
+            for mark, graph in zip(own, graphs, strict=True)
+        ]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the judge as JSON.
@@ -416,7 +422,7 @@ _CONTENT = (
 
 def _whole_judge(fields: Fields, module: MakeModule | None) -> Judge:
     """The judge that `Judge.as_plain` made JSON data of."""
-    content, rest = dict(fields.value), {}
+    content, rest = dict(fields.value), dict[str, Any]()
     for key in ("without_texts", "labelled_responses"):
         if key in content:
             rest[key] = content.pop(key)

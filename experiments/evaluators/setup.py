@@ -36,7 +36,7 @@ from factormodels.extraction.pipeline import (
 )
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.relation_models.consensus import MEANING
+from factormodels.extraction.relation_models.consensus import MEANING, read_consensus
 from factormodels.extraction.relation_models.prompted import chosen_method
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.safe import NAME as SAFE
@@ -44,6 +44,7 @@ from factormodels.extraction.safe import safe_stage
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS
 from factormodels.fact_graph import FactGraph
+from factormodels.learned_from import ResponseIdentity
 
 if TYPE_CHECKING:
     from experiments.asking.session import Session
@@ -78,6 +79,7 @@ class AssessmentPlan:
         model: the language model; None if there is none.
         relation_place: which of the stages asks for relations.
         relation_facts: what their answers depend on.
+        taught: identities of the responses whose labels taught the relation model.
         gate: what keeps pairs from being asked; None where nothing does.
         purse: US dollars for relations; None where no amount is given.
     """
@@ -95,6 +97,7 @@ class AssessmentPlan:
     model: LanguageModel | None
     relation_place: int
     relation_facts: Mapping[str, Any]
+    taught: tuple[ResponseIdentity, ...]
     gate: Gate | None = None
     purse: Purse | None = None
 
@@ -202,8 +205,10 @@ def make_plan(
     widest = max(settings.variant, key=EXTRACTED_VARIANTS.index)
     shared = model if relations == "model" else LocalRelations(model)
     told = own
+    taught: tuple[ResponseIdentity, ...] = ()
     if relations == "model":
-        method, _ = method_and_law(settings.method)
+        method, law = method_and_law(settings.method)
+        taught = () if law is None else read_consensus(law).taught
         asked = prompts_of(session.model)
         told = own | relation_model_facts("prompted", method=method, prompts=asked)
     relation_place = len(stages)
@@ -216,7 +221,9 @@ def make_plan(
                     "orders; leave one out"
                 )
         facts["orders"] = settings.orders
-    stages.append(relation_stage(shared, widest, settings.least, told, both_orders=both))
+    stages.append(
+        relation_stage(shared, widest, settings.least, told, both_orders=both, taught=taught)
+    )
     for name in ("spend", "stop", "gate"):
         if (limit := getattr(settings, name)) is not None:
             facts[name] = limit
@@ -249,7 +256,7 @@ def make_plan(
     return AssessmentPlan(
         *(settings, tuple(stages), views, facts, atoms, revise),
         *(retriever, searcher, relations, model, session.model),
-        *(relation_place, told, gate),
+        *(relation_place, told, taught, gate),
     )
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.unasked import AnswerLaw, Answers, play, replay, stated_risk
+from calibration.unasked.fields import EFFECTS
+from calibration.unasked.law import MOVING
 from calibration.unasked.order import tell, values
 from calibration.validation import Floats
 from experiments.evaluators.estimate import StageEstimate, estimate
 from experiments.evaluators.gate import TOO_UNLIKE, Alike, Gate
 from experiments.evaluators.purse import Purse
 from experiments.evaluators.threads import LocalRelations
-from experiments.evaluators.unasked import Askable, answer_of, askable
+from experiments.evaluators.unasked import COLUMNS, Askable, answer_of, askable
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted
@@ -36,6 +37,9 @@ from factormodels.extraction.relation_models.base import (
 )
 from factormodels.extraction.stages.relations import METADATA_KEY, relation_of, relation_pairs
 from factormodels.fact_graph import FactGraph
+from factormodels.io.files import read_text
+from factormodels.io.learned_files import LARGEST, Fields, LearnedFormat, read_learned
+from factormodels.learned_from import ResponseIdentity
 from factormodels.variants import merge_duplicate_contexts
 
 if TYPE_CHECKING:
@@ -55,6 +59,15 @@ _NOT_ASKED = NotAsked("not asked: others were worth more")
 _SHARES = (0.0, 0.1, 0.2, 0.3, 0.42, 0.6, 0.8, 1.0)
 
 _LAW = Path(__file__).with_name("answer_law.json")
+
+ANSWER_LAW = LearnedFormat(
+    "factormodels answer law",
+    1,
+    "law of answers",
+    "write one with experiments.analyses.ours.shared.derive_answer_law",
+    "derive it anew",
+)
+"""The file of the law by which relations are asked for."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +154,7 @@ def on_budget(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> AssessmentPl
         allowed,
         plan.relation_facts,
         plan.gate,
+        plan.taught,
     )
     stages = list(plan.stages)
     stages[plan.relation_place] = stage
@@ -315,6 +329,7 @@ def spending_stage(
     allowed: Limits,
     facts: Mapping[str, Any],
     gate: Gate | None = None,
+    taught: Sequence[ResponseIdentity] = (),
 ) -> Stage:
     """Stage that asks for the relations of a variant in order of value, within limits.
 
@@ -330,7 +345,7 @@ def spending_stage(
         chosen = _Chosen(
             model, merged, variant, least, encoding, calls, allowed.stop, gate, allowed.purse
         )
-        found = relation_stage(chosen, variant, least, facts)(merged)
+        found = relation_stage(chosen, variant, least, facts, taught=taught)(merged)
         told = {**found.metadata[METADATA_KEY], "risk": chosen.risk}
         return replace(found, metadata={**found.metadata, METADATA_KEY: told})
 
@@ -447,8 +462,23 @@ def default_law() -> AnswerLaw:
 
     `python -m experiments.analyses.ours.shared.derive_answer_law` writes it.
     """
-    numbers = json.loads(_LAW.read_text("utf-8"))
-    return AnswerLaw(**{name: np.array(value) for name, value in numbers.items()})
+    return read_learned(read_text(_LAW), _LAW, ANSWER_LAW, answer_law_from)[0]
+
+
+def answer_law_from(law: Fields) -> AnswerLaw:
+    """Return the law of a file, checked."""
+    law.only(*(field.name for field in fields(AnswerLaw)))
+    n_columns = len(COLUMNS)
+    n_strengths = len(law.rows("strengths", 2, None, LARGEST)[0])
+    return AnswerLaw(
+        np.array(law.numbers("mean", n_columns)),
+        np.array(law.numbers("variances", len(EFFECTS) + 1, 0.0)),
+        np.array(law.numbers("support", MOVING + n_columns)),
+        np.array(law.numbers("contradiction", MOVING + n_columns)),
+        np.array(law.rows("strengths", 2, n_strengths, LARGEST)),
+        np.array(law.numbers("shares", 2, 0.0, 1.0)),
+        np.array(law.numbers("risk", 2)),
+    )
 
 
 def near_duplicates_merged(

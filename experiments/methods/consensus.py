@@ -45,6 +45,7 @@ from factormodels.extraction.relation_models.recorded_answers import (
     read_recorded_answers,
 )
 from factormodels.extraction.stages.relations import relation_pairs
+from factormodels.learned_from import identity_of
 
 if TYPE_CHECKING:
     from calibration.recalibration.relation_law import RelationLaw
@@ -239,6 +240,7 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
         weights=tuple(law.coefficients[2:].tolist()),
         intercepts=(float(law.coefficients[0]), float(law.coefficients[1])),
         learned_from=learned_from,
+        taught=tuple(identity_of(each) for each in graphs if each.id in set(known.response_ids)),
     )
     sentences = [_sentence(rows, what), f"Learned from {learned_from}."]
     if not law.converged:

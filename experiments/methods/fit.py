@@ -48,7 +48,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.text_match import leaves_no_topic_out
 from factormodels.io.claim_rows import required_name
 from factormodels.io.tables import read_table
-from factormodels.learned_from import LEARNED_FROM, LearnedFrom
+from factormodels.learned_from import LEARNED_FROM, LearnedFrom, joined_mark, relations_mark
 from factormodels.variants import variant
 from inference.batch import claim_posteriors
 
@@ -243,7 +243,9 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     cross_fit: tuple[FactGraph, ...] = ()
     if settings.folds:
         rows, told, p = _out_of_fold(graphs, judge, settings, own)
-        cross_fit = judged(graphs, p, [LearnedFrom.OTHER_RESPONSES] * len(graphs))
+        others = LearnedFrom.OTHER_RESPONSES
+        marks = [joined_mark(others, relations_mark(graph)) or others for graph in graphs]
+        cross_fit = judged(graphs, p, marks)
         tables["scores"] = _scores_table(rows)
         sentences.append(told)
         judge = replace(judge, scores=tuple(rows))

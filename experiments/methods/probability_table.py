@@ -39,7 +39,7 @@ from factormodels.io.published.evaluation_logs import KEYS, scored_rows
 from factormodels.io.published.formats import format_of
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
 from factormodels.io.tables import DataTable, frame_rows, read_table
-from factormodels.learned_from import LEARNED_FROM, LearnedFrom, mark_of
+from factormodels.learned_from import LEARNED_FROM, LearnedFrom, mark_of, relations_mark
 from factormodels.recorded_verdicts import recorded_marks, recorded_verdicts
 from factormodels.truth_words import folded
 from inference import infer_batch
@@ -125,7 +125,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
         graphs.append(graph)
         told = posteriors_by_model(graph)
         models |= dict.fromkeys(told)
-        marks = mark_columns(graph)
+        marks = marks_by_model(graph)
         marked |= dict.fromkeys(marks)
         for atom in graph.atoms:
             rows.append(
@@ -136,7 +136,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
                     "answer": graph.response,
                     "label": atom.label,
                     **{model: p[atom.id] for model, p in told.items() if atom.id in p},
-                    **marks,
+                    **{mark_column(model): str(mark) for model, mark in marks.items()},
                 }
             )
             lines.append(line)
@@ -148,7 +148,8 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
                   for p in a.marginals.of_state(1)[: len(g.atoms)].tolist()]  # fmt: skip
         for row, p in zip(rows, told_p, strict=True):
             row[AS_GIVEN] = p
-    columns = ("response", "claim", "text", "answer", "label", *models, *marked)
+    marks_of_models = [mark_column(model) for model in models if model in marked]
+    columns = ("response", "claim", "text", "answer", "label", *models, *marks_of_models)
     return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), tuple(models)
 
 
@@ -182,9 +183,21 @@ def posteriors_by_model(graph: FactGraph) -> dict[str, dict[str, float | None]]:
     return found
 
 
-def mark_columns(graph: FactGraph) -> dict[str, str]:
-    """Marks of the assessors of a response that learned from labels, by name of their column."""
-    return {f"{name}_{LEARNED_FROM}": str(mark) for name, mark in recorded_marks(graph).items()}
+def marks_by_model(graph: FactGraph) -> dict[str, LearnedFrom]:
+    """Labels that taught the posteriors of a response, by the names of `posteriors_by_model`.
+
+    Posteriors from relations, among them `AS_GIVEN`, have the mark of the relation model.
+    """
+    marks = recorded_marks(graph)
+    of_relations = relations_mark(graph)
+    if of_relations is not None:
+        marks |= dict.fromkeys((*graph.metadata.get(METADATA_KEY, {}), AS_GIVEN), of_relations)
+    return marks
+
+
+def mark_column(model: str) -> str:
+    """Name of the column that tells from which labels a model's probabilities were learned."""
+    return f"{model}_{LEARNED_FROM}"
 
 
 def name_of(data: Data) -> str:

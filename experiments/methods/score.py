@@ -27,7 +27,8 @@ from experiments.methods.probability_table import (
     TaughtSettings,
     judged_frame,
     labelled_parts,
-    mark_columns,
+    mark_column,
+    marks_by_model,
     name_of,
     posteriors_by_model,
     without_taught,
@@ -111,14 +112,15 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
     marked: dict[str, None] = {}
     n_labelled = 0
     for graph in graphs:
-        marks = mark_columns(graph)
+        marks = marks_by_model(graph)
         marked |= dict.fromkeys(marks)
         for atom in graph.atoms:
             n_labelled += atom.label is not None
             p = {name: told[graph.id].get(name, {}).get(atom.id) for name in models}
             if None not in p.values():
                 ids = {"response": graph.id, "claim": atom.id, "label": atom.label}
-                rows.append({**ids, **p, **marks})
+                columns_of_marks = {mark_column(name): str(mark) for name, mark in marks.items()}
+                rows.append({**ids, **p, **columns_of_marks})
     kept = sum(row["label"] is not None for row in rows)
     if not kept or not models:
         tools = models or [each.name for each in alignments]
@@ -131,7 +133,8 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
         f"Scored are the {counted(kept, 'labelled claim')} of {n_labelled:,} that {judges} judged.",
         *(_aligned_sentence(each) for each in alignments),
     ]
-    columns = ("response", "claim", "label", *models, *marked)
+    marks_of_models = [mark_column(name) for name in models if name in marked]
+    columns = ("response", "claim", "label", *models, *marks_of_models)
     table = DataTable(source, "table", columns, tuple(rows), (None,) * len(rows))
     known = {name: costs.get(name, mine) for name in models}
     taken = {name: cost for name, cost in known.items() if cost}

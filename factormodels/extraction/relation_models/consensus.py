@@ -19,7 +19,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
@@ -30,14 +30,28 @@ from numpy.typing import NDArray
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import read_text, write_text
-from factormodels.io.json_text import decode
+from factormodels.io.json_records import located
+from factormodels.io.learned_files import Fields, LearnedFormat, learned_content, read_learned
+from factormodels.learned_from import ResponseIdentity, identities_as_plain, identities_from
 
 KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
 """What an answer can say, in the order of all arrays here."""
 
 TEMPERATURES = (0.3, 0.5, 0.7, 1.0)
 SAMPLES = 8
-FORMAT, VERSION = "factormodels consensus", 1
+_FILE = LearnedFormat(
+    "factormodels consensus",
+    2,
+    "law of a consensus",
+    "make one with factormodels consensus --save",
+    "learn it anew",
+)
+
+_MOST_WEIGHT = 1e4
+"""Largest magnitude of a coefficient: e to its power is not finite."""
+
+_MOST_LOG_RATIO = 30.0
+"""Log ratios of the probabilities of relations are within it, so that none is 0."""
 
 _WORD = re.compile(r"\w+")
 
@@ -159,6 +173,7 @@ class ConsensusLaw:
         weights: (1 + temperatures) weights of the columns.
         intercepts: of entailment and of contradiction, against neutral.
         learned_from: what it was learned from, one sentence; empty without data.
+        taught: identities of the responses whose labels it was learned from.
     """
 
     temperatures: tuple[float, ...] = TEMPERATURES
@@ -167,6 +182,7 @@ class ConsensusLaw:
     weights: tuple[float, ...] = ()
     intercepts: tuple[float, float] = (0.0, 0.0)
     learned_from: str = ""
+    taught: tuple[ResponseIdentity, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.temperatures or not all(0.0 <= each <= 2.0 for each in self.temperatures):
@@ -251,9 +267,14 @@ class ConsensusLaw:
         Raises:
             InputError: if the file cannot be written.
         """
-        value = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+        content = {name: getattr(self, name) for name in _NUMBERS}
+        content["labelled_responses"] = identities_as_plain(self.taught)
+        text = json.dumps(learned_content(_FILE, content), indent=1, allow_nan=False)
+        write_text(path, text + "\n")
 
+
+_NUMBERS = ("temperatures", "samples", "likeness", "weights", "intercepts", "learned_from")
+"""Attributes of a law that its file has under the same names."""
 
 VOTES = ConsensusLaw()
 """The law without data: weighed votes as they are."""
@@ -262,14 +283,14 @@ VOTES = ConsensusLaw()
 def relation_probabilities(
     columns: NDArray[np.float64], coefficients: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Probabilities of relations, (n, 3): softmax of intercepts and weighted columns.
+    """Probabilities of relations, (n, 3), none of them 0: softmax of weighted columns.
 
     Args:
         columns: (n, 3, k) columns of each relation.
         coefficients: (2 + k,) intercepts of entailment and contradiction, then weights.
     """
     scores = columns @ coefficients[2:] + np.array([*coefficients[:2], 0.0])
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    powers = np.exp(np.maximum(scores - scores.max(axis=1, keepdims=True), -_MOST_LOG_RATIO))
     result: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
     return result
 
@@ -280,27 +301,23 @@ def read_consensus(path: str | os.PathLike[str]) -> ConsensusLaw:
     Raises:
         InputError: if it is no such file, of another version, or damaged.
     """
-    value = decode(read_text(path), str(path))
-    if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise InputError(
-            f"{path}: this is no law of a consensus; make one with factormodels consensus --save"
-        )
-    if value.get("version") != VERSION:
-        raise InputError(
-            f"{path}: a law of version {value.get('version')!r}; this release reads version "
-            f"{VERSION}, so learn it anew"
-        )
-    try:
-        first, second = map(float, value["intercepts"])
+    return read_learned(read_text(path), path, _FILE, _law_from)[0]
+
+
+def _law_from(fields: Fields) -> ConsensusLaw:
+    """The law that `ConsensusLaw.save` wrote."""
+    fields.only(*_NUMBERS, "labelled_responses")
+    temperatures = fields.numbers("temperatures")
+    reach = (-_MOST_WEIGHT, _MOST_WEIGHT)
+    first, second = fields.numbers("intercepts", 2, *reach)
+    weights = fields.numbers("weights", 1 + len(temperatures), *reach)
+    with located(fields.where):
         return ConsensusLaw(
-            tuple(map(float, value["temperatures"])),
-            int(value["samples"]),
-            str(value["likeness"]),
-            tuple(map(float, value["weights"])),
+            tuple(temperatures),
+            fields.whole("samples"),
+            fields.text("likeness"),
+            tuple(weights),
             (first, second),
-            str(value["learned_from"]),
+            fields.text("learned_from"),
+            identities_from(fields.object("labelled_responses")),
         )
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise InputError(f"{path}: {error}") from None
-        raise InputError(f"{path}: the law is damaged ({error!r}); learn it anew") from None

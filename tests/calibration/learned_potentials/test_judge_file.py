@@ -61,7 +61,24 @@ def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
     return whole
 
 
-BAD = (True, None, "x", "", -1, 0, 0.5, 2, 1e308, -1e308, 1e-320, 10**30, 10**300, [], {}, [None])
+BAD: tuple[Any, ...] = (
+    True,
+    None,
+    "x",
+    "",
+    -1,
+    0,
+    0.5,
+    2,
+    1e308,
+    -1e308,
+    1e-320,
+    10**30,
+    10**300,
+    [],
+    {},
+    [None],
+)
 
 
 def swapped(value: Any) -> Iterator[None]:

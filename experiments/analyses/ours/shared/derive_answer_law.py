@@ -21,10 +21,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from experiments.analyses.ours.shared.recorded_calls import learned, recorded
+from experiments.evaluators.spending import ANSWER_LAW
 from factormodels import datasets
 from factormodels.claims import LEAST_PROBABILITY
 from factormodels.datasets.derive import run_derivation
 from factormodels.io.files import write_text
+from factormodels.io.learned_files import learned_content
 
 LEARNED_FROM = (("factscore", "FR2", 8), ("factcheck-bench", "FR1", 1))
 """Names of the embedded data, which of their pairs count, and of every how many responses."""
@@ -47,7 +49,8 @@ def derive(out: str | os.PathLike[str], limit: int | None = None) -> int:
         for name, variant, step in LEARNED_FROM
     ]
     law = {name: value.round(_DIGITS).tolist() for name, value in asdict(learned(data)).items()}
-    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in law.items()]
+    content = learned_content(ANSWER_LAW, law)
+    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in content.items()]
     write_text(out, "{\n" + ",\n".join(lines) + "\n}\n")
     return sum(len(one.graphs) for one in data)
 

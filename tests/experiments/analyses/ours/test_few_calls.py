@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -27,14 +26,16 @@ from experiments.analyses.ours.shared.recorded_calls import (
     rivals,
     true,
 )
-from experiments.evaluators.spending import default_law
+from experiments.evaluators.spending import ANSWER_LAW, answer_law_from, default_law
 from experiments.evaluators.unasked import answer_of, answers_of, askable
 from experiments.study.config import DatasetChoice
 from factormodels import datasets
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.fact_graph import FactGraph
+from factormodels.io.learned_files import read_learned
 from factormodels.variants import variant
 from inference import infer
+from tests.refusals import refused
 
 GRAPHS = [variant(graph, "FR2") for graph in datasets.load("factcheck-bench").graphs[:8]]
 
@@ -172,21 +173,22 @@ def test_classes_of_risk_by_hand() -> None:
 def test_the_law_of_assess_is_one_file_of_numbers(tmp_path: Path) -> None:
     out = tmp_path / "law.json"
     assert derive(out, limit=5) == 10
-    found = AnswerLaw(
-        **{name: np.array(each) for name, each in json.loads(out.read_text()).items()}
-    )
+    found, signed = read_learned(out.read_text(), out, ANSWER_LAW, answer_law_from)
+    assert signed
     shipped = default_law()
     for name in (each.name for each in fields(AnswerLaw)):
         assert getattr(found, name).shape == getattr(shipped, name).shape
         assert np.isfinite(getattr(shipped, name)).all()
     assert derive_law(["/nowhere/law.json"]) == 2
+    text = out.read_text().replace('"shares": [', '"shares": [7, ')
+    refused("key 'shares'", read_learned, text, out, ANSWER_LAW, answer_law_from)
 
 
 @pytest.mark.slow
 def test_the_law_of_assess_is_what_the_script_derives(tmp_path: Path) -> None:
     assert derive(tmp_path / "law.json") > 100
-    numbers = json.loads((tmp_path / "law.json").read_text())
-    for name, each in numbers.items():
+    found = read_learned((tmp_path / "law.json").read_text(), "x", ANSWER_LAW, answer_law_from)[0]
+    for name, each in vars(found).items():
         # Answers are asked for in an order that the last bits of a machine may change.
         np.testing.assert_allclose(each, getattr(default_law(), name), rtol=0.05, atol=0.05)
 

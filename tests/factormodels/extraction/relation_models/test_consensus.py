@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from factormodels import Atom, FactGraph
 from factormodels.claims import RelationKind
 from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
@@ -24,10 +25,12 @@ from factormodels.extraction.relation_models.consensus import (
     SampledAnswer,
     likeness_named,
     read_consensus,
+    relation_probabilities,
     same_order,
     same_words,
 )
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
+from factormodels.learned_from import identity_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 from tests.refusals import refused
 
@@ -133,7 +136,8 @@ def test_a_law_is_a_softmax_of_its_columns() -> None:
 
 
 def test_a_law_is_read_as_it_was_saved(tmp_path: Path) -> None:
-    law = ConsensusLaw((0.2, 0.9), 6, "words", (1.0, 0.5, 0.0), (0.1, 0.2), "30 pairs.")
+    taught = (identity_of(FactGraph("r", (Atom("a", text="It rained."),))),)
+    law = ConsensusLaw((0.2, 0.9), 6, "words", (1.0, 0.5, 0.0), (0.1, 0.2), "30 pairs.", taught)
     law.save(tmp_path / "law.json")
     assert read_consensus(tmp_path / "law.json") == law
 
@@ -142,12 +146,20 @@ def test_a_law_is_read_as_it_was_saved(tmp_path: Path) -> None:
     ("change", "told"),
     [
         ({"format": "factormodels judge"}, "this is no law of a consensus"),
-        ({"version": 2}, "a law of version 2; this release reads version 1"),
-        ({"weights": [1.0]}, "1 weights and 2 intercepts do not fit 2 temperatures"),
-        ({"weights": "abc"}, "the law is damaged"),
-        ({"temperatures": []}, "the temperatures are []"),
+        ({"version": 1}, "a law of a consensus of version 1; this release reads version 2"),
+        ({"version": True}, "a law of a consensus of version True"),
+        ({"weights": [1.0]}, "key 'weights': [1.0] is not a list of 3"),
+        ({"weights": "abc"}, "key 'weights': 'abc' is not a list"),
+        ({"weights": [1.0, 1e308, 0.0]}, "key 'weights[1]': 1e+308 is not a number from -10000"),
+        ({"weights": [1.0, True, 0.0]}, "key 'weights[1]': True is not a number"),
+        ({"intercepts": [0.0, 10**30]}, "key 'intercepts[1]': 1000000000"),
+        ({"temperatures": [], "weights": [1.0]}, "the temperatures are []"),
+        ({"temperatures": [0.2, 0.2]}, "have one twice"),
         ({"samples": 0}, "0 answers say nothing"),
+        ({"samples": 2.5}, "key 'samples': 2.5 is not a whole number"),
         ({"likeness": "meaning"}, "the likeness 'meaning' is unknown"),
+        ({"learned_from": "all"}, "the digest is not that of the content"),
+        ({"more": 1}, "the key 'more' is unknown"),
     ],
 )
 def test_a_damaged_law_is_refused(tmp_path: Path, change: dict[str, Any], told: str) -> None:
@@ -155,6 +167,12 @@ def test_a_damaged_law_is_refused(tmp_path: Path, change: dict[str, Any], told: 
     ConsensusLaw((0.2, 0.9), 6, "words").save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     refused(f"^{re.escape(str(path))}.*{re.escape(told)}", read_consensus, path)
+
+
+def test_no_coefficient_makes_a_relation_certain() -> None:
+    columns = np.log(np.array([[[0.9], [0.05], [0.05]]]))
+    p = relation_probabilities(columns, np.array([1e4, -1e4, 1e4]))
+    assert ((p > 0) & (p < 1)).all()
 
 
 # --- A model that is asked, through litellm, on the loopback interface -------------------------
