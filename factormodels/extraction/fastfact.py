@@ -225,7 +225,8 @@ def fastfact_stage(
 ) -> Stage:
     """Stage that runs the pipeline; a response of which no chunk was answered cannot go on.
 
-    `metadata["fastfact"]` holds `claims`, by id of atom: `prelabel`, `confidence`, `skipped`,
+    `metadata["fastfact"]` holds `claims`, by id of atom: `prelabel`, `confidence` (and `unusable`,
+    why log-probabilities give none), `skipped`,
     `audited`, the `verdict` (of the verifier, or of the extracting model where it was skipped; ""
     where it is missing) and `missing`, why; `audit`, `effort`, the prompts, the settings,
     `failures`, as [first sentence of a chunk, reason], and `unread`, as [first sentence of a chunk,
@@ -280,6 +281,7 @@ def _claims(found: FastFact, settings: FastFactSettings) -> dict[str, dict[str, 
         claims[atom.id] = {
             "prelabel": str(own.label),
             "confidence": own.confidence,
+            **({} if own.unusable is None else {"unusable": str(own.unusable)}),
             "skipped": own.skips(settings.threshold),
             "audited": atom.id in found.audited,
             "verdict": str(own.label) if verdict is None else verdict.label,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Literal
@@ -21,9 +21,15 @@ from factormodels.extraction.language_model import (
 )
 from factormodels.extraction.language_model.answers import (
     DENIAL,
+    contradicts_itself,
     json_values,
     plain_claim,
     says_none,
+)
+from factormodels.extraction.language_model.log_probabilities import (
+    Unusable,
+    spelled_tokens,
+    token_log_probabilities,
 )
 from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
@@ -71,13 +77,15 @@ class PreVerified:
         sentence: 1-based index of its sentence; None where the answer does not say.
         label: the model's label.
         confidence: probability of the label given all that stands before it, the product over its
-            tokens (FaStfact, equation 1); None where the answer has no log-probabilities.
+            tokens (FaStfact, equation 1); None where the log-probabilities give none.
+        unusable: why there is no confidence; None where there is one.
     """
 
     claim: str
     sentence: int | None
     label: PreLabel
     confidence: float | None
+    unusable: Unusable | None = field(default=None, compare=False)
 
     def skips(self, threshold: float) -> bool:
         """Whether the claim needs no search: a definite label above the threshold."""
@@ -212,6 +220,8 @@ def read_claims(answer: Completion, chunk: Chunk) -> ClaimLines | Failure:
     """
     if answer.finish == "length":
         return Failure(f"the answer was {CUT_OFF}: claims may be missing")
+    if contradicts_itself(answer.text):
+        return Failure("a key of the answer has two values")
     answer = _plain(answer)
     if "|" not in answer.text and says_none(answer.text):
         return ClaimLines(())
@@ -283,6 +293,7 @@ _ATTEMPT = re.compile(
 
 
 def _listed_lines(answer: Completion, chunk: Chunk) -> ClaimLines | Failure:
+    tokens = spelled_tokens(answer)
     claims: list[PreVerified] = []
     unread: list[str] = []
     between: list[str] = []
@@ -305,7 +316,7 @@ def _listed_lines(answer: Completion, chunk: Chunk) -> ClaimLines | Failure:
             read, broken = True, False
             continue
         # A line that goes on with one that was not clear is no claim of its own.
-        found = None if broken and number is None else _claim(line, at, known, chunk, answer.tokens)
+        found = None if broken and number is None else _claim(line, at, known, chunk, tokens)
         if found is not None:
             unread += between
             between, broken = [], False
@@ -332,7 +343,7 @@ def _numbered(begin: re.Match[str], chunk: Chunk) -> tuple[int | None, str]:
 
 
 def _claim(
-    line: str, at: int, known: int | None, chunk: Chunk, tokens: Sequence[Token]
+    line: str, at: int, known: int | None, chunk: Chunk, tokens: Sequence[Token] | Unusable
 ) -> PreVerified | None:
     """The claim of a line that begins at a place of the answer; None if the line is not clear."""
     text = line.rstrip("\r\n")
@@ -371,7 +382,10 @@ def _claim(
     if not any(map(str.isalpha, claim)) or not (listed or end[0][0] in "|\t#[({<"):
         return None
     place = (at + end.start("label"), at + end.end("label"))
-    return PreVerified(claim, known, label, _probability(tokens, *place))
+    confidence = _probability(tokens, *place)
+    if isinstance(confidence, Unusable):
+        return PreVerified(claim, known, label, None, confidence)
+    return PreVerified(claim, known, label, confidence)
 
 
 def _listed_objects(text: str, chunk: Chunk) -> ClaimLines | None:
@@ -393,7 +407,8 @@ def _listed_objects(text: str, chunk: Chunk) -> ClaimLines | None:
         if label is None or not inside or not isinstance(one["claim"], str):
             unread.append(str(one))
         else:
-            claims.append(PreVerified(plain_claim(one["claim"], chunk.text), number, label, None))
+            claim = plain_claim(one["claim"], chunk.text)
+            claims.append(PreVerified(claim, number, label, None, Unusable.ABSENT))
     return ClaimLines(_in_order(claims), tuple(unread)) if claims else None
 
 
@@ -495,13 +510,9 @@ def _fault(answer: Completion, chunk: Chunk) -> str:
     return found.reason if isinstance(found, Failure) else ""
 
 
-def _probability(tokens: Sequence[Token], begin: int, end: int) -> float | None:
-    """Probability of the characters from `begin` to `end`, or None."""
-    at = 0
-    total = None
-    for token in tokens:
-        after = at + len(token.text)
-        if after > begin and at < end:
-            total = (total or 0.0) + token.log_probability
-        at = after
-    return None if total is None or at < end else math.exp(min(0.0, total))
+def _probability(tokens: Sequence[Token] | Unusable, begin: int, end: int) -> float | Unusable:
+    """Probability of the characters from `begin` to `end`."""
+    if isinstance(tokens, Unusable):
+        return tokens
+    values = token_log_probabilities(tokens, begin, end)
+    return values if isinstance(values, Unusable) else math.exp(math.fsum(values))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -74,12 +74,15 @@ class SelfJudgement:
     Attributes:
         judgement: "true", "false" or "neither".
         log_probabilities: natural logarithms of the choices' probabilities, by judgement,
-            normalised over the choices; those that are not among the likeliest tokens are left
-            out. Empty where the answer has no log-probabilities, or makes no choice.
+            normalized over the choices, as `label_shares` computes them; a choice that has none is
+            left out. Empty where the log-probabilities of the answer cannot be used, or it makes no
+            choice.
+        unusable: why the log-probabilities cannot be used; "" where they can, or are not needed.
     """
 
     judgement: str
     log_probabilities: Mapping[str, float]
+    unusable: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +188,9 @@ def read_judgement(
         return unreadable(answer, _fault_of(setting, prompt))
     shares = zip(words.offered, found.distribution or (), strict=found.distribution is not None)
     return SelfJudgement(
-        found.name, {str(judgement): math.log(share) for judgement, share in shares if share > 0.0}
+        found.name,
+        {str(judgement): math.log(share) for judgement, share in shares if share > 0.0},
+        "" if found.unusable is None else str(found.unusable),
     )
 
 

@@ -14,7 +14,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from factormodels.extraction.language_model import Completion, Failure, Token
+from factormodels.extraction.language_model import Completion, Failure
+from factormodels.extraction.language_model.log_probabilities import (
+    OPENNESS,
+    Unusable,
+    label_shares,
+)
 
 SUREST = 1.0 - 1e-6
 """No probability read from an answer is higher: two certain answers may contradict each other."""
@@ -44,6 +49,9 @@ _NONE = re.compile(
     re.I,
 )
 """How an answer says that there is no claim, without punctuation around it."""
+
+AMBIGUOUS = object()
+"""Stands for a JSON value in which a key has two values."""
 
 DENIAL = re.compile(
     r"\b(?:not|no|non|nor|neither|never|cannot|without|whether|instead|rather)\b|n['’]t\b", re.I
@@ -110,13 +118,16 @@ class Label:
 
     Attributes:
         name: one of the labels that were requested.
-        probability: of the label among the labels; None if the answer has no log-probabilities.
+        probability: of the label among the labels; None if the log-probabilities of the answer give
+            none.
         distribution: probabilities of all labels, in the order they were requested; None likewise.
+        unusable: why there is no probability; None if there is one, or nobody asked for it.
     """
 
     name: str
     probability: float | None = None
     distribution: tuple[float, ...] | None = None
+    unusable: Unusable | None = None
 
 
 def read_label(
@@ -124,14 +135,15 @@ def read_label(
     labels: Sequence[str],
     after: str = "",
     also: Mapping[str, str] = MappingProxyType({}),
+    openness: float = OPENNESS,
 ) -> Label | None:
     """Label that an answer gives; None if it gives none, or leaves open which.
 
     The label is the one that is marked as the answer, such as "**Final answer:** neutral"; or the
     only one that is mentioned, with no denial before it; or it begins the answer and stands alone,
-    in any case and markup. Its probability is that of its first token that tells labels apart,
-    normalised over the labels (FactReasoner, section 3.1: the log-probability of the predicted
-    label).
+    in any case and markup. Its probability is that of its tokens up to where they tell labels
+    apart, normalized over the labels, as `label_shares` computes it (FactReasoner, section 3.1: the
+    log-probability of the predicted label).
 
     Args:
         answer: the model's answer.
@@ -140,6 +152,7 @@ def read_label(
             it; the last one counts, in any case and markup. Without one the label is the last line
             alone, or one that is marked.
         also: other words that mean a label, lower case, each with its label.
+        openness: as for `label_shares`.
     """
     own = {label: label for label in labels}
     # In the order of the labels, and what a label says of itself before what another means by it.
@@ -151,28 +164,32 @@ def read_label(
         place = _label_place(answer.text[skipped:], meanings)
     if place is None:
         return None
-    return weighed_label(answer.tokens, skipped + place[1], place[0], meanings)
+    return weighed_label(answer, skipped + place[1], place[0], meanings, openness)
 
 
 def weighed_label(
-    tokens: Sequence[Token], start: int, word: str, meanings: Mapping[str, str]
+    answer: Completion,
+    start: int,
+    word: str,
+    meanings: Mapping[str, str],
+    openness: float = OPENNESS,
 ) -> Label:
     """Label that a word of an answer means, with its probability among the labels.
 
     Args:
-        tokens: tokens of the answer, which joined are its text.
+        answer: the answer.
         start: index of the word's first character in the answer.
         word: the word, lower case.
         meanings: labels by the words that mean them, lower case, the word among them. Labels are
             ordered as they first occur.
+        openness: as for `label_shares`.
     """
     labels, name = list(dict.fromkeys(meanings.values())), meanings[word]
-    masses = _label_masses(tokens, start, word, meanings)
-    if masses is None:
-        return Label(name)
-    total = math.fsum(masses.values())
+    computed = label_shares(answer, start, word, meanings, openness)
+    if isinstance(computed, Unusable):
+        return Label(name, unusable=computed)
     others = len(labels) - 1
-    shares = [masses[label] / total for label in labels]
+    shares = list(computed)
     surest = max(shares)
     if surest > SUREST and others:
         rest = (1.0 - SUREST) / others
@@ -215,9 +232,9 @@ def json_values(text: str) -> Iterator[Any]:
     """JSON objects and lists in a text, in prose, code blocks or bullets, in their order.
 
     An empty one counts only where it stands on a line of its own: in a sentence it is a part of
-    that.
+    that. The search ends with `AMBIGUOUS` at a value in which a key has two values.
     """
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(object_pairs_hook=_object_of)
     at = 0
     # An answer of nothing but brackets is not worth a search that takes their square.
     for _ in range(_MOST_OPENINGS):
@@ -227,11 +244,19 @@ def json_values(text: str) -> Iterator[Any]:
         start = opening.start()
         try:
             value, at = decoder.raw_decode(text, start)
+        except _RepeatedKeyError:
+            yield AMBIGUOUS
+            return
         except (ValueError, RecursionError):
             at = start + 1
             continue
         if value or _stands_alone(text, start, at):
             yield value
+
+
+def contradicts_itself(text: str) -> bool:
+    """Return whether JSON in a text has a key with two values, so that it cannot be read."""
+    return any(value is AMBIGUOUS for value in json_values(text))
 
 
 def list_items(text: str) -> list[str] | None:
@@ -291,12 +316,15 @@ def read_stated(text: str, labels: Sequence[str]) -> tuple[str, float] | None:
     """Relation that an answer's JSON object states, and its confidence in it.
 
     Keys may have capitals. Where there is no such JSON, an object of single quotes or of numbers as
-    people write them counts. None if there is no such object, or several that do not agree.
+    people write them counts. None if there is no such object, several that do not agree, or a key
+    with two values.
 
     Args:
         text: the answer.
         labels: the relations, lower case.
     """
+    if contradicts_itself(text):
+        return None
     objects = [
         [(str(key).lower(), inner) for key, inner in value.items()]
         for value in json_values(text)
@@ -335,6 +363,17 @@ def unreadable(answer: Completion, fault: str) -> Failure:
     words = " ".join(answer.text.split())[:_SHOWN]
     reason = f"the answer cannot be read: {fault}: {words!r}"
     return Failure(reason, answer.usage, unread=True)
+
+
+class _RepeatedKeyError(ValueError):
+    """A key of a JSON object has two values."""
+
+
+def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if any(value[key] is not inner and value[key] != inner for key, inner in pairs):
+        raise _RepeatedKeyError
+    return value
 
 
 def _near_objects(text: str) -> Iterator[list[tuple[str, str]]]:
@@ -401,60 +440,3 @@ def _excluded(text: str, label: re.Match[str]) -> bool:
     """Whether a remark in brackets says of a label, and of nothing else, that it is not meant."""
     before = _EXCLUDED.search(text, max(0, label.start() - _LONGEST_REMARK), label.start())
     return before is not None and re.compile(r"\s*[)\]]").match(text, label.end()) is not None
-
-
-def _label_masses(
-    tokens: Sequence[Token], start: int, word: str, meanings: Mapping[str, str]
-) -> Mapping[str, float] | None:
-    """Probability of each label at the first token that tells them apart."""
-    at = 0
-    for number, token in enumerate(tokens):
-        end = at + len(token.text)
-        if end > start:
-            lead = token.text[: max(0, start - at)]
-            return _first_difference(tokens[number:], lead, word, meanings)
-        at = end
-    return None
-
-
-def _first_difference(
-    tokens: Sequence[Token], lead: str, word: str, meanings: Mapping[str, str]
-) -> Mapping[str, float] | None:
-    read, name = "", meanings[word]
-    for number, token in enumerate(tokens):
-        candidates = [one for one in meanings if one.startswith(read)]
-        if not token.alternatives:
-            # Without them nothing is known of the labels that were not chosen.
-            return None
-        offered = dict(token.alternatives)
-        offered.setdefault(token.text, token.log_probability)
-        masses = dict.fromkeys(meanings.values(), 0.0)
-        for text, log_probability in offered.items():
-            added = _word(text, lead if number == 0 else "")
-            # A whole word is that word, though it may begin another: "no" and "none".
-            whole = [one for one in candidates if one == read + added]
-            fitting = whole or [one for one in candidates if _continues(one[len(read) :], added)]
-            labels = {meanings[one] for one in fitting}
-            if len(labels) == 1:
-                masses[labels.pop()] += math.exp(min(0.0, log_probability))
-        read += _word(token.text, lead if number == 0 else "")
-        left = {meanings[one] for one in candidates if one.startswith(read)}
-        if len(read) >= len(word) or left == {name}:
-            return masses if masses[name] > 0.0 else None
-    return None
-
-
-def _word(text: str, lead: str) -> str:
-    """What a token adds to a label: lower case, without markup before it."""
-    return (
-        text[len(lead) :].lstrip(_MARKUP).lower() if text.startswith(lead) else text.strip().lower()
-    )
-
-
-def _continues(remainder: str, word: str) -> bool:
-    """Whether a token is a beginning of what remains of a label, or all of it and punctuation."""
-    if not word:
-        return False
-    return remainder.startswith(word) or (
-        bool(remainder) and word.startswith(remainder) and not word[len(remainder)].isalnum()
-    )

@@ -29,6 +29,7 @@ from factormodels.extraction.language_model.litellm_library import quiet_litellm
 from factormodels.extraction.language_model.litellm_response import (
     CutThoughts,
     NoText,
+    as_sent,
     read_response,
 )
 from factormodels.extraction.language_model.model_parameters import (
@@ -278,12 +279,14 @@ class LitellmModel:
         asked = sum(len(message.content) for message in request.messages) // _CHARACTERS_PER_TOKEN
         expected = await self._pace.wait(lambda: asked + self._answer_expected(request))
         address = {} if self.settings.api_base is None else {"api_base": self.settings.api_base}
+        sent: list[object] = []
         call = self._litellm.acompletion(
             model=self.settings.model,
             messages=[{"role": one.role, "content": one.content} for one in request.messages],
             timeout=self.settings.timeout,
             max_retries=0,
             num_retries=0,
+            logger_fn=lambda details: sent.append(details.get("original_response")),
             **address,
             **self._keys,
             **options,
@@ -291,7 +294,12 @@ class LitellmModel:
         taken = asked
         try:
             # Its own time-out begins anew with every byte that arrives.
-            response = await asyncio.wait_for(call, self.settings.timeout)
+            try:
+                response = as_sent(await asyncio.wait_for(call, self.settings.timeout), sent)
+            except Exception:
+                response = as_sent(None, sent)
+                if response is None:
+                    raise
             usage = self._usage(response)
             taken = usage.prompt_tokens + usage.completion_tokens
             self._longest_answer = max(usage.completion_tokens, self._longest_answer or 0)

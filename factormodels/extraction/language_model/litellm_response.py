@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from factormodels.extraction.language_model import Completion, Failure, Token, Usage
+from factormodels.extraction.language_model.litellm_library import quiet_litellm
+from factormodels.extraction.language_model.log_probabilities import fitted
+
+_SEVERAL = 2
 
 
 class CutThoughts(Failure):
@@ -26,10 +31,12 @@ def read_response(response: Any, usage: Usage) -> Completion | Failure:
         usage: what the call consumed.
     """
     try:
-        choice = response.choices[0]
-        message = choice.message
+        choices = sorted(response.choices, key=lambda choice: choice.index)
+        choice, message = choices[0], choices[0].message
     except (AttributeError, IndexError, TypeError):
         return Failure("the answer has no choices", usage, outage=True)
+    if any(other.index == choice.index for other in choices[1:]):
+        return Failure("the server sent several answers with one index", usage, unread=True)
     finish = str(getattr(choice, "finish_reason", None) or "stop")
     text, thought = without_reasoning(_text(message.content))
     reasoned = thought or bool(getattr(message, "reasoning_content", None))
@@ -39,8 +46,53 @@ def read_response(response: Any, usage: Usage) -> Completion | Failure:
             reason = "the answer was cut off before its reasoning ended"
             return CutThoughts(reason, usage, unread=True)
         return NoText("the answer is empty", usage, unread=True)
-    text, tokens = aligned(text, _tokens(choice), reasoned)
+    tokens = _tokens(text, choice, reasoned)
     return Completion(text=text, tokens=tokens, usage=usage, finish=finish)
+
+
+def as_sent(response: Any, sent: Iterable[object]) -> Any:
+    """Response with the indexes of its choices as the server sent them, which litellm renumbers.
+
+    Where litellm could not read the log-probabilities, the response is made without its checks, so
+    that the answer is not lost with them.
+
+    Args:
+        response: what litellm returned; None if it raised an error.
+        sent: what it notes of the call, the server's JSON text among it.
+
+    Returns:
+        The response; None if it is None and the server's JSON is no chat completion.
+    """
+    if response is not None and len(getattr(response, "choices", None) or ()) < _SEVERAL:
+        return response
+    body = next((body for body in map(_chat_completion, sent) if body is not None), None)
+    if body is None:
+        return response
+    choices = [dict(choice) for choice in body["choices"]]
+    if response is not None:
+        for choice, raw in zip(response.choices, choices, strict=False):
+            index = raw.get("index")
+            choice.index = index if isinstance(index, int) else choice.index
+        return response
+    reported = [choice.pop("logprobs", None) for choice in choices]
+    if not any(reported):
+        return None  # something else was wrong
+    response = quiet_litellm().ModelResponse(**{**body, "choices": choices})
+    for choice, log_probabilities in zip(response.choices, reported, strict=True):
+        choice.logprobs = log_probabilities
+    return response
+
+
+def _chat_completion(sent: object) -> dict[str, Any] | None:
+    """JSON object of a chat completion; None if a text is none."""
+    try:
+        body = json.loads(sent) if isinstance(sent, str) else None
+    except (ValueError, RecursionError):
+        return None
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(choices, list) or not all(isinstance(each, dict) for each in choices):
+        return None
+    return body
 
 
 def _text(content: Any) -> str:
@@ -51,19 +103,79 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _tokens(choice: Any) -> tuple[Token, ...]:
-    listed = getattr(getattr(choice, "logprobs", None), "content", None) or ()
-    try:
+def _tokens(text: str, choice: Any, reasoned: bool) -> tuple[Token, ...]:
+    """Tokens that spell an answer, as `fitted` returns them; else as the server sent them.
+
+    What is wrong with the latter is found whenever they are read, in a replay too. After reasoning
+    they are left out: there may be thousands.
+    """
+    reported = _reported(_field(choice, "logprobs"))
+    tokens = fitted(text, reported, thoughts=reasoned)
+    if tokens is not None:
+        return tokens
+    return () if reasoned else reported
+
+
+def _reported(log_probabilities: Any) -> tuple[Token, ...]:
+    """Tokens as a server reports them, in the form of chat completions or of the older ones."""
+    content = log_probabilities
+    if not isinstance(content, list):
+        content = _field(log_probabilities, "content")
+    if isinstance(content, list):
         return tuple(
             Token(
-                one.token,
-                float(one.logprob),
-                tuple((other.token, float(other.logprob)) for other in one.top_logprobs or ()),
+                _token_text(entry),
+                _number(_field(entry, "logprob")),
+                _alternatives(_field(entry, "top_logprobs")),
             )
-            for one in listed
+            for entry in content
         )
-    except (AttributeError, TypeError, ValueError):
+    texts, values, lists = (
+        _field(log_probabilities, name) for name in ("tokens", "token_logprobs", "top_logprobs")
+    )
+    if not isinstance(texts, list) or not isinstance(values, list) or len(texts) != len(values):
         return ()
+    if not isinstance(lists, list) or len(lists) != len(texts):
+        lists = [None] * len(texts)
+    return tuple(
+        Token(text if isinstance(text, str) else "", _number(value), _alternatives(top))
+        for text, value, top in zip(texts, values, lists, strict=True)
+    )
+
+
+def _alternatives(listed: Any) -> tuple[tuple[str, float], ...]:
+    """(token, natural log-probability) of a list of objects, or of an object by token."""
+    if isinstance(listed, Mapping):
+        return tuple((str(text), _number(value)) for text, value in listed.items())
+    entries = listed if isinstance(listed, list) else []
+    return tuple((_token_text(entry), _number(_field(entry, "logprob"))) for entry in entries)
+
+
+def _token_text(entry: Any) -> str:
+    """Text of a token: its bytes, if a server sends any; a part of a character as surrogates."""
+    listed = _field(entry, "bytes")
+    if isinstance(listed, list) and listed:
+        try:
+            return bytes(listed).decode("utf-8", "surrogateescape")
+        except (TypeError, ValueError):
+            pass  # these are no bytes
+    text = _field(entry, "token")
+    return text if isinstance(text, str) else ""
+
+
+def _field(value: Any, name: str) -> Any:
+    """A field of an object of litellm or of JSON; None if there is none."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _number(value: Any) -> float:
+    """A number; NaN for what is none."""
+    if isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 _OPENED = re.compile(
@@ -98,28 +210,3 @@ def _end_of_thoughts(opened: re.Match[str]) -> str:
     if opened["bracket"]:
         return "[/THINK]"
     return _CHANNEL_END if opened["channel"] else f"</{opened['tag']}>"
-
-
-def aligned(text: str, tokens: Sequence[Token], reasoned: bool) -> tuple[str, tuple[Token, ...]]:
-    """An answer and its tokens, such that these joined are the answer and no thoughts before it.
-
-    Args:
-        text: the answer.
-        tokens: all tokens that the server reported.
-        reasoned: whether there were thoughts; then tokens among which the answer is not found are
-            of no use, since it is not known which of them are its own.
-    """
-    whole = "".join(token.text for token in tokens)
-    if whole == text or not tokens:
-        return text, tuple(tokens)
-    stripped = text.strip()
-    start = whole.rfind(stripped)
-    if start < 0:
-        return text, () if reasoned else tuple(tokens)
-    kept: list[Token] = []
-    end = 0
-    for token in tokens:
-        begin, end = end, end + len(token.text)
-        if end > start:
-            kept.append(replace(token, text=token.text[max(0, start - begin) :]))
-    return stripped, tuple(kept)

@@ -157,7 +157,7 @@ def _weighed(answer: Completion, start: int, word: str, words: TruthWords) -> La
         for each, meaning in meanings.items()
         if meaning is offered
     }
-    return weighed_label(answer.tokens, start, word, ordered)
+    return weighed_label(answer, start, word, ordered)
 
 
 def _sentence_alone(text: str, words: Mapping[str, ModelJudgement]) -> tuple[str, int] | None:

@@ -14,6 +14,7 @@ from typing import Any
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import Completion, Message, PromptIdentity
 from factormodels.extraction.language_model.answers import Label, read_label
+from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.io.json_records import shown
 from factormodels.io.plain_yaml import parse_yaml
 
@@ -89,7 +90,11 @@ class PromptTemplate:
         return tuple(messages)
 
     def read_label(
-        self, answer: Completion, labels: Sequence[str], also: Mapping[str, str] = _NO_WORDS
+        self,
+        answer: Completion,
+        labels: Sequence[str],
+        also: Mapping[str, str] = _NO_WORDS,
+        openness: float = OPENNESS,
     ) -> Label | None:
         """Label that an answer to the template gives, as `answers.read_label` reads it.
 
@@ -97,13 +102,14 @@ class PromptTemplate:
             answer: the model's answer, in the template's own words.
             labels: the labels, lower case.
             also: other words that mean one of them, lower case.
+            openness: the widest interval that the probability of a label may have.
 
         Raises:
             InputError: if the template has a word for a label that is none of them.
         """
         words = self.words(labels)
         others = {word: words[labels.index(label)] for word, label in also.items()}
-        found = read_label(answer, words, self.after, others)
+        found = read_label(answer, words, self.after, others, openness)
         return None if found is None else replace(found, name=labels[words.index(found.name)])
 
     def label_fault(

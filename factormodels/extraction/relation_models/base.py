@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from factormodels.claims import RelationKind
@@ -51,12 +51,14 @@ class Judgement:
         origin: where the probability comes from.
         distribution: probabilities of (entailment, contradiction, neutral), summing to one; None
             where the model gives only that of `kind`.
+        fell_back: why the probability is not from where it was to be from first; empty where it is.
     """
 
     kind: RelationKind
     probability: float
     origin: Origin
     distribution: tuple[float, float, float] | None = None
+    fell_back: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from factormodels.extraction.language_model import (
     gives_log_probabilities,
 )
 from factormodels.extraction.language_model.answers import Label, read_stated, unreadable
+from factormodels.extraction.language_model.log_probabilities import OPENNESS, Unusable
 from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import Judgement, Missing, Origin, TextPair
@@ -48,7 +49,6 @@ WINDOW = 4096
 """Tokens that a language model is taken to read where it is not known: what local servers read of
 a longer question by default, dropping the rest without a word."""
 
-_NO_LOG_PROBABILITIES = "the provider gives no log-probabilities and there is no fallback"
 _LEAST_ROOM = 64
 """Tokens below which a window of a passage says nothing."""
 
@@ -56,8 +56,15 @@ _BYTES_PER_TOKEN = 3.0
 """No more than tokenisers need on the average: English has some four, other scripts three."""
 
 
+@dataclass(frozen=True, slots=True)
 class _Unread(Missing):
-    """A relation that the model may give when it is asked in another way."""
+    """A relation that the model may give when it is asked in another way.
+
+    Attributes:
+        cause: why, in words that many pairs share.
+    """
+
+    cause: str = "the answer could not be read"
 
 
 @dataclass(frozen=True)
@@ -66,12 +73,12 @@ class PromptedRelationModel:
 
     Attributes:
         model: the language model.
-        method: where probabilities come from: "logprobs" (of the label's first token that tells
-            labels apart), "verbalised" (the model states its confidence), "samples" (the shares
+        method: where probabilities come from: "logprobs" (of the label's tokens that tell labels
+            apart), "verbalised" (the model states its confidence), "samples" (the shares
             of the labels in repeated answers, one answer spread evenly added), or "automatic":
             log-probabilities where the model gives them, otherwise what it states.
-        fallback: the method for pairs whose answer cannot be read, or comes without
-            log-probabilities; None: missing.
+        fallback: the method for pairs whose answer cannot be read, or has no log-probabilities that
+            can be used; None: missing.
         samples: answers per pair of the method "samples".
         temperature: of the method "samples"; the others but "consensus" are greedy.
         law: of the method "consensus": how answers are sampled, and what they are worth.
@@ -80,6 +87,8 @@ class PromptedRelationModel:
         concurrency: most pairs that wait for the model at a time.
         window: tokens that the language model takes, question and answer together; a longer
             passage is read in overlapping windows.
+        openness: how far the probability of a relation may be open because tokens of relations are
+            missing from the list, in [0, 1]; the fallback is asked where it is more open.
     """
 
     model: LanguageModel
@@ -92,6 +101,7 @@ class PromptedRelationModel:
     seed: int | None = 0
     concurrency: int = MOST_WAITING
     window: int = WINDOW
+    openness: float = OPENNESS
 
     def __post_init__(self) -> None:
         known = get_args(Method)
@@ -105,6 +115,10 @@ class PromptedRelationModel:
         if self.window < 1:
             raise InputError(
                 f"the window of a relation model is {self.window}; give its size in tokens"
+            )
+        if not 0.0 <= self.openness <= 1.0:
+            raise InputError(
+                f"the openness of a relation model is {self.openness}; give a number from 0 to 1"
             )
         if not 1 <= self.top_logprobs <= _MOST_ALTERNATIVES:
             raise InputError(f"top_logprobs is {self.top_logprobs}; give 1 to {_MOST_ALTERNATIVES}")
@@ -167,17 +181,23 @@ class PromptedRelationModel:
 
     async def _judge_part(self, pair: TextPair) -> Judgement | Missing:
         method = chosen_method(self.method, self.model)
-        found = await self._ask(pair, method)
-        if isinstance(found, _Unread) and self.fallback not in (None, method):
-            found = await self._ask(pair, self.fallback)
-        return Missing(found.reason) if isinstance(found, Missing) else found
+        # What automatic would have asked for, if the model took it.
+        wanted = "logprobs" if self.method == "automatic" else method
+        judged = await self._ask(pair, method)
+        reason = Unusable.ABSENT if wanted != method else ""
+        if isinstance(judged, _Unread) and self.fallback is not None and self.fallback != method:
+            reason = judged.cause
+            judged = await self._ask(pair, self.fallback)
+        if isinstance(judged, Missing):
+            return Missing(judged.reason)
+        return replace(judged, fell_back=str(reason)) if reason else judged
 
     async def _ask(self, pair: TextPair, method: Method) -> Judgement | Missing:
         """Judgement; `_Unread` where another method may do better."""
         if method in ("samples", "consensus"):
             return await self._sampled(pair, method)
         if method == "logprobs" and not gives_log_probabilities(self.model):
-            return _Unread(_NO_LOG_PROBABILITIES)  # a call would be paid for in vain
+            return _unusable(Unusable.ABSENT)  # a call would be paid for in vain
         answer = await self.model.complete(self._request(pair, method))
         if isinstance(answer, Failure):
             return _missing(answer)
@@ -219,7 +239,8 @@ class PromptedRelationModel:
         return _likeliest(shares, "samples")
 
     def _label(self, answer: Completion, method: Method) -> Label | None:
-        return prompts_of(self.model)[relation_prompt(method)].read_label(answer, _NAMES)
+        prompt = prompts_of(self.model)[relation_prompt(method)]
+        return prompt.read_label(answer, _NAMES, openness=self.openness)
 
     def _request(self, pair: TextPair, method: Method, sample: int = 0) -> Request:
         prompt = prompts_of(self.model)[relation_prompt(method)]
@@ -273,7 +294,7 @@ def _from_tokens(answer: Completion, label: Label | None) -> Judgement | Missing
     if label is None:
         return _missing(answer)
     if label.probability is None or label.distribution is None:
-        return _Unread(_NO_LOG_PROBABILITIES)
+        return _unusable(label.unusable or Unusable.ABSENT)
     kind = RelationKind(label.name)
     return Judgement(kind, label.probability, "logprobs", _three(label.distribution))
 
@@ -309,3 +330,7 @@ def _missing(answer: Completion | Failure, fault: str = "it gives no single labe
         cut = ", cut off at its longest" if answer.finish == "length" else ""
         answer = unreadable(answer, f"{fault}{cut}")
     return _Unread(answer.reason) if answer.unread else Missing(answer.reason)
+
+
+def _unusable(why: Unusable) -> _Unread:
+    return _Unread(f"{why}, and there is no fallback", why)

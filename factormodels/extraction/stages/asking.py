@@ -14,7 +14,11 @@ from factormodels.extraction.language_model import (
     PromptIdentity,
     Request,
 )
-from factormodels.extraction.language_model.answers import json_values, unreadable
+from factormodels.extraction.language_model.answers import (
+    contradicts_itself,
+    json_values,
+    unreadable,
+)
 from factormodels.extraction.prompts.replaced import OURS, Prompts, prompts_of
 from factormodels.extraction.sentences import Chunk
 
@@ -47,6 +51,8 @@ class Question(Generic[Read]):
 
     def reading(self, text: str) -> Read | None:
         """What an answer says; None if it is not of the form asked for, or says two things."""
+        if contradicts_itself(text):
+            return None
         found = [one for value in json_values(text) if (one := self.read(value)) is not None]
         if not found:
             return self.read_text(text)

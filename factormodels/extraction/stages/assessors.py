@@ -7,6 +7,7 @@ for each atom, so that both stand in the same table.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -145,10 +146,11 @@ class Verdict:
     Attributes:
         atom: id of the atom.
         label: the label; "" where there is none.
-        probability: of the label among the labels; None without log-probabilities.
+        probability: of the label among the labels; None if log-probabilities give none.
         p_true: P(true) that the label stands for, or, with log-probabilities, that all labels
             stand for on average; None where the atom is dropped or missing.
         missing: why there is no label; "" where there is one.
+        unusable: why the label has no probability; "" where it has one, or there is no label.
     """
 
     atom: str
@@ -156,6 +158,7 @@ class Verdict:
     probability: float | None = None
     p_true: float | None = None
     missing: str = ""
+    unusable: str = field(default="", compare=False)
 
     @property
     def dropped(self) -> bool:
@@ -180,7 +183,8 @@ def assess(
         model: the language model that judges.
         all_contexts: whether every atom is shown every context, in place of those retrieved for it.
         expected: whether P(true) is averaged over the labels by their probabilities, where there
-            are log-probabilities; otherwise it is that of the label alone, as the papers count.
+            are log-probabilities that can be used; otherwise it is that of the label alone, as the
+            papers count.
         concurrency: most atoms that wait for the model at a time.
 
     Raises:
@@ -197,8 +201,13 @@ def assess(
 def assessor_facts(
     assessor: Assessor, model: LanguageModel, verdicts: Iterable[Verdict]
 ) -> dict[str, Any]:
-    """What the metadata of a graph hold of an assessor: who said what of its atoms, by id."""
+    """What the metadata of a graph hold of an assessor: who said what of its atoms, by id.
+
+    `fallbacks` counts the verdicts that have a label alone, by why log-probabilities give it no
+    probability.
+    """
     told = list(verdicts)
+    fallbacks = Counter(verdict.unusable for verdict in told if verdict.unusable)
     return {
         "model": model.name,
         "prompt": identity_of(assessor.prompt, prompts_of(model)),
@@ -207,6 +216,7 @@ def assessor_facts(
             for one in told
             if not one.missing
         },
+        **({"fallbacks": dict(sorted(fallbacks.items()))} if fallbacks else {}),
         "missing": [[one.atom, one.missing] for one in told if one.missing],
     }
 
@@ -250,7 +260,8 @@ async def _judge(
     p_true = assessor.values[found.name]
     if expected and p_true is not None and found.distribution is not None:
         p_true = _expected(assessor, found.distribution)
-    return Verdict(atom.id, found.name, found.probability, p_true)
+    unusable = "" if found.unusable is None else str(found.unusable)
+    return Verdict(atom.id, found.name, found.probability, p_true, unusable=unusable)
 
 
 def _expected(assessor: Assessor, distribution: tuple[float, ...]) -> float:

@@ -123,7 +123,8 @@ def with_relations(
     probable of the two.
     `metadata["relations"]` holds the model's name, the variant, the number of pairs asked, of
     relations of each kind (before those of two contexts are united), of answers of each origin, of
-    those made neutral for being less probable than `least`, the pairs that are missing, as
+    those that fell back to another origin by reason (`fallbacks`, where there are any), of those
+    made neutral for being less probable than `least`, the pairs that are missing, as
     [source, target, reason], and, where some were not asked, these as `unasked`.
 
     Args:
@@ -152,6 +153,7 @@ def with_relations(
     relations = [relation_of(pair, answer, least) for pair, answer in judged]
     kinds = Counter(str(relation.kind) for relation in relations)
     origins = Counter(str(answer.origin) for _, answer in judged)
+    fallbacks = Counter(answer.fell_back for _, answer in judged if answer.fell_back)
     unasked = [
         [pair.source, pair.target, answer.reason]
         for pair, answer in zip(pairs, answers, strict=True)
@@ -163,6 +165,7 @@ def with_relations(
         "asked": len(pairs) - len(unasked),
         **{str(kind): kinds[kind] for kind in (*_KINDS, RelationKind.NEUTRAL)},
         "origins": dict(sorted(origins.items())),
+        **({"fallbacks": dict(sorted(fallbacks.items()))} if fallbacks else {}),
         "least": least,
         "made_neutral": weak,
         "missing": [

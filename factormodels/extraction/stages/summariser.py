@@ -7,12 +7,18 @@ its confidence.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
 from factormodels.claims import Context
 from factormodels.extraction.language_model import Completion, LanguageModel
 from factormodels.extraction.language_model.answers import read_confidence
+from factormodels.extraction.language_model.log_probabilities import (
+    Unusable,
+    spelled_tokens,
+    token_log_probabilities,
+)
 from factormodels.extraction.stages.asking import Question, ask_each
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts
@@ -31,10 +37,12 @@ class ContextSummary:
     Attributes:
         text: what bears on the claims; empty where nothing does.
         confidence: how sure the model is of it, in [0, 1].
+        fell_back: why the confidence is not that of the tokens, where it was to be.
     """
 
     text: str
     confidence: float
+    fell_back: str = ""
 
 
 def summarise_contexts(
@@ -47,13 +55,14 @@ def summarise_contexts(
     anything on their claims are dropped, and equal summaries merged. A context whose summary
     failed stays as it is. Relations are dropped. `metadata["summaries"]` holds the `confidence` of
     each summary and the `passages` that were read, by id of context, the ids of those `dropped`,
-    and the failures, as [context, reason].
+    the number of stated confidences by why log-probabilities gave none (`fallbacks`, where there
+    are any), and the failures, as [context, reason].
 
     Args:
         graph: atoms and contexts, equal contexts merged.
         model: the language model.
         log_probabilities: whether the confidence is the geometric mean of the probabilities of the
-            answer's tokens, where the provider gives them; otherwise it is what the model states.
+            answer's tokens, where they can be used; otherwise it is what the model states.
     """
     read = [context for context in graph.contexts if context.content.strip()]
     questions = {context.id: _question(graph, context, log_probabilities) for context in read}
@@ -73,11 +82,13 @@ def summarise_contexts(
             passages[context.id] = context.content
             prior = context.prior * answer.confidence
             kept.append(replace(context, text=answer.text, snippet="", key=None, prior=prior))
+    fallbacks = Counter(answer.fell_back for answer in answers.values() if answer.fell_back)
     facts = {
         "calls": len(read),
         "confidence": confidence,
         "passages": passages,
         "dropped": dropped,
+        **({"fallbacks": dict(sorted(fallbacks.items()))} if fallbacks else {}),
         "failures": [list(failure) for failure in failures],
     }
     merged = merge_duplicate_contexts(replace(graph, contexts=tuple(kept), relations=()))
@@ -110,8 +121,13 @@ def _read(value: Any) -> ContextSummary | None:
 
 
 def _weighed(summary: ContextSummary, answer: Completion) -> ContextSummary:
-    """Summary with the confidence that the tokens show; as stated where there are none."""
-    if not answer.tokens:
-        return summary
-    mean = math.fsum(token.log_probability for token in answer.tokens) / len(answer.tokens)
-    return replace(summary, confidence=min(1.0, math.exp(mean)))
+    """Summary with the confidence that the tokens show; as stated where they cannot be used."""
+    tokens = spelled_tokens(answer)
+    values = (
+        tokens
+        if isinstance(tokens, Unusable)
+        else token_log_probabilities(tokens, 0, len(answer.text))
+    )
+    if isinstance(values, Unusable):
+        return replace(summary, fell_back=str(values))
+    return replace(summary, confidence=math.exp(math.fsum(values) / len(values)))

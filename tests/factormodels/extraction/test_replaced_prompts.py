@@ -136,7 +136,7 @@ def test_a_template_in_brackets_is_read_with_its_log_probabilities(tmp_path: Pat
 
 def test_the_relation_prompt_shows_the_question_and_the_title(tmp_path: Path) -> None:
     def answer(_: Request) -> Completion:
-        return Completion("neutral", (Token("neutral", -0.1, (("neutral", -0.1),)),))
+        return Completion("neutral", (Token("neutral", -0.01, (("neutral", -0.01),)),))
 
     model = AnsweringModel(answer)
     ask(PromptedRelationModel(model), relation_pairs(GRAPH, "FR2"))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from factormodels.extraction.language_model import Token
-from factormodels.extraction.language_model.litellm_response import aligned, without_reasoning
+from factormodels.extraction.language_model.litellm_response import without_reasoning
 
 
 @pytest.mark.parametrize(
@@ -34,30 +33,3 @@ def test_thoughts_are_taken_off(text: str, answer: str) -> None:
 )
 def test_an_answer_without_thoughts_stays(text: str) -> None:
     assert without_reasoning(text) == (text, False)
-
-
-def tokens(*texts: str) -> list[Token]:
-    return [Token(text, -0.1) for text in texts]
-
-
-@pytest.mark.parametrize(
-    ("text", "given", "kept"),
-    [
-        ("yes", ("yes",), ("yes",)),
-        ("\nyes", ("<think>", "no", "</think>", "\n", "yes"), ("yes",)),
-        ("yes", ("no yes", ". ", "ye", "s"), ("ye", "s")),
-        ("yes", ("</think>yes",), ("yes",)),
-        ("yes", ("y\ufffd",), ()),
-    ],
-)
-def test_tokens_are_those_of_the_answer(
-    text: str, given: tuple[str, ...], kept: tuple[str, ...]
-) -> None:
-    answer, found = aligned(text, tokens(*given), reasoned=True)
-    assert tuple(token.text for token in found) == kept
-    assert not kept or "".join(kept) == answer
-
-
-def test_tokens_that_are_spelt_otherwise_stay_where_there_are_no_thoughts() -> None:
-    given = tokens("caf", "\\xc3\\xa9")
-    assert aligned("café", given, reasoned=False) == ("café", tuple(given))

@@ -134,7 +134,7 @@ def test_failures_among_many_keep_their_places(server: ScriptedServer) -> None:
         place = int(request["messages"][-1]["content"].split("passage ")[1].split(".")[0])
         if place % 5 == 0:
             return Reply("no", status=400)
-        return label_reply("neutral" if place % 2 else "entailment", 1.0)
+        return label_reply("neutral" if place % 2 else "entailment", 1.0, {"the": 1e-9})
 
     server.script = script
     found = relation_model(server).judge([TextPair(f"passage {n}.", "claim") for n in range(40)])
@@ -150,7 +150,7 @@ def test_failures_among_many_keep_their_places(server: ScriptedServer) -> None:
 def test_a_running_loop_is_no_obstacle(server: ScriptedServer) -> None:
     import asyncio
 
-    server.always(label_reply("neutral", 0.9))
+    server.always(label_reply("neutral", 0.97))
 
     async def cell() -> list[Judgement | Missing]:
         return relation_model(server).judge([PAIR])

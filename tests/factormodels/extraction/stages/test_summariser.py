@@ -77,7 +77,7 @@ def test_a_context_is_read_for_its_claims_or_for_the_question() -> None:
 
 def test_the_confidence_is_the_mean_probability_of_the_tokens_where_these_are_known() -> None:
     text = json.dumps({"summary": "It is red.", "confidence": 1.0})
-    tokens = (Token("a", math.log(0.5)), Token("b", math.log(0.08)))
+    tokens = (Token(text[:9], math.log(0.5)), Token(text[9:], math.log(0.08)))
     model = AnsweringModel(lambda _: Completion(text, tokens))
     found = summarise_contexts(GRAPH, model)
     assert model.asked[0].top_logprobs == 1
@@ -86,3 +86,12 @@ def test_the_confidence_is_the_mean_probability_of_the_tokens_where_these_are_kn
     assert red.prior == pytest.approx(0.99 * math.sqrt(0.5 * 0.08))
     assert red.retrieved_for == ("a1", "a2")
     assert empty.id == "c6"
+    assert "fallbacks" not in found.metadata["summaries"]
+
+
+def test_log_probabilities_of_another_text_are_not_believed() -> None:
+    text = json.dumps({"summary": "It is red.", "confidence": 0.5})
+    tokens = (Token("a", math.log(0.5)), Token("b", math.log(0.08)))
+    found = summarise_contexts(GRAPH, AnsweringModel(lambda _: Completion(text, tokens)))
+    assert found.contexts[0].prior == pytest.approx(0.99 * 0.5)
+    assert found.metadata["summaries"]["fallbacks"] == {"the tokens do not spell the answer": 5}
