@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from factormodels.errors import InputError, MissingDependencyError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.prompts.replaced import OURS, Prompts
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.consensus import SAMPLES as CONSENSUS_SAMPLES
@@ -27,6 +28,9 @@ _OF_A_PLACE = {
 }
 """By relation model of a file or folder, what loads it: module and function."""
 
+_BY_TOKENS = ("automatic", "logprobs")
+"""Methods that may read log-probabilities."""
+
 RELATIONS = ("lexical", "model", "recorded:FILE", *(f"{kind}:FOLDER" for kind in LOCAL))
 """Relation models, as options name them."""
 
@@ -38,6 +42,7 @@ def relation_model(
     *,
     method: str = "automatic",
     window: int | None = None,
+    openness: float = OPENNESS,
 ) -> tuple[RelationModel, dict[str, Any]]:
     """The relation model that a name of `RELATIONS` stands for, with the facts results depend on.
 
@@ -48,6 +53,7 @@ def relation_model(
         method: where the language model's probabilities come from: one of `Method`, or
             consensus:FILE for a law that was learned.
         window: tokens that it takes; None for what is known of it.
+        openness: how far a probability from log-probabilities may be open.
 
     Raises:
         InputError: for an unknown name, or a model that is not there.
@@ -59,7 +65,9 @@ def relation_model(
             raise InputError("--relations model needs a language model; name one with --model")
         how, law = method_and_law(method)
         # Without facts of its own: `_model_facts` has its name, method and prompts.
-        built = build_relation_model("prompted", path=law, model=model, method=how, window=window)
+        built = build_relation_model(
+            "prompted", path=law, model=model, method=how, window=window, openness=openness
+        )
         learned = {} if law is None else {"consensus_sha256": content_hash(law)}
         return built, learned if window is None else {"window": window, **learned}
     if name == "lexical":
@@ -95,6 +103,7 @@ def build_relation_model(
     samples: int | None = None,
     window: int | None = None,
     labels: Mapping[str, str] | None = None,
+    openness: float = OPENNESS,
 ) -> RelationModel:
     """A relation model, loaded and ready.
 
@@ -107,6 +116,7 @@ def build_relation_model(
         samples: its answers per pair, for the methods "samples" and "consensus"; None for what is
             usual. A law that was learned has its own, which is not to be changed.
         window: tokens that it takes; None for what litellm knows of it.
+        openness: how far its probabilities from log-probabilities may be open.
 
     Raises:
         InputError: for a model that is not there.
@@ -119,7 +129,7 @@ def build_relation_model(
         )
 
         known = window or known_window(model.name) or WINDOW
-        own: dict[str, Any] = {}
+        own: dict[str, Any] = {"openness": openness}
         if method == "consensus":
             from factormodels.extraction.relation_models.consensus import VOTES, read_consensus
 
@@ -146,6 +156,7 @@ def relation_model_facts(
     path: Path | None = None,
     method: Method = "automatic",
     samples: int | None = None,
+    openness: float = OPENNESS,
     prompts: Prompts = OURS,
 ) -> dict[str, Any]:
     """What the answers of a relation model depend on, as JSON values; nothing is loaded.
@@ -161,9 +172,14 @@ def relation_model_facts(
     if kind != "prompted":
         return own
     names = [relation_prompt(method)]
-    if method in ("automatic", "logprobs"):
-        names.append(relation_prompt("verbalised"))  # where answers come without log-probabilities
-    asked = {"method": method, "prompts": [identity_of(name, prompts) for name in names]}
+    if method in _BY_TOKENS:
+        names.append(relation_prompt("verbalised"))  # where log-probabilities cannot be used
+    asked: dict[str, Any] = {
+        "method": method,
+        "prompts": [identity_of(name, prompts) for name in names],
+    }
+    if method in _BY_TOKENS:
+        asked["openness"] = openness
     usual = {"samples": SAMPLES, "consensus": CONSENSUS_SAMPLES}
     if method not in usual or path is not None:
         return {**asked, **own}

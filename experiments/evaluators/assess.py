@@ -21,8 +21,10 @@ from experiments.evaluators.assess_tables import (
     call_table,
     claim_table,
     evidence_table,
+    fallbacks,
     inference_table,
     marked_claims,
+    origin_table,
     response_table,
     stage_remarks,
     summary_table,
@@ -54,9 +56,10 @@ from experiments.findings.table import Table
 from experiments.findings.text import counted, in_sample_remark, interval
 from experiments.settings import SET, Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
-from experiments.settings.limits import Encoding, Least
+from experiments.settings.limits import Encoding, Least, Openness
 from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING
+from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.prompted import STAGE
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.variants import between_claims
@@ -87,7 +90,7 @@ class ClaimSettings(Settings, together={"atoms": "*"}):
 class JudgementSettings(
     AlgorithmSettings,
     together={
-        "relations": "method window least orders gate likeness",
+        "relations": "method window openness least orders gate likeness",
         "variant": "encoding",
         SET: "dask spend stop early_exit",
     },
@@ -105,6 +108,8 @@ class JudgementSettings(
 
     window: Annotated[int | None, Field(ge=1), Option("TOKENS")] = None
     """How much the language model reads at once; longer passages are read in overlapping parts."""
+
+    openness: Openness = OPENNESS
 
     least: Least = LEAST_PROBABILITY
 
@@ -295,6 +300,7 @@ def _findings(
             "evidence": evidence_table(batch.graphs, deciding=alone),
             "responses": response_table(batch, settings.names),
             "summary": summary_table(compared, _with_core(batch, compared, settings), plan.views),
+            "origins": origin_table(batch.responses),
             "cost": ledger_table(session.ledger),
         }
     graphs = batch.graphs
@@ -381,6 +387,9 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
         origins: Counter[str] = sum((Counter(one.origins) for one in batch.responses), Counter())
         told = ", ".join(f"{count:,} {name}" for name, count in sorted(origins.items()))
         yield f"{plan.model.name}: probabilities of relations: {told or 'none'}."
+    for (what, origin, reason), count in fallbacks(batch.responses).items():
+        subject, singular = ("", "relation") if what == "relations" else (f"{what}: ", "verdict")
+        yield f"{subject}{counted(count, singular)} fell back to {origin}: {reason}."
     if isinstance(plan.searcher, WebRetriever):
         store = plan.searcher.store
         paid = "" if settings.price_search is None else f" ({store.paid:.4f} US dollars)"

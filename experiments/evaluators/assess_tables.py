@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from experiments.evaluators.marked_texts import VERDICTS, deciding_sentences, ma
 from experiments.evaluators.open_relations import RANGED
 from experiments.evaluators.response import (
     METADATA_KEY,
+    AssessedResponse,
     AssessmentView,
     Compared,
     by_strength,
@@ -251,6 +253,41 @@ def response_table(batch: Batch, names: Sequence[str]) -> Table:
     )
     ranged = any(one.missing or one.unjudged or one.unasked for one in batch.responses)
     return Table(frame, columns, "Responses.", note=note if ranged else "")
+
+
+def fallbacks(responses: Iterable[AssessedResponse]) -> Counter[tuple[str, str, str]]:
+    """Number of answers by (relations or assessor, where probabilities come from, why)."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for response in responses:
+        for what, origin, reason, count in response.fallbacks:
+            counts[what, origin, reason] += count
+    return Counter(dict(sorted(counts.items())))
+
+
+def origin_table(responses: Iterable[AssessedResponse]) -> Table:
+    """A row per origin of probabilities, and per reason why they are not from log-probabilities.
+
+    Columns: answers (relations, or the assessor whose verdicts have a label alone), origin, number,
+    and fell_back, the reason; empty where probabilities are from where they were to be.
+    """
+    responses = list(responses)
+    totals: Counter[str] = sum((Counter(each.origins) for each in responses), Counter())
+    lost = fallbacks(responses)
+    for (what, origin, _), count in lost.items():
+        if what == "relations":
+            totals[origin] -= count
+    counts = [("relations", origin, "", count) for origin, count in sorted(totals.items())]
+    counts += [(*key, count) for key, count in lost.items()]
+    rows = [
+        {"answers": what, "origin": origin, "number": count, "fell_back": reason}
+        for what, origin, reason, count in counts
+        if count
+    ]
+    return Table(
+        data_frame(rows, ["answers", "origin", "number", "fell_back"]),
+        columns_as("answers | origin | number:0 | fell_back fell back because"),
+        "Where probabilities come from.",
+    )
 
 
 def summary_table(

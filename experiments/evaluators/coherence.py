@@ -25,11 +25,12 @@ from experiments.findings.text import counted, with_interval
 from experiments.progress import each_response
 from experiments.settings import SET, Option, Settings, front_door
 from experiments.settings.inputs import improbable_remarks
-from experiments.settings.limits import Encoding, Least
+from experiments.settings.limits import Encoding, Least, Openness
 from factormodels.claims import LEAST_PROBABILITY, Atom
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.base import TextPair
 from factormodels.extraction.relation_models.consensus import MEANING
 from factormodels.extraction.stages.claim_relations import (
@@ -69,7 +70,8 @@ ASSERTED = 0.99
 
 
 class CoherenceSettings(
-    AskingSettings, together={"relations": "window most by least", SET: "encoding prior evidence"}
+    AskingSettings,
+    together={"relations": "window most by openness least", SET: "encoding prior evidence"},
 ):
     """How claims are related to each other."""
 
@@ -88,6 +90,8 @@ class CoherenceSettings(
     """Which pairs these are: those whose words say that they are likeliest related (related), those
     whose conflict would lower the consistency most, by their words and the posteriors (value), or
     those most alike by embeddings of a local model (meaning:FOLDER)."""
+
+    openness: Openness = OPENNESS
 
     least: Least = LEAST_PROBABILITY
 
@@ -238,7 +242,7 @@ def _relating(
         if model is None:
             raise InputError("--relations senses needs a language model; name one with --model")
         return lambda graph: with_senses(graph, model, pairs(graph), least=settings.least)
-    judge, _ = relation_model(relations, model)
+    judge, _ = relation_model(relations, model, openness=settings.openness)
     return lambda graph: with_judged_claims(graph, judge, pairs(graph), least=settings.least)
 
 

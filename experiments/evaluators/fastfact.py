@@ -6,6 +6,7 @@ Source: FaStfact, sections 4 and 5.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -52,7 +53,7 @@ from experiments.settings import SET, ColumnNames, Option, front_door
 from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.claim_failures import claim_failures_stage
-from factormodels.extraction.fastfact import FastFactSettings, fastfact_stage
+from factormodels.extraction.fastfact import FASTFACT_KEY, FastFactSettings, fastfact_stage
 from factormodels.extraction.pipeline import Stage
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.retrieval.base import Retriever
@@ -316,6 +317,14 @@ def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun)
         )
     if len(claims) and claims["confidence"].isna().all():
         yield "The model gives no log-probabilities: no claim was skipped."
+    reasons = Counter(
+        claim["unusable"]
+        for graph in batch.graphs
+        for claim in graph.metadata[FASTFACT_KEY]["claims"].values()
+        if "unusable" in claim
+    )
+    for reason, count in sorted(reasons.items()):
+        yield f"{counted(count, 'claim')} without a confidence, and so not skipped: {reason}."
     if "claim_failures" in tables and tables["claim_failures"].frame["unanswered"].any():
         yield "Some questions of the judge have no answer: their claims are left out."
     if settings.target_error is not None:

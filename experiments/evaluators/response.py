@@ -247,6 +247,8 @@ class AssessedResponse:
         errors: why a view had no answer, by variant.
         answered_by: the algorithm that answered, by variant.
         unasked: relations that were not asked for, since others were worth more.
+        fallbacks: answers whose probabilities could not come from log-probabilities, as (relations
+            or an assessor's name, where they come from, reason, number).
     """
 
     response: str
@@ -264,6 +266,7 @@ class AssessedResponse:
     errors: Mapping[str, str] = field(default_factory=dict)
     answered_by: Mapping[str, str] = field(default_factory=dict)
     unasked: int = 0
+    fallbacks: tuple[tuple[str, str, str, int], ...] = ()
 
     @property
     def lacking(self) -> int:
@@ -309,6 +312,14 @@ def judged(graph: FactGraph) -> AssessedResponse:
             name: view["answered_by"] for name, view in assessment.items() if "answered_by" in view
         },
         unasked=len(graph.metadata.get("relations", {}).get("unasked", ())),
+        fallbacks=tuple(
+            (name, origin, reason, count)
+            for name, facts in {
+                "relations": graph.metadata.get("relations", {}),
+                **assessors,
+            }.items()
+            for origin, reason, count in facts.get("fallbacks", ())
+        ),
     )
 
 

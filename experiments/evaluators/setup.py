@@ -164,6 +164,7 @@ def make_plan(
             "revise": revise,
             "queries": settings.queries,
             "method": settings.method,
+            "openness": settings.openness,
             "prompts": prompts_of(session.model).digests(),
         }
     stride = stride_of(settings.stride, "--stride")
@@ -199,7 +200,11 @@ def make_plan(
         stages.append(summary_stage(summarising, log_probabilities=log_probabilities))
         facts["summarise"] = True
     model, own = relation_model(
-        relations, session.model, method=settings.method, window=settings.window
+        relations,
+        session.model,
+        method=settings.method,
+        window=settings.window,
+        openness=settings.openness,
     )
     facts |= own
     widest = max(settings.variant, key=EXTRACTED_VARIANTS.index)
@@ -210,7 +215,9 @@ def make_plan(
         method, law = method_and_law(settings.method)
         taught = () if law is None else read_consensus(law).taught
         asked = prompts_of(session.model)
-        told = own | relation_model_facts("prompted", method=method, prompts=asked)
+        told = own | relation_model_facts(
+            "prompted", method=method, openness=settings.openness, prompts=asked
+        )
     relation_place = len(stages)
     both = settings.orders == "both"
     if not both:

@@ -25,11 +25,12 @@ from experiments.methods.fit import score_rows
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
 from experiments.settings.inputs import graphs_of
-from experiments.settings.limits import DrawnSettings, Folds
+from experiments.settings.limits import DrawnSettings, Folds, Openness
 from factormodels.datasets import sampled_answers
 from factormodels.errors import InputError
 from factormodels.extraction.concurrency import each, run_until_done
 from factormodels.extraction.language_model import LanguageModel, gives_log_probabilities
+from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.base import Judgement, TextPair
 from factormodels.extraction.relation_models.consensus import (
     KINDS,
@@ -83,6 +84,8 @@ class ConsensusSettings(DrawnSettings, AskingSettings, together={"": "save", SET
     """How alike two answers are: order (longest common subsequence of words), words (that both
     have), letters (runs of them), meaning:FOLDER (cosine between embeddings of a local model), or
     none: all alike, so that every answer has one vote."""
+
+    openness: Openness = OPENNESS
 
     penalty: Annotated[float, Field(ge=0), Option("X")] = 1.0
     """Weight of half the squared distance of the law from the votes as they are."""
@@ -215,7 +218,9 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
                 told = f"{pairs}: {calls:,} calls of {model.name}, at most."
                 return Findings(source, (told, "Nothing was sent."))
             tell(f"{len(known.pairs):,} pairs, each asked {settings.samples + len(ways)} times")
-            answers, others = asked_of(known.pairs, votes, ways, model, session.calls)
+            answers, others = asked_of(
+                known.pairs, votes, ways, model, session.calls, settings.openness
+            )
             name = model.name
     kept = np.array([bool(own) for own in answers])
     for judged in others.values():
@@ -376,6 +381,7 @@ def asked_of(
     ways: Sequence[Any],
     model: LanguageModel,
     at_once: int,
+    openness: float = OPENNESS,
 ) -> tuple[list[list[SampledAnswer]], dict[str, list[Any]]]:
     """Answers of each pair, and judgements by the other ways; longer pairs are left unanswered."""
     window = known_window(model.name) or WINDOW
@@ -389,7 +395,9 @@ def asked_of(
     others = {}
     for way in ways:
         tell(f"asks for {way}")
-        asked = PromptedRelationModel(model, way, None, window=window, concurrency=at_once)
+        asked = PromptedRelationModel(
+            model, way, None, window=window, concurrency=at_once, openness=openness
+        )
         others[way] = asked.judge(pairs)
     return answers, others
 

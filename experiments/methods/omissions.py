@@ -19,9 +19,10 @@ from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted, with_interval
 from experiments.progress import each_response
 from experiments.settings import SET, Option, front_door
-from experiments.settings.limits import Encoding, VariantName
+from experiments.settings.limits import Encoding, Openness, VariantName
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.safe import relevances
 from factormodels.extraction.stages.facts import Fact, compared_facts, facts_of
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     Responses = str | os.PathLike[str] | Iterable[FactGraph]
 
 
-class OmissionSettings(AskingSettings, together={SET: "relations variant encoding"}):
+class OmissionSettings(AskingSettings, together={SET: "relations openness variant encoding"}):
     """How facts are found and compared."""
 
     model: Model = None
@@ -43,6 +44,8 @@ class OmissionSettings(AskingSettings, together={SET: "relations variant encodin
     relations: Annotated[str | None, Option("NAME")] = None
     """Who says what the response entails: lexical, model, recorded:FILE or nli:FOLDER. By default
     the language model where there is one, else lexical."""
+
+    openness: Openness = OPENNESS
 
     variant: VariantName = "FR2"
     """Which recorded relations count for the posteriors of claims and passages."""
@@ -124,7 +127,7 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
     with asking(settings) as session:
         model = session.model
         relations = settings.relations or ("lexical" if model is None else "model")
-        judge, _ = relation_model(relations, model)
+        judge, _ = relation_model(relations, model, openness=settings.openness)
         for graph in each_response(loaded.graphs):
             found.append(_coverage(graph, settings, model, judge))
     if settings.dry_run:

@@ -24,7 +24,7 @@ from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import counted, with_interval
 from experiments.progress import each_response
 from experiments.settings import SET, Option, front_door
-from experiments.settings.limits import Encoding, Least, VariantName
+from experiments.settings.limits import Encoding, Least, Openness, VariantName
 from factormodels.claims import (
     CONFLICTS,
     LEAST_PROBABILITY,
@@ -36,6 +36,7 @@ from factormodels.claims import (
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.sentences import split_sentences
 from factormodels.extraction.stages.corrections import corrections, passages_against, relations_to
@@ -56,7 +57,7 @@ HEDGE = "It is not certain whether this is so: "
 
 
 class ReviseSettings(
-    AskingSettings, together={"keep": "drop", SET: "relations least variant encoding"}
+    AskingSettings, together={"keep": "drop", SET: "relations openness least variant encoding"}
 ):
     """What becomes of doubtful claims."""
 
@@ -74,6 +75,8 @@ class ReviseSettings(
     relations: Annotated[str | None, Option("NAME")] = None
     """Who judges corrected claims: lexical, model (that of --model), recorded:FILE or nli:FOLDER;
     by default the language model."""
+
+    openness: Openness = OPENNESS
 
     least: Least = LEAST_PROBABILITY
 
@@ -151,7 +154,10 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
     failures: list[str] = []
     with asking(settings) as session:
         model = session.model
-        judge = None if model is None else relation_model(settings.relations or "model", model)[0]
+        judge = None
+        if model is not None:
+            named = settings.relations or "model"
+            judge, _ = relation_model(named, model, openness=settings.openness)
         for graph in each_response(graphs):
             new, own, lost = revised_response(graph, settings, model, judge)
             changes[graph.id] = own

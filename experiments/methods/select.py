@@ -48,10 +48,11 @@ from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import counted
 from experiments.progress import each_response, tell
 from experiments.settings import SET, Names, Option, Settings, front_door
-from experiments.settings.limits import DrawnSettings
+from experiments.settings.limits import DrawnSettings, Openness
 from experiments.settings.selection_rule import SelectionRule
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.safe import relevances
 from factormodels.extraction.stages.atomizer import sentence_atoms
 from factormodels.fact_graph import FactGraph
@@ -229,6 +230,8 @@ class SelectSettings(
     samples: Annotated[int, Field(ge=0)] = 0
     """Also select under uncertain redundancy, with this many sampled redundancy graphs."""
 
+    openness: Openness = OPENNESS
+
     @property
     def judge(self) -> str:
         """Name of who says who entails whom."""
@@ -245,11 +248,12 @@ class SelectSettings(
             MissingDependencyError: if a relation model needs a library that is not installed.
         """
         cap, graded = (
-            None if name is None else relation_model(name, model)[0]
+            None if name is None else relation_model(name, model, openness=self.openness)[0]
             for name in (self.cap, self.graded)
         )
+        labels = parse_labels(self.labels)
         return CoreChoices(
-            relation_model(self.judge, model, parse_labels(self.labels))[0],
+            relation_model(self.judge, model, labels, openness=self.openness)[0],
             self.weights,
             self.rule,
             domain=self.domain or PEOPLE,

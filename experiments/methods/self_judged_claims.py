@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
@@ -202,6 +203,16 @@ def ask_claims(
         f"{counted(len(settings), 'setting')}; {counted(len(missing), 'judgement')} missing"
         + (f", of which none counts as false: the first, since {missing[0]}." if missing else ".")
     ]
+    reasons = Counter(
+        reason
+        for graph in batch.graphs
+        for claim in graph.metadata[METADATA_KEY].values()
+        for reason in claim.get("unusable", {}).values()
+    )
+    remarks += [
+        f"{counted(count, 'judgement')} without a probability: {reason}."
+        for reason, count in sorted(reasons.items())
+    ]
     bare = [graph for graph in batch.graphs if not graph.atoms]
     for declining, what in (
         (True, f"declined to answer, as {model.name} says"),
@@ -253,6 +264,9 @@ def _own_claims_stage(model: WithPrompts, settings: Sequence[str]) -> Stage:
                     name: dict(each.log_probabilities)
                     for name, each in one.judgements.items()
                     if each.log_probabilities
+                },
+                "unusable": {
+                    name: each.unusable for name, each in one.judgements.items() if each.unusable
                 },
                 "missing": dict(one.missing),
                 "pair": None if one.pair is None else list(one.pair),

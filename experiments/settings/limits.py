@@ -61,6 +61,20 @@ Least = Annotated[
 """Least probability of a relation, with what it means."""
 
 
+Openness = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1,
+        description="How far the probability of a relation may be open because the server does not "
+        "list the tokens of a relation; where it is more open, the model is asked to state its "
+        "confidence.",
+    ),
+    Option("WIDTH"),
+]
+"""Widest interval of a relation's probability from log-probabilities, with what it means."""
+
+
 class DrawnSettings(Settings, together={SET: "*"}):
     """What is drawn at random."""
 

@@ -40,6 +40,7 @@ from experiments.settings.limits import (
     KPolicy,
     Least,
     ObjectiveName,
+    Openness,
     Positive,
     Probability,
     Seed,
@@ -51,6 +52,7 @@ from factormodels import datasets
 from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import unknown_name
+from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.prompted import Method
 from factormodels.extraction.stages.assessors import ASSESSORS
 from factormodels.io.plain_yaml import plain_hash
@@ -317,6 +319,8 @@ class RelationModelChoice(Asking):
     samples: Count | None = None
     """Its answers per pair, for the methods samples (5 if not given) and consensus (8)."""
 
+    openness: Openness = OPENNESS
+
     least: Least = LEAST_PROBABILITY
 
     @model_validator(mode="after")
@@ -330,7 +334,7 @@ class RelationModelChoice(Asking):
             raise ValueError(f"the relation model {self.model!r} has no path; leave it out")
         if learned and self.path is not None and self.samples is not None:
             raise ValueError("a consensus that was learned has its own samples; leave them out")
-        given = self.given("method", "samples", "language_model", *ACCESS)
+        given = self.given("method", "samples", "openness", "language_model", *ACCESS)
         if given and self.model != "prompted":
             raise ValueError(f"{given[0]} is for the relation model 'prompted'; leave it out")
         if self.as_recorded and self.label:

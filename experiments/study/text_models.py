@@ -43,9 +43,10 @@ from factormodels.extraction.relation_models.base import (
     Missing,
     RelationModel,
     TextPair,
+    counted_fallbacks,
 )
 from factormodels.extraction.stages.asking import identity_of
-from factormodels.extraction.stages.assessors import ASSESSORS, assess
+from factormodels.extraction.stages.assessors import ASSESSORS, assess, verdict_fallbacks
 from factormodels.extraction.stages.relations import (
     EXTRACTED_VARIANTS,
     METADATA_KEY,
@@ -136,8 +137,8 @@ Answer = dict[str, Any]
 """JSON values. `found`: relations as [source, target, kind, probability, distribution], or
 verdicts as [atom, label, probability, P(true), why it is missing]; `asked`;
 `missing`; `reason`, the first one; `lost`, of relations those that are missing, as [source,
-target, reason]; `consumption`, what the answers of a language model took; or `error`, why there
-is nothing."""
+target, reason]; `origins`, counts, and `fallbacks`, as [origin, reason, count]; `consumption`, what
+the answers of a language model took; or `error`, why there is nothing."""
 
 TextMonitor = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Responses to be asked about -> a context with what is to be called after each."""
@@ -230,8 +231,10 @@ class TextUse(NamedTuple):
             that the assessor takes out of the score; `failed`, responses without any answer. Of a
             language model the parameters that it does not take, `not_sent`, and answers, tokens
             and US dollars; an answer from the cache counts as when it was new. `origins`: the
-            number of relations by where their probabilities come from. `in_sample`: of the lexical
-            model the number of the passages, beside claims with labels, to which it was fitted.
+            number of relations by where their probabilities come from. `fallbacks`: [origin,
+            reason, number] of answers that log-probabilities gave no probability. `in_sample`: of
+            the lexical model the number of the passages, beside claims with labels, to which it was
+            fitted.
         reason: why the first answer is missing, or the first response failed.
     """
 
@@ -332,6 +335,7 @@ def open_models(
                     model=None if consumption is None else WithPrompts(consumption, prompts),
                     method=choice.method,
                     samples=choice.samples,
+                    openness=choice.openness,
                 )
             except InputError as error:
                 raise InputError(f"{loaded.blame(one.place)}: {error}") from None
@@ -505,6 +509,7 @@ def _relation_facts(
             path=_path(loaded, choice),
             method=choice.method,
             samples=choice.samples,
+            openness=choice.openness,
             prompts=prompts,
         )
     except InputError as error:
@@ -555,7 +560,8 @@ def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least
     ]
     reasons = [reason for *_, reason in missing]
     counts = _counted(found, asked, reasons)
-    return {**counts, "lost": missing, "origins": facts["origins"]}
+    fallbacks = {name: facts[name] for name in ("fallbacks",) if name in facts}
+    return {**counts, "lost": missing, "origins": facts["origins"], **fallbacks}
 
 
 def _relations(found: Iterable[Sequence[Any]]) -> Iterator[Relation]:
@@ -583,7 +589,7 @@ def _verdicts(graph: FactGraph, one: OpenedTextModel) -> Answer:
     if verdicts and len(reasons) == len(verdicts):
         return {"error": f"none of {len(reasons)} claims has a verdict: {reasons[0]}"}
     found = [[v.atom, v.label, v.probability, v.p_true, v.missing] for v in verdicts]
-    return _counted(found, len(found), reasons)
+    return {**_counted(found, len(found), reasons), **verdict_fallbacks(verdicts)}
 
 
 def _recorded_verdicts(graph: FactGraph, name: str) -> Answer:
@@ -639,6 +645,11 @@ def _use(one: TextModel, answers: Sequence[Answer], in_sample: int) -> TextUse:
         facts["not_sent"] = sorted({name for a in answers for name in a.get("not_sent", ())})
     origins = sum((Counter(answer.get("origins", {})) for answer in answers), Counter[str]())
     facts |= {"origins": dict(origins)} if origins else {}
+    fallbacks: Counter[tuple[str, str]] = Counter()
+    for answer in answers:
+        for origin, reason, count in answer.get("fallbacks", ()):
+            fallbacks[origin, reason] += count
+    facts |= counted_fallbacks(fallbacks.elements())
     facts |= {"in_sample": in_sample} if in_sample else {}
     # A response without any answer says more than a single answer that is missing.
     reason = next(iter([*failed, *(a["reason"] for a in found if "reason" in a)]), "")

@@ -153,7 +153,7 @@ def _plain(text: str) -> bytes:
 
 def _byte_level(text: str) -> bytes:
     table = _byte_level_table()
-    return b"".join(table.get(one) or _plain(one) for one in text)
+    return b"".join(table.get(sign) or _plain(sign) for sign in text)
 
 
 @cache
@@ -166,9 +166,9 @@ def _byte_level_table() -> Mapping[str, bytes]:
 
 
 def _pieces(text: str) -> bytes:
-    text = _BYTE_ESCAPE.sub(lambda one: f"\0{one[1] or one[2]}", text.replace("▁", " "))
+    text = _BYTE_ESCAPE.sub(lambda escape: f"\0{escape[1] or escape[2]}", text.replace("▁", " "))
     first, *rest = text.split("\0")
-    return _plain(first) + b"".join(bytes([int(one[:2], 16)]) + _plain(one[2:]) for one in rest)
+    return _plain(first) + b"".join(bytes([int(part[:2], 16)]) + _plain(part[2:]) for part in rest)
 
 
 def _word_pieces(text: str) -> bytes:
@@ -207,14 +207,15 @@ def _listed(token: Token) -> _Listed | Unusable:
         if value > _NEVER_LISTED and value not in values.setdefault(text, []):
             values[text].append(value)
     values = {text: known for text, known in values.items() if known}
-    own = token.log_probability
-    least = min((value for known in values.values() for value in known), default=own)
+    least = min(
+        (value for known in values.values() for value in known), default=token.log_probability
+    )
     chosen = _chosen_among(token, values)
     if chosen is None:
         return Unusable.TWO_VALUES
     if chosen not in values:
-        values[chosen] = [own]
-    if len(values) == 1 and own >= 0.0:
+        values[chosen] = [token.log_probability]
+    if len(values) == 1 and token.log_probability >= 0.0:
         return Unusable.GREEDY
     total = math.fsum(math.exp(value) for known in values.values() for value in known)
     remainder = max(0.0, 1.0 - total)
@@ -234,7 +235,7 @@ def _listed(token: Token) -> _Listed | Unusable:
 
 
 def _value_fault(token: Token) -> Unusable | None:
-    """What is wrong with the values of a token, one by one."""
+    """Return the fault of a token's values that each has by itself."""
     values = [token.log_probability, *(value for _, value in token.alternatives)]
     if any(math.isnan(value) for value in values):
         return Unusable.NOT_A_NUMBER
@@ -245,13 +246,13 @@ def _value_fault(token: Token) -> Unusable | None:
 
 def _chosen_among(token: Token, values: Mapping[str, Sequence[float]]) -> str | None:
     """The chosen token as its list writes it, or as it is; None where its values differ."""
-    own, letters = token.log_probability, _letters(token.text)
+    reported, letters = token.log_probability, _letters(token.text)
     if token.text in values:
-        close = any(abs(math.exp(one) - math.exp(own)) <= _ROUNDING for one in values[token.text])
-        return token.text if close else None
+        differences = [abs(math.exp(value) - math.exp(reported)) for value in values[token.text]]
+        return token.text if min(differences) <= _ROUNDING else None
     for text, known in values.items():
         # The same token with a space before it.
-        if _letters(text) == letters and any(abs(one - own) <= _SAME for one in known):
+        if _letters(text) == letters and any(abs(value - reported) <= _SAME for value in known):
             return text
     return token.text
 
@@ -265,7 +266,7 @@ _JOINTS = re.compile(r"[\s_'’‘`$-]")
 
 @lru_cache(maxsize=4096)
 def _letters(text: str) -> str:
-    """What a token adds to a label: its first words in lower case, without spaces and marks."""
+    """Letters that a token adds to a label: its first words in lower case, without spaces."""
     words = _END.split(text.lstrip(_AROUND), maxsplit=1)[0]
     return unicodedata.normalize("NFC", _JOINTS.sub("", words).casefold())
 
@@ -383,7 +384,7 @@ def _masses(
 ) -> _Masses | Unusable:
     """Probabilities of labels along the tokens of a word."""
     target, name = _letters(word), meanings[word]
-    words = {_letters(one): label for one, label in meanings.items()}
+    words = {_letters(each): label for each, label in meanings.items()}
     if not all(words):
         return Unusable.SPELLING  # a label of punctuation cannot be told from what is around it
     least = dict.fromkeys(meanings.values(), 0.0)
@@ -405,7 +406,7 @@ def _masses(
         listed = _listed(token)
         if isinstance(listed, Unusable):
             return listed
-        here = {label for one, label in words.items() if one.startswith(read)}
+        here = {label for letters, label in words.items() if letters.startswith(read)}
         added = _letters(token.text[len(lead) :])
         after = read + added
         if not (target.startswith(after) or after.startswith(target)):
@@ -413,7 +414,7 @@ def _masses(
         going_on = (
             {name}
             if len(after) >= len(target)
-            else {label for one, label in words.items() if one.startswith(after)}
+            else {label for letters, label in words.items() if letters.startswith(after)}
         )
         seen, onward, doubtful = set(going_on), 0.0, 0.0
         for number, (text, probability, beside) in enumerate(listed.entries):
@@ -452,4 +453,4 @@ def _fitting(read: str, letters: str, words: Mapping[str, str]) -> set[str]:
     after = read + letters
     # A whole word is that word, though it may begin another: "no" and "none".
     fitting: Iterable[str] = [after] if after in words else words
-    return {words[one] for one in fitting if one.startswith(after)}
+    return {words[each] for each in fitting if each.startswith(after)}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from factormodels.claims import RelationKind
 
@@ -74,6 +75,20 @@ class Missing:
 
 class NotAsked(Missing):
     """A pair that nobody was asked about, because other pairs were worth more: no failure."""
+
+
+def counted_fallbacks(answers: Iterable[tuple[str, str]]) -> dict[str, list[list[Any]]]:
+    """Count answers that log-probabilities gave no probability, as an entry of metadata.
+
+    Args:
+        answers: of each where its probability comes from instead, and the reason.
+
+    Returns:
+        `fallbacks`, rows of [origin, reason, number] in their order; nothing if there are none.
+    """
+    counts = sorted(Counter(answers).items())
+    rows = [[origin, reason, number] for (origin, reason), number in counts]
+    return {"fallbacks": rows} if rows else {}
 
 
 class RelationModel(Protocol):

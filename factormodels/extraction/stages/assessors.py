@@ -7,7 +7,6 @@ for each atom, so that both stand in the same table.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -19,12 +18,16 @@ from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_do
 from factormodels.extraction.language_model import Failure, LanguageModel, Request
 from factormodels.extraction.language_model.answers import unreadable
 from factormodels.extraction.prompts.replaced import prompts_of
+from factormodels.extraction.relation_models.base import counted_fallbacks
 from factormodels.extraction.stages.asking import identity_of
 from factormodels.fact_graph import FactGraph
 
 _WORD_TOKENS = 16
 _REASONING_TOKENS = 1024
 _TOP_LOGPROBS = 5
+LABEL_ALONE = "label alone"
+"""Origin of a verdict whose label has no probability."""
+
 _SUPPORTED, _CONTRADICTED = "supported", "contradicted"
 
 
@@ -207,7 +210,6 @@ def assessor_facts(
     probability.
     """
     told = list(verdicts)
-    fallbacks = Counter(verdict.unusable for verdict in told if verdict.unusable)
     return {
         "model": model.name,
         "prompt": identity_of(assessor.prompt, prompts_of(model)),
@@ -216,9 +218,16 @@ def assessor_facts(
             for one in told
             if not one.missing
         },
-        **({"fallbacks": dict(sorted(fallbacks.items()))} if fallbacks else {}),
+        **verdict_fallbacks(told),
         "missing": [[one.atom, one.missing] for one in told if one.missing],
     }
+
+
+def verdict_fallbacks(verdicts: Iterable[Verdict]) -> dict[str, list[list[Any]]]:
+    """Metadata that count verdicts without a probability by the reason, as `counted_fallbacks`."""
+    return counted_fallbacks(
+        (LABEL_ALONE, verdict.unusable) for verdict in verdicts if verdict.unusable
+    )
 
 
 def posteriors(verdicts: tuple[Verdict, ...]) -> dict[str, float]:

@@ -22,6 +22,7 @@ from factormodels.extraction.relation_models.base import (
     NotAsked,
     RelationModel,
     TextPair,
+    counted_fallbacks,
 )
 from factormodels.fact_graph import FactGraph
 from factormodels.validation import validated_probability
@@ -123,9 +124,9 @@ def with_relations(
     probable of the two.
     `metadata["relations"]` holds the model's name, the variant, the number of pairs asked, of
     relations of each kind (before those of two contexts are united), of answers of each origin, of
-    those that fell back to another origin by reason (`fallbacks`, where there are any), of those
-    made neutral for being less probable than `least`, the pairs that are missing, as
-    [source, target, reason], and, where some were not asked, these as `unasked`.
+    those that fell back to another origin (`fallbacks`, as [origin, reason, number], where there
+    are any), of those made neutral for being less probable than `least`, the pairs that are
+    missing, as [source, target, reason], and, where some were not asked, these as `unasked`.
 
     Args:
         graph: atoms and contexts, equal contexts merged.
@@ -153,7 +154,6 @@ def with_relations(
     relations = [relation_of(pair, answer, least) for pair, answer in judged]
     kinds = Counter(str(relation.kind) for relation in relations)
     origins = Counter(str(answer.origin) for _, answer in judged)
-    fallbacks = Counter(answer.fell_back for _, answer in judged if answer.fell_back)
     unasked = [
         [pair.source, pair.target, answer.reason]
         for pair, answer in zip(pairs, answers, strict=True)
@@ -165,7 +165,9 @@ def with_relations(
         "asked": len(pairs) - len(unasked),
         **{str(kind): kinds[kind] for kind in (*_KINDS, RelationKind.NEUTRAL)},
         "origins": dict(sorted(origins.items())),
-        **({"fallbacks": dict(sorted(fallbacks.items()))} if fallbacks else {}),
+        **counted_fallbacks(
+            (answer.origin, answer.fell_back) for _, answer in judged if answer.fell_back
+        ),
         "least": least,
         "made_neutral": weak,
         "missing": [

@@ -7,7 +7,6 @@ its confidence.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +18,7 @@ from factormodels.extraction.language_model.log_probabilities import (
     spelled_tokens,
     token_log_probabilities,
 )
+from factormodels.extraction.relation_models.base import counted_fallbacks
 from factormodels.extraction.stages.asking import Question, ask_each
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts
@@ -55,8 +55,8 @@ def summarise_contexts(
     anything on their claims are dropped, and equal summaries merged. A context whose summary
     failed stays as it is. Relations are dropped. `metadata["summaries"]` holds the `confidence` of
     each summary and the `passages` that were read, by id of context, the ids of those `dropped`,
-    the number of stated confidences by why log-probabilities gave none (`fallbacks`, where there
-    are any), and the failures, as [context, reason].
+    the number of stated confidences by why log-probabilities gave none (`fallbacks`, as [origin,
+    reason, number], where there are any), and the failures, as [context, reason].
 
     Args:
         graph: atoms and contexts, equal contexts merged.
@@ -82,13 +82,13 @@ def summarise_contexts(
             passages[context.id] = context.content
             prior = context.prior * answer.confidence
             kept.append(replace(context, text=answer.text, snippet="", key=None, prior=prior))
-    fallbacks = Counter(answer.fell_back for answer in answers.values() if answer.fell_back)
+    stated = [("verbalised", answer.fell_back) for answer in answers.values() if answer.fell_back]
     facts = {
         "calls": len(read),
         "confidence": confidence,
         "passages": passages,
         "dropped": dropped,
-        **({"fallbacks": dict(sorted(fallbacks.items()))} if fallbacks else {}),
+        **counted_fallbacks(stated),
         "failures": [list(failure) for failure in failures],
     }
     merged = merge_duplicate_contexts(replace(graph, contexts=tuple(kept), relations=()))

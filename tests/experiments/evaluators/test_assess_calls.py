@@ -142,6 +142,8 @@ def test_where_probabilities_are_from_is_told_and_not_what_was_asked_for() -> No
     # What cannot be read is asked for in words, too.
     told = "- openai/scripted: probabilities of relations: 2 logprobs, 2 verbalised."
     assert told in result.stdout.splitlines()
+    why = "- 2 relations fell back to verbalised: no log-probabilities were given."
+    assert why in result.stdout.splitlines()
 
 
 @pytest.mark.usefixtures("notes")
@@ -176,7 +178,7 @@ def test_a_dry_run_counts_the_windows_of_long_passages(notes: Path) -> None:
     options = ["assess", "batch.jsonl", "--documents", "notes", "--atoms", "sentences"]
     options += ["--model", "openai/gpt-4o-mini", "--relations", "window=750"]
     dry = invoke(*options, "--dry-run")
-    with ScriptedServer(lambda *_: label_reply("neutral", 0.9)) as server:
+    with ScriptedServer(lambda *_: label_reply("neutral", 0.97)) as server:
         invoke(*options, "--model", f"api-base={server.url}", "--out", "o")
         asked = sum(stage_of(request) == "relations" for request in server.requests)
     pairs = sum(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +54,68 @@ def test_without_log_probabilities_the_model_states_its_confidence(server: Scrip
     found = judge(server, fallback=None)
     assert isinstance(found, Missing)
     assert "no log-probabilities" in found.reason
+
+
+SHARES = {"entailment": 0.6, "contradiction": 0.25, "neutral": 0.15}
+
+
+def sent(words: Mapping[str, float], **more: Any) -> dict[str, Any]:
+    """Return a token with its alternatives, as chat completions have them."""
+    listed = [{"token": word, "logprob": math.log(p), **more} for word, p in words.items()]
+    return {**listed[0], "top_logprobs": listed}
+
+
+def choice(text: str, index: int, log_probabilities: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {
+        **{"index": index, "message": message, "finish_reason": "stop"},
+        "logprobs": log_probabilities,
+    }
+
+
+TOKEN = sent(SHARES)
+MARKED = sent({f"Ġ{word}": p for word, p in SHARES.items()})
+LISTS = {
+    "tokens": ["entailment"],
+    "token_logprobs": [math.log(0.6)],
+    "top_logprobs": [{word: math.log(p) for word, p in SHARES.items()}],
+}
+
+
+@pytest.mark.parametrize(
+    ("choices", "reason"),
+    [
+        # Right, in whatever form.
+        ([choice("entailment", 0, {"content": [TOKEN]})], ""),
+        ([choice("entailment", 0, {"content": [MARKED]})], ""),
+        ([choice("entailment", 0, LISTS)], ""),
+        ([choice("neutral", 1, None), choice("entailment", 0, {"content": [TOKEN]})], ""),
+        # What litellm itself does not read, or reads as it stands.
+        ([choice("entailment", 0, {"content": [{**TOKEN, "logprob": None}]})],
+         "a log-probability is not a number"),
+        ([choice("entailment", 0, {"content": [{**TOKEN, "bytes": [110, 111]}]})],
+         "the tokens do not spell the answer"),
+        ([choice("entailment", 0, {"content": [{**TOKEN, "top_logprobs": None}]})],
+         "no tokens are listed beside the chosen one"),
+        ([choice("entailment", 0, {"content": [sent({"entailment": 0.36})]})],
+         "the listed tokens leave the probability open"),
+        ([choice("entailment", 0, {"content": []})], "no log-probabilities were given"),
+    ],
+)  # fmt: skip
+def test_log_probabilities_that_cannot_be_believed_fall_back(
+    server: ScriptedServer, choices: list[dict[str, Any]], reason: str
+) -> None:
+    counts = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    head = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "usage": counts}
+    body = json.dumps({**head, "choices": choices}).encode()
+    stated = '{"relation": "entailment", "confidence": 0.8}'
+    server.script = lambda request, _: Reply(raw=body) if "logprobs" in request else Reply(stated)
+    judged = judge(server)
+    assert isinstance(judged, Judgement), judged
+    expected = (0.8, "verbalised") if reason else (0.6, "logprobs")
+    assert (judged.probability, judged.origin) == (pytest.approx(expected[0]), expected[1])
+    assert judged.fell_back == reason
+    assert len(server.requests) == (2 if reason else 1)
 
 
 PROSE = "analysis: is it a contradiction? The years agree.\n\n**Final answer:** entailment"

@@ -94,4 +94,6 @@ def test_log_probabilities_of_another_text_are_not_believed() -> None:
     tokens = (Token("a", math.log(0.5)), Token("b", math.log(0.08)))
     found = summarise_contexts(GRAPH, AnsweringModel(lambda _: Completion(text, tokens)))
     assert found.contexts[0].prior == pytest.approx(0.99 * 0.5)
-    assert found.metadata["summaries"]["fallbacks"] == {"the tokens do not spell the answer": 5}
+    assert found.metadata["summaries"]["fallbacks"] == [
+        ["verbalised", "the tokens do not spell the answer", 5]
+    ]
