@@ -21,7 +21,6 @@ from experiments.evaluators.assess_tables import (
     call_table,
     claim_table,
     evidence_table,
-    fallbacks,
     inference_table,
     marked_claims,
     origin_table,
@@ -387,9 +386,6 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
         origins: Counter[str] = sum((Counter(one.origins) for one in batch.responses), Counter())
         told = ", ".join(f"{count:,} {name}" for name, count in sorted(origins.items()))
         yield f"{plan.model.name}: probabilities of relations: {told or 'none'}."
-    for (what, origin, reason), count in fallbacks(batch.responses).items():
-        subject, singular = ("", "relation") if what == "relations" else (f"{what}: ", "verdict")
-        yield f"{subject}{counted(count, singular)} fell back to {origin}: {reason}."
     if isinstance(plan.searcher, WebRetriever):
         store = plan.searcher.store
         paid = "" if settings.price_search is None else f" ({store.paid:.4f} US dollars)"

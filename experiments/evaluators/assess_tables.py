@@ -255,32 +255,25 @@ def response_table(batch: Batch, names: Sequence[str]) -> Table:
     return Table(frame, columns, "Responses.", note=note if ranged else "")
 
 
-def fallbacks(responses: Iterable[AssessedResponse]) -> Counter[tuple[str, str, str]]:
-    """Number of answers by (relations or assessor, where probabilities come from, why)."""
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for response in responses:
-        for what, origin, reason, count in response.fallbacks:
-            counts[what, origin, reason] += count
-    return Counter(dict(sorted(counts.items())))
-
-
 def origin_table(responses: Iterable[AssessedResponse]) -> Table:
     """A row per origin of probabilities, and per reason why they are not from log-probabilities.
 
     Columns: answers (relations, or the assessor whose verdicts have a label alone), origin, number,
     and fell_back, the reason; empty where probabilities are from where they were to be.
     """
-    responses = list(responses)
-    totals: Counter[str] = sum((Counter(each.origins) for each in responses), Counter())
-    lost = fallbacks(responses)
-    for (what, origin, _), count in lost.items():
-        if what == "relations":
-            totals[origin] -= count
-    counts = [("relations", origin, "", count) for origin, count in sorted(totals.items())]
-    counts += [(*key, count) for key, count in lost.items()]
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for response in responses:
+        for origin, count in response.origins.items():
+            counts["relations", origin, ""] += count
+        for answers, origin, reason, count in response.fallbacks:
+            counts[answers, origin, reason] += count
+            if answers == "relations":
+                # It is among those of its origin.
+                counts[answers, origin, ""] -= count
+    names = ["answers", "origin", "fell_back"]
     rows = [
-        {"answers": what, "origin": origin, "number": count, "fell_back": reason}
-        for what, origin, reason, count in counts
+        {**dict(zip(names, key, strict=True)), "number": count}
+        for key, count in sorted(counts.items())
         if count
     ]
     return Table(

@@ -66,9 +66,8 @@ Openness = Annotated[
     Field(
         ge=0,
         le=1,
-        description="How far the probability of a relation may be open because the server does not "
-        "list the tokens of a relation; where it is more open, the model is asked to state its "
-        "confidence.",
+        description="How far tokens that are not listed may leave a relation's probability open "
+        "before the model is asked to state its confidence.",
     ),
     Option("WIDTH"),
 ]

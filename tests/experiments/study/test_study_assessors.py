@@ -54,7 +54,7 @@ def provider(request: dict[str, Any], _: int) -> Reply:
     if "<premise>" in question:
         kind = "entailment" if len(question) % 3 else "contradiction"
         other = "contradiction" if kind == "entailment" else "entailment"
-        return label_reply(kind, 0.8, {"neutral": 0.1, other: 1e-9})
+        return label_reply(kind, 0.8, {"neutral": 0.12, other: 0.08})
     word = word_of(question)
     if "verdict" in str(request["messages"]).lower() and request["max_tokens"] > 100:
         return Reply(f"I read it. Verdict: {'supported' if word == 'true' else 'undecided'}")
