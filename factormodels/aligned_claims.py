@@ -7,14 +7,15 @@ of the other's is left alone, and is counted.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import dropwhile
 
+from factormodels.claim_words import are_equal, differ_in_words, worded_likeness
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
+from factormodels.languages import detected_language
 from factormodels.learned_from import LearnedFrom
+from factormodels.opposed_words import is_compared_by_words
 from factormodels.recorded_verdicts import (
     ASSESSORS_KEY,
     RecordedVerdict,
@@ -26,15 +27,6 @@ from factormodels.variants import normalised_text
 
 LEAST_LIKENESS = 0.6
 """Claims whose words are less alike are different claims."""
-
-_STEM = 6
-_EMPTY_WORDS = frozenset(
-    (
-        *("a", "an", "and", "are", "as", "at", "be", "by", "did", "for", "from", "had", "has"),
-        *("have", "in", "is", "it", "of", "on", "or", "that", "the", "to", "was", "were", "which"),
-        *("who", "with"),
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -51,6 +43,8 @@ class Alignment:
         n_responses: responses that the other has too.
         by_order: whether its responses could only be told by their order.
         by_id: whether its claims have no texts and could only be told by their ids.
+        n_compared_for_equality: claims of these responses that were compared with the other's
+            texts for equality alone, as the negations of their language are not known.
     """
 
     graphs: tuple[FactGraph, ...]
@@ -62,48 +56,61 @@ class Alignment:
     n_responses: int
     by_order: bool
     by_id: bool
+    n_compared_for_equality: int = 0
 
 
-def likeness(one: str, other: str, about: str = "") -> float:
-    """How alike the words of two claims are, from 0 to 1: shared ones by all, empty words left out.
+def likeness(one: str, other: str, about: str = "", language: str | None = None) -> float:
+    """Return how alike the words of two claims are, from 0 to 1: shared ones by all.
 
-    Words are compared by their first six letters; numbers as they are. Claims that differ in a
-    number or in a negation are not alike, whatever else they share.
+    Function words are left out, and words are compared by their first six letters. Claims that
+    differ in a number, a negation or a word such as *before*, or that exchange what two words stand
+    for, are not alike, whatever else they share (`factormodels.claim_words`). Nor are claims of a
+    language whose negations are not known, unless they are equal.
 
     Args:
         one: a claim.
         other: another.
         about: what both are about, such as the question. Some tools write its name where others
-            leave the pronoun: the first words of a claim, as far as they stand here, are taken for
-            the same as a pronoun that the other begins with.
+            leave the pronoun: the first words of a claim that are in this text are taken for the
+            same as a pronoun that the other begins with.
+        language: code of the language of both; None detects it from the three texts.
     """
-    if normalised_text(one) == normalised_text(other):
+    if are_equal(one, other):
         return 1.0
-    first, second = _told_of(one, other, about), _told_of(other, one, about)
-    if _decisive(first) != _decisive(second) or not first or not second:
-        return 0.0
-    return len(first & second) / len(first | second)
+    code = detected_language(f"{one}\n{other}\n{about}") if language is None else language
+    return 0.0 if code is None else worded_likeness(one, other, about, code)
 
 
 def differ_decisively(one: str, other: str) -> bool:
-    """Whether one text has a number or a negation that the other lacks."""
-    return _decisive(frozenset(_words(one))) != _decisive(frozenset(_words(other)))
+    """Return whether one text has a number, a negation or an opposite that the other lacks.
+
+    Texts of a language whose negations are not known differ unless they are equal.
+    """
+    code = detected_language(f"{one}\n{other}")
+    return not are_equal(one, other) and (code is None or differ_in_words(one, other, code))
 
 
 def aligned_pairs(
     texts: Mapping[str, str],
     others: Mapping[str, str],
     about: str = "",
+    language: str | None = None,
 ) -> dict[str, str]:
-    """Which claim of the other tool each claim is, one to one, the most alike pairs first.
+    """Align claims of two tools one to one, the most alike pairs first.
 
     Args:
         texts: claims by id.
         others: claims of the other tool by id.
         about: what all of them are about, as `likeness` takes it.
+        language: code of their language; None detects it from all of them.
+
+    Returns:
+        The id of the other tool's claim by the id of the claim.
     """
+    if language is None:
+        language = detected_language("\n".join((*texts.values(), *others.values(), about))) or ""
     pairs = [
-        (likeness(text, other, about), name, key)
+        (likeness(text, other, about, language), name, key)
         for name, text in texts.items()
         for key, other in others.items()
         if text.strip() and other.strip()
@@ -122,7 +129,10 @@ def aligned_pairs(
 
 
 def with_verdicts_of(
-    graphs: Sequence[FactGraph], others: Sequence[FactGraph], source: str
+    graphs: Sequence[FactGraph],
+    others: Sequence[FactGraph],
+    source: str,
+    language: str | None = None,
 ) -> list[Alignment]:
     """Responses with the verdicts that another tool recorded on the same claims.
 
@@ -134,6 +144,8 @@ def with_verdicts_of(
         graphs: the responses that stay, with their claims and labels.
         others: what the other tool wrote.
         source: its file, for messages.
+        language: code of the language of all claims; None detects it in each response, or in all
+            of them together where one is too short.
 
     Returns:
         One alignment for each assessor that it recorded, each with the verdicts of those before.
@@ -149,12 +161,13 @@ def with_verdicts_of(
             " names the formats)"
         )
     by_order, partners = _partners(graphs, others, source)
+    languages = _languages(graphs, partners, language)
     found: list[Alignment] = []
     current = tuple(graphs)
     for name in names:
         free = _free_name(name, current)
-        n_aligned, by_id, with_this = 0, False, []
-        for graph, other in zip(current, partners, strict=True):
+        n_aligned, n_equality, by_id, with_this = 0, 0, False, []
+        for graph, other, code in zip(current, partners, languages, strict=True):
             bare = other is not None and not (_has_texts(graph) and _has_texts(other))
             by_id |= bare
             told = {} if other is None else recorded_verdicts(other).get(name, {})
@@ -163,7 +176,8 @@ def with_verdicts_of(
             elif bare:
                 verdicts = _by_id(graph, told, source)
             else:
-                verdicts = _by_text(graph, other, told)
+                verdicts = _by_text(graph, other, told, code)
+                n_equality += 0 if is_compared_by_words(code) else len(graph.atoms)
             n_aligned += len(verdicts)
             mark = None if other is None else recorded_marks(other).get(name)
             with_this.append(_recorded(graph, free, verdicts, mark))
@@ -179,19 +193,38 @@ def with_verdicts_of(
                 sum(partner is not None for partner in partners),
                 by_order,
                 by_id,
+                n_equality,
             )
         )
     return found
 
 
+def _languages(
+    graphs: Sequence[FactGraph], partners: Sequence[FactGraph | None], stated: str | None
+) -> list[str]:
+    """Code of the language of each response's claims; empty where it cannot be told."""
+    if stated is not None:
+        return [stated] * len(graphs)
+    claims = [
+        "\n".join(atom.text for side in pair if side is not None for atom in side.atoms)
+        for pair in zip(graphs, partners, strict=True)
+    ]
+    asked = [f"{graph.response}\n{graph.query}" for graph in graphs]
+    together = detected_language("\n".join(claims)) or ""
+    return [
+        detected_language(own) or detected_language(f"{own}\n{more}") or together
+        for own, more in zip(claims, asked, strict=True)
+    ]
+
+
 def _by_text(
-    graph: FactGraph, other: FactGraph, told: Mapping[str, RecordedVerdict]
+    graph: FactGraph, other: FactGraph, told: Mapping[str, RecordedVerdict], language: str
 ) -> dict[str, RecordedVerdict]:
     """The other's verdicts by id of the response's own claims, which are found by their texts."""
     texts = {atom.id: atom.text for atom in graph.atoms}
     others = {atom.id: atom.text for atom in other.atoms if atom.id in told}
     about = f"{graph.query} {graph.topic}"
-    return {id: told[key] for id, key in aligned_pairs(texts, others, about=about).items()}
+    return {id: told[key] for id, key in aligned_pairs(texts, others, about, language).items()}
 
 
 def _by_id(
@@ -261,30 +294,3 @@ def _free_name(name: str, graphs: Sequence[FactGraph]) -> str:
     while free in used:
         free, number = f"{name}-{number}", number + 1
     return free
-
-
-def _told_of(claim: str, other: str, about: str) -> frozenset[str]:
-    """The words of a claim, without its subject where one of the two begins with a pronoun."""
-    words, opening = _words(claim), _words(other)[:1]
-    if words and words[0] in _PRONOUNS:
-        words = words[1:]
-    elif opening and opening[0] in _PRONOUNS:
-        named = {*_words(about), "s"}
-        words = list(dropwhile(named.__contains__, words))
-    return frozenset(
-        word if word[0].isdigit() else word[:_STEM] for word in words if word not in _EMPTY_WORDS
-    )
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\d[\d.,]*\d|\d|[^\W\d_]+", normalised_text(text))
-
-
-_PRONOUNS = frozenset({"he", "she", "it", "they", "his", "her", "its", "their"})
-_NEGATIONS = frozenset({"not", "no", "never", "nor", "neither", "none", "t"})
-
-
-def _decisive(words: frozenset[str]) -> frozenset[str]:
-    """Words that make another claim of the same words: numbers and negations."""
-    negated = frozenset({"not"}) if words & _NEGATIONS else frozenset()
-    return negated | {word for word in words if word[0].isdigit()}

@@ -30,11 +30,9 @@ CELL_SECONDS = 600
 
 _WARNINGS_ARE_ERRORS = (
     "import warnings; warnings.simplefilter('error'); "
-    "warnings.filterwarnings('ignore', module='ipykernel'); "
-    "warnings.filterwarnings('ignore', 'invalid escape sequence', module='.*pysbd.*')"
+    "warnings.filterwarnings('ignore', module='ipykernel')"
 )
-"""What every kernel runs first; what ipykernel warns itself of is not the notebook's, nor what
-Python says of pysbd's sources when it compiles them."""
+"""What every kernel runs first; what ipykernel warns itself of is not the notebook's."""
 
 
 def notebooks_in(folder: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import Stage
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.sentences import split_sentences
+from factormodels.extraction.sentences import sentences_of
 from factormodels.fact_graph import FactGraph
 from factormodels.selection import (
     CachedRelations,
@@ -118,7 +118,7 @@ def claims_with_sources(graph: FactGraph, share: float | None) -> list[Subclaim]
             f"--share: the response {graph.id!r} has no text to compare its "
             "claims with; leave --share out"
         )
-    sentences = split_sentences(graph.response)
+    sentences = sentences_of(graph)
     counted_alike = graph.metadata.get("sentences", len(sentences)) == len(sentences)
     return [
         replace(

@@ -28,7 +28,7 @@ from factormodels.extraction.safe import NAME as SAFE
 from factormodels.extraction.safe import PROMPTS as SAFE_PROMPTS
 from factormodels.extraction.safe import STAGES as SAFE_STAGES
 from factormodels.extraction.safe import STEPS, VERDICT
-from factormodels.extraction.sentences import split_sentences
+from factormodels.extraction.sentences import sentences_of
 from factormodels.extraction.stages.assessors import get_assessor
 from factormodels.extraction.stages.claim_relations import PROMPT as CLAIM_PROMPT
 from factormodels.extraction.stages.claim_relations import STAGE as CLAIM_STAGE
@@ -238,7 +238,7 @@ def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> i
 def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
     """The size of a response's graph: counted where it is known, assumed where it is not."""
     wanted = plan.settings
-    sentences = split_sentences(graph.response) if plan.atoms != "given" else ()
+    sentences = sentences_of(graph) if plan.atoms != "given" else ()
     if plan.atoms == "sentences":
         claims = tuple(Atom(f"a{i}", text) for i, text in enumerate(sentences, 1))
         graph = FactGraph(graph.id, claims, query=graph.query, topic=graph.topic)

@@ -58,7 +58,7 @@ from factormodels.extraction.pipeline import Stage
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.chunks import ChunkSettings
-from factormodels.extraction.sentences import split_chunks, split_sentences
+from factormodels.extraction.sentences import sentences_of, split_chunks
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
@@ -246,6 +246,8 @@ def _stages(
         **asdict(pipeline),
         **searched,
     }
+    if settings.language is not None:
+        facts["language"] = settings.language
     if settings.core:
         stage, selected = core_stage(graphs, settings, model, given=False)
         stages.append(stage)
@@ -341,7 +343,7 @@ def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun)
 
 def _bound(loaded: LoadedResponses, settings: FastFactRun) -> Findings:
     """What would be asked at most, by this and other methods: a dry run sends nothing."""
-    sentences = [split_sentences(graph.response) for graph in loaded.graphs]
+    sentences = [sentences_of(graph) for graph in loaded.graphs]
     stride = settings.pipeline.stride
     loads = [
         Load(n, round(CLAIMS_PER_SENTENCE * n), stride=n if stride is None else stride)

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 from experiments.findings.text import counted
 from experiments.settings import ColumnName, Option, Settings, Words
 from experiments.settings.inputs import graphs_of, is_dataset, read_graphs
+from experiments.settings.limits import Language
 from factormodels.errors import InputError, nearest, unknown_name
+from factormodels.extraction.sentences import LANGUAGE_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.io.arrow_files import is_binary_table
 from factormodels.io.claim_rows import cell_name
@@ -415,6 +417,8 @@ class ResponseSettings(Settings, together={"response": "topic question id take p
     take: Annotated[Words, Option("ID")] = ()
     """Id of a response to use; repeatable."""
 
+    language: Language = None
+
     passages: Path | None = None
     """Passages for FActScore's atoms, as JSON Lines."""
 
@@ -457,6 +461,9 @@ class ResponseSettings(Settings, together={"response": "topic question id take p
                     graph,
                     query=graph.query if self.query is None else self.query,
                     topic=graph.topic if self.topic is None else self.topic,
+                    metadata=graph.metadata
+                    if self.language is None
+                    else {**graph.metadata, LANGUAGE_KEY: self.language},
                 )
                 for graph in graphs
                 if not wanted or graph.id in wanted

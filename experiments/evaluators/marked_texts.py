@@ -143,9 +143,9 @@ def marked_response(graph: FactGraph) -> tuple[list[Marked], list[int]]:
     that has most of its words, if it has half of them.
     """
     from factormodels.extraction.relation_models.lexical_features import pair_features
-    from factormodels.extraction.sentences import split_sentences
+    from factormodels.extraction.sentences import sentences_of
 
-    sentences = split_sentences(graph.response)
+    sentences = sentences_of(graph)
     made: list[list[int]] = [[] for _ in sentences]
     nowhere: list[int] = []
     for number, atom in enumerate(graph.atoms):

@@ -119,9 +119,9 @@ def factuality_figure(study: SelectionStudy) -> Figure:
 def _with_length(graph: FactGraph) -> FactGraph:
     if "sentences" in graph.metadata or not graph.response.strip():
         return graph
-    from factormodels.extraction.sentences import split_sentences
+    from factormodels.extraction.sentences import sentences_of
 
-    found = len(split_sentences(graph.response))
+    found = len(sentences_of(graph))
     # The splitter may find fewer sentences than the annotators counted.
     length = max(found, *(atom.sentence or 0 for atom in graph.atoms))
     return replace(graph, metadata={**graph.metadata, "sentences": length})

@@ -156,6 +156,8 @@ def make_plan(
         # The repr holds all settings, as backends are dataclasses.
         "backend": repr(backend),
     }
+    if settings.language is not None:
+        facts["language"] = settings.language
     # Without a model its settings mean nothing, and must not keep a batch from going on.
     if session.model is not None:
         facts |= {

@@ -38,7 +38,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.sentences import split_sentences
+from factormodels.extraction.sentences import sentences_of
 from factormodels.extraction.stages.corrections import corrections, passages_against, relations_to
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import between_claims, variant
@@ -330,7 +330,7 @@ def _text(graph: FactGraph, changes: Sequence[Change]) -> str:
     The others are replaced by what stands in the place of their claims; those that make no claim
     stay. Where claims do not say which sentence they are from, what stands is listed in order.
     """
-    sentences = split_sentences(graph.response) if graph.response.strip() else ()
+    sentences = sentences_of(graph) if graph.response.strip() else ()
     placed = [change.atom.sentence for change in changes]
     counted_alike = graph.metadata.get("sentences", len(sentences)) == len(sentences)
     if not sentences or not counted_alike or None in placed:

@@ -36,7 +36,7 @@ from experiments.methods.probability_table import (
 from experiments.progress import tell
 from experiments.settings import SET, Files, Names, Option, front_door
 from experiments.settings.inputs import graphs_of
-from experiments.settings.limits import DrawnSettings, Folds
+from experiments.settings.limits import DrawnSettings, Folds, Language
 from factormodels.aligned_claims import Alignment, with_verdicts_of
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import total
@@ -79,7 +79,7 @@ class Beside:
     sentences: tuple[str, ...]
 
 
-def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
+def beside(data: Any, files: Sequence[Path], source: str, language: str | None = None) -> Beside:
     """Responses with labels and claims, and what other tools wrote of the same responses.
 
     Claims that not all of them judged are left out, so that all are scored on the same claims.
@@ -88,6 +88,7 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
         data: responses: a file, the name of an embedded dataset, or fact graphs.
         files: the outputs of the tools; of a folder, its JSON files together are one.
         source: what the responses are called.
+        language: code of the language of all claims; None detects it.
 
     Raises:
         InputError: if a file cannot be read, holds no verdicts, or no claim is judged by all.
@@ -102,7 +103,7 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
     costs: dict[str, Mapping[str, float]] = {}
     for file in files:
         others = _written(file)
-        found = with_verdicts_of(graphs, others, str(file))
+        found = with_verdicts_of(graphs, others, str(file), language)
         alignments += found
         graphs = found[-1].graphs
         costs |= dict.fromkeys((each.name for each in found), _cost(others))
@@ -173,9 +174,17 @@ def _mean_of(values: Sequence[float]) -> float:
 def _aligned_sentence(each: Alignment) -> str:
     order = " Its responses are told by their order alone." if each.by_order else ""
     told = "by their ids, for texts are missing" if each.by_id else "by their words"
+    equality = (
+        f" Of these {each.n_claims:,}, {each.n_compared_for_equality:,} were compared for equality "
+        "alone, since the negations of their language are not known; name a known language with "
+        "--language."
+        if each.n_compared_for_equality
+        else ""
+    )
     return (
         f"{each.name} judges {each.n_others:,} claims; {each.n_aligned:,} of {each.n_claims:,} "
-        f"claims here are among them, {told}, in {counted(each.n_responses, 'response')}.{order}"
+        f"claims here are among them, {told}, in {counted(each.n_responses, 'response')}."
+        f"{equality}{order}"
     )
 
 
@@ -241,17 +250,20 @@ def aligned_table(alignments: Sequence[Alignment]) -> Table:
             "claims": each.n_claims,
             "aligned": each.n_aligned,
             "responses": each.n_responses,
+            "equality": each.n_compared_for_equality,
         }
         for each in alignments
     ]
     return Table(
         data_frame(rows),
         columns_as(
-            "tool | file | others:0 its claims | claims:0 claims here | aligned:0 | responses:0"
+            "tool | file | others:0 its claims | claims:0 claims here | aligned:0 | responses:0 | "
+            "equality:0 for equality alone"
         ),
         "Claims of other tools that are claims here.",
-        note="Aligned one to one by their words; claims that differ in a number or a negation "
-        "are different claims.",
+        note="Aligned one to one by their words; claims that differ in a number, a negation or a "
+        "word such as before are different claims. Where the negations of a language are not "
+        "known, claims are compared for equality alone.",
     )
 
 
@@ -267,6 +279,8 @@ class ScoreSettings(
     """What another tool wrote of the same responses, or we: FactReasoner, FActScore, VeriScore,
     SAFE, OpenFactCheck, LM-Polygraph, MiniCheck, assess; a file, or a folder of JSON files;
     repeatable. The data are then responses with claims and labels."""
+
+    language: Language = None
 
     reference: Annotated[str | None, Option("NAME")] = None
     """The model to test the others against; the first if not given."""
@@ -341,7 +355,10 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     recalibrations = tuple(name.replace("_", "-") for name in settings.recalibrate)
     if recalibrations:
         _check_recalibrations(recalibrations)
-    others = beside(data, settings.beside, name_of(data)) if settings.beside else None
+    if settings.language is not None and not settings.beside:
+        raise InputError("--language says how claims of --with are compared; leave it out")
+    files, language = settings.beside, settings.language
+    others = beside(data, files, name_of(data), language) if files else None
     asked = settings
     if others is not None and not settings.p:
         asked = settings.model_copy(update={"p": others.models})

@@ -54,6 +54,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.safe import relevances
+from factormodels.extraction.sentences import stated_language
 from factormodels.extraction.stages.atomizer import sentence_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.selection import CachedRelations, Relevance, Selection, restricted
@@ -351,7 +352,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         whole = graph
         if not graph.atoms and graph.response.strip():
             # Each of its sentences is taken for a claim.
-            whole = replace(graph, atoms=sentence_atoms(graph.response))
+            whole = replace(graph, atoms=sentence_atoms(graph.response, stated_language(graph)))
             split.add(graph.id)
         if whole.atoms:
             core: Core = choices.core(whole)

@@ -40,7 +40,7 @@ from factormodels.extraction.self_judgement import (
     human_label,
     judge_own_claims,
 )
-from factormodels.extraction.sentences import split_sentences
+from factormodels.extraction.sentences import sentences_of
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.object_repr import counted
@@ -301,7 +301,7 @@ def _rows(graphs: Sequence[FactGraph]) -> tuple[list[dict[str, Any]], list[str]]
         columns = columns_of(graph)
         last = max((atom.sentence or 0 for atom in graph.atoms), default=0)
         told = graph.metadata.get("sentences")
-        length = told if isinstance(told, int) else len(split_sentences(graph.response))
+        length = told if isinstance(told, int) else len(sentences_of(graph))
         for atom in graph.atoms:
             label = _label(graph, atom)
             if label is None:

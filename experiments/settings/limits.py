@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from experiments.settings import SET, Option, Settings
 from factormodels.encodings import ENCODINGS
+from factormodels.languages import checked_language
 from factormodels.variants import VARIANTS
 
 
@@ -17,6 +18,11 @@ def _named_path(value: Any) -> Any:
     if value == "":
         raise ValueError("give a path that is not empty")
     return value
+
+
+def _language(value: str | None) -> str | None:
+    """Return the code of a language without its region, or None if none is given."""
+    return None if value is None else checked_language(value)
 
 
 def _k_policy(value: int | str) -> int | str:
@@ -49,6 +55,17 @@ else:
     # From the registries, so that one more name there is one more that may be given.
     EncodingName = Literal[tuple(ENCODINGS)]
     VariantName = Literal[tuple(VARIANTS)]
+
+Language = Annotated[
+    str | None,
+    AfterValidator(_language),
+    Field(
+        description="Code of the language of the texts, such as de: where sentences end, and which "
+        "words negate, depends on it. Detected in each response if not given."
+    ),
+    Option("CODE"),
+]
+"""Language of responses and claims, with what it means."""
 
 Encoding = Annotated[EncodingName, Field(description="How relations become tables.")]
 """Name of an encoding, with what it means."""

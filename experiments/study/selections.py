@@ -272,9 +272,9 @@ def _selected(solver: SelectionSolver, graph: FactGraph) -> Selected:
         # Only `share` needs the sentences, and splitting them takes a library and time.
         sentences = None
         if core.share is not None:
-            from factormodels.extraction.sentences import split_sentences
+            from factormodels.extraction.sentences import sentences_of
 
-            sentences = split_sentences(graph.response)
+            sentences = sentences_of(graph)
         selection = select(subclaims_of(graph, sentences), core)
     except Exception as error:
         logger.debug("nothing could be selected of %s", graph.id, exc_info=error)

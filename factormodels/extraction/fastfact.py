@@ -23,6 +23,7 @@ from factormodels.extraction.preverification import (
 )
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.retrieval.base import Retriever
+from factormodels.extraction.sentences import stated_language
 from factormodels.extraction.stages.asking import identity_of
 from factormodels.extraction.stages.assessors import Verdict, assess, assessor_facts, get_assessor
 from factormodels.extraction.stages.queries import build_query
@@ -63,7 +64,6 @@ class FastFactSettings:
         threshold: confidence theta above which a definite label spares the search; 1 spares none.
         audit_rate: share of the skipped claims that are verified anyway, drawn by the seed.
         seed: seed of the audit's draw, a whole number.
-        language: two letters, as pysbd names languages.
     """
 
     stride: int | None = None
@@ -71,7 +71,6 @@ class FastFactSettings:
     threshold: float = 0.995
     audit_rate: float = 0.0
     seed: int = 0
-    language: str = "en"
 
     def __post_init__(self) -> None:
         for name in ("threshold", "audit_rate"):
@@ -173,7 +172,7 @@ def fastfact(
         query=graph.query,
         stride=chosen.stride,
         context=chosen.context,
-        language=chosen.language,
+        language=stated_language(graph),
     )
     atoms = tuple(
         Atom(f"a{number}", claim.claim, sentence=claim.sentence)

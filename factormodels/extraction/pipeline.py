@@ -12,6 +12,7 @@ from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.retrieval.base import Retriever
+from factormodels.extraction.sentences import stated_language
 from factormodels.extraction.stages import atomizer, queries, reviser, summariser
 from factormodels.extraction.stages.asking import identity_of
 from factormodels.extraction.stages.assessors import assess, assessor_facts, get_assessor
@@ -51,11 +52,11 @@ def run_stages(graph: FactGraph, stages: Sequence[Stage]) -> FactGraph:
     return graph
 
 
-def sentences_stage(language: str = "en") -> Stage:
+def sentences_stage() -> Stage:
     """Stage that takes every sentence of the response for an atom."""
 
     def stage(graph: FactGraph) -> FactGraph:
-        atoms = atomizer.sentence_atoms(graph.response, language)
+        atoms = atomizer.sentence_atoms(graph.response, stated_language(graph))
         if not atoms:
             raise StageError("there is no sentence in the response")
         return _with_atoms(graph, atoms, {"method": "sentences", "failures": []})
@@ -63,7 +64,7 @@ def sentences_stage(language: str = "en") -> Stage:
     return stage
 
 
-def atomizer_stage(model: LanguageModel, stride: int | None = None, language: str = "en") -> Stage:
+def atomizer_stage(model: LanguageModel, stride: int | None = None) -> Stage:
     """Stage in which a language model lists the claims of a response.
 
     A response of which no chunk was answered cannot go on; one without claims can.
@@ -71,7 +72,11 @@ def atomizer_stage(model: LanguageModel, stride: int | None = None, language: st
 
     def stage(graph: FactGraph) -> FactGraph:
         found = atomizer.atomize(
-            graph.response, model, query=graph.query, stride=stride, language=language
+            graph.response,
+            model,
+            query=graph.query,
+            stride=stride,
+            language=stated_language(graph),
         )
         if len(found.failures) == found.chunks:
             reason = found.failures[0][1] if found.failures else "there is no sentence in it"

@@ -124,7 +124,7 @@ def extract(
     query: str = "",
     stride: int | None = None,
     context: ShownContext = "chunk",
-    language: str = "en",
+    language: str | None = None,
 ) -> Extraction:
     """Claims of a response with the model's own verdict on each.
 
@@ -134,11 +134,11 @@ def extract(
         query: what was asked.
         stride: sentences per call; None takes the whole response at once.
         context: what the model is shown of the response: the sentences of the call, or all of it.
-        language: two letters, as pysbd names languages.
+        language: as `split_sentences` takes it.
 
     Raises:
-        InputError: if the context is unknown, the stride is not a whole number from 1, or pysbd
-            does not know the language.
+        InputError: if the context is unknown, the stride is not a whole number from 1, or the
+            language does not have the form of a code.
 
     Source: FaStfact, section 4.1.
     """

@@ -3,15 +3,85 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.languages import (
+    FUNCTION_WORDS,
+    WORD,
+    checked_language,
+    is_language_code,
+    usual_language,
+    word_set,
+)
+
+LANGUAGE_KEY = "language"
+"""Where the metadata of a response have the code of its language, if somebody stated it."""
 
 _LINE = re.compile(r"\n+")
 _LIST_MARK = re.compile(r"^\s*(?:[-*•–]|#{1,6}|\(?\d{1,2}[.)])\s+")
 _BOLD = re.compile(r"(?<!\w)\*\*(?=\S)(.+?)(?<=\S)\*\*(?!\w)")
-_PIECE = 4000
-"""Characters that pysbd is given at once: its time grows with the square of the length."""
+_BRACKETS = {")": "(", "]": "[", "）": "（", "」": "「", "』": "『", "】": "【"}
+_FINAL = ".!?。！？।॥؟۔…։"
+_MARK = re.compile(
+    rf"(?P<mark>[{_FINAL}]+)(?P<closing>[{re.escape(''.join(_BRACKETS))}\"”’»“]*)(?P<space>\s*)"
+)
+_LAST_WORD = re.compile(r"[^\s(\[]+$")
+_FIRST_WORD = re.compile(WORD)
+_SINGLE_LETTER = re.compile(rf"(?:(?P<previous>{WORD})[ \u00a0])?(?<![\w.])[^\W\d_]$")
+_INITIAL = re.compile(r"[^\W\d_]\.")
+_LIST_END = re.compile(
+    r"(?:\b(?:etc|ecc|usw|enz|itd|itp|osv|m\.\s?fl|u\.\s?a)|[ви] т\. ?[дп])$", re.IGNORECASE
+)
+_ORDINAL_LANGUAGES = frozenset(("cs", "da", "de", "et", "fi", "hr", "hu", "lv", "no", "sk", "sl"))
+"""Languages that write ordinal numbers with a full stop."""
+
+_ABBREVIATIONS: Mapping[str, frozenset[str]] = {
+    "ar": word_set("د أ م ص ج"),
+    "de": word_set("dr prof hr fr hrsg"),
+    "en": word_set("dr mr mrs ms prof rev gen capt lt sgt sen gov hon"),
+    "es": word_set("sr sra srta dr dra d dña prof"),
+    "fr": word_set("m mm mme mlle dr pr mgr me"),
+    "hi": word_set("डॉ श्री श्रीमती प्रो पं सं"),
+    "it": word_set("sig dott prof ing avv"),
+    "mr": word_set("डॉ श्री सौ प्रा पं"),
+    "nl": word_set("dr dhr mevr mw prof ir"),
+    "pl": word_set("prof ul im św ks gen"),
+    "pt": word_set("sr sra dr dra prof"),
+    "ru": word_set("им ул проф акад ген см стр св пр пл"),
+}
+"""Abbreviations that stand before a name or a number and end no sentence, in lower case."""
+
+_BEFORE_NUMBERS = word_set("""approx ca c no nos nr vol p pp fig figs eq ch art est стр рис""")
+"""Abbreviations that end no sentence before a number, in lower case."""
+
+_GOES_ON = re.compile(r"[\"'”’»“]*\s*[—–-]\s+[^\W\d_A-Z]|[」』][とっはがをのにもで]")
+"""What follows a mark in a quotation after which the sentence goes on."""
+
+_SHORTEST_WORD = 3
+_WINDOW, _WORDS = 300, 40
+"""Characters around a mark in which brackets and words are looked for, so that time grows with the
+length of a text and not with its square."""
+
+_PARTICLES = word_set(
+    """De La Le Les Los Las El Du Des Di Da Do Dos Dal Della Del Van Von Den Ten Ter Zu Al An Will
+    May So No As A Am Im Van San"""
+)
+"""Words that open sentences and names alike."""
+
+_LABELED = tuple(
+    word_set(
+        """vitamin witamin витамин plan план hepatit hépatit гепатит typ tipo тип group grupp
+        groupe grupo gruppo групп class klass classe clase класс categor kategor catégor category
+        grade letter buchstabe lettre letra lettera букв option opci opzion platform plateform
+        section secci figure appendix block level team series serie série channel gate hall
+        terminal building form formula formel formule fórmula influenza line linie ligne línea
+        point punkt punto"""
+    )
+)
+"""Beginnings of nouns that a single letter follows: vitamin C, plan B."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,33 +121,43 @@ class Chunk:
         )
 
 
-def split_sentences(text: str, language: str = "en") -> tuple[str, ...]:
+def split_sentences(text: str, language: str | None = None) -> tuple[str, ...]:
     """Sentences of `text`, stripped, without the marks of lists, headings and bold words.
 
     A line end ends a sentence, since responses hold lists and headings.
 
     Args:
         text: the text.
-        language: two letters, as pysbd names languages.
+        language: code of its language, such as de; None detects it (`usual_language`). A
+            language that sentencex does not know is split by the rules of one written alike.
 
     Raises:
-        InputError: if pysbd does not know the language.
+        InputError: if `language` does not have the form of a code.
     """
-    import pysbd
-
-    try:
-        segmenter = pysbd.Segmenter(language=language, clean=False)
-    except ValueError:
-        raise InputError(
-            f"pysbd cannot split sentences of the language {language!r}; use en"
-        ) from None
-    sentences = []
+    code = usual_language(text) if language is None else checked_language(language)
+    sentences: list[str] = []
     for line in _LINE.split(text):
         unmarked = _BOLD.sub(r"\1", _LIST_MARK.sub("", line))
         plain = unmarked.strip().strip("*").strip()
-        for piece in _pieces(plain):
-            sentences += [sentence.strip() for sentence in segmenter.segment(piece)]
+        start = 0
+        for end in _ends(plain, code):
+            sentences.append(plain[start:end].strip())
+            start = end
     return tuple(sentence for sentence in sentences if any(map(str.isalnum, sentence)))
+
+
+def sentences_of(graph: FactGraph) -> tuple[str, ...]:
+    """Sentences of a response, by the rules of its `stated_language`."""
+    return split_sentences(graph.response, stated_language(graph))
+
+
+def stated_language(graph: FactGraph) -> str | None:
+    """Return the code of a response's language in its metadata; None if they hold none.
+
+    Datasets also name languages in other ways, which are ignored.
+    """
+    stated = graph.metadata.get(LANGUAGE_KEY)
+    return stated if isinstance(stated, str) and is_language_code(stated) else None
 
 
 def split_chunks(sentences: tuple[str, ...], stride: int | None) -> tuple[Chunk, ...]:
@@ -102,13 +182,105 @@ def split_chunks(sentences: tuple[str, ...], stride: int | None) -> tuple[Chunk,
     )
 
 
-def _pieces(text: str) -> list[str]:
-    pieces = []
-    while len(text) > _PIECE:
-        cut = text.rfind(" ", 0, _PIECE)
-        # After a full stop where there is one, so that no sentence is cut in two.
-        stop = max(text.rfind(mark, 0, _PIECE) for mark in (". ", "! ", "? "))
-        cut = stop + 1 if stop > 0 else cut if cut > 0 else _PIECE
-        pieces.append(text[:cut])
-        text = text[cut:].lstrip()
-    return [*pieces, text]
+def _ends(text: str, language: str) -> list[int]:
+    """Offsets in `text` at which its sentences end, the last of which is its length."""
+    import sentencex
+
+    ends = {found["end_index"] for found in sentencex.get_sentence_boundaries(language, text)}
+    for match in _MARK.finditer(text):
+        decided = _decided(text, match, language)
+        # sentencex counts the space after a mark to either sentence, and may part a mark from the
+        # bracket that follows it.
+        around = ends.intersection(range(match.start() + 1, match.end() + 1))
+        ends -= around
+        if decided or (decided is None and around):
+            ends.add(match.end())
+    return sorted(end for end in ends | {len(text)} if end)
+
+
+def _decided(text: str, match: re.Match[str], language: str) -> bool | None:
+    """Decide whether a sentence ends at a mark; None leaves it to sentencex."""
+    mark, closing, space = match["mark"], match["closing"], match["space"]
+    before = text[max(0, match.start() - _WINDOW) : match.start()]
+    after = text[match.end() : match.end() + _WINDOW]
+    if not after:
+        return None
+    if _GOES_ON.match(closing + space + after):
+        return False
+    if any(bracket in closing for bracket in _BRACKETS):
+        # A bracket that holds whole sentences ends with them; one within a sentence does not.
+        parted = _opens_sentence(before, closing) or (_opener(after, language) and "." in mark)
+        return (parted and (bool(space) or not after[0].isascii())) or None
+    if "…" in mark:
+        return not after[0].islower() and (bool(space) or not after[0].isascii())
+    if mark != "." or closing:
+        return None
+    if space:
+        return _ends_at_full_stop(before[-_WORDS:], after, language)
+    # "lit.It burned" lacks a space; "ASP.NET", "B.Sc" and "J.-C." do not.
+    lacks_space = before[-1:].islower() and after[0].isupper() and after[1:2].islower()
+    goes_on = after[0].isalnum() or after[0] in "-‑–,;:/"
+    return False if goes_on and not lacks_space else None
+
+
+def _ends_at_full_stop(before: str, after: str, language: str) -> bool | None:
+    """Decide whether a sentence ends at a full stop with a space; None leaves it to sentencex."""
+    match = _LAST_WORD.search(before)
+    word = match[0] if match else ""
+    opener = _opener(after, language)
+    if after[0].islower() and ("." in word or len(word) < _SHORTEST_WORD):
+        return None if before.islower() else False
+    if word.casefold() in _ABBREVIATIONS.get(language, ()):
+        return False
+    if word.casefold() in _BEFORE_NUMBERS and after[0].isdigit():
+        return False
+    if language in _ORDINAL_LANGUAGES and re.fullmatch(r"\d{1,2}", word) and after[0].isupper():
+        return opener
+    if _LIST_END.search(before):
+        return after[0].isupper() or None
+    single = _SINGLE_LETTER.search(before)
+    if single and after[0].isupper():
+        return _ends_with_letter(single["previous"] or "", after, language)
+    return True if "." in word and opener else None
+
+
+def _ends_with_letter(previous: str, after: str, language: str) -> bool | None:
+    """Decide whether a single capital letter and its full stop end a sentence.
+
+    An initial stands before a name, the letter of a label ("vitamin C") may end a sentence: it does
+    if the next word opens a sentence and no name, or the word before the letter takes one.
+    """
+    if _opener(after, language):
+        return True
+    if previous.casefold().startswith(_LABELED) and not _INITIAL.match(after):
+        return True
+    is_noun = previous.islower() and previous not in FUNCTION_WORDS.get(language, ())
+    return True if is_noun and _first_word(after) in _PARTICLES else None
+
+
+def _opens_sentence(before: str, closing: str) -> bool:
+    """Whether the bracket that is closed here was opened where a sentence begins."""
+    bracket = next(one for one in closing if one in _BRACKETS)
+    opened, depth = len(before), 1
+    for place in range(len(before) - 1, -1, -1):
+        depth += (before[place] == bracket) - (before[place] == _BRACKETS[bracket])
+        if not depth:
+            opened = place
+            break
+    else:
+        return False
+    return not before[:opened].rstrip() or before[:opened].rstrip()[-1] in _FINAL
+
+
+def _opener(after: str, language: str) -> bool:
+    """Whether a text begins with a capitalized function word, which no name is."""
+    word = _first_word(after)
+    if not word[:1].isupper() or _INITIAL.match(after):
+        return False
+    folded = word.casefold()
+    return folded in FUNCTION_WORDS.get(language, ()) and word not in _PARTICLES
+
+
+def _first_word(text: str) -> str:
+    match = _FIRST_WORD.match(text)
+    return match[0] if match else ""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 METADATA_KEY = "selection"
 
 
-def selection_stage(core: Core, language: str = "en") -> Stage:
+def selection_stage(core: Core) -> Stage:
     """Stage that keeps the atoms that count.
 
     It may stand anywhere after the atoms: before the search, so that nothing is searched for what
@@ -25,15 +25,14 @@ def selection_stage(core: Core, language: str = "en") -> Stage:
     Args:
         core: how to select. Where it asks for a share of faithful atoms, the response is split
             into sentences as the atomizer splits it.
-        language: two letters, as pysbd names languages.
     """
 
     def stage(graph: FactGraph) -> FactGraph:
         sentences = None
         if core.share is not None:
-            from factormodels.extraction.sentences import split_sentences
+            from factormodels.extraction.sentences import sentences_of
 
-            sentences = split_sentences(graph.response, language)
+            sentences = sentences_of(graph)
         view, selection = select_atoms(graph, core, sentences)
         solution = selection.solution
         kept = set(view.atom_ids)

@@ -42,7 +42,7 @@ class Atomized:
     failures: tuple[tuple[int, str], ...]
 
 
-def sentence_atoms(response: str, language: str = "en") -> tuple[Atom, ...]:
+def sentence_atoms(response: str, language: str | None = None) -> tuple[Atom, ...]:
     """One atom per sentence of a response, as it stands there: the path without a model.
 
     A sentence is no atomic claim: it may hold several, and pronouns stay unresolved, so that one
@@ -50,10 +50,10 @@ def sentence_atoms(response: str, language: str = "en") -> tuple[Atom, ...]:
 
     Args:
         response: the response.
-        language: two letters, as pysbd names languages.
+        language: as `split_sentences` takes it.
 
     Raises:
-        InputError: if pysbd does not know the language.
+        InputError: if the language does not have the form of a code.
     """
     return tuple(
         Atom(f"a{number}", sentence, sentence=number)
@@ -67,7 +67,7 @@ def atomize(
     *,
     query: str = "",
     stride: int | None = None,
-    language: str = "en",
+    language: str | None = None,
 ) -> Atomized:
     """Atoms that a language model finds in a response.
 
@@ -79,10 +79,11 @@ def atomize(
         query: what was asked.
         stride: sentences per call: None is the whole response at once, as FactReasoner's Atomizer
             reads it; 1 is sentence by sentence, as FActScore does.
-        language: two letters, as pysbd names languages.
+        language: as `split_sentences` takes it.
 
     Raises:
-        InputError: if the stride is not a whole number from 1, or pysbd does not know the language.
+        InputError: if the stride is not a whole number from 1, or the language does not have the
+            form of a code.
 
     Source: FactReasoner, section 3.3 and table 28; FaStfact, section 4.1, for the stride.
     """

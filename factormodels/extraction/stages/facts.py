@@ -12,6 +12,7 @@ from factormodels.extraction.relation_models.base import Judgement, Missing, Rel
 from factormodels.extraction.stages.atomizer import atomize, sentence_atoms
 from factormodels.extraction.stages.relations import ask
 from factormodels.fact_graph import FactGraph
+from factormodels.languages import detected_language
 
 SAME_FACT = 0.8
 """Facts whose words are at least so alike are one."""
@@ -56,6 +57,7 @@ def facts_of(
     """
     found: list[Fact] = []
     failures: list[tuple[str, str]] = []
+    language = detected_language("\n".join(context.text for context in graph.contexts)) or ""
     for context in graph.contexts:
         if model is None:
             atoms = sentence_atoms(context.text)
@@ -64,13 +66,13 @@ def facts_of(
             atoms = listed.atoms
             failures += [(context.id, reason) for _, reason in listed.failures]
         for atom in atoms:
-            _add(found, atom.text, context.id, trust[context.id])
+            _add(found, atom.text, context.id, trust[context.id], language)
     return found, failures
 
 
-def _add(found: list[Fact], text: str, context: str, weight: float) -> None:
+def _add(found: list[Fact], text: str, context: str, weight: float, language: str) -> None:
     for place, known in enumerate(found):
-        if likeness(known.text, text) >= SAME_FACT:
+        if likeness(known.text, text, language=language) >= SAME_FACT:
             names = tuple(dict.fromkeys((*known.contexts, context)))
             found[place] = replace(known, contexts=names, weight=max(known.weight, weight))
             return

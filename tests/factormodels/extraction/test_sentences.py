@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factormodels.extraction.sentences import split_chunks, split_sentences
+from factormodels import FactGraph
+from factormodels.extraction.sentences import (
+    LANGUAGE_KEY,
+    sentences_of,
+    split_chunks,
+    split_sentences,
+    stated_language,
+)
 from factormodels.extraction.stages.atomizer import sentence_atoms
 from tests.refusals import refused
 
@@ -41,7 +53,6 @@ def test_what_has_no_letter_has_no_sentence(text: str) -> None:
 
 
 def test_a_long_line_is_split_like_its_sentences() -> None:
-    # Longer than pysbd is given at once; every border falls between two sentences.
     sentences = tuple(f"The bridge number {i} is long and red and old." for i in range(300))
     assert split_sentences(" ".join(sentences)) == sentences
 
@@ -52,8 +63,78 @@ def test_a_long_line_without_any_sentence_loses_no_word() -> None:
     assert "".join(split_sentences("x" * 9001)) == "x" * 9001
 
 
-def test_an_unknown_language_is_named() -> None:
-    refused("'xx'", split_sentences, "A b.", "xx")
+def test_what_is_no_code_of_a_language_is_refused() -> None:
+    refused("'english' is no code of a language", split_sentences, "A b.", "english")
+
+
+class Case(NamedTuple):
+    """A text with the sentences that a reader parts it into.
+
+    Attributes:
+        language: code of the language.
+        kind: what makes the text hard.
+        sentences: its sentences.
+        text: the sentences in one line, with spaces between where the script has them.
+    """
+
+    language: str
+    kind: str
+    sentences: tuple[str, ...]
+    text: str
+
+
+def cases() -> list[Case]:
+    """The cases of the table: language, kind, and sentences parted by " | ", or "||" for none."""
+    lines = (Path(__file__).parent / "sentence_cases.tsv").read_text("utf-8").splitlines()
+    read = []
+    for line in lines:
+        language, kind, marked = line.split("\t")
+        sentences = tuple(re.split(r" \| |\|\|", marked))
+        read.append(Case(language, kind, sentences, marked.replace(" | ", " ").replace("||", "")))
+    return read
+
+
+CASES = cases()
+AMBIGUOUS = "The compiler is written in C. Rust came later."
+"""Nothing but knowledge of the subject tells C here from the initial of a person."""
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_sentences_of_all_languages_end_where_a_reader_ends_them(stated: bool) -> None:
+    assert len(CASES) > 150
+    assert len({case.language for case in CASES}) > 6
+    wrong = [
+        case.text
+        for case in CASES
+        if split_sentences(case.text, case.language if stated else None) != case.sentences
+    ]
+    assert wrong == [AMBIGUOUS]
+
+
+def test_no_letter_is_lost_between_sentences() -> None:
+    for case in CASES:
+        joined = "".join(split_sentences(case.text, case.language))
+        assert joined.replace(" ", "") == case.text.replace(" ", "")
+
+
+@given(st.text(st.sampled_from("aB .!?)(»…。」3\n"), max_size=40))
+def test_sentences_keep_order_and_letters_of_any_text(text: str) -> None:
+    def letters(part: str) -> str:
+        return "".join(filter(str.isalpha, part))
+
+    # A number that begins a line is the mark of a list.
+    assert letters("".join(split_sentences(text, "en"))) == letters(text)
+
+
+def test_a_stated_language_goes_with_the_response() -> None:
+    ordinal = FactGraph("r", (), response="Am 19. Maria kam. Er ging.")
+    assert sentences_of(ordinal) == split_sentences(ordinal.response)
+    german = replace(ordinal, metadata={LANGUAGE_KEY: "de"})
+    english = replace(ordinal, metadata={LANGUAGE_KEY: "en-GB"})
+    assert sentences_of(german) == ("Am 19. Maria kam.", "Er ging.")
+    assert sentences_of(english) == ("Am 19.", "Maria kam.", "Er ging.")
+    # Other files name languages in words.
+    assert stated_language(replace(ordinal, metadata={LANGUAGE_KEY: "German"})) is None
 
 
 SENTENCES = ("One.", "Two.", "Three.", "Four.", "Five.")
