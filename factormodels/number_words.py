@@ -368,7 +368,8 @@ def _fused_value(word: str, language: str) -> int | None:
         return None
     for tens, value in listed.items():
         if 20 <= value < 100 and word.startswith(tens[:-1]):
-            ones = listed.get(word.removeprefix(tens), listed.get(word.removeprefix(tens[:-1]), 0))
-            if 0 < ones < 10:
-                return value + ones
+            whole, elided = word.removeprefix(tens), word.removeprefix(tens[:-1])
+            last = listed.get(whole, listed.get(elided, 0))
+            if 0 < last < 10:
+                return value + last
     return None

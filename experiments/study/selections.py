@@ -18,6 +18,7 @@ from experiments.study.units import sentence
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.recorded import recorded_in_graphs
+from factormodels.extraction.sentences import sentences_of
 from factormodels.fact_graph import FactGraph
 from factormodels.io.plain_yaml import plain_hash
 from factormodels.io.result_store import KeptValues
@@ -269,12 +270,8 @@ def _selected(solver: SelectionSolver, graph: FactGraph) -> Selected:
     """What a selection keeps of one response; whatever goes wrong is recorded as its failure."""
     try:
         core = solver.core(graph)
-        # Only `share` needs the sentences, and splitting them takes a library and time.
-        sentences = None
-        if core.share is not None:
-            from factormodels.extraction.sentences import sentences_of
-
-            sentences = sentences_of(graph)
+        # Only `share` needs the sentences, and splitting them takes time.
+        sentences = None if core.share is None else sentences_of(graph)
         selection = select(subclaims_of(graph, sentences), core)
     except Exception as error:
         logger.debug("nothing could be selected of %s", graph.id, exc_info=error)
