@@ -22,6 +22,9 @@ _READ = 20_000
 _LEAST_VOTES = 1.0
 """A function word of one language alone gives one vote, a word of n languages 1/n."""
 
+_LEAST_SHARE = 0.2
+"""Share of words that tell a language; a word or two of it in a text are no evidence."""
+
 _LEAST_MARGIN = 1.3
 """Factor by which the votes of a language exceed those of the next."""
 
@@ -199,20 +202,26 @@ def _script(text: str) -> str:
 
 
 def _by_words(text: str) -> str | None:
-    votes: dict[str, float] = defaultdict(float)
+    words = _WORD.findall(unicodedata.normalize("NFC", text[:_READ]).casefold())
     users = _users()
-    for word in _WORD.findall(unicodedata.normalize("NFC", text[:_READ]).casefold()):
+    votes: dict[str, float] = defaultdict(float)
+    seen: dict[str, list[str]] = defaultdict(list)
+    for word in words:
         codes = users.get(word, ())
         for code in codes:
             votes[code] += 1 / len(codes)
+            seen[code].append(word)
         if not word.isascii():
             for code, letters in _LETTERS.items():
-                votes[code] += any(letter in word for letter in letters)
-    ranked = sorted(votes.items(), key=lambda item: -item[1])[:2]
-    if not ranked or ranked[0][1] < _LEAST_VOTES:
+                if any(letter in word for letter in letters):
+                    votes[code] += 1
+                    seen[code].append(word)
+    ranked = sorted(votes, key=lambda code: -votes[code])
+    if not ranked or votes[ranked[0]] < _LEAST_VOTES:
         return None
-    second = ranked[1][1] if len(ranked) > 1 else 0
-    return ranked[0][0] if ranked[0][1] >= _LEAST_MARGIN * second else None
+    best, second = ranked[0], votes[ranked[1]] if len(ranked) > 1 else 0
+    is_told = len(set(seen[best])) > 1 and len(seen[best]) >= _LEAST_SHARE * len(words)
+    return best if is_told and votes[best] >= _LEAST_MARGIN * second else None
 
 
 @cache

@@ -251,6 +251,44 @@ def test_each_response_is_told_by_what_tells_it(tmp_path: Path) -> None:
     assert (found.n_responses, found.n_aligned, found.by_order) == (3, 15, False)
 
 
+def in_two_tools(
+    tmp_path: Path, claims: list[str], others: list[str], *options: str
+) -> dict[str, Any]:
+    """What score --with finds of two true claims, of which another tool judges the others."""
+    graph = FactGraph(
+        "r", tuple(Atom(f"a{i}", text, label=i % 2 == 0) for i, text in enumerate(claims))
+    )
+    write_fact_graphs([graph], tmp_path / "labelled.jsonl")
+    decisions = [[{"atom": text, "is_supported": True} for text in others]]
+    file = written(tmp_path, "f.json", {"score": 0.5, "decisions": decisions})
+    result = invoke(
+        *("score", str(tmp_path / "labelled.jsonl"), "--with", str(file)),
+        *("--set", "bootstrap=20,resamples=99", "--json", *options),
+    )
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+def test_claims_are_not_aligned_with_their_negations(tmp_path: Path) -> None:
+    claims = ["Die Brücke wurde nicht in Bonn gebaut.", "Sie ist nach dem Krieg erneuert worden."]
+    others = ["Die Brücke wurde in Bonn gebaut.", "Nach dem Krieg ist sie erneuert worden."]
+    found = in_two_tools(tmp_path, claims, others)
+    assert [row["aligned"] for row in found["tables"]["aligned"]] == [1]
+    assert [row["equality"] for row in found["tables"]["aligned"]] == [0]
+
+
+def test_it_is_told_how_many_claims_are_compared_for_equality(tmp_path: Path) -> None:
+    claims = ["Kinu kilijengwa karibu na mto.", "Mto huo ni mrefu sana."]
+    others = ["Kinu kilijengwa karibu na mto mrefu.", "mto huo ni mrefu sana"]
+    found = in_two_tools(tmp_path, claims, others)
+    assert [row["aligned"] for row in found["tables"]["aligned"]] == [1]
+    assert [row["equality"] for row in found["tables"]["aligned"]] == [2]
+    assert "Of these 2, 2 were compared for equality" in json.dumps(found)
+    # Whoever knows better says so.
+    found = in_two_tools(tmp_path, claims, others, "--language", "en")
+    assert [row["aligned"] for row in found["tables"]["aligned"]] == [2]
+
+
 # --- One table -----------------------------------------------------------------------------------
 
 
