@@ -84,10 +84,9 @@ def likeness(one: str, other: str, about: str = "", language: str | None = None)
 def differ_decisively(one: str, other: str) -> bool:
     """Return whether one text has a number, a negation or an opposite that the other lacks.
 
-    Texts of a language whose negations are not known differ unless they are equal.
+    Of texts whose language cannot be told, numbers and the negations of any language count.
     """
-    code = detected_language(f"{one}\n{other}")
-    return not are_equal(one, other) and (code is None or differ_in_words(one, other, code))
+    return differ_in_words(one, other, detected_language(f"{one}\n{other}"))
 
 
 def aligned_pairs(

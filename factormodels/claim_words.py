@@ -31,6 +31,7 @@ from factormodels.opposed_words import (
     are_opposites,
     is_compared_by_words,
     is_negation,
+    is_negation_anywhere,
     sides_of,
 )
 
@@ -111,10 +112,19 @@ def worded_likeness(one: str, other: str, about: str, language: str) -> float:
     return len(shared) / len(every)
 
 
-def differ_in_words(one: str, other: str, language: str) -> bool:
-    """Return whether two texts differ in a number, a negation or an opposite."""
-    if not is_compared_by_words(language):
-        return True
+def differ_in_words(one: str, other: str, language: str | None) -> bool:
+    """Return whether two texts differ in a number, a negation or an opposite.
+
+    Args:
+        one: a text.
+        other: another.
+        language: code of the language of both; where its negations are not known, a number and the
+            negations of all known languages count.
+    """
+    if language is None or not is_compared_by_words(language):
+        first, second = (_plain(text) for text in (one, other))
+        negated = [any(map(is_negation_anywhere, words)) for words in (first, second)]
+        return negated[0] != negated[1] or _digits(one) != _digits(other)
     if language in DECISIVE_LETTERS:
         letters = set(DECISIVE_LETTERS[language])
         return letters.intersection(one) != letters.intersection(other) or (

@@ -357,6 +357,13 @@ def is_negation(word: str, language: str) -> bool:
 
 
 @lru_cache(_WORDS_KEPT)
+def is_negation_anywhere(word: str) -> bool:
+    """Return whether a word, in lower case, negates in any language that is compared by words."""
+    spaced = NEGATIONS.keys() - DECISIVE_LETTERS.keys()
+    return any(is_negation(word, language) for language in spaced)
+
+
+@lru_cache(_WORDS_KEPT)
 def sides_of(word: str, language: str) -> frozenset[Side]:
     """Return the sides of opposites that a word, in lower case, is on."""
     return frozenset(

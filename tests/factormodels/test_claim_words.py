@@ -79,9 +79,10 @@ def test_claims_of_an_unknown_language_are_alike_only_if_equal() -> None:
     assert worded_likeness(one, other, "", "sw") == 0.0
 
 
-def test_texts_of_an_unknown_language_differ_unless_they_are_equal() -> None:
-    assert differ_decisively("Kinu kilijengwa karibu.", "Kinu kilijengwa karibu sana.")
-    assert not differ_decisively("Kinu kilijengwa karibu.", "kinu kilijengwa karibu")
+def test_texts_differ_decisively_in_numbers_and_negations_of_any_language() -> None:
+    assert not differ_decisively("Kinu kilijengwa karibu.", "Kinu kilijengwa karibu sana.")
+    assert differ_decisively("Kinu kilijengwa 1901.", "Kinu kilijengwa 1910.")
+    assert differ_decisively("Anna malte Schiffe.", "Anna malte nie Schiffe.")
     assert not differ_decisively("The mill was old.", "The mill was very old.")
     assert differ_decisively("The mill was old.", "The mill was not old.")
     assert differ_decisively("磨坊是旧的。", "磨坊不是旧的。")
