@@ -222,6 +222,9 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
         MissingDependencyError: if a library that is needed is not installed.
     """
     loaded = settings.load(texts)
+    takes_claims = settings.atoms not in (None, "given")
+    if takes_claims and any(graph.response.strip() for graph in loaded.graphs):
+        loaded = loaded.with_texts()
     graphs = loaded.graphs
     with asking(settings) as session, ExitStack() as places:
         plan = make_plan(graphs, settings, session)

@@ -182,13 +182,8 @@ def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
         return _annotated(texts, settings)
     if settings.target_error is not None and settings.audit < 1:
         raise InputError("--target-error needs every skipped claim verified; add --audit 1")
-    loaded = settings.load(texts)
+    loaded = settings.load(texts).with_texts()
     graphs = loaded.graphs
-    for graph in graphs:
-        if not graph.response.strip():
-            raise InputError(
-                f"the response {graph.id!r} has no text to take claims from; give its text"
-            )
     k_prime = _k_primes(graphs, settings.k_prime)
     with asking(settings) as session:
         stages, facts = _stages(graphs, settings, session)

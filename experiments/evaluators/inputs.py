@@ -395,6 +395,16 @@ class LoadedResponses:
         remark = f"{counted(left_out, 'response')} without {without}: left out."
         return replace(self, graphs=graphs, remarks=(*self.remarks, remark))
 
+    def with_texts(self) -> LoadedResponses:
+        """Return those with a text to take claims from, with a remark on how many have none.
+
+        Raises:
+            InputError: if none has a text.
+        """
+        first = self.graphs[0].id
+        refusal = f"the response {first!r} has no text to take claims from; give its text"
+        return self.only(lambda graph: graph.response.strip(), "a text", refusal)
+
 
 class ResponseSettings(Settings, together={"response": "topic question id take passages"}):
     """Responses."""

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from experiments import assess, fastfact, self_knowledge
 from experiments.evaluators.inputs import (
     ResponseSettings,
     empty_remark,
@@ -380,3 +381,28 @@ def test_a_column_that_repeats_or_lacks_values_identifies_nothing_and_that_is_sa
     path.write_text("qid,answer,idx\nm,It is red.,0\nm,It is blue.,1\nm,,1\n")
     assert [graph.id for graph in load_responses(path).graphs] == ["0", "1"]
     refused(r"\['a'\] is no id", load_responses, [{"answer": "It is red.", "id": ["a"]}])
+
+
+def test_responses_without_text_do_not_stop_those_whose_claims_are_taken(tmp_path: Path) -> None:
+    """Labelled claims keep a response without text, from which no claims can be taken."""
+    path = tmp_path / "t.jsonl"
+    blank = {**FACTOOL, "response": None}
+    path.write_text(lines(FACTOOL, blank, {**FACTOOL, "response": "", "claims": []}))
+    empty = "1 of 3 responses is empty and left out: id t-003."
+    loaded = load_responses(path)
+    assert [len(graph.atoms) for graph in loaded.graphs] == [3, 3]
+    assert loaded.remarks == (empty,)
+    assert [graph.id for graph in loaded.with_texts().graphs] == ["t-001"]
+    documents = tmp_path / "notes"
+    documents.mkdir()
+    (documents / "n.txt").write_text("Ada Example painted.")
+    found = assess(path, atoms="sentences", documents=documents)
+    assert found.sentences[:2] == (empty, "1 response without a text: left out.")
+    assert set(found["claims"].response) == {"t-001"}
+    asked = {"model": "openai/x", "dry_run": True, "max_calls": 9}
+    planned = self_knowledge(path, **asked)
+    assert planned.sentences[0] == empty
+    counted = fastfact(path, documents=documents, **asked)
+    assert "1 response without a text: left out." in counted.sentences
+    path.write_text(lines(blank))
+    refused("'t' has no text to take claims from", fastfact, path, documents=documents, **asked)
