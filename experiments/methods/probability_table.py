@@ -9,6 +9,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.evaluators.assessed_metadata import check_assessment
 from experiments.evaluators.response import METADATA_KEY
 from experiments.findings.table import data_frame
 from experiments.findings.text import counted, some_of
@@ -123,7 +124,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
             return table, ()
         graph: FactGraph = form.parse(record, table.source, line)
         graphs.append(graph)
-        told = posteriors_by_model(graph)
+        told = posteriors_by_model(graph, table.source)
         models |= dict.fromkeys(told)
         marks = marks_by_model(graph)
         marked |= dict.fromkeys(marks)
@@ -168,12 +169,22 @@ def _logged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]] | None:
     return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), scorers
 
 
-def posteriors_by_model(graph: FactGraph) -> dict[str, dict[str, float | None]]:
-    """P(true) of the claims of a response by who judged them: other tools, and our variants."""
+def posteriors_by_model(graph: FactGraph, source: str) -> dict[str, dict[str, float | None]]:
+    """P(true) of the claims of a response by who judged them: other tools, and our variants.
+
+    Args:
+        graph: the response.
+        source: its file, for messages.
+
+    Raises:
+        InputError: if its metadata lack, or garble, what an assessment has.
+    """
     found = {
         name: {atom: verdict.p_true for atom, verdict in verdicts.items()}
         for name, verdicts in recorded_verdicts(graph).items()
     }
+    if METADATA_KEY in graph.metadata:
+        check_assessment(graph, source)
     for variant, view in graph.metadata.get(METADATA_KEY, {}).items():
         unanswered = view.get("unanswered", ())
         found[variant] = {

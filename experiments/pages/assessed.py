@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.evaluators.assessed_metadata import check_assessment
 from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.evaluators.response import METADATA_KEY
 from experiments.pages.assessment_pages import Assessment
@@ -70,6 +71,7 @@ def report_of_graphs(
                 f"{name}: the response {graph.id!r} was not assessed; give what `factormodels "
                 "assess --out` wrote, or the folder of a run"
             )
+        check_assessment(graph, name)
     found = Responses.of(graphs)
     data = StudyData(name, found.graphs, found.sha256, known_claims=found.claims)
     cells = _cells(name, graphs)

@@ -1,0 +1,173 @@
+"""The metadata of assessed responses, checked before anything is shown of them.
+
+`factormodels assess` writes them; a file may also have been edited, cut or made by another program.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from experiments.evaluators.response import CORE_KEY, METADATA_KEY
+from factormodels.errors import InputError
+from factormodels.extraction.pipeline import STAGE_KEYS
+from factormodels.extraction.stages.duplicates import every_atom
+from factormodels.fact_graph import FactGraph
+from factormodels.recorded_verdicts import ASSESSORS_KEY
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+_Pair = tuple[Probability, Probability]
+_Sized = dict[str, Any] | list[Any]
+
+
+class _Facts(BaseModel):
+    """A mapping of the metadata. Keys that nothing is read of are let through."""
+
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+
+
+class _Claim(_Facts):
+    p: Probability
+
+
+class _Unsolved(_Facts):
+    encoding: str
+    backend: str
+    error: str
+
+
+class _View(_Facts):
+    encoding: str
+    backend: str
+    status: str
+    log_z: float | None
+    log_z_kind: str
+    log_z_lower: float | None = None
+    answered_by: str | None = None
+    unanswered: list[str]
+    open: dict[str, _Pair] = {}
+    atoms: dict[str, _Claim]
+
+
+class _Stage(_Facts):
+    failures: list[Annotated[list[Any], Field(min_length=1)]] = []
+
+
+class _Retrieval(_Stage):
+    retriever: str
+    queries: Count
+    passages: Count
+    contexts: Count
+    dropped: _Sized = []
+    failures: list[Annotated[list[Any], Field(min_length=1)]]
+
+
+class _Summaries(_Stage):
+    model: str
+    passages: _Sized
+    dropped: _Sized
+    failures: list[Annotated[list[Any], Field(min_length=1)]]
+
+
+class _Relations(_Facts):
+    model: str
+    asked: Count
+    entailment: Count
+    contradiction: Count
+    neutral: Count
+    made_neutral: Count
+    least: Probability
+    missing: list[tuple[str, str, str]]
+    unasked: list[Any] = []
+    origins: dict[str, Count] = {}
+
+
+class _Verdict(_Facts):
+    p: Probability | None
+
+
+class _Assessor(_Facts):
+    model: str = ""
+    verdicts: dict[str, _Verdict]
+    missing: list[tuple[str, str]]
+
+
+class _Duplicate(_Facts):
+    same_as: str
+    label: bool | None
+    annotation: str | None
+    sentence: Annotated[int, Field(ge=1)] | None
+
+
+class _Consumption(_Facts):
+    answers: Count
+    prompt_tokens: Count
+    completion_tokens: Count
+    cost: Annotated[float, Field(ge=0)]
+    unpriced: Count
+
+
+class _Core(_Facts):
+    kept: list[str] | None = None
+
+
+_KINDS: Mapping[str, type[_Facts]] = MappingProxyType(
+    {
+        **dict.fromkeys(STAGE_KEYS, _Stage),
+        "retrieval": _Retrieval,
+        "summaries": _Summaries,
+        "relations": _Relations,
+        CORE_KEY: _Core,
+    }
+)
+_KINDS_BY_NAME: Mapping[str, type[_Facts]] = MappingProxyType(
+    {ASSESSORS_KEY: _Assessor, "consumption": _Consumption, "duplicates": _Duplicate}
+)
+
+
+def check_assessment(graph: FactGraph, source: str) -> None:
+    """Refuse an assessed response whose metadata lack, or garble, what is read of them.
+
+    Args:
+        graph: the response, with the key `METADATA_KEY` in its metadata.
+        source: its file, for messages.
+
+    Raises:
+        InputError: for the first key that is missing or of another kind.
+    """
+    where = f"{source}: the metadata of the response {graph.id!r}"
+    for key, kind in _KINDS.items():
+        if key in graph.metadata:
+            _check(graph.metadata[key], kind, key, where)
+    for key, kind in _KINDS_BY_NAME.items():
+        for name, facts in _mapping(graph.metadata.get(key, {}), key, where).items():
+            _check(facts, kind, f"{key}.{name}", where)
+    for variant, view in _mapping(graph.metadata[METADATA_KEY], METADATA_KEY, where).items():
+        place = f"{METADATA_KEY}.{variant}"
+        solved = "error" not in _mapping(view, place, where)
+        _check(view, _View if solved else _Unsolved, place, where)
+        for _, atom in every_atom(graph) if solved else ():
+            if atom not in view["atoms"]:
+                raise InputError(f"{where} lack {place}.atoms.{atom}; assess it again")
+
+
+def _mapping(value: Any, place: str, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where} garble {place}, which is no object; assess it again")
+    return value
+
+
+def _check(facts: Any, kind: type[_Facts], place: str, where: str) -> None:
+    try:
+        # By way of JSON, where a list is a tuple too, as it is in the file.
+        kind.model_validate_json(json.dumps(facts))
+    except (ValidationError, TypeError, ValueError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else None
+        key = ".".join([place, *(str(part) for part in first["loc"])]) if first else place
+        verb = "lack" if first and first["type"] == "missing" else "garble"
+        raise InputError(f"{where} {verb} {key}; assess it again") from None
