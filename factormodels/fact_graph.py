@@ -24,7 +24,8 @@ from factormodels.compile import RELATION_COLUMNS, CompiledFacts, compile_column
 from factormodels.encodings import DEFAULT_ENCODING, MIXTURE
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from factormodels.object_repr import Preview, Previewed, counted
+from factormodels.nouns import counted
+from factormodels.object_repr import Preview, Previewed
 from factormodels.validation import validated_id
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from factormodels.arrays import (
     whole_scope,
 )
 from factormodels.errors import InputError
-from factormodels.object_repr import Preview, Previewed, counted
+from factormodels.nouns import counted
+from factormodels.object_repr import Preview, Previewed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -60,11 +60,6 @@ class Previewed:
         return f"<p>{escape(heading)}</p>{table if rows else ''}{more}"
 
 
-def counted(count: int, what: str) -> str:
-    """A number with what it counts, such as "1 atom" or "1,200 atoms"."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 3]}..."

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.object_repr import Preview, Previewed, counted
+from factormodels.nouns import counted
+from factormodels.object_repr import Preview, Previewed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,7 +24,7 @@ from factormodels.extraction.retrieval.documents import (
     read_documents,
 )
 from factormodels.fact_graph import FactGraph
-from factormodels.object_repr import counted
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from experiments.asking.session import Session

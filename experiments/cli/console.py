@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.findings.text import counted
 from factormodels.control_characters import printable, printable_json, shortened
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderHook

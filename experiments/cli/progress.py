@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from experiments.findings.text import counted, duration
+from experiments.findings.text import duration
 from experiments.progress import Finished, Watcher
+from factormodels.nouns import counted
 from inference.warm_up import KERNELS
 
 if TYPE_CHECKING:

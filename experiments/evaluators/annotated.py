@@ -31,7 +31,6 @@ from experiments.findings.table import (
     named,
     text_columns,
 )
-from experiments.findings.text import counted
 from experiments.progress import tell
 from factormodels.claims import Atom
 from factormodels.errors import InputError
@@ -48,6 +47,7 @@ from factormodels.io.published.fastfact_annotations import (
 from factormodels.io.published.formats import format_of
 from factormodels.io.reading import records_of
 from factormodels.io.records import strictly
+from factormodels.nouns import counted
 from factormodels.recorded_verdicts import recorded_verdicts
 
 if TYPE_CHECKING:

@@ -52,7 +52,7 @@ from experiments.evaluators.spending import (
 )
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
-from experiments.findings.text import counted, in_sample_remark, interval
+from experiments.findings.text import in_sample_remark, interval
 from experiments.settings import SET, Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.limits import Encoding, Least, Openness
@@ -61,6 +61,7 @@ from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.prompted import STAGE
 from factormodels.extraction.retrieval.web import WebRetriever
+from factormodels.nouns import counted
 from factormodels.variants import between_claims
 from inference.warm_up import warm_up
 

@@ -32,12 +32,13 @@ from experiments.findings.table import (
     named,
     text_columns,
 )
-from experiments.findings.text import ABSENT, counted, duration, shortened, verdict
+from experiments.findings.text import ABSENT, duration, shortened, verdict
 from factormodels.claims import RelationKind
 from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.extraction.stages.relations import METADATA_KEY as RELATIONS_KEY
 from factormodels.fact_graph import FactGraph
+from factormodels.nouns import counted
 from factormodels.recorded_verdicts import ASSESSORS_KEY
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from factormodels.io.fact_graph_json import fact_graph_text, parse_fact_graph
 from factormodels.io.files import atomic_path, prepare_folder
 from factormodels.io.json_text import decode, encode
 from factormodels.io.result_store import STORE, KeptValues, open_store, remove_store
-from factormodels.object_repr import counted
+from factormodels.nouns import counted
 
 CONSUMPTION_KEY = "consumption"
 

@@ -21,7 +21,7 @@ from experiments.evaluators.gate import likeness_of_pairs
 from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
-from experiments.findings.text import counted, with_interval
+from experiments.findings.text import with_interval
 from experiments.progress import each_response
 from experiments.settings import SET, Option, Settings, front_door
 from experiments.settings.inputs import improbable_remarks
@@ -43,6 +43,7 @@ from factormodels.extraction.stages.claim_relations import (
     with_senses,
 )
 from factormodels.fact_graph import FactGraph
+from factormodels.nouns import counted
 from factormodels.variants import between_claims, claims_alone
 from inference.backend import InferenceError
 

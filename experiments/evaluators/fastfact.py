@@ -48,7 +48,7 @@ from experiments.evaluators.inputs import LoadedResponses, ResponseSettings
 from experiments.evaluators.setup import Stride, stride_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame
-from experiments.findings.text import counted, number
+from experiments.findings.text import number
 from experiments.settings import SET, ColumnNames, Option, front_door
 from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError, unknown_name
@@ -60,6 +60,7 @@ from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.chunks import ChunkSettings
 from factormodels.extraction.sentences import sentences_of, split_chunks
 from factormodels.fact_graph import FactGraph
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from experiments.evaluators.inputs import Texts

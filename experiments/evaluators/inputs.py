@@ -11,7 +11,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
-from experiments.findings.text import counted
 from experiments.settings import ColumnName, Option, Settings, Words
 from experiments.settings.inputs import graphs_of, is_dataset, read_graphs
 from experiments.settings.limits import Language
@@ -44,6 +43,7 @@ from factormodels.io.tables import (
     read_table,
 )
 from factormodels.io.workbooks import is_workbook
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -34,7 +34,7 @@ from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.stages.assessors import ASSESSORS, assess, posteriors
 from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
-from factormodels.object_repr import counted
+from factormodels.nouns import counted
 from factormodels.selection import (
     CachedRelations,
     Core,

@@ -24,7 +24,6 @@ from experiments.evaluators.threads import LocalRelations
 from experiments.evaluators.unasked import COLUMNS, Askable, answer_of, askable
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame
-from experiments.findings.text import counted
 from factormodels.aligned_claims import differ_decisively
 from factormodels.errors import InputError
 from factormodels.extraction.pipeline import Stage, relation_stage
@@ -40,6 +39,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text
 from factormodels.io.learned_files import LARGEST, Fields, LearnedFormat, read_learned
 from factormodels.learned_from import ResponseIdentity
+from factormodels.nouns import counted
 from factormodels.variants import merge_duplicate_contexts
 
 if TYPE_CHECKING:

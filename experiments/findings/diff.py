@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as
-from experiments.findings.text import counted
 from factormodels.errors import InputError
 from factormodels.io.files import read_text
 from factormodels.io.json_text import decode
+from factormodels.nouns import counted
 
 Row = Mapping[Any, Any]
 Key = tuple[str, ...]

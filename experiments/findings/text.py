@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+
+from factormodels.nouns import counted
 
 ABSENT = "--"
 """What a table shows where a number is undefined."""
-
-
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """A count with its noun, "1 unit" or "2,000 units"; with an s unless the plural is given."""
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
-
-
-def some_of(names: Sequence[object], most: int = 3) -> str:
-    """The first of some names, with commas between, and "..." where there are more."""
-    return ", ".join(map(str, names[:most])) + (", ..." if len(names) > most else "")
 
 
 def in_sample_remark(passages: int) -> str:

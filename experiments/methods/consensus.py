@@ -20,7 +20,6 @@ from experiments.asking.settings import AskingSettings
 from experiments.evaluators.relation_quality import distribution, labelled_pairs
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
-from experiments.findings.text import counted
 from experiments.methods.fit import score_rows
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
@@ -47,6 +46,7 @@ from factormodels.extraction.relation_models.recorded_answers import (
 )
 from factormodels.extraction.stages.relations import relation_pairs
 from factormodels.learned_from import identity_of
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from calibration.recalibration.relation_law import RelationLaw

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as
-from experiments.findings.text import counted
 from experiments.settings import SET, Option, Settings, front_door
 from experiments.settings.inputs import is_dataset
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.guarded_opening import exists
 from factormodels.io.not_used import not_used_records, not_used_sentence
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from factormodels.io.file_report import FileReport

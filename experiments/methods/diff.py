@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from experiments.findings.diff import difference
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
-from experiments.findings.text import ABSENT, counted, small
+from experiments.findings.text import ABSENT, small
 from experiments.settings import SET, front_door
 from experiments.settings.limits import DrawnSettings
 from experiments.study.cell_names import CELL, cell_words
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from experiments.study.diff import RunDifference

@@ -34,7 +34,7 @@ from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.markup import csv_text
 from experiments.findings.table import ENDS, Table, columns_as, data_frame, named, text_columns
-from experiments.findings.text import counted, interval, number
+from experiments.findings.text import interval, number
 from experiments.methods.probability_table import (
     ProbabilityColumns,
     TaughtSettings,
@@ -57,6 +57,7 @@ from factormodels.io.files import write_text
 from factormodels.io.labels import comma_remark
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
 from factormodels.io.tables import DataTable, read_table
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -39,7 +39,7 @@ from calibration.learned_potentials.shift import FEW, FEWEST
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
-from experiments.findings.text import counted, interval, number, some_of
+from experiments.findings.text import interval, number, some_of
 from experiments.progress import tell
 from experiments.settings import SET, ColumnNames, Names, Option, Settings, front_door
 from experiments.settings.inputs import graphs_of
@@ -49,6 +49,7 @@ from factormodels.extraction.text_match import leaves_no_topic_out
 from factormodels.io.claim_rows import required_name
 from factormodels.io.tables import read_table
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom, joined_mark, relations_mark
+from factormodels.nouns import counted
 from factormodels.variants import variant
 from inference.batch import claim_posteriors
 

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as
-from experiments.findings.text import counted, duration, shortened, verdict, word
+from experiments.findings.text import duration, shortened, verdict, word
 from experiments.progress import tell
 from experiments.settings import Option, front_door
 from experiments.settings.backend_settings import AlgorithmSettings, build_backend, parse_settings
@@ -31,6 +31,7 @@ from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from factormodels.nouns import counted
 from factormodels.recorded_verdicts import recorded_verdicts
 
 if TYPE_CHECKING:

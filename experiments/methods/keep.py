@@ -16,7 +16,7 @@ from pydantic import Field
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
-from experiments.findings.text import counted, number, p_value, some_of
+from experiments.findings.text import number, p_value, some_of
 from experiments.methods.probability_table import (
     ProbabilityColumns,
     TaughtSettings,
@@ -32,6 +32,7 @@ from factormodels.errors import InputError
 from factormodels.io.files import write_text
 from factormodels.io.not_used import forget
 from factormodels.io.tables import DataTable
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     import pandas as pd

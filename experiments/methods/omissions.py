@@ -16,7 +16,7 @@ from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
-from experiments.findings.text import counted, with_interval
+from experiments.findings.text import with_interval
 from experiments.progress import each_response
 from experiments.settings import SET, Option, front_door
 from experiments.settings.limits import Encoding, Openness, VariantName
@@ -27,6 +27,7 @@ from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.safe import relevances
 from factormodels.extraction.stages.facts import Fact, compared_facts, facts_of
 from factormodels.fact_graph import FactGraph
+from factormodels.nouns import counted
 from factormodels.variants import variant
 
 if TYPE_CHECKING:

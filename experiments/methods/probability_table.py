@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.evaluators.assessed_metadata import check_assessment
 from experiments.evaluators.response import METADATA_KEY
 from experiments.findings.table import data_frame
-from experiments.findings.text import counted, some_of
+from experiments.findings.text import some_of
 from experiments.settings import SET, ColumnName, ColumnNames, Settings
 from experiments.settings.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns, LabelColumns
 from experiments.study.cell_names import CELL
@@ -41,6 +41,7 @@ from factormodels.io.published.formats import format_of
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
 from factormodels.io.tables import DataTable, frame_rows, read_table
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom, mark_of, relations_mark
+from factormodels.nouns import counted
 from factormodels.recorded_verdicts import recorded_marks, recorded_verdicts
 from factormodels.truth_words import folded
 from inference import infer_batch

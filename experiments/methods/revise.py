@@ -21,7 +21,7 @@ from experiments.evaluators.inputs import load_responses
 from experiments.evaluators.marked_texts import deciding_excerpts
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
-from experiments.findings.text import counted, with_interval
+from experiments.findings.text import with_interval
 from experiments.progress import each_response
 from experiments.settings import SET, Option, front_door
 from experiments.settings.limits import Encoding, Least, Openness, VariantName
@@ -41,6 +41,7 @@ from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.sentences import sentences_of
 from factormodels.extraction.stages.corrections import corrections, passages_against, relations_to
 from factormodels.fact_graph import FactGraph
+from factormodels.nouns import counted
 from factormodels.variants import between_claims, variant
 
 if TYPE_CHECKING:

@@ -12,11 +12,12 @@ from pydantic import Field
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame
-from experiments.findings.text import ABSENT, counted, duration, in_sample_remark
+from experiments.findings.text import ABSENT, duration, in_sample_remark
 from experiments.progress import watcher
 from experiments.settings import SET, Option, Settings, Words, front_door
 from factormodels.errors import InputError, LimitReachedError
 from factormodels.io.files import results_folder
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from experiments.study.outputs import Results

@@ -21,7 +21,7 @@ from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column, named
-from experiments.findings.text import counted, interval, number
+from experiments.findings.text import interval, number
 from experiments.methods.probability_table import (
     ProbabilityColumns,
     TaughtSettings,
@@ -43,6 +43,7 @@ from factormodels.extraction.language_model.accounting import total
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many
 from factormodels.io.tables import DataTable
+from factormodels.nouns import counted
 from factormodels.recorded_verdicts import SECONDS_KEY
 
 if TYPE_CHECKING:

@@ -45,7 +45,6 @@ from experiments.evaluators.selection_study import (
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame
-from experiments.findings.text import counted
 from experiments.progress import each_response, tell
 from experiments.settings import SET, Names, Option, Settings, front_door
 from experiments.settings.limits import DrawnSettings, Openness
@@ -57,6 +56,7 @@ from factormodels.extraction.safe import relevances
 from factormodels.extraction.sentences import stated_language
 from factormodels.extraction.stages.atomizer import sentence_atoms
 from factormodels.fact_graph import FactGraph
+from factormodels.nouns import counted
 from factormodels.selection import CachedRelations, Relevance, Selection, restricted
 from factormodels.selection import select as select_claims
 from factormodels.selection.weights import EPSILON

@@ -43,7 +43,7 @@ from factormodels.extraction.self_judgement import (
 from factormodels.extraction.sentences import sentences_of
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.fact_graph import FactGraph
-from factormodels.object_repr import counted
+from factormodels.nouns import counted
 from factormodels.recorded_verdicts import ASSESSORS_KEY
 
 METADATA_KEY = "self_judgements"

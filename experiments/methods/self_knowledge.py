@@ -52,7 +52,7 @@ from experiments.findings.table import (
     named,
     text_columns,
 )
-from experiments.findings.text import counted, number, p_value
+from experiments.findings.text import number, p_value
 from experiments.methods.probability_table import name_of, table_of
 from experiments.methods.self_judged_claims import (
     AskSettings,
@@ -78,6 +78,7 @@ from factormodels.extraction.self_judgement import SETTINGS
 from factormodels.io.claim_records import looks_like_record
 from factormodels.io.published.formats import format_of
 from factormodels.io.published.self_judgements import VOTES
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,10 @@ from pydantic import BeforeValidator, Field
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
-from experiments.findings.text import counted
 from experiments.progress import watcher
 from experiments.settings import SET, Option, Settings, Words, front_door
 from factormodels.errors import InputError
+from factormodels.nouns import counted
 
 
 def _named(value: Any) -> Any:

@@ -20,7 +20,7 @@ from factormodels.io.fact_graph_json import DIALECT
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import exists
 from factormodels.io.json_text import decode
-from factormodels.object_repr import counted
+from factormodels.nouns import counted
 from factormodels.truth_words import truth_of
 from factormodels.variants import variant as variant_of
 

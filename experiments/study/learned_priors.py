@@ -28,7 +28,7 @@ from calibration.learned_potentials.terms import (
     stance_class,
     temperature,
 )
-from experiments.findings.text import counted, some_of
+from experiments.findings.text import some_of
 from experiments.settings.backend_settings import build_backend
 from experiments.study.cell_names import RECORDED, cell_words
 from experiments.study.config import Learned
@@ -42,6 +42,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text
 from factormodels.io.result_store import KeptValues
 from factormodels.learned_from import LearnedFrom
+from factormodels.nouns import counted
 from inference import Backend
 
 if TYPE_CHECKING:

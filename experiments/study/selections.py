@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.asking.relation_models import content_hash, relation_model
-from experiments.findings.text import counted
 from experiments.study.config import EVERYTHING, SelectionChoice
 from experiments.study.data import StudyData
 from experiments.study.reading import LoadedStudy
@@ -22,6 +21,7 @@ from factormodels.extraction.sentences import sentences_of
 from factormodels.fact_graph import FactGraph
 from factormodels.io.plain_yaml import plain_hash
 from factormodels.io.result_store import KeptValues
+from factormodels.nouns import counted
 from factormodels.selection import (
     Core,
     SolverSettings,

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.findings.table import ENDS
-from experiments.findings.text import counted, duration, number, small
+from experiments.findings.text import duration, number, small
 from experiments.study.agreement import AgreeingCells
 from experiments.study.best import COMPARED
 from experiments.study.cell_names import CELL, NO_GRAPH, cell_words
 from experiments.study.diagrams import SAME_CURVE
 from experiments.study.summary import REFERENCE
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     import pandas as pd

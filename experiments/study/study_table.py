@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from experiments.findings.table import Column, Table
-from experiments.findings.text import counted, duration, small
+from experiments.findings.text import duration, small
 from experiments.study.cell_names import NO_GRAPH, shown
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments.findings.text import counted
 from experiments.pages.writing import write_pages
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
@@ -33,6 +32,7 @@ from experiments.study.runner import (
 from factormodels import write_many
 from factormodels.datasets import load
 from factormodels.io.result_store import STORE
+from factormodels.nouns import counted
 from tests.experiments import strange
 from tests.experiments.conftest import environment, invoke, study_file
 from tests.experiments.killed_run import kept

@@ -1,0 +1,14 @@
+"""Counts with their nouns, in sentences for people."""
+
+from __future__ import annotations
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun, "1 unit" or "2,000 units".
+
+    Args:
+        count: the count.
+        noun: the noun in the singular.
+        plural: its plural, where that is not the noun with an s.
+    """
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
