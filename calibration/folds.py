@@ -9,6 +9,7 @@ import numpy as np
 from calibration.grouping import Grouping, group_by_response
 from calibration.validation import Integers, whole_number
 from factormodels.errors import InputError
+from factormodels.nouns import counted
 
 
 def response_folds(responses: Any, n_folds: int, seed: int = 0) -> Integers:
@@ -36,7 +37,8 @@ def folds_of(grouping: Grouping, n_folds: int, seed: int) -> Integers:
     n_responses = len(grouping.responses)
     if n_folds > n_responses:
         raise InputError(
-            f"n_folds is {n_folds}, but there are {n_responses} responses, which are never split; "
+            f"n_folds is {n_folds}, but there are {counted(n_responses, 'response')}, which are "
+            "never split; "
             f"give at most {n_responses}"
         )
     order = np.random.default_rng(seed).permutation(n_responses)

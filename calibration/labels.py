@@ -21,6 +21,7 @@ from calibration.validation import (
 )
 from factormodels.errors import InputError
 from factormodels.io.long_columns import piecewise
+from factormodels.nouns import counted
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +107,8 @@ def apply_policy(p: ArrayLike, y: Any, policy: str = LabelPolicy.EXCLUDE) -> Lab
     if n_unlabelled and chosen is LabelPolicy.ERROR:
         raise InputError(
             f"y[{int(np.argmax(unlabelled))}] is unlabelled, as are {n_unlabelled} of "
-            f"{labels.size} atoms; label them, or choose a label policy other than 'error'"
+            f"{counted(labels.size, 'atom')}; label them, or choose a label policy other than "
+            "'error'"
         )
     if chosen is LabelPolicy.EXCLUDE:
         kept = ~unlabelled
@@ -138,7 +140,8 @@ def labelled_atoms(p: ArrayLike, y: Any, unlabelled: str = LabelPolicy.EXCLUDE) 
     remark_unlabelled(found.n_unlabelled, found.kept.size, unlabelled)
     if not found.p.size:
         raise InputError(
-            f"none of the {found.kept.size} atoms has a label; label some, or set unlabelled to "
+            f"none of the {counted(found.kept.size, 'atom')} has a label; label some, or set "
+            "unlabelled to "
             "'false' or 'true'"
         )
     return found

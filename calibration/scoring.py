@@ -45,6 +45,7 @@ from calibration.tabular import Tabular
 from calibration.validation import is_missing, member_named, whole_number
 from factormodels.errors import InputError
 from factormodels.io.long_columns import piecewise
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -415,7 +416,8 @@ def _scored(
     """
     if labelled is None and all(each.needs_labels for each in scores):
         raise InputError(
-            f"none of the {every.p.size} atoms has a label; label some, or set unlabelled to "
+            f"none of the {counted(every.p.size, 'atom')} has a label; label some, or set "
+            "unlabelled to "
             "'false' or 'true'"
         )
     found = without_labels(scores)
@@ -611,7 +613,9 @@ def _left_out(given: Mapping[str, _Given], paired: Mapping[str, _Given]) -> list
     if all(len(part.p) == shared for part in given.values()):
         return []
     of_each = ", ".join(f"{len(part.p):,} of {name}" for name, part in given.items())
-    return [f"Models are tested on the {shared:,} claims that all of them have, of {of_each}."]
+    return [
+        f"Models are tested on the {counted(shared, 'claim')} that all of them have, of {of_each}."
+    ]
 
 
 def _remarks(

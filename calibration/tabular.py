@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
+from factormodels.nouns import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -52,8 +54,8 @@ class Tabular:
             max_cols=_SHOWN_COLUMNS,
             float_format="{:.4g}".format,
         )
-        counted = "1 row" if len(frame) == 1 else f"{len(frame)} rows"
-        return f"{type(self).__name__}, {counted}\n{shown}"
+        n_rows = counted(len(frame), "row")
+        return f"{type(self).__name__}, {n_rows}\n{shown}"
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(index=False, max_rows=60, border=0))

@@ -15,6 +15,7 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.languages import detected_language
 from factormodels.learned_from import LearnedFrom
+from factormodels.nouns import counted
 from factormodels.opposed_words import is_compared_by_words
 from factormodels.recorded_verdicts import (
     ASSESSORS_KEY,
@@ -269,8 +270,9 @@ def _partners(
     if len(others) == len(graphs):
         return True, list(others)
     raise InputError(
-        f"{source}: its {len(others)} responses share no id, text or question with the "
-        f"{len(graphs)} responses, and are not as many; give them the same ids, or the same order"
+        f"{source}: its {counted(len(others), 'response')} share no id, text or question with the "
+        f"{counted(len(graphs), 'response')}, and are not as many; give them the same ids, or the "
+        "same order"
     )
 
 

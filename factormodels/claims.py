@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from factormodels.errors import InputError, unknown_name
+from factormodels.nouns import counted
 from factormodels.validation import validated_id, validated_probability
 
 ATOM_PRIOR = 0.5
@@ -77,7 +78,8 @@ def validated_distribution(
         numbers = list(value)
     if len(numbers) not in (_N_EVIDENCE_KINDS, len(RelationKind)):
         raise InputError(
-            f"{where}: the distribution has {len(numbers)} numbers; give the probabilities of "
+            f"{where}: the distribution has {counted(len(numbers), 'number')}; give the "
+            "probabilities of "
             f"{', '.join([*RelationKind][:_N_EVIDENCE_KINDS])}, or of all kinds"
         )
     if not any(numbers[_N_EVIDENCE_KINDS:]):

@@ -298,8 +298,8 @@ class FactorGraph(Previewed):
             tables.append(number_array(likelihood, where).ravel())
             if tables[-1].size != self.cardinalities[position]:
                 raise InputError(
-                    f"{where} has {tables[-1].size} values; "
-                    f"give one for each of its {self.cardinalities[position]} states"
+                    f"{where} has {counted(tables[-1].size, 'value')}; "
+                    f"give one for each of its {counted(self.cardinalities[position], 'state')}"
                 )
         if not tables:
             return self
@@ -485,7 +485,7 @@ def _validate(graph: FactorGraph) -> None:
     if graph.index and graph.cardinalities.min() < 1:
         at = int(np.argmin(graph.cardinalities))
         raise InputError(
-            f"variable {graph.names[at]!r} has {graph.cardinalities[at]} states; "
+            f"variable {graph.names[at]!r} has {counted(graph.cardinalities[at], 'state')}; "
             "a variable has at least 1"
         )
     _validate_state_names(graph)
@@ -511,7 +511,8 @@ def _validate_state_names(graph: FactorGraph) -> None:
     ):
         if len(own) != count or not all(isinstance(state, str) for state in own):
             raise InputError(
-                f"variable {name!r} has {count} states, and {list(own)!r} do not name them; give "
+                f"variable {name!r} has {counted(count, 'state')}, and {list(own)!r} do not name "
+                "them; give "
                 "a text for each"
             )
         if len(set(own)) < len(own):
@@ -563,7 +564,8 @@ def _validate_tables(graph: FactorGraph) -> None:
     if wrong.size:
         factor = int(wrong[0])
         raise InputError(
-            f"factor {factor} has a table of {starts[factor + 1] - starts[factor]} entries; "
+            f"factor {factor} has a table of "
+            f"{counted(starts[factor + 1] - starts[factor], 'entry', 'entries')}; "
             f"its scope asks for {sizes[factor]:.0f}"
         )
     bad = np.isnan(graph.log_values) | (graph.log_values == np.inf)

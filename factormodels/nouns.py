@@ -12,3 +12,8 @@ def counted(count: int, noun: str, plural: str = "") -> str:
         plural: its plural, where that is not the noun with an s.
     """
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def is_or_are(count: int) -> str:
+    """Return the verb of a count, "is" or "are"."""
+    return "is" if count == 1 else "are"

@@ -20,6 +20,7 @@ from factormodels.arrays import number_array
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.factor_graph import FactorGraph
+from factormodels.nouns import counted
 from inference.backend import Backend, InferenceError, Result
 from inference.evidence import WithoutEvidence, checked_graph, with_observed, without_evidence
 from inference.posterior import Posterior
@@ -184,7 +185,8 @@ def _finished(
     """
     if len(results) != len(graphs):
         raise InferenceError(
-            f"the backend {backend.name!r} gave {len(results)} answers for {len(graphs)} graphs of "
+            f"the backend {backend.name!r} gave {counted(len(results), 'answer')} for "
+            f"{len(graphs)} graphs of "
             "a batch; mend its solve_batch"
         )
     seconds = (time.perf_counter() - start) / len(graphs)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from calibration.validation import is_number
 from factormodels.errors import InputError
+from factormodels.nouns import counted
 
 LABEL_TYPES: Mapping[str, str] = MappingProxyType(
     {
@@ -93,7 +94,8 @@ def label_agreement(
     """
     if len(labels) != len(human) or not labels:
         raise InputError(
-            f"there are {len(labels)} labels and {len(human)} human ones; give one of each per "
+            f"there are {counted(len(labels), 'label')} and {len(human)} human ones; give one of "
+            "each per "
             "claim, for at least one claim"
         )
     for label in (*labels, *human):

@@ -14,6 +14,7 @@ from calibration.figures.score_histograms import draw_label_bars
 from calibration.figures.style import COLOURS
 from calibration.scores.registry import REGISTRY
 from factormodels.errors import InputError
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -44,13 +45,13 @@ def calibration_plot(profile: CalibrationProfile, *, title: str | None = None) -
         )
     how = "claims independent"
     if profile.n_responses is not None:
-        how = f"{profile.n_responses:,} responses"
+        how = f"{counted(profile.n_responses, 'response')}"
     level = f"{100 * profile.level:g}%"
     entries = [
         f"Flexible, {level} band",
         "Logistic",
         f"Groups, {level} intervals",
-        f"Ideal; {profile.n_atoms:,} claims, {how}",
+        f"Ideal; {counted(profile.n_atoms, 'claim')}, {how}",
     ]
     size = (COLUMN, 4.6 if title else 4.3)
     with panels(2, 1, size, sharex=True, height_ratios=(7, 1)) as (figure, ((diagram,), (strip,))):

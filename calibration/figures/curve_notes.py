@@ -7,6 +7,7 @@ from typing import Any
 
 from calibration.curves import CorpCurve, GroupCalibration, RiskCurve
 from factormodels.errors import InputError
+from factormodels.nouns import counted
 
 
 def check_curves(methods: Mapping[str, Any], kind: type[Any], maker: str) -> None:
@@ -49,4 +50,4 @@ def band_note(curves: Sequence[CorpCurve | RiskCurve | GroupCalibration]) -> str
     n_responses = numbers.pop()
     if n_responses is None:
         return f"{note}, claims independent"
-    return f"{note}, {n_responses:,} responses"
+    return f"{note}, {counted(n_responses, 'response')}"

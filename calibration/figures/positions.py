@@ -16,6 +16,7 @@ from calibration.figures.style import COLOURS
 from calibration.intervals import IntervalMethod
 from calibration.self_knowledge.positions import PositionTable
 from factormodels.errors import InputError
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,7 +140,7 @@ def _note(panels: Sequence[Panel]) -> str:
     how = "bootstrap" if estimates.method == IntervalMethod.BOOTSTRAP else "delta method"
     n_claims = sum(int(counts[-1]) for counts in table.n_claims.values())
     return (
-        f"{n_claims:,} claims in {int(table.n_sentences[-1]):,} sentences of "
-        f"{int(table.n_responses[-1]):,} responses; {100 * estimates.level:g}% intervals "
+        f"{counted(n_claims, 'claim')} in {counted(int(table.n_sentences[-1]), 'sentence')} of "
+        f"{counted(int(table.n_responses[-1]), 'response')}; {100 * estimates.level:g}% intervals "
         f"({how} over responses)"
     )

@@ -14,6 +14,7 @@ from calibration.figures.panels import COLUMN, MOST_CURVES, PAGE, coincide, part
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -216,11 +217,13 @@ def _entries(methods: Mapping[str, ReliabilityBins]) -> tuple[dict[str, str], st
         level, interval, n_responses = kinds.pop()
         how = "Wilson, claims independent"
         if interval == "bootstrap":
-            how = f"bootstrap over {n_responses:,} responses"
+            how = f"bootstrap over {counted(n_responses, 'response')}"
         note = f"bands: {100 * level:g}% intervals ({how})"
     if len(sizes) == 1:
-        return {name: name for name in methods}, f"{sizes.pop():,} claims; {note}"
-    return {name: f"{name} ({each.n_atoms:,} claims)" for name, each in methods.items()}, note
+        return {name: name for name in methods}, f"{counted(sizes.pop(), 'claim')}; {note}"
+    return {
+        name: f"{name} ({counted(each.n_atoms, 'claim')})" for name, each in methods.items()
+    }, note
 
 
 def _draw_bins(axes: Axes, bins: ReliabilityBins, look: dict[str, Any]) -> DrawnCurve:

@@ -27,6 +27,7 @@ from calibration.learned_potentials.trees import (
 )
 from calibration.validation import Floats, Integers, is_number, member_named, whole_number
 from factormodels.errors import InputError
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -284,7 +285,8 @@ def _check(table: ClaimTable, part: Integers) -> None:
     if labels.min() == labels.max():
         word = "true" if labels[0] else "false"
         raise InputError(
-            f"all {len(labels):,} claims to learn from are {word}; give labels of both kinds"
+            f"all {counted(len(labels), 'claim')} to learn from are {word}; give labels of both "
+            "kinds"
         )
     bad = np.flatnonzero(~np.isfinite(table.values).all(axis=0))
     if len(bad):

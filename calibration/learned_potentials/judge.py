@@ -54,6 +54,7 @@ from factormodels.learned_from import (
     learned_from,
     relations_mark,
 )
+from factormodels.nouns import counted
 from factormodels.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdict_facts
 from factormodels.variants import VARIANTS
 
@@ -431,7 +432,7 @@ def _whole_judge(fields: Fields, module: MakeModule | None) -> Judge:
     fields.only("without_texts", "labelled_responses")
     taught = identities_from(fields.object("labelled_responses"))
     if len(taught) != judge.law.n_responses:
-        fields.refuse("labelled_responses", f"of {judge.law.n_responses} responses")
+        fields.refuse("labelled_responses", f"of {counted(judge.law.n_responses, 'response')}")
     others, without = [name for name in judge.families if name != "texts"], None
     if others and "texts" in judge.families:
         without = _judge_from(fields.object("without_texts"), module)
@@ -557,7 +558,8 @@ def _scale_from(column: Fields, n_claims: int) -> list[float]:
     if not constant and not (spread > LEAST_SPREAD and least <= spread <= most):
         column.refuse(
             "spread",
-            f"a standard deviation of {n_claims} claims between the ends, {lower!r} and {upper!r}",
+            f"a standard deviation of {counted(n_claims, 'claim')} between the ends, {lower!r} "
+            f"and {upper!r}",
         )
     return [lower, upper, mean, spread]
 
@@ -569,7 +571,9 @@ def _law_from(law: Fields, learned: Fields, names: Sequence[str]) -> tuple[LawOf
     n_claims = learned.whole("claims", 2, learned.whole("claims_with_columns", 2))
     owners = law.wholes("response", n_claims, 0, n_responses - 1)
     if len(set(owners)) < n_responses:
-        law.refuse("response", f"a list in which each of {n_responses} responses has a claim")
+        law.refuse(
+            "response", f"a list in which each of {counted(n_responses, 'response')} has a claim"
+        )
     labels = law.wholes("label", n_claims, 0, 1)
     if len(set(labels)) < 2:
         law.refuse("label", "a list that has both 0 and 1")

@@ -74,6 +74,12 @@ def recalibrations(
     for key, name in keys.items():
         best = key == "best"
         estimator = BestRecalibrator(candidates, seed=seed) if best else RECALIBRATORS[key]()
+        if n_groups < 2:
+            missing.append(
+                f"{name} cannot be learned (all claims are of one response, which no fold splits; "
+                "give at least 2 responses)."
+            )
+            continue
         given = estimator, p, y, responses, min(n_folds, n_groups), seed
         try:
             fitted = cross_fit(*given, unlabelled=unlabelled)

@@ -15,6 +15,7 @@ import numpy as np
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.consensus import relation_probabilities
+from factormodels.nouns import counted
 
 PENALTY = 1.0
 _HIGHEST = 1.0 - 1e-9
@@ -49,7 +50,9 @@ def fit_relations(columns: Floats, kinds: Integers, *, penalty: float = PENALTY)
     """
     known = np.asarray(kinds)
     if columns.ndim != 3 or len(known) != len(columns) or not len(known):
-        raise InputError(f"{len(known)} labels do not fit {len(columns)} pairs; give one for each")
+        raise InputError(
+            f"{len(known)} labels do not fit {counted(len(columns), 'pair')}; give one for each"
+        )
     if known.min() < 0 or known.max() > 2:
         raise InputError(f"a relation is {known.min()} to {known.max()}; give 0, 1 or 2")
     right = np.eye(3)[known]
@@ -90,7 +93,8 @@ def fit_claims(
     truth = np.asarray(labels, np.float64)
     if columns.ndim != 3 or not len(truth) or not len(columns) == len(claims) == len(trust):
         raise InputError(
-            f"{len(claims)} numbers of claims and {len(trust)} priors do not fit {len(columns)} "
+            f"{counted(len(claims), 'number')} of claims and {len(trust)} priors do not fit "
+            f"{len(columns)} "
             "pairs; give one for each"
         )
     if len(claims) and (claims.min() < 0 or claims.max() >= len(truth)):

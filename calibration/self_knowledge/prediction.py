@@ -27,6 +27,7 @@ from calibration.tabular import Frame
 from calibration.validation import Floats, open_interval, probability_array, whole_number
 from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
+from factormodels.nouns import counted
 
 PREDICTORS = ("sigma", "rogan_gladen", "emq", "factuality")
 """What predicts the factuality of the other half: sigma; Rogan and Gladen's estimate and EMQ, from
@@ -305,7 +306,9 @@ def _halves(n_responses: int, n_splits: int, seed: int) -> Floats:
     n_splits = whole_number(n_splits, "n_splits", 1)
     seed = whole_number(seed, "seed", 0)
     if n_responses < 4:
-        raise InputError(f"there are {n_responses} responses; a split in halves needs at least 4")
+        raise InputError(
+            f"there are {counted(n_responses, 'response')}; a split in halves needs at least 4"
+        )
     generator = np.random.default_rng(seed)
     ranks = generator.random((n_splits, n_responses)).argsort(axis=1).argsort(axis=1)
     first = (ranks < n_responses // 2).astype(np.float64)

@@ -41,6 +41,7 @@ from calibration.significance.paired import bootstrap_difference, paired_differe
 from calibration.significance.sample_tests import difference_statistic
 from calibration.validation import Floats
 from factormodels.errors import InputError
+from factormodels.nouns import counted
 
 Ends = tuple[float, float, float]
 """Lower and upper end of an interval, and the standard error."""
@@ -89,7 +90,7 @@ def score_difference(
         sides.append(labelled_claims(every, unlabelled, k))
     one, other = sides
     if one is None or other is None:
-        raise InputError(f"none of the {every.p.size} atoms has a label; label some")
+        raise InputError(f"none of the {counted(every.p.size, 'atom')} has a label; label some")
     return difference_of(REGISTRY[score], one, other, settings)
 
 

@@ -328,7 +328,8 @@ def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun)
     if settings.target_error is not None:
         chosen = guaranteed_threshold(claims, settings.target_error)
         yield (
-            f"Theta {chosen.value:.4g}: {chosen.skipped} claims skipped, {chosen.error:.3f} of "
+            f"Theta {chosen.value:.4g}: {counted(chosen.skipped, 'claim')} skipped, "
+            f"{chosen.error:.3f} of "
             f"them wrong, at most {chosen.upper:.3f} (95% sure, if claims err independently)."
             if chosen.skipped
             else f"No theta keeps the error of skipping below {settings.target_error:g} for "

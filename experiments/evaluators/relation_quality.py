@@ -25,6 +25,7 @@ from factormodels.extraction.stages.relations import ask
 from factormodels.fact_graph import FactGraph
 from factormodels.io.published.factcheck_bench import passage_key
 from factormodels.io.published.unli import JudgedPair
+from factormodels.nouns import counted
 from factormodels.validation import validated_probability
 
 
@@ -151,7 +152,7 @@ def relation_scores(
     """
     forecasts = relation_forecasts(model, labelled)
     if not forecasts[KINDS[0]].p.size:
-        raise InputError(f"{model.name} answered none of the {len(labelled)} pairs")
+        raise InputError(f"{model.name} answered none of the {counted(len(labelled), 'pair')}")
     return {
         kind: score(
             *(found.p, found.y, found.responses),
@@ -223,7 +224,9 @@ def fit_lexical(labelled: Sequence[LabelledPair], *, folds: int = 10) -> Lexical
         if not (codes == column).any():
             raise InputError(f"no pair is labelled {kind}; give pairs of all three relations")
     if len(set(groups)) < folds:
-        raise InputError(f"{len(set(groups))} responses do not make {folds} folds; use fewer")
+        raise InputError(
+            f"{len(set(groups))} responses do not make {counted(folds, 'fold')}; use fewer"
+        )
     features = pair_features([item.pair for item in labelled])
     # scikit-learn's C is the inverse of the ridge penalty.
     model = LogisticRegression(C=1.0, max_iter=1000)
@@ -340,7 +343,9 @@ def graded_scores(
         InputError: if no pair was answered, or a setting of the bootstrap is out of range.
     """
     if not found.p.size:
-        raise InputError(f"none of the {found.missing} pairs was answered; give a model that does")
+        raise InputError(
+            f"none of the {counted(found.missing, 'pair')} was answered; give a model that does"
+        )
     settings = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
     values = _scores(found.p, found.y)
     premises, position = np.unique(found.responses, return_inverse=True)

@@ -14,7 +14,7 @@ from experiments.findings.table import Column, Table, columns_as
 from factormodels.errors import InputError
 from factormodels.io.files import read_text
 from factormodels.io.json_text import decode
-from factormodels.nouns import counted
+from factormodels.nouns import counted, is_or_are
 
 Row = Mapping[Any, Any]
 Key = tuple[str, ...]
@@ -220,9 +220,9 @@ def _sentences(
     changes: Sequence[Row], alone: Sequence[Row], settings: Sequence[Row], same: int
 ) -> Iterator[str]:
     if not changes and not alone:
-        yield f"Nothing changed: {same:,} values are the same."
+        yield f"Nothing changed: {counted(same, 'value')} {is_or_are(same)} the same."
     if changes:
-        yield f"{len(changes):,} of {same + len(changes):,} values changed."
+        yield f"{len(changes):,} of {counted(same + len(changes), 'value')} changed."
         most = max(changes, key=_size)
         if most["change"] is not None:
             yield (

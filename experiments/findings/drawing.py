@@ -16,6 +16,7 @@ from factormodels.errors import InputError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from factormodels.io.files import atomic_path, write_text
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -136,7 +137,8 @@ def draw_factor_graph(graph: FactorGraph, posterior: Posterior) -> Figure:
     nodes = graph.n_variables + graph.n_factors
     if not graph.n_variables or nodes > MOST_NODES:
         raise InputError(
-            f"the graph has {graph.n_variables} variables and {graph.n_factors} factors, and a "
+            f"the graph has {counted(graph.n_variables, 'variable')} and "
+            f"{counted(graph.n_factors, 'factor')}, and a "
             f"page has room for 1 to {MOST_NODES} of both; write .dot for Graphviz"
         )
     edges = _edges(graph)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from experiments.findings.table import Cell, Table, blocks, is_right
 from factormodels.control_characters import printable
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,7 +80,8 @@ def show(console: Console, table: Table, most: int | None = None) -> None:
     if left_out:
         _say(
             console,
-            f"and {left_out:,} more of {len(table):,} rows: --out DIR or --report FILE has "
+            f"and {left_out:,} more of {counted(len(table), 'row')}: --out DIR or --report FILE "
+            "has "
             "them all",
         )
     _say(console, table.notes)

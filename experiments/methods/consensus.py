@@ -46,7 +46,7 @@ from factormodels.extraction.relation_models.recorded_answers import (
 )
 from factormodels.extraction.stages.relations import relation_pairs
 from factormodels.learned_from import identity_of
-from factormodels.nouns import counted
+from factormodels.nouns import counted, is_or_are
 
 if TYPE_CHECKING:
     from calibration.recalibration.relation_law import RelationLaw
@@ -215,9 +215,12 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
             if settings.dry_run:
                 calls = len(known.pairs) * (settings.samples + len(ways))
                 pairs = counted(len(known.pairs), "pair")
-                told = f"{pairs}: {calls:,} calls of {model.name}, at most."
+                told = f"{pairs}: {counted(calls, 'call')} of {model.name}, at most."
                 return Findings(source, (told, "Nothing was sent."))
-            tell(f"{len(known.pairs):,} pairs, each asked {settings.samples + len(ways)} times")
+            tell(
+                f"{counted(len(known.pairs), 'pair')}, each asked {settings.samples + len(ways)} "
+                "times"
+            )
             answers, others = asked_of(
                 known.pairs, votes, ways, model, session.calls, settings.openness
             )
@@ -226,7 +229,7 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
     for judged in others.values():
         kept &= np.array([isinstance(one, Judgement) for one in judged])
     if not kept.any():
-        raise InputError(f"{source}: {name} answered none of the {len(kept)} pairs")
+        raise InputError(f"{source}: {name} answered none of the {counted(len(kept), 'pair')}")
     known = known.of(kept)
     sampled = [own for own, there in zip(answers, kept, strict=True) if there]
     columns = np.stack([votes.columns(own) for own in sampled])
@@ -402,17 +405,26 @@ def asked_of(
     return answers, others
 
 
+def _folds(responses: Any, settings: ConsensusSettings) -> Integers:
+    """Fold of each item by its response.
+
+    Raises:
+        InputError: for fewer responses than folds.
+    """
+    n_responses = len(np.unique(responses))
+    if n_responses < settings.folds:
+        raise InputError(
+            f"--folds {settings.folds}: there {is_or_are(n_responses)} "
+            f"{counted(n_responses, 'response')}, which no fold splits; give fewer folds"
+        )
+    return response_folds(responses, settings.folds, settings.seed)
+
+
 def learned_in_folds(
     known: KnownPairs, columns: Floats, settings: ConsensusSettings
 ) -> tuple[RelationLaw, Floats]:
     """The law of all, and the probabilities of each pair by that of the other folds."""
-    n_responses = len(np.unique(known.responses))
-    if n_responses < settings.folds:
-        raise InputError(
-            f"--folds {settings.folds}: there are {counted(n_responses, 'response')}, which are "
-            "never split; give fewer folds"
-        )
-    fold = response_folds(known.responses, settings.folds, settings.seed)
+    fold = _folds(known.responses, settings)
     p = np.empty((len(columns), len(KINDS)))
     for one in range(settings.folds):
         own = fold == one
@@ -452,7 +464,7 @@ def _rows(
         _, truth, owners = by_way[LEARNED][of]
         if len(np.unique(truth)) < 2:
             continue
-        fold = response_folds(owners, settings.folds, settings.seed)
+        fold = _folds(owners, settings)
         p = {way: found[of][0] for way, found in by_way.items()}
         rows += [
             {"of": of, **row}

@@ -177,7 +177,11 @@ def _holds(report: FileReport) -> str:
         # Shown in brackets behind the whole that they are parts of.
         if name in parts:
             continue
-        noun = name if count != 1 else name.removesuffix("s")
-        inner = [f"{report.counts[p]:,} {p}" for p in _PARTS.get(name, ()) if p in report.counts]
-        pieces.append(f"{count:,} {noun}" + (f" ({', '.join(inner)})" if inner else ""))
+        inner = [
+            counted(report.counts[p], p.removesuffix("s"), p)
+            for p in _PARTS.get(name, ())
+            if p in report.counts
+        ]
+        whole = counted(count, name.removesuffix("s"), name)
+        pieces.append(whole + (f" ({', '.join(inner)})" if inner else ""))
     return ", ".join(pieces)

@@ -342,7 +342,8 @@ def _unfilled(n_unfilled: int, n_rows: int) -> str:
     if n_unfilled == n_rows:
         return "no row has a label yet."
     return (
-        f"{n_unfilled:,} of {n_rows:,} rows have no label. The others are taken for all that was "
+        f"{n_unfilled:,} of {counted(n_rows, 'row')} {'has' if n_unfilled == 1 else 'have'} no "
+        "label. The others are taken for all that was "
         "chosen, which holds only if chance decided which were filled in."
     )
 

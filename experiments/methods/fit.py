@@ -260,7 +260,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     if not judge.field.converged:
         sentences.append("The search did not converge; give --penalty, or fewer columns.")
     sentences.append(
-        f"Learned from {len(judge.labels):,} labelled claims of "
+        f"Learned from {counted(len(judge.labels), 'labelled claim')} of "
         f"{counted(judge.law.n_responses, 'response')}, {100 * judge.share:.0f} % of them true; "
         f"columns: {', '.join(judge.families)}; "
         f"evidence: {'; '.join(map(str, judge.sources))}; penalty {judge.field.penalty:g}."
@@ -278,7 +278,7 @@ def _out_of_fold(
     table = judge.table(graphs, own)
     kept = ~np.isnan(table.labels)
     fold = labelled_folds(table, settings.folds, settings.seed)
-    tell(f"cross-fits in {settings.folds} folds")
+    tell(f"cross-fits in {counted(settings.folds, 'fold')}")
     found = {FIELD: cross_fitted(field(settings.field), table, fold)}
     tell("cross-fits rivals")
     given = claim_posteriors([variant(graph, settings.variant) for graph in graphs])
@@ -483,7 +483,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
             "posteriors to it."
         )
     sentences.append(
-        f"The mean posterior of {len(p):,} claims is {number(float(p.mean()))}; "
+        f"The mean posterior of {counted(len(p), 'claim')} is {number(float(p.mean()))}; "
         f"{number(shift.old_share)} of the claims learned from are true."
     )
     marks = whole.learned_from(graphs)
@@ -540,7 +540,8 @@ def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> l
     told, n = [], len(table.labels)
     alone = sum(atom.sentence is None for graph in graphs for atom in graph.atoms)
     if SENTENCE in judge.field.causes and alone:
-        who = f"{alone:,} of {n:,} claims do not say of which sentence they are"
+        do, they = ("does", "it is") if alone == 1 else ("do", "they are")
+        who = f"{alone:,} of {counted(n, 'claim')} {do} not say of which sentence {they}"
         if alone == n:
             who = "No claim here says of which sentence it is"
         told.append(
@@ -551,7 +552,8 @@ def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> l
         silent = int((table.values[:, table.names.index("passages")] == 0).sum())
         if silent:
             told.append(
-                f"{silent:,} of {n:,} claims have no relation with a passage that was retrieved "
+                f"{silent:,} of {counted(n, 'claim')} {'has' if silent == 1 else 'have'} no "
+                "relation with a passage that was retrieved "
                 "for them: little but what they share with others speaks for their posteriors."
             )
     nameless = sum(map(leaves_no_topic_out, graphs)) if "texts" in judge.families else 0
@@ -586,7 +588,8 @@ def _checked(shift: Shift) -> str:
         told += "nothing says that the learned law of evidence does not hold here."
     if shift.status is not ShiftStatus.OTHER_EVIDENCE and shift.n_responses < FEW:
         told += (
-            f" With {shift.n_responses} responses the test has little power: it would miss most "
+            f" With {counted(shift.n_responses, 'response')} the test has little power: it would "
+            "miss most "
             "changes."
         )
     return told

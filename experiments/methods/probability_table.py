@@ -41,7 +41,7 @@ from factormodels.io.published.formats import format_of
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
 from factormodels.io.tables import DataTable, frame_rows, read_table
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom, mark_of, relations_mark
-from factormodels.nouns import counted
+from factormodels.nouns import counted, is_or_are
 from factormodels.recorded_verdicts import recorded_marks, recorded_verdicts
 from factormodels.truth_words import folded
 from inference import infer_batch
@@ -373,7 +373,9 @@ def probability_frame(
             remarks.append(f"Column {column!r} has no value: it is left out.")
             unanswered -= len(table.rows)
     if unanswered:
-        remarks.append(f"{unanswered:,} rows without a probability are left out.")
+        remarks.append(
+            f"{counted(unanswered, 'row')} without a probability {is_or_are(unanswered)} left out."
+        )
     if group is None:
         remarks.append(
             "No column says which claims are of one response, so claims are taken as independent; "

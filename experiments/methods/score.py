@@ -43,7 +43,7 @@ from factormodels.extraction.language_model.accounting import total
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many
 from factormodels.io.tables import DataTable
-from factormodels.nouns import counted
+from factormodels.nouns import counted, is_or_are
 from factormodels.recorded_verdicts import SECONDS_KEY
 
 if TYPE_CHECKING:
@@ -183,9 +183,9 @@ def _aligned_sentence(each: Alignment) -> str:
         else ""
     )
     return (
-        f"{each.name} judges {each.n_others:,} claims; {each.n_aligned:,} of {each.n_claims:,} "
-        f"claims here are among them, {told}, in {counted(each.n_responses, 'response')}."
-        f"{equality}{order}"
+        f"{each.name} judges {counted(each.n_others, 'claim')}; {each.n_aligned:,} of "
+        f"{counted(each.n_claims, 'claim')} here {is_or_are(each.n_aligned)} among them, {told}, in "
+        f"{counted(each.n_responses, 'response')}.{equality}{order}"
     )
 
 
@@ -613,7 +613,8 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
             known = "" if math.isnan(own.lower) else f" {interval(*own.interval)}"
             sentences.append(
                 f"{of}{model.name} has a Brier score of {number(own.value)}{known} on "
-                f"{model.n_claims:,} claims of {model.n_responses:,} responses; always saying "
+                f"{counted(model.n_claims, 'claim')} of {counted(model.n_responses, 'response')}; "
+                "always saying "
                 f"the base rate has {number(model.scores['corp_brier_uncertainty'].value)}."
             )
             continue
@@ -686,7 +687,7 @@ def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
         suffix = f"-{place}" if len(blocks) > 1 else ""
         of = block.name
         if n_models > len(risks):
-            chosen = f"the {len(risks)} of {n_models} models with the lowest Brier score"
+            chosen = f"the {len(risks)} of {counted(n_models, 'model')} with the lowest Brier score"
             of = ", ".join(filter(None, (of, chosen)))
         for stem, title, figure, curves, columns in (
             ("reliability", "Reliability with bands over responses", corp_diagram(reliability),

@@ -56,7 +56,7 @@ from factormodels.extraction.safe import relevances
 from factormodels.extraction.sentences import stated_language
 from factormodels.extraction.stages.atomizer import sentence_atoms
 from factormodels.fact_graph import FactGraph
-from factormodels.nouns import counted
+from factormodels.nouns import counted, is_or_are
 from factormodels.selection import CachedRelations, Relevance, Selection, restricted
 from factormodels.selection import select as select_claims
 from factormodels.selection.weights import EPSILON
@@ -422,7 +422,10 @@ def _remarks(
         sentences.append(f"{counted(empty, 'response')} without claims and text: left out.")
     missing = sum(selection.missing for _, selection in found)
     if missing:
-        sentences.append(f"{missing:,} judgements are missing; they exclude nothing.")
+        sentences.append(
+            f"{counted(missing, 'judgement')} {is_or_are(missing)} missing; what is missing "
+            "excludes nothing."
+        )
     if unjudged:
         sentences.append(
             f"Of {counted(unjudged, 'claim')} it is not known whether they are relevant; they are "

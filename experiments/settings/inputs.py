@@ -20,7 +20,7 @@ from factormodels.io.fact_graph_json import DIALECT
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import exists
 from factormodels.io.json_text import decode
-from factormodels.nouns import counted
+from factormodels.nouns import counted, is_or_are
 from factormodels.truth_words import truth_of
 from factormodels.variants import variant as variant_of
 
@@ -100,7 +100,9 @@ class ModelSettings(Settings, together={"variant": "encoding"}):
             return self._seen(read_model(Path(source), self.response), Path(source))
         found = list(self.load(source))
         if len(found) > 1:
-            raise InputError(f"there are {len(found)} responses; choose one with --response")
+            raise InputError(
+                f"there are {counted(len(found), 'response')}; choose one with --response"
+            )
         return found[0]
 
     def _seen(self, model: FactGraph | FactorGraph, path: Path) -> LoadedModel:
@@ -132,7 +134,7 @@ def improbable_remarks(graphs: Iterable[FactGraph], encoding: str) -> tuple[str,
         return ()
     number = f"{count:,} of {counted(n_relations, 'relation')}"
     return (
-        f"{number} {'is' if count == 1 else 'are'} less probable than 1/2 and neutral under the "
+        f"{number} {is_or_are(count)} less probable than 1/2 and neutral under the "
         f"encoding {encoding}; mixture reads the whole distribution.",
     )
 
@@ -220,7 +222,7 @@ def read_model(source: Path, response: str | None = None) -> FactGraph | FactorG
     ids = ", ".join(known) + (", ..." if count > 4 else "")
     if response is None and count > 1:
         raise InputError(
-            f"{source}: it holds {count} responses; choose one with --response ({ids})"
+            f"{source}: it holds {counted(count, 'response')}; choose one with --response ({ids})"
         )
     if wanted is not None:
         return wanted

@@ -31,6 +31,7 @@ from factormodels.io.not_used import note_cells
 from factormodels.io.published.self_judgements import ACCURATE, RIGHT, VOTES
 from factormodels.io.table_numbers import Notation, cell_number, cell_share, notation_remark
 from factormodels.io.tables import DataTable
+from factormodels.nouns import counted, is_or_are
 from factormodels.truth_words import ABSENT, folded, truth_of
 
 _SETTINGS: Mapping[str, Setting] = {
@@ -311,13 +312,17 @@ def placed_claims(claims: LabelledClaims) -> JudgedTable:
     """Labelled claims by where they stand, of which no model says anything."""
     records = claims.records
     told = (
-        f"{len(records):,} labelled claims in "
+        f"{counted(len(records), 'labelled claim')} in "
         f"{len({(record.response, record.sentence) for record in records}):,} of "
-        f"{claims.n_sentences:,} sentences; {claims.n_annotated:,} of {claims.n_responses:,} "
+        f"{counted(claims.n_sentences, 'sentence')}; {claims.n_annotated:,} of "
+        f"{claims.n_responses:,} "
         "responses are annotated"
     )
     if claims.n_unlabelled:
-        told += f"; {claims.n_unlabelled:,} claims without a label are left out"
+        told += (
+            f"; {counted(claims.n_unlabelled, 'claim')} without a label "
+            f"{is_or_are(claims.n_unlabelled)} left out"
+        )
     placed = tuple(
         JudgedClaim(each.response, each.claim, each.sentence, each.sentences, each.label)
         for each in records
@@ -402,7 +407,9 @@ def _comma_remarks(rows: Sequence[FlatRow], said: Sequence[_Source], label: str)
 def _remarks(names: Columns, at: ClaimColumns, n_unlabelled: int) -> tuple[str, ...]:
     remarks = [names.remark()] if names.guessed else []
     if n_unlabelled:
-        remarks.append(f"{n_unlabelled:,} claims without a label are left out.")
+        remarks.append(
+            f"{counted(n_unlabelled, 'claim')} without a label {is_or_are(n_unlabelled)} left out."
+        )
     if at.sentence and not at.sentences:
         remarks.append(
             "The number of sentences of a response is that of the last one with a claim, as no "

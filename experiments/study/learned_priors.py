@@ -377,7 +377,7 @@ def _check_labels(dataset: StudyData, learned: Learned, place: str) -> None:
     # Every fold must hold a labelled response; checked before anything is fitted.
     if labelled < learned.folds:
         raise InputError(
-            f"{place}.folds: {learned.folds} folds, but {dataset.name!r} has "
+            f"{place}.folds: {counted(learned.folds, 'fold')}, but {dataset.name!r} has "
             f"{counted(labelled, 'labelled response')}, which are never split; "
             + (f"give at most {labelled}" if labelled > 1 else "give more labelled data")
         )

@@ -32,6 +32,7 @@ from factormodels.io.result_store import (
     read_store,
     remove_store,
 )
+from factormodels.nouns import counted
 
 PLAN, UNITS = "plan", "units"
 
@@ -288,9 +289,10 @@ def _differences(before: Mapping[str, Any], plan: RunPlan) -> str:
 def _refuse_unfinished(store: ResultStore, finished: FinishedUnits, sizes: Sequence[int]) -> None:
     count, n_texts = finished.table.num_rows, store.n_records(TEXTS)
     if count < sum(sizes) and (count or n_texts):
-        answers = f" and {n_texts:,} answers about its texts" if n_texts else ""
+        answers = f" and {counted(n_texts, 'answer')} about its texts" if n_texts else ""
         raise InputError(
-            f"{store.path.parent}: it holds {count:,} of {sum(sizes):,} units{answers} of this "
+            f"{store.path.parent}: it holds {count:,} of {counted(sum(sizes), 'unit')}{answers} "
+            "of this "
             "study; go on with --resume, or drop them with --overwrite"
         )
 

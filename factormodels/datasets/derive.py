@@ -40,6 +40,7 @@ from factormodels.io.json_text import read_json_lines
 from factormodels.io.published.factcheck_bench import passage_key, split_record
 from factormodels.io.published.factscore import parse_factscore_record, with_passages
 from factormodels.io.published.self_judgements import parse_selfcheck
+from factormodels.nouns import counted
 from factormodels.variants import between_claims
 
 Path = str | os.PathLike[str]
@@ -166,7 +167,7 @@ def run_derivation(
     except FactormodelsError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
-    sys.stdout.write(f"{chosen.out}: {count} responses\n")
+    sys.stdout.write(f"{chosen.out}: {counted(count, 'response')}\n")
     return 0
 
 

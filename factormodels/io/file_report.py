@@ -36,6 +36,7 @@ from factormodels.io.records import (
     column_names,
     is_binary,
 )
+from factormodels.nouns import counted
 from factormodels.recorded_verdicts import recorded_verdicts
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow", ".xlsx")
@@ -355,7 +356,10 @@ def _with_companion(report: FileReport, reports: Sequence[FileReport]) -> FileRe
         without = sum(atom not in known for atom in atoms)
         if not without:
             return report
-        lacks = f"companion: {without:,} of {len(atoms):,} atoms have no line of {form.companion}"
+        lacks = (
+            f"companion: {without:,} of {counted(len(atoms), 'atom')} "
+            f"{'has' if without == 1 else 'have'} no line of {form.companion}"
+        )
     return replace(report, missing=(*report.missing, lacks))
 
 

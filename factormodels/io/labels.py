@@ -14,6 +14,7 @@ from typing import Any
 from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimLabel, ModelJudgement
 from factormodels.io.json_records import shown
+from factormodels.nouns import counted
 from factormodels.truth_words import ABSENT, REPLIES, STATEMENTS, folded
 
 _KNOWN = {**STATEMENTS, **REPLIES}
@@ -166,7 +167,7 @@ def comma_remark(column: str, values: Iterable[Any]) -> str:
     )
     if not count:
         return ""
-    return f"Column {column!r} has {count:,} cells with a decimal comma: 1,0 is read as 1."
+    return f"Column {column!r} has {counted(count, 'cell')} with a decimal comma: 1,0 is read as 1."
 
 
 def _listed(words: dict[str, str]) -> str:

@@ -35,6 +35,7 @@ from factormodels.io.records import (
     table_records,
     table_rows,
 )
+from factormodels.nouns import counted
 
 _LONG_PART = 2**20
 """Characters from which on a part of a file gets no further line."""
@@ -282,7 +283,7 @@ def _only(
     for graph, _ in graphs:
         first, count = first or graph, count + 1
     if first is None or count > 1:
-        raise InputError(f"{path}: it holds {count} records; use read_many")
+        raise InputError(f"{path}: it holds {counted(count, 'record')}; use read_many")
     return first
 
 

@@ -30,6 +30,7 @@ from factormodels.io.json_records import location
 from factormodels.io.json_tables import rows_of_object
 from factormodels.io.json_text import counted_lines, decode, decode_elements
 from factormodels.io.workbooks import is_workbook, workbook_rows
+from factormodels.nouns import counted
 
 Source = str | os.PathLike[str]
 
@@ -209,7 +210,7 @@ def table_records(text: str, source: Source) -> Iterator[Record]:
         try:
             cells = next(reader, None)
         except _WideLine as error:
-            refuse_more_values(error.cells, source, f"a line of {error.cells:,} cells")
+            refuse_more_values(error.cells, source, f"a line of {counted(error.cells, 'cell')}")
             return
         except csv.Error as error:
             yield Record(None, line, _bad_row(source, line, f"it is not a row ({error})"))
@@ -221,7 +222,7 @@ def table_records(text: str, source: Source) -> Iterator[Record]:
         if names is None:
             names = cells
         elif len(cells) != len(names) and cells:
-            why = f"the row has {len(cells)} cells for {len(names)} columns"
+            why = f"the row has {counted(len(cells), 'cell')} for {len(names)} columns"
             yield Record(None, line, _bad_row(source, line, why))
         elif cells:
             yield Record(dict(zip(names, cells, strict=True)), line)
@@ -262,7 +263,7 @@ class _WideLine(csv.Error):
     """A line has more cells than values are allowed; raised before they are made."""
 
     def __init__(self, cells: int) -> None:
-        super().__init__(f"it has {cells:,} cells")
+        super().__init__(f"it has {counted(cells, 'cell')}")
         self.cells = cells
 
 

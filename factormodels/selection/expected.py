@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.errors import InputError
+from factormodels.nouns import counted
 from factormodels.selection.entailment import Entailments
 from factormodels.selection.program import (
     EdgeRule,
@@ -197,7 +198,9 @@ def score_distribution(
     if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
         raise InputError(f"samples is {samples!r}; give a whole number from 1")
     if len(supported) != len(w):
-        raise InputError(f"supported has {len(supported)} verdicts for {len(w)} subclaims")
+        raise InputError(
+            f"supported has {len(supported)} verdicts for {counted(len(w), 'subclaim')}"
+        )
     rows, columns = np.triu_indices(len(w), 1)
     generator = np.random.default_rng(seed)
     scores, counts, proved = np.zeros(samples), np.zeros(samples, dtype=np.int64), 0

@@ -13,6 +13,7 @@ import numpy as np
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.fact_graph import FactGraph
+from factormodels.nouns import counted
 from factormodels.selection.entailment import (
     Entailments,
     pairwise_entailments,
@@ -99,7 +100,8 @@ def select(claims: Sequence[Subclaim], core: Core) -> Selection:
     weights = tuple(float(weight) for weight in core.weighting(given))
     if len(weights) != len(given):
         raise InputError(
-            f"the weighting gave {len(weights)} weights for {len(given)} subclaims; give one each"
+            f"the weighting gave {counted(len(weights), 'weight')} for "
+            f"{counted(len(given), 'subclaim')}; give one each"
         )
     for claim, weight in zip(given, weights, strict=True):
         if not math.isfinite(weight):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import InputError
+from factormodels.nouns import counted
 from factormodels.synthetic.laws import whole
 
 
@@ -85,7 +86,8 @@ def _owners(n_atoms: int, contexts_per_atom: int | Sequence[int]) -> NDArray[np.
         given = list(contexts_per_atom)
         if len(given) != n_atoms:
             raise InputError(
-                f"contexts_per_atom has {len(given)} entries; give one for each of {n_atoms} atoms"
+                f"contexts_per_atom has {counted(len(given), 'entry', 'entries')}; give one for "
+                f"each of {counted(n_atoms, 'atom')}"
             )
         counts = np.array(
             [whole(c, f"contexts_per_atom[{at}]", 0) for at, c in enumerate(given)], dtype=np.int64

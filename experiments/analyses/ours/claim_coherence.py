@@ -16,6 +16,7 @@ from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.settings.limits import Count, Probability
 from experiments.study.config import STRICT
+from factormodels.nouns import counted
 from factormodels.synthetic import incoherent_response
 from factormodels.synthetic.incoherent import PLANTED_KEY
 from inference.tasks import coherence
@@ -73,7 +74,8 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         *columns_as("encoding | prior:2"),
         *(Column(name, title, digits=2) for name, title in READOUTS.items()),
     )
-    caption = f"Rank correlation with planted conflicts per claim, {settings.responses} responses."
+    drawn = counted(settings.responses, "response")
+    caption = f"Rank correlation with planted conflicts per claim, {drawn}."
     timed = Table(
         times,
         columns_as("claims:0 | relations:0 | milliseconds:1 all readouts, ms"),

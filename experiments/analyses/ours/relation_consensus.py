@@ -26,6 +26,7 @@ from factormodels.extraction.relation_models.consensus import (
     SampledAnswer,
     relation_probabilities,
 )
+from factormodels.nouns import counted
 
 _SPREAD = 2.0
 """Standard deviation of the true log odds of relations."""
@@ -74,7 +75,8 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     columns = columns_as("way | log_loss:3 log loss | brier:4 Brier, entailment | mcb:4 MCB")
     caption = "Probabilities of relations by where they come from, of drawn models."
     note = (
-        f"{settings.pairs} pairs, {settings.samples} answers each. Sharpness: what a model "
+        f"{counted(settings.pairs, 'pair')}, {counted(settings.samples, 'answer')} each. "
+        "Sharpness: what a model "
         "multiplies the true log odds by. Log loss of the three relations; MCB: miscalibration."
     )
     shown = frame.assign(sharpness=frame["sharpness"].map("{:g}".format))
@@ -97,7 +99,7 @@ def score_rows(sharpness: float, settings: Settings, seed: int) -> Iterator[dict
     for n in settings.labels:
         known = drawn_pairs(n, sharpness, law, rng)
         learned = fit_relations(known.columns, known.kinds).coefficients
-        found[f"law of {n} labels"] = relation_probabilities(judged.columns, learned)
+        found[f"law of {counted(n, 'label')}"] = relation_probabilities(judged.columns, learned)
     truth = (judged.kinds == 0).astype(np.float64)
     for way, p in found.items():
         own = np.clip(p[np.arange(len(p)), judged.kinds], 1e-6, 1.0)

@@ -11,6 +11,7 @@ from factormodels.evidence_source import RETRIEVAL_KEY
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.fact_graph import FactGraph
+from factormodels.nouns import counted
 from factormodels.variants import merge_duplicate_contexts
 
 METADATA_KEY = RETRIEVAL_KEY
@@ -42,7 +43,8 @@ def with_contexts(
     """
     if len(queries) != len(graph.atoms):
         raise InputError(
-            f"{len(queries)} queries do not fit {len(graph.atoms)} atoms; give one for each"
+            f"{len(queries)} queries do not fit {counted(len(graph.atoms), 'atom')}; give one for "
+            "each"
         )
     if isinstance(retriever, WebRetriever):
         retriever = retriever.checking(graph.response)

@@ -22,6 +22,7 @@ from factormodels.factor_graph import FactorGraph
 from factormodels.io.json_records import located, location, shown
 from factormodels.io.networks.cycles import refuse_cycle
 from factormodels.io.networks.number_tokens import plain_float
+from factormodels.nouns import counted
 
 SUM_TOLERANCE = 1e-2
 """How far a distribution may sum from 1: published networks are printed with 2 digits or more."""
@@ -349,7 +350,9 @@ def _numbers(tokens: Sequence[_Token], count: int, where: str) -> list[float]:
             raise InputError(f"{where} has {shown(token.text)}; probabilities lie between 0 and 1")
         numbers.append(probability)
     if len(numbers) != count:
-        raise InputError(f"{where} has {len(numbers)} numbers; its states ask for {_count(count)}")
+        raise InputError(
+            f"{where} has {counted(len(numbers), 'number')}; its states ask for {_count(count)}"
+        )
     return numbers
 
 

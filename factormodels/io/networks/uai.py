@@ -30,6 +30,7 @@ from factormodels.io.json_records import located
 from factormodels.io.networks.cycles import refuse_cycle
 from factormodels.io.networks.number_tokens import NumberTokens, number_tokens
 from factormodels.io.networks.uai_results import write_evidence
+from factormodels.nouns import counted
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +70,8 @@ def parse_uai(
     cardinalities = _cardinalities(tokens, count)
     if names is not None and len(names.variables) != count:
         raise InputError(
-            f"{names_path(source)}: it has {len(names.variables)} names for the {count} variables "
+            f"{names_path(source)}: it has {len(names.variables)} names for the "
+            f"{counted(count, 'variable')} "
             f"of {source}; give one per line, or remove it"
         )
     scope_starts, scope_variables, end = _scopes(tokens, 2 + count, count)
@@ -125,7 +127,7 @@ def _scopes(
             tokens.fail(
                 position,
                 f"is where the size of the scope of factor {factor} should be, at most the "
-                f"{n_variables} variables; correct it, or the scope before it",
+                f"{counted(n_variables, 'variable')}; correct it, or the scope before it",
             )
         heads.append(position)
         position += 1 + int(arity)
@@ -372,7 +374,7 @@ class SidecarNames:
         for number, (own, count) in enumerate(zip(self.states, cardinalities, strict=True), 1):
             if own and len(own) != count:
                 raise InputError(
-                    f"{names_path(path)}: line {number} names {len(own)} states of "
+                    f"{names_path(path)}: line {number} names {counted(len(own), 'state')} of "
                     f"{self.variables[number - 1]!r}, which has {count}; name all or none"
                 )
         return tuple(

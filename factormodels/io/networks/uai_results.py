@@ -13,6 +13,7 @@ from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.files import read_text, write_text
 from factormodels.io.networks.number_tokens import NumberTokens, number_tokens
+from factormodels.nouns import counted
 
 logger = logging.getLogger(__name__)
 
@@ -147,8 +148,10 @@ def _evidence_form(tokens: NumberTokens) -> tuple[int, int]:
             f"{tokens.source}: it holds {first} samples of evidence; keep one sample per file"
         )
     raise InputError(
-        f"{tokens.source}: it has {words} numbers, but {first} observations take {1 + 2 * first}, "
-        f"and {first} samples, the first of {second} observations, do not fit either; "
+        f"{tokens.source}: it has {counted(words, 'number')}, but {counted(first, 'observation')} "
+        f"take {1 + 2 * first}, "
+        f"and {counted(first, 'sample')}, the first of {counted(second, 'observation')}, do not "
+        "fit either; "
         "write the number of observations, then a variable and a state for each"
     )
 
@@ -205,7 +208,8 @@ def _vectors(tokens: NumberTokens, start: int) -> list[NDArray[np.float64]]:
         if position + states >= len(tokens):
             tokens.fail(
                 len(tokens),
-                f"within the {states} probabilities of variable {variable}; complete the file",
+                f"within the {counted(states, 'probability', 'probabilities')} of variable "
+                f"{variable}; complete the file",
             )
         vector = tokens.values[position + 1 : position + 1 + states]
         problem = _problem(vector)
@@ -215,7 +219,8 @@ def _vectors(tokens: NumberTokens, start: int) -> list[NDArray[np.float64]]:
         position += 1 + states
     if position < len(tokens):
         tokens.fail(
-            position, f"follows the marginals of the {count} variables; remove what follows"
+            position,
+            f"follows the marginals of the {counted(count, 'variable')}; remove what follows",
         )
     return vectors
 

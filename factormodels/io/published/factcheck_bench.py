@@ -34,6 +34,7 @@ from factormodels.io.published.stances import (
     relation_from_stances,
     resolve_stances,
 )
+from factormodels.nouns import counted
 from factormodels.variants import normalised_text
 
 _FACTUAL = "factual"
@@ -339,7 +340,8 @@ def _rows(sentence: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, 
         column = list_field(sentence, key, where)
         if len(column) != len(claims):
             raise InputError(
-                f"{where}: key {key!r} has {len(column)} entries for {len(claims)} claims; "
+                f"{where}: key {key!r} has {counted(len(column), 'entry', 'entries')} for "
+                f"{counted(len(claims), 'claim')}; "
                 "give one per claim"
             )
         columns[key] = column
@@ -368,7 +370,8 @@ def _claim(
     for key, column in (("stance_claim_autoEvid", stances), ("auto_evidence_url", links)):
         if len(column) != len(texts):
             raise InputError(
-                f"{where}: key {key!r} has {len(column)} entries for {len(texts)} passages; "
+                f"{where}: key {key!r} has {counted(len(column), 'entry', 'entries')} for "
+                f"{counted(len(texts), 'passage')}; "
                 "give one per passage, or none"
             )
     evidence: list[tuple[str, str, str | None]] = []

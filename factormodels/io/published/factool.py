@@ -33,6 +33,7 @@ from factormodels.io.json_records import (
 )
 from factormodels.io.published.judged_claims import assessor_metadata, truth_word
 from factormodels.io.records import Source
+from factormodels.nouns import counted
 from factormodels.recorded_verdicts import CONTRADICTED, SUPPORTED, RecordedVerdict
 from factormodels.variants import merge_duplicate_contexts
 
@@ -121,7 +122,8 @@ def _checked(record: Mapping[str, Any], where: str, name: str) -> FactGraph:
     claims = _claims(record, levels, where)
     if len(claims) != len(levels):
         raise InputError(
-            f"{where}: there are {len(claims)} claims and {len(levels)} entries of {LEVELS!r}; "
+            f"{where}: there are {counted(len(claims), 'claim')} and "
+            f"{counted(len(levels), 'entry', 'entries')} of {LEVELS!r}; "
             "give one for each claim"
         )
     atoms: list[Atom] = []

@@ -37,6 +37,7 @@ from factormodels.io.json_records import (
     text_field,
     texts_field,
 )
+from factormodels.nouns import counted
 from factormodels.recorded_verdicts import (
     ASSESSORS_KEY,
     SECONDS_KEY,
@@ -291,7 +292,8 @@ def _verdicts(
         pair = list_field(item, "probabilities", place)
         if len(pair) != 2:
             raise InputError(
-                f"{place}: key 'probabilities' has {len(pair)} numbers; give those of false and of "
+                f"{place}: key 'probabilities' has {counted(len(pair), 'number')}; give those of "
+                "false and of "
                 "true"
             )
         variable = text_field(item, "variable", place)

@@ -38,6 +38,7 @@ from factormodels.io.published.judged_claims import (
     inference_verdict,
 )
 from factormodels.io.records import Source
+from factormodels.nouns import counted
 from factormodels.recorded_verdicts import CONTRADICTED, SUPPORTED, RecordedVerdict
 
 REFCHECKER = "refchecker"
@@ -117,7 +118,8 @@ def _checked(record: Mapping[str, Any], where: str) -> tuple[list[Atom], _Verdic
     labels = list_field(record, "ys", where, [])
     if labels and len(labels) != len(claims):
         raise InputError(
-            f"{where}: there are {len(claims)} claims and {len(labels)} labels under 'ys'; give "
+            f"{where}: there are {counted(len(claims), 'claim')} and "
+            f"{counted(len(labels), 'label')} under 'ys'; give "
             "one for each claim"
         )
     atoms = [

@@ -29,6 +29,7 @@ from factormodels.io.json_records import (
     texts_field,
 )
 from factormodels.io.records import Source
+from factormodels.nouns import counted
 from factormodels.validation import validated_probability
 
 VOTES = "votes"
@@ -65,7 +66,8 @@ def parse_selfcheck(obj: object, source: Source, line: int | None = None) -> Fac
     answers = list_field(asked, "prompt", f"{where}: key 'responses'")
     if not len(sentences) == len(labels) == len(answers):
         raise InputError(
-            f"{where}: there are {len(sentences)} sentences, {len(labels)} annotations and answers "
+            f"{where}: there are {counted(len(sentences), 'sentence')}, "
+            f"{counted(len(labels), 'annotation')} and answers "
             f"on {len(answers)}; give each of every sentence"
         )
     atoms, votes = [], {}

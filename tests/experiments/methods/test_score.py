@@ -111,7 +111,7 @@ def test_a_column_without_any_value_is_said() -> None:
     found = score(wide, p=["p", "q"], **QUICK)
     assert "Column 'q' has no value: it is left out." in found.sentences
     # The row without either is counted once.
-    assert "1 rows without a probability are left out." in found.sentences
+    assert "1 row without a probability is left out." in found.sentences
     assert found["scores"]["n_claims"].tolist() == [3]
 
 

@@ -15,6 +15,7 @@ from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.networks.uai import read_uai
 from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
+from factormodels.nouns import counted
 from inference import Backend, InferenceError, Posterior, infer_batch
 
 
@@ -68,8 +69,10 @@ def read_network(path: Path) -> tuple[FactorGraph, Reference | None]:
     flat = np.concatenate(read_marginals(marginals)) if marginals.exists() else None
     if flat is not None and len(flat) != graph.cardinalities.sum():
         raise InputError(
-            f"{marginals}: it has {len(flat)} probabilities and {path.name} has "
-            f"{graph.cardinalities.sum()} states; put the answers of this network beside it"
+            f"{marginals}: it has {counted(len(flat), 'probability', 'probabilities')} and "
+            f"{path.name} has "
+            f"{counted(graph.cardinalities.sum(), 'state')}; put the answers of this network "
+            "beside it"
         )
     log_z = read_log10_partition(partition) * math.log(10.0) if partition.exists() else None
     return graph, Reference(" and ".join(answers), flat, log_z)
