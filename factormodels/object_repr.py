@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+from factormodels.nouns import counted
+
 _TEXT_ROWS, _HTML_ROWS = 6, 30
 _WIDEST = 60
 
@@ -55,7 +57,7 @@ class Previewed:
         body = "".join(
             f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows
         )
-        more = f"<p>{n_rows - len(rows):,} more rows</p>" if n_rows > len(rows) else ""
+        more = f"<p>{counted(n_rows - len(rows), 'more row')}</p>" if n_rows > len(rows) else ""
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return f"<p>{escape(heading)}</p>{table if rows else ''}{more}"
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 
 from factormodels.nouns import counted
 
 ABSENT = "--"
 """What a table shows where a number is undefined."""
+
+
+def some_of(names: Sequence[object], most: int = 3) -> str:
+    """The first of some names, with commas between, and "..." where there are more."""
+    return ", ".join(map(str, names[:most])) + (", ..." if len(names) > most else "")
 
 
 def in_sample_remark(passages: int) -> str:
