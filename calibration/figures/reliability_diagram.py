@@ -216,7 +216,7 @@ def _entries(methods: Mapping[str, ReliabilityBins]) -> tuple[dict[str, str], st
     if len(kinds) == 1:
         level, interval, n_responses = kinds.pop()
         how = "Wilson, claims independent"
-        if interval == "bootstrap":
+        if interval == "bootstrap" and n_responses is not None:
             how = f"bootstrap over {counted(n_responses, 'response')}"
         note = f"bands: {100 * level:g}% intervals ({how})"
     if len(sizes) == 1:
