@@ -199,7 +199,7 @@ def score_distribution(
         raise InputError(f"samples is {samples!r}; give a whole number from 1")
     if len(supported) != len(w):
         raise InputError(
-            f"supported has {len(supported)} verdicts for {counted(len(w), 'subclaim')}"
+            f"supported has {counted(len(supported), 'verdict')} for {counted(len(w), 'subclaim')}"
         )
     rows, columns = np.triu_indices(len(w), 1)
     generator = np.random.default_rng(seed)

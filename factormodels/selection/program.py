@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import InputError
+from factormodels.nouns import counted
 from factormodels.selection.branch import (
     Graph,
     SearchEffort,
@@ -322,7 +323,9 @@ def _why_empty(program: Program) -> str:
 
 def _index(value: object, n: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < n:
-        raise InputError(f"{value!r} is not an index of one of {n} subclaims; count from 0")
+        raise InputError(
+            f"{value!r} is not an index of one of {counted(n, 'subclaim')}; count from 0"
+        )
     return int(value)
 
 

@@ -292,7 +292,7 @@ def test_the_script_reports_what_it_wrote(
     raw, out = tmp_path / "raw.jsonl", tmp_path / "out.jsonl"
     raw.write_text('{"response": "x", "sentences": {}}\n', encoding="utf-8")
     assert derive.main(["factcheck-bench", str(raw), str(out)]) == 0
-    assert capsys.readouterr().out == f"{out}: 1 responses\n"
+    assert capsys.readouterr().out == f"{out}: 1 response\n"
     assert json.loads(out.read_text(encoding="utf-8"))["claims"] == []
 
 

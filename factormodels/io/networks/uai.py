@@ -70,7 +70,7 @@ def parse_uai(
     cardinalities = _cardinalities(tokens, count)
     if names is not None and len(names.variables) != count:
         raise InputError(
-            f"{names_path(source)}: it has {len(names.variables)} names for the "
+            f"{names_path(source)}: it has {counted(len(names.variables), 'name')} for the "
             f"{counted(count, 'variable')} "
             f"of {source}; give one per line, or remove it"
         )

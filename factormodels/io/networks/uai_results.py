@@ -149,9 +149,9 @@ def _evidence_form(tokens: NumberTokens) -> tuple[int, int]:
         )
     raise InputError(
         f"{tokens.source}: it has {counted(words, 'number')}, but {counted(first, 'observation')} "
-        f"take {1 + 2 * first}, "
-        f"and {counted(first, 'sample')}, the first of {counted(second, 'observation')}, do not "
-        "fit either; "
+        f"{'takes' if first == 1 else 'take'} {1 + 2 * first}, and {counted(first, 'sample')}, the "
+        f"first of {counted(second, 'observation')}, {'does' if first == 1 else 'do'} not fit "
+        "either; "
         "write the number of observations, then a variable and a state for each"
     )
 

@@ -22,7 +22,7 @@ def test_labels_agree_exactly_or_by_type() -> None:
     assert (found.exact, found.type, found.n) == (0.5, 0.75, 4)
     assert label_agreement(human, human).exact == 1.0
     refused("the label 'yes' has no type", label_agreement, ["yes"], ["supported"])
-    refused("1 labels and 0 human", label_agreement, ["supported"], [])
+    refused("1 label and 0 human", label_agreement, ["supported"], [])
 
 
 def test_edits_by_hand() -> None:

@@ -113,7 +113,7 @@ def test_a_configuration_that_refers_to_itself_is_refused(folder: Path) -> None:
         ('{"a9": 1}', ("'a9'", "a1")),
         ('{"a1": "yes"}', ("'a1'", "'yes'", "whole number")),
         ('{"a1": null}', ("'a1'", "None", "whole number")),
-        ('{"a1": [0.5]}', ("'a1'", "1 values", "2 states")),
+        ('{"a1": [0.5]}', ("'a1'", "1 value;", "2 states")),
         ('{"a1": [0.5, -1]}', ("-1",)),
         ('{"a1": [0.5, "x"]}', ("'a1'", "list of numbers")),
         ('{"a1": 1, "a1": 0}', ("'a1'", "twice")),

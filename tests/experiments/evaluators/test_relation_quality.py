@@ -308,5 +308,5 @@ def test_bad_arguments_are_told() -> None:
     refused("there are no judged pairs", labelled_from_judged, [])
     refused("neutral: the probability 2", graded_forecasts, Graded(), PAIRS, neutral=2)
     lost = graded_forecasts(Graded(), [PAIRS[2]])
-    refused("none of the 1 pairs was answered", graded_scores, lost)
+    refused("none of the 1 pair was answered", graded_scores, lost)
     refused("n_bootstrap", graded_scores, graded_forecasts(Graded(), PAIRS), n_bootstrap=0)

@@ -150,5 +150,5 @@ def test_bad_arrays_are_named(weights: list[float], r: list[list[float]], messag
 def test_bad_counts_are_named() -> None:
     refused("branches is 0", select_expected, [], np.zeros((0, 0)), branches=0)
     refused("samples is 0", score_distribution, [], np.zeros((0, 0)), [], samples=0)
-    said = "supported has 1 verdicts for 0 subclaims"
+    said = "supported has 1 verdict for 0 subclaims"
     refused(said, score_distribution, [], np.zeros((0, 0)), [True])

@@ -187,7 +187,7 @@ def test_an_empty_selection_says_why(program: Program, reason: str) -> None:
     [
         ({"weights": (1.0, float("nan"))}, "subclaim 1: its weight is nan"),
         ({"weights": (float("inf"),)}, "give a finite number"),
-        ({"weights": (1.0,), "conflicts": ((0, 1),)}, "1 is not an index of one of 1 subclaims"),
+        ({"weights": (1.0,), "conflicts": ((0, 1),)}, "1 is not an index of one of 1 subclaim"),
         ({"weights": (1.0,), "conflicts": ((0, 0),)}, "conflicts with itself"),
         ({"weights": (1.0,), "faithful": ()}, "faithful has 0 values for 1"),
         ({"weights": (1.0,), "share": 0.5}, "nothing says which are faithful"),

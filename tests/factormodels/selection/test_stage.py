@@ -137,7 +137,7 @@ def test_relevance_multiplies_and_refuses_what_is_no_degree() -> None:
 def test_any_callable_weighs_and_a_wrong_answer_is_named() -> None:
     core = Core(TableRelations({("A.", "B."): 0.9}), lambda _: [1.0, 2.0])
     assert select(claims("A.", "B."), core).solution.chosen == (1,)
-    refused("gave 2 weights for 1 subclaims", select, claims("A."), core)
+    refused("gave 2 weights for 1 subclaim", select, claims("A."), core)
     unknown = Core(TableRelations({}), lambda _: [math.nan])
     refused(r"the weight of the subclaim 'A\.' is nan", select, claims("A."), unknown)
 

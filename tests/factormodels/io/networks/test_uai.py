@@ -198,11 +198,11 @@ def test_no_name_of_an_earlier_model_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("a\n", "has 1 names for the 3 variables"),
+        ("a\n", "has 1 name for the 3 variables"),
         ("a\nb\nc\nd\n", "has 4 names for the 3 variables"),
         ("a\n\nc\n", "line 2 is empty"),
         ("a\nb\na\n", "lines 1 and 3 both hold 'a'"),
-        ("a\tlow\nb\nc\n", "line 1 names 1 states of 'a', which has 2"),
+        ("a\tlow\nb\nc\n", "line 1 names 1 state of 'a', which has 2"),
     ],
 )
 def test_names_that_do_not_fit(content: str, words: str, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ MARGINALS, PARTITION = uai_results.read_marginals, uai_results.read_log10_partit
     ("read", "text", "words"),
     [
         (EVIDENCE, "3 1 0", "it has 3 numbers, but 3 observations take 7"),
-        (EVIDENCE, "1 2 0 1", "it has 4 numbers, but 1 observations take 3"),
+        (EVIDENCE, "1 2 0 1", "it has 4 numbers, but 1 observation takes 3"),
         (EVIDENCE, "5", "ends on line 1, where an observed variable should be"),
         (EVIDENCE, "2\n1 0 1\n2 3 1 4 0\n", "it holds 2 samples of evidence"),
         (EVIDENCE, "1 2 a", "'a' is not a number"),
@@ -65,7 +65,7 @@ MARGINALS, PARTITION = uai_results.read_marginals, uai_results.read_log10_partit
         (MARGINALS, "MAR", "ends on line 1, where the number of variables should be"),
         (MARGINALS, "MAR\n2 2 0.5 0.5 2 0.5", "within the 2 probabilities of variable 1"),
         (MARGINALS, "MAR\n2 2 0.5 0.5", "where the number of states of variable 1 should be"),
-        (MARGINALS, "MAR\n1 2 0.5 0.5 0.5", "'0.5' follows the marginals of the 1 variables"),
+        (MARGINALS, "MAR\n1 2 0.5 0.5 0.5", "'0.5' follows the marginals of the 1 variable"),
         (MARGINALS, "MAR\n1 2 0.5 0.4", "the marginal of variable 0, which sums to 0.9"),
         (MARGINALS, "MAR\n1 2 1.5 -0.5", "has probability 1.5 for state 0"),
         (MARGINALS, "MAR\n1 2 nan 1", "has probability nan for state 0"),

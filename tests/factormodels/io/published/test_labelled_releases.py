@@ -111,7 +111,7 @@ def test_each_version_of_factools_output_is_read(tmp_path: Path) -> None:
     assert (labels(coded), p_true(coded)) == ([("return 1", None)], {"factool": {"a1": 0.0}})
     assert (labels(summed), p_true(summed)) == ([("2 + 2 = 4", None)], {"factool": {"a1": 1.0}})
     short = {**line, "claim_level_factuality": [None]}
-    refused("2 claims and 1 entries of 'claim_level_factuality'", read_lines, tmp_path, short)
+    refused("2 claims and 1 entry of 'claim_level_factuality'", read_lines, tmp_path, short)
 
 
 def test_triplets_of_refchecker(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_outputs_of_refchecker(tmp_path: Path) -> None:
     assert labels(second) == [("It is red", None)]
     # As RefChecker merges the parts of a reference: one that entails the claim decides.
     assert p_true(second) == {"refchecker": {"a1": 1.0}}
-    refused("2 claims and 1 labels", read_lines, tmp_path, {**old, "ys": ["Neutral"]})
+    refused("2 claims and 1 label", read_lines, tmp_path, {**old, "ys": ["Neutral"]})
 
 
 def test_answers_of_expertqa(tmp_path: Path) -> None:
