@@ -184,8 +184,8 @@ def _aligned_sentence(each: Alignment) -> str:
     )
     return (
         f"{each.name} judges {counted(each.n_others, 'claim')}; {each.n_aligned:,} of "
-        f"{counted(each.n_claims, 'claim')} here {is_or_are(each.n_aligned)} among them, {told}, in "
-        f"{counted(each.n_responses, 'response')}.{equality}{order}"
+        f"{counted(each.n_claims, 'claim')} here {is_or_are(each.n_aligned)} among them, "
+        f"{told}, in {counted(each.n_responses, 'response')}.{equality}{order}"
     )
 
 
