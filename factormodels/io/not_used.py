@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -161,8 +162,9 @@ def note_cells(rows: Iterable[Mapping[str, Any]], used: Collection[str], source:
     if notes is None:
         return
     own = notes.setdefault(str(source), {})
+    names = frozenset(used)
     for row in rows:
-        for path, value in _unused_cells(row, frozenset(used), ""):
+        for path, value in _unused_cells(row, names, ""):
             if not (isinstance(value, str) and _kind_of(path) in ("claims", "responses")):
                 _add(own, path, value)
 
@@ -284,6 +286,7 @@ def _is_blank(value: object) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)
 def _kind_of(path: str) -> str:
     words = [word.casefold() for word in _WORD.findall(path.rsplit(".", 1)[-1])]
     if not words or words[-1] in _ABOUT or words[0] in _COUNTS:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import math
+import tokenize
 from typing import Any
 
 from factormodels.errors import InputError
@@ -31,9 +33,24 @@ def listed_cell(value: object, where: str) -> list[Any]:
 
 
 def _decoded(text: str) -> object:
-    for decode in (json.loads, ast.literal_eval):
+    for decode in (json.loads, _literal):
         try:
             return decode(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
             continue
     return text
+
+
+def _literal(text: str) -> object:
+    """Value of a Python literal, in which texts side by side are entries of their own.
+
+    NumPy prints an array of texts without commas, which Python would read as one text.
+    """
+    parts: list[str] = []
+    after_text = False
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        is_text = token.type == tokenize.STRING
+        if token.string.strip():
+            parts.append(f", {token.string}" if is_text and after_text else token.string)
+            after_text = is_text
+    return ast.literal_eval("".join(parts))

@@ -260,6 +260,8 @@ def test_passages_of_a_cell() -> None:
     assert texts(None) == texts("") == texts([]) == texts([" ", None]) == []
     assert texts("One passage, with [1].") == ["One passage, with [1]."]
     assert texts('["A.", "B."]') == texts("['A.', 'B.']") == ["A.", "B."]
+    assert texts("['A.' \"B's.\"\n 'C.']") == ["A.", "B's.", "C."]
+    refused("not a list; save the table", passages_of, "[np.str_('A.')]", "t")
     assert texts([{"page_content": "A.", "metadata": {}}, {"text": "B."}]) == ["A.", "B."]
     refused("5 is not a list", passages_of, 5, "t")
     refused("has no text", passages_of, [{"x": "y"}], "t")
