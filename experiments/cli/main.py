@@ -102,6 +102,8 @@ Exit codes
   3     a limit on calls or costs is reached; the same command goes on
   130   interrupted
   143   stopped by the system (SIGTERM); --model cache keeps the answers so far
+
+  Whatever asks models or searches ends with 1 if all calls of a stage failed.
 """
 
 

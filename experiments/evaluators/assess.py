@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from calibration.scores.measures import entropy_warnings
+from experiments.asking.failed_calls import with_failed_calls
 from experiments.asking.ledger_table import ledger_table
 from experiments.asking.searchers import EvidenceSettings
 from experiments.asking.session import Session, asking
@@ -23,6 +24,8 @@ from experiments.evaluators.assess_tables import (
     evidence_table,
     inference_table,
     marked_claims,
+    missing_answers,
+    missing_sentences,
     origin_table,
     response_table,
     stage_remarks,
@@ -312,10 +315,10 @@ def _findings(
         tables |= {name: agreeing.tables[of] for name, of in own.items() if of in agreeing.tables}
         related = {graph.id: graph for graph in agreeing.graphs}
         graphs = tuple(related.get(graph.id, graph) for graph in graphs)
-    lost = _lost(batch)
-    incomplete = any(missing > MOST_MISSING * asked for missing, asked in lost.values())
+    lost = missing_answers(batch.responses).values()
+    incomplete = any(missing > MOST_MISSING * asked for missing, asked in lost)
     unshown = ("responses",) if alone else ("claims", "evidence")
-    return Findings(
+    findings = Findings(
         source=loaded.source,
         sentences=(
             *loaded.remarks,
@@ -324,7 +327,7 @@ def _findings(
             *_of_asking(batch, plan, settings),
             *risk_sentences(batch.graphs, batch.responses),
             *_of_exits(batch),
-            *_of_missing(batch, plan, lost, incomplete),
+            *_of_missing(batch, plan, incomplete),
             *(() if agreeing is None else agreeing.sentences),
         ),
         tables=tables,
@@ -336,6 +339,7 @@ def _findings(
         graphs=graphs,
         opening=marked_claims(graphs[0]) if alone and graphs else {},
     )
+    return with_failed_calls(findings, batch.calls())
 
 
 def _with_core(batch: Batch, compared: Compared, settings: AssessSettings) -> Compared | None:
@@ -419,30 +423,9 @@ def _of_exits(batch: Batch) -> Iterator[str]:
         )
 
 
-def _lost(batch: Batch) -> dict[str, tuple[int, int]]:
-    """How many relations and verdicts are missing, and of how many that were asked for."""
-    lost = {"relation": ("missing", "asked"), "verdict": ("unjudged", "to_judge")}
-    return {
-        what: (
-            sum(getattr(one, missing) for one in batch.responses),
-            sum(getattr(one, asked) for one in batch.responses),
-        )
-        for what, (missing, asked) in lost.items()
-    }
-
-
-def _of_missing(
-    batch: Batch, plan: AssessmentPlan, lost: dict[str, tuple[int, int]], incomplete: bool
-) -> Iterator[str]:
+def _of_missing(batch: Batch, plan: AssessmentPlan, incomplete: bool) -> Iterator[str]:
     """What has no answer, is no exact answer although nobody asked for another, or failed."""
-    failures = sum(response.failures for response in batch.responses)
-    lacking = [
-        f"{missing:,} of {counted(asked, what)} missing"
-        for what, (missing, asked) in lost.items()
-        if missing
-    ]
-    if lacking or failures:
-        yield f"{', '.join([*lacking, counted(failures, 'failure')])} in other stages."
+    yield from missing_sentences(batch.responses, batch.graphs)
     if incomplete:
         local = plan.asks_nobody
         again = "" if local else "; with --retry-failed the same command asks for it again"

@@ -451,6 +451,35 @@ def _text(value: Any) -> str:
     return "" if pd.isna(value) else str(value).lower()
 
 
+def missing_answers(responses: Iterable[AssessedResponse]) -> dict[str, tuple[int, int]]:
+    """(number missing, number asked for) of relations and of verdicts, over all responses."""
+    listed = list(responses)
+    return {
+        "relation": (sum(one.missing for one in listed), sum(one.asked for one in listed)),
+        "verdict": (sum(one.unjudged for one in listed), sum(one.to_judge for one in listed)),
+    }
+
+
+def missing_sentences(
+    responses: Iterable[AssessedResponse], graphs: Sequence[FactGraph]
+) -> Iterator[str]:
+    """What has no answer: all that the column `missing` of the responses counts, by its kind."""
+    lacking = [
+        f"{missing:,} of {counted(asked, what)} missing"
+        for what, (missing, asked) in missing_answers(responses).items()
+        if missing
+    ]
+    if lacking:
+        yield f"{', '.join(lacking)}."
+    failures = {
+        key: sum(len(graph.metadata.get(key, {}).get("failures", ())) for graph in graphs)
+        for key in STAGE_KEYS
+    }
+    if any(failures.values()):
+        named = ", ".join(f"{key} {count:,}" for key, count in failures.items() if count)
+        yield f"Without a result in other stages: {named}."
+
+
 def stage_failures(graph: FactGraph) -> list[tuple[str, list[str]]]:
     """What failed, as (stage and reason, ids of what it is missing of), in the order of stages."""
     found: dict[str, list[str]] = {}

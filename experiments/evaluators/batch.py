@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from experiments.asking.failed_calls import StageCalls, calls_of_responses
 from experiments.destination import check_destination
 from experiments.evaluators.response import (
     METADATA_KEY,
@@ -89,6 +90,10 @@ class Batch:
     failed: tuple[tuple[str, str], ...]
     spent: tuple[Mapping[str, Any], ...] = ()
 
+    def calls(self) -> dict[str, StageCalls]:
+        """Calls of each stage for all responses, also in earlier runs and for those that failed."""
+        return calls_of_graphs(self.graphs, self.spent)
+
     def failures(self) -> Iterator[str]:
         """What failed and why, a sentence per reason, and what can be done."""
         by_reason: dict[str, list[str]] = {}
@@ -102,6 +107,15 @@ class Batch:
                 f"{counted(len(self.failed), 'response')} without a result: the same command asks "
                 "for what is missing of them, and for nothing that was answered."
             )
+
+
+def calls_of_graphs(
+    graphs: Sequence[FactGraph], spent: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, StageCalls]:
+    """Calls of each stage for assessed graphs, and for responses of which only these are known."""
+    metadata = [graph.metadata for graph in graphs]
+    consumed = [facts.get(CONSUMPTION_KEY, {}) for facts in metadata]
+    return calls_of_responses([*consumed, *spent], metadata)
 
 
 @dataclass(frozen=True)

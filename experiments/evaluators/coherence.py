@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from calibration.intervals import mean_interval
+from experiments.asking.failed_calls import calls_in_ledger, with_failed_calls
 from experiments.asking.ledger_table import cost_tables, planned_findings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import asking
@@ -190,13 +191,16 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
             "claims: the agreement, the consistency and the costs still say how far they are at "
             "odds, the other readouts are undefined."
         )
-    return Findings(
-        source=loaded.source,
-        sentences=(*_sentences(found, relations, missing), *dict.fromkeys(remarks)),
-        tables=tables,
-        settings={"relations": relations},
-        incomplete=bool(failed or missing),
-        graphs=tuple(own.graph for own in found),
+    return with_failed_calls(
+        Findings(
+            source=loaded.source,
+            sentences=(*_sentences(found, relations, missing), *dict.fromkeys(remarks)),
+            tables=tables,
+            settings={"relations": relations},
+            incomplete=bool(failed or missing),
+            graphs=tuple(own.graph for own in found),
+        ),
+        calls_in_ledger(session.ledger),
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from calibration.intervals import IntervalSettings
+from experiments.asking.failed_calls import with_failed_calls
 from experiments.asking.searchers import (
     RETRIEVERS,
     DocumentSource,
@@ -195,7 +196,7 @@ def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
                 graphs, stages, (), facts, settings, calls=session.calls, report=report
             )
     tables = _tables(batch, settings, k_prime, session)
-    return Findings(
+    findings = Findings(
         source=loaded.source,
         sentences=(*loaded.remarks, *_sentences(tables, batch, settings)),
         tables=tables,
@@ -210,6 +211,7 @@ def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
         incomplete=bool(batch.failed),
         graphs=batch.graphs,
     )
+    return with_failed_calls(findings, batch.calls())
 
 
 def _annotated(file: Texts, settings: FastFactRun) -> Findings:

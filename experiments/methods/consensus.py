@@ -13,6 +13,7 @@ from pydantic import Field
 
 from calibration.folds import response_folds
 from calibration.intervals import IntervalSettings
+from experiments.asking.failed_calls import calls_in_ledger, with_failed_calls
 from experiments.asking.ledger_table import cost_tables
 from experiments.asking.relation_models import known_window
 from experiments.asking.session import asking
@@ -263,11 +264,14 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
         sentences.append(f"The law is in {settings.save}.")
     tables = {"scores": _scores_table(rows), "law": _law_table(saved)}
     tables |= cost_tables(session.ledger)
-    return Findings(
-        source=source,
-        sentences=tuple(sentences),
-        tables=tables,
-        incomplete=not bool(kept.all()),
+    return with_failed_calls(
+        Findings(
+            source=source,
+            sentences=tuple(sentences),
+            tables=tables,
+            incomplete=not bool(kept.all()),
+        ),
+        calls_in_ledger(session.ledger),
     )
 
 

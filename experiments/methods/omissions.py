@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from calibration.intervals import mean_interval
+from experiments.asking.failed_calls import calls_in_ledger, with_failed_calls
 from experiments.asking.ledger_table import cost_tables, planned_findings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import asking
@@ -147,12 +148,15 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
         remarks.append(f"{counted(missing, 'fact')} could not be compared: they do not count.")
     if failures:
         remarks.append(f"The facts of {counted(failures, 'passage')} could not be listed.")
-    return Findings(
-        source=loaded.source,
-        sentences=(*_sentences(found), *remarks),
-        tables=tables,
-        settings={"relations": relations},
-        incomplete=bool(missing or failures),
+    return with_failed_calls(
+        Findings(
+            source=loaded.source,
+            sentences=(*_sentences(found), *remarks),
+            tables=tables,
+            settings={"relations": relations},
+            incomplete=bool(missing or failures),
+        ),
+        calls_in_ledger(session.ledger),
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from calibration.intervals import Scale, mean_interval
+from experiments.asking.failed_calls import calls_in_ledger, with_failed_calls
 from experiments.asking.ledger_table import cost_tables, planned_findings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import asking
@@ -183,12 +184,15 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
             f"{counted(len(failures), 'claim')} could not be corrected since there was no answer; "
             f"the first: {failures[0]}"
         )
-    return Findings(
-        source=loaded.source,
-        sentences=(*_sentences(changes), *remarks),
-        tables=tables,
-        incomplete=bool(failures),
-        graphs=tuple(revised),
+    return with_failed_calls(
+        Findings(
+            source=loaded.source,
+            sentences=(*_sentences(changes), *remarks),
+            tables=tables,
+            incomplete=bool(failures),
+            graphs=tuple(revised),
+        ),
+        calls_in_ledger(session.ledger),
     )
 
 

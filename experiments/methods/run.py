@@ -177,6 +177,7 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
 
 def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
     """What a study finds that compares backends, relation models or assessors."""
+    from experiments.asking.failed_calls import with_failed_calls
     from experiments.asking.ledger_table import cost_tables
     from experiments.evaluators.dask_cluster import WorkerError
     from experiments.pages.writing import write_pages
@@ -224,7 +225,12 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
         "and posteriors are estimates; answered_by in the rows says whose"
         for where, count in bounded_of(planned, finished).items()
     )
-    return Findings(
+    calls = {
+        f"{use.model.title}, {stage}": made
+        for use in results.texts
+        for stage, made in use.calls.items()
+    }
+    findings = Findings(
         source=loaded.study.study,
         sentences=(
             *_sentences(planned, results, finished, failures, tables["cells"].note),
@@ -235,6 +241,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
         frames={"summary": lambda: results.summary.cells, "rows": lambda: read_rows(folder)},
         written=results.files,
     )
+    return with_failed_calls(findings, calls)
 
 
 def _tables(planned: StudyDesign, results: Results, settings: RunSettings) -> dict[str, Table]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from calibration.self_knowledge import IntervalSettings
+from experiments.asking.failed_calls import calls_in_ledger, with_failed_calls
 from experiments.asking.ledger_table import cost_tables, planned_findings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import Session, asking
@@ -394,13 +395,16 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
     if settings.dry_run:
         return planned_findings(source, session.ledger)
     tables |= cost_tables(session.ledger)
-    return Findings(
-        source=source,
-        sentences=tuple(sentences),
-        tables=tables,
-        settings={"relations": settings.judge, "domain": choices.domain},
-        draw=lambda: {name: figure for draw in drawings for name, figure in draw().items()},
-        unshown=("claims",),
+    return with_failed_calls(
+        Findings(
+            source=source,
+            sentences=tuple(sentences),
+            tables=tables,
+            settings={"relations": settings.judge, "domain": choices.domain},
+            draw=lambda: {name: figure for draw in drawings for name, figure in draw().items()},
+            unshown=("claims",),
+        ),
+        calls_in_ledger(session.ledger),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from calibration.self_knowledge import declining_clauses
+from experiments.asking.failed_calls import failed_throughout, failure_sentences
 from experiments.asking.searchers import (
     RETRIEVERS,
     DocumentSource,
@@ -143,7 +144,7 @@ def ask_claims(
 
     Returns:
         A row per labelled claim, in the columns that `judged_claims` knows; what a reader must
-        know, a sentence each; and whether a response has no result.
+        know, a sentence each; and whether a response has no result, or a stage no answer.
 
     Raises:
         InputError: for what cannot be asked, or as `assess_responses`.
@@ -234,7 +235,9 @@ def ask_claims(
             f"{counted(len(batch.failed), 'response')} failed and are not counted: "
             f"{batch.failed[0][0]} ({batch.failed[0][1]})."
         )
-    return rows, remarks, bool(batch.failed)
+    calls = batch.calls()
+    remarks += failure_sentences(calls)
+    return rows, remarks, bool(batch.failed) or failed_throughout(calls)
 
 
 def _refusal_stage(model: WithPrompts) -> Stage:

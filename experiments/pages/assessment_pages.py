@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibration.scores.measures import entropy_warnings
-from experiments.evaluators.assess_tables import MEASURES, stage_failures, stage_remarks
+from experiments.asking.failed_calls import failure_sentences
+from experiments.evaluators.assess_tables import (
+    MEASURES,
+    missing_sentences,
+    stage_failures,
+    stage_remarks,
+)
+from experiments.evaluators.batch import calls_of_graphs
 from experiments.evaluators.open_relations import RANGED
 from experiments.evaluators.response import AssessedResponse, Compared, judged, summarise_judged
 from experiments.pages.pages import fixed, interval
@@ -59,9 +66,10 @@ class Assessment:
             "measures": self._measures(responses),
             "n_responses": len(responses),
             "n_claims": sum(len(one.labels) for one in responses),
-            "missing": sum(one.missing for one in responses),
-            "unjudged": sum(one.unjudged for one in responses),
-            "failures": sum(one.failures for one in responses),
+            "missing": [
+                *missing_sentences(responses, self.graphs),
+                *(f"{each}." for each in failure_sentences(calls_of_graphs(self.graphs))),
+            ],
         }
 
     def _row(self, response: AssessedResponse) -> tuple[list[tuple[str, str]], int]:

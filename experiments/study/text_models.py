@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.asking.failed_calls import StageCalls, calls_of_responses
 from experiments.asking.relation_models import (
     build_relation_model,
     relation_model_facts,
@@ -236,11 +237,13 @@ class TextUse(NamedTuple):
             the lexical model the number of the passages, beside claims with labels, to which it was
             fitted.
         reason: why the first answer is missing, or the first response failed.
+        calls: calls of a language model by stage, whichever run made them.
     """
 
     model: TextModel
     facts: Mapping[str, Any]
     reason: str
+    calls: Mapping[str, StageCalls]
 
 
 def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
@@ -554,7 +557,10 @@ def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least
     missing, asked = facts["missing"], facts["asked"]
     # A response without a single answer is a failure, not one without relations.
     if asked and len(missing) == asked:
-        return {"error": f"none of {asked} relations was found: {missing[0][2]}"}
+        return {
+            "error": f"none of {asked} relations was found: {missing[0][2]}",
+            **{"asked": asked, "missing": asked},
+        }
     found = [
         [r.source, r.target, str(r.kind), r.probability, r.distribution] for r in related.relations
     ]
@@ -587,7 +593,10 @@ def _verdicts(graph: FactGraph, one: OpenedTextModel) -> Answer:
     )
     reasons = [verdict.missing for verdict in verdicts if verdict.missing]
     if verdicts and len(reasons) == len(verdicts):
-        return {"error": f"none of {len(reasons)} claims has a verdict: {reasons[0]}"}
+        return {
+            "error": f"none of {len(reasons)} claims has a verdict: {reasons[0]}",
+            **{"asked": len(reasons), "missing": len(reasons)},
+        }
     found = [[v.atom, v.label, v.probability, v.p_true, v.missing] for v in verdicts]
     return {**_counted(found, len(found), reasons), **verdict_fallbacks(verdicts)}
 
@@ -636,8 +645,9 @@ def _use(one: TextModel, answers: Sequence[Answer], in_sample: int) -> TextUse:
     facts = {
         **one.facts,
         "responses": len(answers),
-        "asked": sum(answer["asked"] for answer in found),
-        "missing": sum(answer["missing"] for answer in found),
+        # A response that failed before it was asked about has no counts.
+        "asked": sum(answer.get("asked", 0) for answer in answers),
+        "missing": sum(answer.get("missing", 0) for answer in answers),
         "dropped": dropped,
         "failed": len(failed),
     }
@@ -653,4 +663,5 @@ def _use(one: TextModel, answers: Sequence[Answer], in_sample: int) -> TextUse:
     facts |= {"in_sample": in_sample} if in_sample else {}
     # A response without any answer says more than a single answer that is missing.
     reason = next(iter([*failed, *(a["reason"] for a in found if "reason" in a)]), "")
-    return TextUse(one, facts | (total(stages) if asked_a_model else {}), reason)
+    calls = calls_of_responses(answer.get("consumption", {}) for answer in answers)
+    return TextUse(one, facts | (total(stages) if asked_a_model else {}), reason, calls)

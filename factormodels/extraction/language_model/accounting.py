@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -35,6 +36,7 @@ class StageUsage:
             they were requested.
         cached_cost: their price in US dollars, as far as it is known.
         cached_unpriced: those of them whose price is not known.
+        reason: why the first call failed; empty if none did.
     """
 
     calls: int = 0
@@ -48,6 +50,12 @@ class StageUsage:
     cached_completion_tokens: int = 0
     cached_cost: float = 0.0
     cached_unpriced: int = 0
+    reason: str = ""
+
+    @property
+    def made(self) -> int:
+        """Number of calls, whoever answered them and whether or not they failed."""
+        return self.calls + self.cached + self.failures
 
     @property
     def taken(self) -> Usage:
@@ -60,9 +68,12 @@ class StageUsage:
         )
 
     def __add__(self, other: StageUsage) -> StageUsage:
-        return StageUsage(
-            *(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__)
-        )
+        sums = {
+            name: getattr(self, name) + getattr(other, name)
+            for name in self.__dataclass_fields__
+            if name != "reason"
+        }
+        return StageUsage(**sums, reason=self.reason or other.reason)
 
 
 @dataclass
@@ -109,9 +120,10 @@ def _usage(answer: Completion | Failure) -> StageUsage:
     usage = answer.usage
     cost, unpriced = usage.cost or 0.0, int(usage.cost is None)
     failed = isinstance(answer, Failure)
+    reason = answer.reason if isinstance(answer, Failure) else ""
     # A call that nobody answered has no price; one whose answer was of no use has.
     if failed and not usage.prompt_tokens and not usage.completion_tokens:
-        return StageUsage(failures=1)
+        return StageUsage(failures=1, reason=reason)
     if answer.cached:
         return StageUsage(
             cached=int(not failed),
@@ -120,6 +132,7 @@ def _usage(answer: Completion | Failure) -> StageUsage:
             cached_completion_tokens=usage.completion_tokens,
             cached_cost=cost,
             cached_unpriced=unpriced,
+            reason=reason,
         )
     return StageUsage(
         calls=int(not failed),
@@ -128,6 +141,7 @@ def _usage(answer: Completion | Failure) -> StageUsage:
         completion_tokens=usage.completion_tokens,
         cost=cost,
         unpriced=unpriced,
+        reason=reason,
     )
 
 
@@ -149,10 +163,15 @@ class Account:
     lacking: frozenset[str] = frozenset()
     stopped: Callable[[], bool] = lambda: False
     _stages: dict[str, list[tuple[int, int, float | None]]] = field(default_factory=dict)
+    _made: Counter[str] = field(default_factory=Counter)
+    _failed: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, stage: str, answer: Completion | Failure) -> None:
         """Add what an answer of a stage took, also one that could not be read."""
         usage = answer.usage
+        self._made[stage] += 1
+        if isinstance(answer, Failure):
+            self._failed.setdefault(stage, []).append(answer.reason)
         if isinstance(answer, Completion) or usage.prompt_tokens or usage.completion_tokens:
             taken = (usage.prompt_tokens, usage.completion_tokens, usage.cost)
             self._stages.setdefault(stage, []).append(taken)
@@ -167,10 +186,18 @@ class Account:
         """Answers, tokens and cost by stage, and begin anew.
 
         `cost` is in US dollars, of the answers whose price is known; `unpriced` counts the others.
-        `not_sent` names the parameters that the model does not take, where there are any.
+        `not_sent` names the parameters that the model does not take, where there are any. `failed`,
+        where calls failed, has the number of all `calls`, that of the `failures` among them, and
+        the `reason` of the first.
         """
         not_sent = {"not_sent": sorted(self.lacking)} if self.lacking else {}
         stages, self._stages = self._stages, {}
+        made, self._made = self._made, Counter()
+        failed, self._failed = self._failed, {}
+        counts = {
+            stage: {"calls": made[stage], "failures": len(reasons), "reason": reasons[0]}
+            for stage, reasons in failed.items()
+        }
         return {
             stage: {
                 "answers": len(taken),
@@ -180,8 +207,10 @@ class Account:
                 "cost": sum(sorted(cost for _, _, cost in taken if cost is not None)),
                 "unpriced": sum(cost is None for _, _, cost in taken),
                 **not_sent,
+                **({"failed": counts[stage]} if stage in counts else {}),
             }
-            for stage, taken in sorted(stages.items())
+            for stage in sorted({*stages, *failed})
+            for taken in [stages.get(stage, [])]
         }
 
 
