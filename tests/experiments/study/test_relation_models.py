@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from experiments.asking.relation_models import relation_model_facts
 from experiments.study.config import LanguageModelChoice
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
@@ -331,3 +332,10 @@ def test_what_a_study_may_not_say_of_texts(
     data = "" if extra.startswith("datasets") else "datasets: [demonstration]\n"
     told = refused(said, planned, tmp_path, f"study: s\n{data}{extra}\n")
     assert told.startswith(str(tmp_path / "study.yaml"))
+
+
+def test_the_openness_of_log_probabilities_is_part_of_what_answers_depend_on() -> None:
+    assert relation_model_facts("prompted", openness=0.1)["openness"] == 0.1
+    assert relation_model_facts("prompted") != relation_model_facts("prompted", openness=0.1)
+    # Whoever states a confidence has none.
+    assert "openness" not in relation_model_facts("prompted", method="verbalised")

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
 from factormodels import Atom, Context, FactGraph
+from factormodels.extraction.language_model import Completion, Token
 from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
-from factormodels.extraction.stages.assessors import ASSESSORS, Verdict, assess, posteriors
+from factormodels.extraction.stages.assessors import (
+    ASSESSORS,
+    Verdict,
+    assess,
+    assessor_facts,
+    posteriors,
+)
+from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 from tests.refusals import refused
 
@@ -67,6 +76,17 @@ def test_log_probabilities_give_the_label_its_probability(server: ScriptedServer
     assert verdict.p_true == 1.0
     averaged = run(server, "veriscore", expected=True)[0]
     assert averaged.p_true == pytest.approx(0.75)  # 0.6 + 0.3 / 2
+
+
+def test_a_verdict_without_a_probability_is_its_label_alone() -> None:
+    # Of three labels one is listed, and the others may have .4.
+    listed = (Token("supported", math.log(0.6), (("supported", math.log(0.6)),)),)
+    model = AnsweringModel(lambda _: Completion("supported", listed))
+    verdicts = assess(GRAPH, "veriscore", model, expected=True)
+    assert [(verdict.probability, verdict.p_true) for verdict in verdicts] == [(None, 1.0)] * 2
+    facts = assessor_facts(ASSESSORS["veriscore"], model, verdicts)
+    reason = "the listed tokens leave the probability open"
+    assert facts["fallbacks"] == [["label alone", reason, 2]]
 
 
 def test_the_label_after_the_reasoning_counts(server: ScriptedServer) -> None:
