@@ -44,6 +44,7 @@ _CLAIMS_KEPT = 4096
 """Claims that stay taken apart, since each is compared with all claims of another tool."""
 
 _TOKEN = re.compile(rf"(?P<number>{DIGITS})|(?P<word>{WORD})|(?P<sign>[%‰#&@$€£¥+<>=≠/°])")
+_CURRENCIES = frozenset("$€£¥")
 _PERCENT = re.compile(
     r"\b(?:per ?cent|pour cent|por ciento|por cento|per cento|prozent|procent\w*|процент\w*)\b"
     r"|प्रतिशत|فی ?صد|بالمئة|بالمائة|درصد",
@@ -68,7 +69,8 @@ class _Claim:
         words: all words in lower case, numbers in digits.
         content: indices in `words` of words that are no function words, and of numbers.
         numbers: its numbers.
-        letters: capital letters that are words, such as the C of vitamin C.
+        letters: capital letters that are words, such as the C of vitamin C, and signs of
+            currencies.
         negations: indices in `words` of negations.
         sides: sides of opposites that its words are on.
         stems: content words by their first letters; all negations are the same word.
@@ -153,7 +155,7 @@ def _taken_apart(text: str, language: str) -> _Claim:
 
 @lru_cache(_CLAIMS_KEPT)
 def _words(text: str, language: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Words in lower case, numbers in digits, and the single capital letters among them."""
+    """Words in lower case, numbers in digits, and the `letters` of a claim."""
     words: list[str] = []
     letters: set[str] = set()
     after_digits = -1
@@ -162,6 +164,7 @@ def _words(text: str, language: str) -> tuple[tuple[str, ...], frozenset[str]]:
         token = match[0]
         if match["sign"]:
             words += [token] if token == "%" else []
+            letters.update(_CURRENCIES.intersection(token))
             continue
         if match["number"]:
             words.append(digits_value(token, language))

@@ -120,11 +120,11 @@ _PAIRS: Mapping[str, str] = {
     largest biggest greatest longer longest higher highest taller tallest | smaller smallest
     shorter shortest lower lowest ; born birth | died dead death ; mother* | father* ; husband |
     wife ; son sons | daughter* ; brother* | sister* ; best better | worst worse ; all every
-    everyone always each | some sometimes few ; left | right ; buy bought buys purchas* | sell sold
-    sells ; arriv* enter* join* | depart* leave leaves ; inside within | outside ; male man men
-    boy* | female woman women girl* ; accept* allow* permit* approv* | reject* forbid* forbade ban
-    banned prohibit* oppos* ; major majority | minor minority ; true | false untrue ; maximum max |
-    minimum min ; import* | export*""",
+    everyone always each | some sometimes few ; left | right ; many | few ; buy bought buys
+    purchas* | sell sold sells ; arriv* enter* join* | depart* leave leaves ; inside within |
+    outside ; male man men boy* | female woman women girl* ; accept* allow* permit* approv* |
+    reject* forbid* forbade ban banned prohibit* oppos* ; major majority | minor minority ; true |
+    false untrue ; maximum max | minimum min ; import* | export*""",
     "de": """vor vorher bevor bis | nach nachdem seit danach ; mehr meist* über oberhalb | weniger
     wenigst* unter unterhalb ; erst* früh* | letzt* spät* ; nord* nörd* | süd* | ost* öst* | west*
     ; gewann gewonnen gewinn* sieg* besieg* schlug | verlor verloren verlier* unterlag ; stieg
@@ -358,7 +358,8 @@ def is_negation(word: str, language: str) -> bool:
 
 @lru_cache(_WORDS_KEPT)
 def is_negation_anywhere(word: str) -> bool:
-    """Return whether a word, in lower case, negates in any language that is compared by words."""
+    """Return whether a word, in lower case, negates in any language that is compared by
+    words."""
     spaced = NEGATIONS.keys() - DECISIVE_LETTERS.keys()
     return any(is_negation(word, language) for language in spaced)
 
