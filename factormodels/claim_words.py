@@ -220,7 +220,7 @@ def _is_number(word: str) -> bool:
 
 
 def _without_subject(one: str, other: str, about: str, language: str) -> tuple[_Claim, _Claim]:
-    """Both claims, without the name that one of them has where the other has a pronoun."""
+    """Return both claims without the name that one of them has where the other has a pronoun."""
     (first, letters), (second, others) = _words(one, language), _words(other, language)
     named = {*_words(about, language)[0], "s"}
 
@@ -237,7 +237,7 @@ def _without_subject(one: str, other: str, about: str, language: str) -> tuple[_
 
 
 def _differ(first: _Claim, second: _Claim, language: str) -> bool:
-    """Whether a number, a negation or an opposite is in one claim and not in the other."""
+    """Return whether a number, a negation or an opposite is in one claim and not in the other."""
     if first.numbers != second.numbers or bool(first.negations) != bool(second.negations):
         return True
     if first.letters - second.letters and second.letters - first.letters:
@@ -249,7 +249,7 @@ def _differ(first: _Claim, second: _Claim, language: str) -> bool:
 
 
 def _exchange(first: _Claim, second: _Claim, language: str) -> bool:
-    """Whether two claims of shared words exchange what stands for what, as in *A beat B*."""
+    """Return whether two claims of shared words exchange what stands for what, as in *A beat B*."""
     if _negate_another(first, second):
         return True
     here, there = _roles(first, language), _roles(second, language)
@@ -263,7 +263,7 @@ def _exchange(first: _Claim, second: _Claim, language: str) -> bool:
 def _exchanged(
     before: tuple[_Claim, _Role, _Role], after: tuple[_Claim, _Role, _Role], language: str
 ) -> bool:
-    """Whether two words, with their roles in two claims, stand for each other in the second."""
+    """Return whether two words, with their roles in two claims, stand for each other."""
     if all(abs(one.place - other.place) == 1 for _, one, other in (before, after)):
         return False
     turned = (before[1].place < before[2].place) != (after[1].place < after[2].place)
@@ -330,7 +330,7 @@ def _between(claim: _Claim, one: _Role, other: _Role) -> set[str]:
 
 
 def _negate_another(first: _Claim, second: _Claim) -> bool:
-    """Whether both claims have the word that the other negates, and negate another."""
+    """Return whether both claims have the word that the other negates, and negate another."""
     here, there = (
         {
             _stem(claim.words[following])
@@ -348,7 +348,7 @@ def _stem(word: str) -> str:
 
 
 def _lettered_likeness(one: str, other: str, language: str) -> float:
-    """The share of pairs of letters of two texts of a language without spaces.
+    """Return the share of pairs of letters of two texts of a language without spaces.
 
     0 unless one of them is the other with letters added, none of which makes another claim of it.
     """

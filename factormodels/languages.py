@@ -165,8 +165,11 @@ def is_language_code(text: str) -> bool:
 
 
 def checked_language(code: str) -> str:
-    """The code of a language, in lower case, without its region: ``de`` for ``de-AT``. Raises:
-    InputError: if it does not have the form of a language code."""
+    """Return the code of a language in lower case and without its region: ``de`` for ``de-AT``.
+
+    Raises:
+        InputError: if it does not have the form of a language code.
+    """
     if not is_language_code(code):
         raise InputError(
             f"{code!r} is no code of a language; give two or three letters, such as en, de or zh"
@@ -175,8 +178,11 @@ def checked_language(code: str) -> str:
 
 
 def detected_language(text: str) -> str | None:
-    """Return the code of the language that a text is written in; None if it cannot be told. Args:
-    text: the text; several sentences are told more surely than one."""
+    """Return the code of the language that a text is written in; None if it cannot be told.
+
+    Args:
+        text: the text; several sentences are told more surely than one.
+    """
     plain = _ADDRESS.sub(" ", text)
     script = _script(plain)
     return _OF_SCRIPT[script] if script in _OF_SCRIPT else _by_words(plain)
@@ -184,8 +190,9 @@ def detected_language(text: str) -> str | None:
 
 def usual_language(text: str) -> str:
     """Return the language of a text, or the most used one of its script where it cannot be told.
-    For rules in which languages of a script are alike. It is English for text without
-    letters."""
+
+    It serves rules in which languages of a script are alike, and is English without letters.
+    """
     script = _script(_ADDRESS.sub(" ", text))
     return detected_language(text) or _MOST_USED.get(script, "en")
 

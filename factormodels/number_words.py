@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 
 from factormodels.languages import word_set
 
@@ -217,13 +217,17 @@ _AFTER_DIGITS = word_set("""st nd rd th er ère e ème ième º ª o a de ste й
 """Endings of ordinals in digits, such as 19th."""
 
 _SMALLEST_SCALE = 100
+_WORDS_KEPT = 65536
 
 
 def digits_value(text: str, language: str | None = None) -> str:
     """Return the canonical form of a number in digits: no grouping, a point, no trailing zeros.
-    Args: text: a text that `DIGITS` matches. language: decides whether a comma or a point
-    separates decimals; a number of several groups of three digits is grouped in any language, and
-    so is one that ends in three zeros."""
+
+    Args:
+        text: a text that `DIGITS` matches.
+        language: decides whether a comma or a point separates decimals. A number of several groups
+            of three digits is grouped in any language, and so is one that ends in three zeros.
+    """
     sign = "-" if text[0] in "-−" else ""
     plain = "".join(
         str(unicodedata.decimal(letter)) if letter.isdecimal() else letter
@@ -245,8 +249,7 @@ def digits_value(text: str, language: str | None = None) -> str:
 
 
 def roman_value(text: str) -> int | None:
-    """Return the value of a Roman numeral of two letters or more in upper case; None
-    otherwise."""
+    """Return the value of a Roman numeral of two capital letters or more; None for other texts."""
     if not _ROMAN.fullmatch(text):
         return None
     values = [_ROMAN_VALUES[letter] for letter in text]
@@ -255,9 +258,12 @@ def roman_value(text: str) -> int | None:
 
 
 def numbers_joined(words: Sequence[str], language: str) -> list[str]:
-    """Words with every number in words, or in digits and a scale, replaced by its digits. Args:
-    words: words in lower case, and numbers as `digits_value` writes them. language: code of the
-    language of the words."""
+    """Return words with every number in words, or in digits and a scale, replaced by digits.
+
+    Args:
+        words: words in lower case, and numbers as `digits_value` writes them.
+        language: code of the language of the words.
+    """
     joining = _JOINING.get(language, frozenset())
     result: list[str] = []
     place = 0
@@ -299,8 +305,10 @@ def is_ordinal_ending(text: str) -> bool:
 def _grown(
     total: float, current: float | None, value: float, language: str
 ) -> tuple[float, float] | None:
-    """The number so far, as what is multiplied already and what is not, and one more word of it.
-    None if the word begins another number."""
+    """Return a number with one more word: thousands and more, and what they do not multiply yet.
+
+    None if the word begins another number.
+    """
     scale = value == 1000 or value >= 100000
     if current is None:
         return (value, 0.0) if scale else (0.0, value)
@@ -329,7 +337,7 @@ def _value(word: str, language: str) -> float | None:
     return _word_value(word, language)
 
 
-@cache
+@lru_cache(_WORDS_KEPT)
 def _word_value(word: str, language: str) -> int | None:
     """Value of one word; None if it is no number."""
     listed = _WORDS.get(language, {})

@@ -358,8 +358,7 @@ def is_negation(word: str, language: str) -> bool:
 
 @lru_cache(_WORDS_KEPT)
 def is_negation_anywhere(word: str) -> bool:
-    """Return whether a word, in lower case, negates in any language that is compared by
-    words."""
+    """Return whether a word, in lower case, negates in any language of words with spaces."""
     spaced = NEGATIONS.keys() - DECISIVE_LETTERS.keys()
     return any(is_negation(word, language) for language in spaced)
 

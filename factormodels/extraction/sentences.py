@@ -109,7 +109,7 @@ class Chunk:
 
     @property
     def can_be_halved(self) -> bool:
-        """Whether it has more than one sentence."""
+        """Return whether it has more than one sentence."""
         return len(self.sentences) > 1
 
     def halves(self) -> tuple[Chunk, Chunk]:
@@ -186,7 +186,7 @@ def _ends(text: str, language: str) -> list[int]:
     """Offsets in `text` at which its sentences end, the last of which is its length."""
     import sentencex
 
-    ends = {found["end_index"] for found in sentencex.get_sentence_boundaries(language, text)}
+    ends = {part["end_index"] for part in sentencex.get_sentence_boundaries(language, text)}
     for match in _MARK.finditer(text):
         decided = _decided(text, match, language)
         # sentencex counts the space after a mark to either sentence, and may part a mark from the
@@ -259,7 +259,7 @@ def _ends_with_letter(previous: str, after: str, language: str) -> bool | None:
 
 
 def _opens_sentence(before: str, closing: str) -> bool:
-    """Whether the bracket that is closed here was opened where a sentence begins."""
+    """Return whether the bracket that is closed here was opened where a sentence begins."""
     bracket = next(one for one in closing if one in _BRACKETS)
     opened, depth = len(before), 1
     for place in range(len(before) - 1, -1, -1):
@@ -273,7 +273,7 @@ def _opens_sentence(before: str, closing: str) -> bool:
 
 
 def _opener(after: str, language: str) -> bool:
-    """Whether a text begins with a capitalized function word, which no name is."""
+    """Return whether a text begins with a capitalized function word, which no name is."""
     word = _first_word(after)
     if not word[:1].isupper() or _INITIAL.match(after):
         return False
