@@ -23,6 +23,8 @@ _PATIENCE = 60.0
 
 _REASON_SHOWN = 120
 
+Connection = sqlite3.Connection
+
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 """What a statement raises on a damaged file: messages of SQLite quote the file's bytes, which the
 driver then fails to make a text of."""

@@ -23,6 +23,11 @@ from factormodels.io.saved_managers import is_torch_archive, manager_rows
 
 _ZIP = b"PK\x03\x04"
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_SHEETS = "xl/worksheets/"
+_TEXTS = "xl/sharedStrings.xml"
+_MOST_MARKS = 200_000
+"""Beginnings and ends of elements in a part such as the styles: Excel knows 65,490 formats."""
+
 _REASON_SHOWN = 120
 
 
@@ -63,6 +68,7 @@ def workbook_rows(
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = archive.namelist()
             refuse_larger(sum(info.file_size for info in archive.infolist()), source)
+            _refuse_many_elements(archive, source)
         if "xl/workbook.xml" not in names:
             raise InputError(
                 f"{source}: this is an archive, and neither a workbook of Excel nor a table; save "
@@ -102,6 +108,24 @@ def workbook_rows(
         )
     (rows,) = sheets.values()
     return _named(rows, source)
+
+
+def _refuse_many_elements(archive: zipfile.ZipFile, source: Source) -> None:
+    """Refuse a workbook whose parts beside its sheets have too many elements.
+
+    Of these openpyxl makes objects before it reads a row, whereas it reads sheets row by row.
+    """
+    for name in archive.namelist():
+        if name.startswith(_SHEETS):
+            continue
+        content = archive.read(name)
+        if name == _TEXTS:
+            refuse_more_values(content.count(b"<si"), source)
+        elif content.count(b"<") > _MOST_MARKS:
+            raise InputError(
+                f"{source}: its part {name} has more than {_MOST_MARKS:,} marks of XML, such as "
+                "formats of cells; save the sheet as CSV (UTF-8)"
+            )
 
 
 def _rows(sheet: Any, source: Source) -> list[tuple[int, tuple[Any, ...]]]:

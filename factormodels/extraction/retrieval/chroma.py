@@ -12,13 +12,9 @@ from __future__ import annotations
 from contextlib import closing
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from factormodels.io.guarded_opening import refuse_larger
-from factormodels.io.sqlite_files import connected, sound_database
-
-if TYPE_CHECKING:
-    import sqlite3
+from factormodels.io.sqlite_files import Connection, connected, sound_database
 
 FILE = "chroma.sqlite3"
 """The file's name, in the folder of a database."""
@@ -62,7 +58,7 @@ def chroma_texts(path: Path) -> list[tuple[str, str, str]]:
     return texts
 
 
-def _documents(file: sqlite3.Connection, path: Path) -> dict[tuple[str, str], dict[str, str]]:
+def _documents(file: Connection, path: Path) -> dict[tuple[str, str], dict[str, str]]:
     """Metadata of each document, by the names of its collection and its own.
 
     Tables are read one after the other: to join those of a hostile file may take any time.

@@ -307,18 +307,38 @@ def torch_archive(saved: Any) -> bytes:
     return out.getvalue()
 
 
-def test_rows_that_a_workbook_passes_over_count(tmp_path: Path) -> None:
+def workbook(path: Path, part: str, before: bytes, after: bytes) -> Path:
+    """Write a workbook of one number, in one part of which some bytes are replaced."""
     openpyxl = pytest.importorskip("openpyxl", reason="what writes workbooks here")
     book = openpyxl.Workbook()
     book.active["A1"], book.active["A2"] = "p", 0.5
-    book.save(tmp_path / "t.xlsx")
-    content = io.BytesIO()
-    with zipfile.ZipFile(tmp_path / "t.xlsx") as before, zipfile.ZipFile(content, "w") as after:
-        for name in before.namelist():
-            text = before.read(name)
-            if name.endswith("sheet1.xml"):
-                text = text.replace(b'r="2"', b'r="99999999999"').replace(b'r="A2"', b'r="A2"')
-            after.writestr(name, text)
-    (tmp_path / "t.xlsx").write_bytes(content.getvalue())
+    whole = io.BytesIO()
+    book.save(whole)
+    with (
+        zipfile.ZipFile(whole) as archive,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as changed,
+    ):
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name.endswith(part):
+                assert before in content
+                content = content.replace(before, after)
+            changed.writestr(name, content)
+    return path
+
+
+def test_rows_that_a_workbook_passes_over_count(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "t.xlsx", "sheet1.xml", b'r="2"', b'r="99999999999"')
     with size_limit(10_000 * VALUE_BYTES):
-        refused("t.xlsx: it holds 10,001 rows or more", read_table, tmp_path / "t.xlsx")
+        refused("t.xlsx: it holds 10,001 rows or more", read_table, path)
+
+
+def test_formats_and_texts_of_a_workbook_are_counted(tmp_path: Path) -> None:
+    formats = b"</cellXfs>", b"<xf/>" * 200_001 + b"</cellXfs>"
+    path = workbook(tmp_path / "t.xlsx", "styles.xml", *formats)
+    refused("t.xlsx: its part xl/styles.xml has more than 200,000", read_table, path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+        archive.writestr("xl/sharedStrings.xml", "<si/>" * 150_000)
+    with size_limit(2**19 + 2**18):
+        refused("t.xlsx: it holds 150,000 values", read_table, path)

@@ -104,6 +104,7 @@ with unfinished_folder(target) as folder, atomic_path(target / "t.csv") as file:
 """
 
 
+@pytest.mark.kill
 def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "out"
     target.mkdir()
