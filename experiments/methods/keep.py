@@ -32,6 +32,7 @@ from factormodels.errors import InputError
 from factormodels.io.files import write_text
 from factormodels.io.not_used import forget
 from factormodels.io.tables import DataTable
+from factormodels.learned_from import LEARNED_FROM, LearnedFrom
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
@@ -205,9 +206,11 @@ def _claims(frame: pd.DataFrame, table: DataTable) -> pd.DataFrame:
                 "kept": bool(kept),
                 "kept_text": "kept" if kept else "dropped",
                 "answer": str((whole and row.get(whole)) or ""),
+                **({f"p_{LEARNED_FROM}": str(LearnedFrom.THIS_RESPONSE)} if taught else {}),
             }
-            for response, claim, p, kept, at, row in zip(
-                *(frame["group"], frame["claim"], frame["p"], frame["kept"], order, rows),
+            for response, claim, p, kept, taught, at, row in zip(
+                *(frame[name] for name in ("group", "claim", "p", "kept", "taught")),
+                *(order, rows),
                 strict=True,
             )
         ]

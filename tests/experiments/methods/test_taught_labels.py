@@ -151,6 +151,9 @@ def test_keep_learns_no_threshold_from_such_labels() -> None:
     found = keep(known, new, leave_out_taught=True, splits=5)
     assert any("calibrated on 8 labelled responses" in each for each in found.sentences)
     assert any("Labels of 1 new response (r0new) taught" in each for each in found.sentences)
+    marks = found["claims"].set_index("response")["p_learned_from"].fillna("")
+    assert marks[marks != ""].to_dict() == {"r0new": "this response"}
+    assert "p_learned_from" not in keep(claims(taught=0), new.iloc[3:], splits=5)["claims"]
 
 
 # ----------------------------------------------------------------------- what writes the marks
