@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments import assess
 from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
 from experiments.evaluators.assess_tables import stage_remarks
 from experiments.evaluators.response import AssessmentView, assess_graph
@@ -22,6 +23,7 @@ from inference import get_backend, infer
 from tests.experiments.analyses.test_open_questions import agree, table_rows
 from tests.experiments.conftest import EXAMPLE, invoke
 from tests.pages import findings
+from tests.refusals import refused
 
 RESPONSE = "The bridge opened in 1890. Bananas ripen in the sun."
 NOTE = "The red bridge opened in 1890 for trains."
@@ -489,3 +491,15 @@ def test_remarks_of_stages_count_in_the_singular_and_plural(count: int) -> None:
         f"m: {count} passage{s} summarised, 0 dropped as irrelevant, {count} failure{s}",
         f"safe: {count} verdict{s} of m, 0 missing",
     ]
+
+
+def test_a_stated_language_decides_on_sentences_and_stays_with_the_response() -> None:
+    texts = [FactGraph("r", (), response="Am 19. Maria kam. Er ging.")]
+    found = {
+        language: assess(texts, documents=["Maria kam."], language=language).graphs[0]
+        for language in ("de-AT", "en")
+    }
+    assert [atom.text for atom in found["de-AT"].atoms] == ["Am 19. Maria kam.", "Er ging."]
+    assert [atom.text for atom in found["en"].atoms] == ["Am 19.", "Maria kam.", "Er ging."]
+    assert found["de-AT"].metadata["language"] == "de"
+    refused("'german' is no code", assess, texts, documents=["Maria kam."], language="german")
