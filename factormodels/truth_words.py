@@ -74,7 +74,7 @@ LETTERS: Mapping[str, ModelJudgement] = MappingProxyType(
 """What letters usually stand for, where true, false and none of the above were offered under them.
 Only who knows that they were may read them so: "A" begins many an answer."""
 
-ABSENT = ("", "nan", "null", "na", "n/a", "<na>", "missing")
+ABSENT = ("", "nan", "null", "na", "n/a", "#n/a", "<na>", "missing")
 """What stands in a table where there is nothing."""
 
 _OPTION = re.compile(

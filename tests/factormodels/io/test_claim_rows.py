@@ -17,7 +17,7 @@ from factormodels.io.claim_rows import (
 )
 from tests.refusals import refused
 
-BLANK = (None, math.nan, "", " \t", "nan", "NaN", "None", "N/A", "<NA>", "null")
+BLANK = (None, math.nan, "", " \t", "nan", "NaN", "None", "N/A", "#N/A", "<NA>", "null")
 
 
 @pytest.mark.parametrize("value", BLANK)
