@@ -216,10 +216,12 @@ def _told(keys: Mapping[str, UnusedKey]) -> str:
 
 
 def _add(notes: dict[str, UnusedKey], path: str, value: object) -> None:
-    count = len(value) if isinstance(value, list) else 1
-    key = notes.setdefault(path, UnusedKey(_kind_of(path)))
-    key.count += count
-    key.inner |= _kinds_within(value)
+    key = notes.get(path)
+    if key is None:
+        key = notes[path] = UnusedKey(_kind_of(path))
+    key.count += len(value) if isinstance(value, list) else 1
+    if isinstance(value, list | dict):
+        key.inner |= _kinds_within(value)
 
 
 def _unused(value: object, tree: Tree, path: str) -> Iterator[tuple[str, object]]:
@@ -250,8 +252,10 @@ def _unused_cells(
     row: Mapping[str, Any], used: frozenset[str], path: str
 ) -> Iterator[tuple[str, object]]:
     for key, value in row.items():
+        if key in used or _is_blank(value):
+            continue
         name = f"{path}{key}"
-        if key in used or name in used or _is_blank(value):
+        if name in used:
             continue
         if isinstance(value, dict):
             yield from _unused_cells(value, used, f"{name}.")
@@ -279,11 +283,11 @@ def _leaves(value: object) -> Iterator[str]:
 
 
 def _is_blank(value: object) -> bool:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return True
-    return isinstance(value, str | list | dict) and (
-        not value or (isinstance(value, str) and not value.strip())
-    )
+    if isinstance(value, str):
+        return not value or value.isspace()
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or (isinstance(value, list | dict) and not value)
 
 
 @lru_cache(maxsize=1024)
