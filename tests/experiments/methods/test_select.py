@@ -52,7 +52,7 @@ def test_claims_without_labels_are_those_that_core_selects() -> None:
     claims: Any = found["claims"]
     assert claims[claims["selected"]]["claim"].tolist() == [claim.id for claim in expected]
     assert "true_before" in found["responses"]
-    assert any("without claims and text" in each for each in found.sentences)
+    assert "1 of 2 responses is empty and left out: id s." in found.sentences
 
 
 def test_a_share_of_faithful_claims_is_kept() -> None:
