@@ -665,9 +665,6 @@ class SelectionChoice(SelectionRule, Keyed):
     time_limit: Positive = 3.0
     """Seconds for one response; after them the best set found is taken and said so."""
 
-    branch_limit: Count = 5000
-    """Branchings of the exact method."""
-
     @model_validator(mode="after")
     def _consistent(self) -> SelectionChoice:
         given = [

@@ -74,7 +74,7 @@ class SelectionSolver:
             choice.rule,
             domain=choice.domain,
             templates=self.templates,
-            solver=SolverSettings(choice.time_limit, choice.branch_limit),
+            solver=SolverSettings(choice.time_limit),
             share=choice.share,
         ).core(graph)
 

@@ -1,12 +1,13 @@
-"""Core's integer program: which subclaims count, with the optimality of the answer."""
+"""Core's integer program: which subclaims count, solved by HiGHS."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -14,36 +15,27 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.nouns import counted
-from factormodels.selection.branch import (
-    Graph,
-    SearchEffort,
-    best_within_budget,
-    frontier,
-    improved,
-    reduced,
-)
-from factormodels.selection.components import (
-    bits,
-    clique_bound,
-    connected_components,
-    greedy_set,
-)
 from factormodels.validation import validated_probability
 
 EdgeRule = Literal["either", "both"]
 Status = Literal["optimal", "limit"]
-Method = Literal["branch", "greedy", "none"]
 
 EDGE_RULES: tuple[EdgeRule, ...] = ("either", "both")
-
-RESOLUTION = 1e-9
-"""Weights count in multiples of this, so that sums are exact and equal on every platform."""
 
 LARGEST_WEIGHT = 1e9
 """A weight beyond this leaves no digits for others beside it in a sum of floats."""
 
-BRANCHING_SHARE = 0.8
-"""Share of the time in which a component is to be solved; in the rest a greedy set is improved."""
+TOLERANCE = 1e-6
+"""HiGHS's tolerance of a row. Sets whose weights differ by less than this share of the largest
+weight count as equally heavy."""
+
+_LARGEST_DENOMINATOR = 10**6
+"""A share is read as the nearest fraction up to this denominator, so that the coefficients of its
+row are integers and rounding decides nothing."""
+
+_BLOCK = 20
+"""Subclaims whose order one solve settles: powers of 2 up to 2^20 keep their digits beside the
+tolerances of HiGHS."""
 
 
 @dataclass(frozen=True)
@@ -108,37 +100,30 @@ class SolverSettings:
         time_limit: seconds for the whole program. A program that it cuts short gives the best set
             found, with status "limit" and the gap to the bound proved; that set may differ from
             one machine to the next.
-        branch_limit: branchings that a program may take whatever the time. The limit is a count,
-            so that what it suffices for is solved everywhere; only what needs more, or has large
-            components, is held to the time limit.
 
     Raises:
         InputError: for a limit that is not above 0.
     """
 
     time_limit: float = 3.0
-    branch_limit: int = 5000
 
     def __post_init__(self) -> None:
-        for name in ("time_limit", "branch_limit"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-                raise InputError(f"{name} is {value!r}; give a number above 0")
+        limit = self.time_limit
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
+            raise InputError(f"time_limit is {limit!r}; give a number above 0")
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The chosen subclaims and how sure it is that no better set exists.
+    """The chosen subclaims, and a bound on what any other set weighs.
 
     Attributes:
         chosen: indices of the chosen subclaims, ascending.
         weight: the sum of their weights.
-        bound: no feasible set weighs more than this (up to n times half of `RESOLUTION`).
+        bound: no feasible set weighs more than this, up to `TOLERANCE`.
         status: "optimal", where `chosen` is the one optimal set that the rule of ties names, or
             "limit" where the time limit cut the search short before that was settled.
         components: sizes of the connected components of conflicts, descending.
-        method: "branch" if the exact method alone answered, "greedy" if it was cut short and a
-            greedy set stands in for a part, "none" if nothing was left to decide.
         reason: why nothing was chosen, in a sentence; empty if something was.
     """
 
@@ -147,7 +132,6 @@ class Solution:
     bound: float
     status: Status
     components: tuple[int, ...]
-    method: Method
     reason: str = ""
 
     @property
@@ -190,133 +174,194 @@ def checked_rule(rule: str) -> None:
 
 
 def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
-    """Best set of subclaims.
+    """Find the best set of subclaims.
 
-    Ties are broken by a rule that names one set: of the sets of greatest weight that with the
-    fewest subclaims (one of weight 0 is not taken unless it is needed), and of these the one that
-    takes the first subclaim if any of them does, then the second, and so on. The rule is part of
-    the arithmetic of the exact method.
+    Of equally heavy sets (see `TOLERANCE`) the one with the fewest subclaims is chosen, so that a
+    subclaim of weight 0 is not taken unless it is needed; of these the one that takes the first
+    subclaim if any of them does, then the second, and so on.
 
-    Conflicts are taken apart into connected components, dominated subclaims are dropped, and each
-    component is solved by branching; one that needs more than the limits allow is given a greedy
-    set. The faithfulness constraint couples components: the branching then returns, per
-    component, the best weight for each balance of faithful and other subclaims.
+    The connected components of conflicts are solved one by one, and a component whose members all
+    exclude each other without a solver. Where their union has too few faithful subclaims, the whole
+    program is solved at once, with the row of the share.
 
     Args:
         program: the program.
         settings: limits; the defaults if None.
     """
-    limits = settings or SolverSettings()
-    begin = time.monotonic()
-    graph = _graph(program)
-    sizes = _component_sizes(graph)
-    constrained = program.share is not None
-    half = limits.time_limit / 2 if constrained else limits.time_limit
-    answer = _solve(graph.without_budgets(), limits, begin + half)
-    if graph.budget(answer.chosen) > 0:
-        relaxed, first = answer, _repaired(graph, answer.chosen)
-        answer = _solve(graph, limits, begin + limits.time_limit, first)
-        # The program without the constraint bounds the one with it.
-        answer = replace(answer, bound=min(answer.bound, relaxed.bound))
-    chosen = answer.chosen
+    deadline = time.monotonic() + (settings or SolverSettings()).time_limit
+    n = len(program.weights)
+    neighbors: list[set[int]] = [set() for _ in range(n)]
+    for i, j in program.conflicts:
+        neighbors[i].add(j)
+        neighbors[j].add(i)
+    parts = list(_components(neighbors))
+    balance = _balance(program)
+    answers = [_solve_part(program.weights, neighbors, part, None, deadline) for part in parts]
+    if sum(balance[i] for answer in answers for i in answer.chosen) > 0:
+        answers = [_solve_part(program.weights, neighbors, range(n), balance, deadline)]
+    chosen = tuple(sorted(i for answer in answers for i in answer.chosen))
     weight = math.fsum(program.weights[i] for i in chosen)
-    missed = (answer.bound - graph.weight(answer.chosen)) * RESOLUTION
+    settled = all(answer.settled for answer in answers)
     return Solution(
         chosen=chosen,
         weight=weight,
-        bound=weight + max(0.0, missed),
-        status="optimal" if answer.proved else "limit",
-        components=sizes,
-        method=answer.method,
+        bound=weight if settled else max(weight, math.fsum(each.bound for each in answers)),
+        status="optimal" if settled else "limit",
+        components=tuple(sorted(map(len, parts), reverse=True)),
         reason="" if chosen else _why_empty(program),
     )
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """What was found; `bound` in multiples of the resolution."""
+    """Best set of some subclaims; whether it is settled, and else a bound on the best weight."""
 
-    chosen: tuple[int, ...]
+    chosen: Sequence[int]
+    bound: float
+    settled: bool = True
+
+
+def _solve_part(
+    weights: Sequence[float],
+    neighbors: Sequence[set[int]],
+    part: Sequence[int],
+    balance: Sequence[int] | None,
+    deadline: float,
+) -> _Answer:
+    """Solve the program of some subclaims, with the row of the share if there is a balance."""
+    if balance is None:
+        # Without the share, a weight of 0 or less never pays.
+        part = [i for i in part if weights[i] > 0]
+        if all(len(neighbors[i].intersection(part)) == len(part) - 1 for i in part):
+            heaviest = max(part, key=lambda i: (weights[i], -i), default=None)
+            chosen = [] if heaviest is None else [heaviest]
+            return _Answer(chosen, math.fsum(weights[i] for i in chosen))
+    place = {i: k for k, i in enumerate(part)}
+    w = np.array([weights[i] for i in part], dtype=np.float64)
+    scale = float(np.abs(w).max(initial=0.0)) or 1.0
+    # One row a clique: its members' variables sum to at most 1, which is tighter than its pairs.
+    rows = [
+        (np.isin(np.arange(len(part)), [place[i] for i in clique]).astype(float), 1.0)
+        for clique in _clique_cover(neighbors, part)
+    ]
+    if balance is not None:
+        rows.append((np.array([balance[i] for i in part], dtype=np.float64), 0.0))
+    found = _minimum(-w / scale, rows, {}, deadline)
+    bound, best = -found.bound * scale, found.taken
+    if found.proved:
+        # The heaviest sets differ by rounding alone: from here on the weight may not fall.
+        rows.append((-w / scale, TOLERANCE / 2 - float(w @ best) / scale))
+        found = _minimum(np.ones(len(part)), rows, {}, deadline)
+    if found.proved:
+        best = found.taken
+        rows.append((np.ones(len(part)), float(best.sum())))
+    settled: dict[int, float] = {}
+    for start in range(0, len(part), _BLOCK):
+        block = np.arange(start, min(start + _BLOCK, len(part)))
+        earliest = np.zeros(len(part))
+        earliest[block] = -(2.0 ** (block[-1] - block))
+        if found.proved:
+            found = _minimum(earliest, rows, settled, deadline)
+        if found.proved:
+            best = found.taken
+            settled |= dict(zip(block.tolist(), best[block].tolist(), strict=True))
+    chosen = [i for i, taken in zip(part, best, strict=True) if taken]
+    return _Answer(chosen, bound, settled=found.proved)
+
+
+@dataclass(frozen=True)
+class _Minimum:
+    """Values of the binary variables, (n,), a bound below the minimum, and whether it is proved."""
+
+    taken: NDArray[np.float64]
     bound: float
     proved: bool
-    method: Method
 
 
-def _solve(
-    graph: Graph, limits: SolverSettings, deadline: float, first: tuple[int, ...] | None = None
-) -> _Answer:
-    """Solve without the faithfulness constraint, or with it where there is a `first` answer.
+def _minimum(
+    cost: NDArray[np.float64],
+    rows: Sequence[tuple[NDArray[np.float64], float]],
+    settled: Mapping[int, float],
+    deadline: float,
+) -> _Minimum:
+    """Minimize a linear cost over binary variables with HiGHS.
 
-    That one is the answer where no better one is found that meets the constraint.
+    Args:
+        cost: (n,).
+        rows: coefficients, (n,), with the upper limit of their sum.
+        settled: variables with the values that they keep.
+        deadline: when to stop, on the clock of `time.monotonic`.
     """
-    left = reduced(graph, (1 << len(graph.weights)) - 1)
-    # Small components first: what they do not need of their share of the time is for the others.
-    parts = sorted(connected_components(graph.neighbours, left), key=int.bit_count)
-    effort = SearchEffort(limits.branch_limit, deadline)
-    frontiers = []
-    chosen, bound, proved = 0, 0, True
-    for place, part in enumerate(parts):
-        now = time.monotonic()
-        share = (deadline - now) / (len(parts) - place)
-        effort.deadline = now + BRANCHING_SHARE * share
-        found = frontier(graph, part, effort)
-        if found is not None:
-            frontiers.append(found)
-            best = found[-1].chosen
-            bound += graph.weight(bits(best))
-        elif first is not None:
-            return _Answer(first, math.inf, False, "greedy")
-        else:
-            proved = False
-            best = greedy_set(graph.weights, graph.neighbours, part)
-            best = improved(graph, best, part, now + share)
-            bound += clique_bound(graph.weights, graph.neighbours, part)
-        chosen |= best
-    if first is not None:
-        within = best_within_budget(frontiers, SearchEffort(limits.branch_limit, deadline))
-        if within is None:
-            return _Answer(first, math.inf, False, "greedy")
-        chosen, bound = within, graph.weight(bits(within))
-    method: Method = "greedy" if not proved else "branch" if left else "none"
-    return _Answer(tuple(bits(chosen)), bound, proved, method)
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    lower, upper = np.zeros(len(cost)), np.ones(len(cost))
+    for variable, value in settled.items():
+        lower[variable] = upper[variable] = value
+    constraints = ()
+    if rows:
+        constraints = LinearConstraint(
+            np.array([row for row, _ in rows]), ub=np.array([limit for _, limit in rows])
+        )
+    answer = milp(
+        cost,
+        integrality=np.ones(len(cost)),
+        bounds=Bounds(lower, upper),
+        constraints=constraints,
+        options={"mip_rel_gap": 0.0, "time_limit": max(0.0, deadline - time.monotonic())},
+    )
+    # Where time ended before any set was found, the empty set is one, and every cost is a bound.
+    taken = np.zeros(len(cost)) if answer.x is None else np.rint(answer.x)
+    bound = answer.mip_dual_bound
+    if bound is None or not math.isfinite(bound):
+        bound = float(np.minimum(cost, 0.0).sum())
+    return _Minimum(taken, bound, answer.status == 0)
 
 
-def _repaired(graph: Graph, chosen: tuple[int, ...]) -> tuple[int, ...]:
-    """Set without its lightest unfaithful subclaims, until it meets the constraint."""
-    kept = list(chosen)
-    for i in sorted(chosen, key=lambda i: (graph.weights[i], -i)):
-        if graph.budget(kept) <= 0:
-            break
-        if graph.budgets[i] > 0:
-            kept.remove(i)
-    return tuple(kept)
+def _components(neighbors: Sequence[set[int]]) -> Iterator[list[int]]:
+    """Connected components of the conflicts, each ascending, by their first members."""
+    left = dict.fromkeys(range(len(neighbors)))
+    while left:
+        reached, open_ = set(), [next(iter(left))]
+        while open_:
+            subclaim = open_.pop()
+            if subclaim not in reached:
+                reached.add(subclaim)
+                open_.extend(neighbors[subclaim])
+        for subclaim in reached:
+            del left[subclaim]
+        yield sorted(reached)
 
 
-def _graph(program: Program) -> Graph:
-    n = len(program.weights)
-    neighbours = [0] * n
-    for i, j in program.conflicts:
-        neighbours[i] |= 1 << j
-        neighbours[j] |= 1 << i
-    # 0.8 means four fifths, not the binary number next to it: 4 of 5 reach it.
-    share = Fraction(repr(float(program.share))) if program.share is not None else Fraction(0)
-    faithful = program.faithful or (True,) * n
-    budgets = [share.numerator - (share.denominator if good else 0) for good in faithful]
-    if program.share is None:
-        budgets = [0] * n
-    weights = [round(weight / RESOLUTION) for weight in program.weights]
-    return Graph.of(weights, budgets, neighbours)
+def _clique_cover(neighbors: Sequence[set[int]], part: Sequence[int]) -> Iterator[list[int]]:
+    """Cliques that together hold every conflict within a part, each grown greedily."""
+    members = set(part)
+    covered: set[tuple[int, int]] = set()
+    for i in part:
+        for j in sorted(neighbors[i] & members):
+            if j < i or (i, j) in covered:
+                continue
+            clique, common = [i, j], neighbors[i] & neighbors[j] & members
+            while common:
+                clique.append(min(common))
+                common &= neighbors[clique[-1]]
+            covered.update(combinations(sorted(clique), 2))
+            yield clique
 
 
-def _component_sizes(graph: Graph) -> tuple[int, ...]:
-    parts = connected_components(graph.neighbours, (1 << len(graph.weights)) - 1)
-    return tuple(sorted((part.bit_count() for part in parts), reverse=True))
+def _balance(program: Program) -> list[int]:
+    """Coefficients of the share's row: p - 1 of a faithful subclaim, p of another, as integers."""
+    if program.share is None or program.faithful is None:
+        return [0] * len(program.weights)
+    # 0.8 is read as four fifths and not as the binary number next to it: 4 of 5 reach it.
+    share = Fraction(repr(float(program.share))).limit_denominator(_LARGEST_DENOMINATOR)
+    p, whole = share.numerator, share.denominator
+    return [p - whole if faithful else p for faithful in program.faithful]
 
 
 def _why_empty(program: Program) -> str:
     if not program.weights:
         return "no subclaims were given"
-    if max(program.weights) <= RESOLUTION / 2:
+    if max(program.weights) <= 0:
         return "no subclaim has a weight above 0"
     return f"no set in which a share of {program.share} is faithful has a weight above 0"
 

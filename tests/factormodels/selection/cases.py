@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-import numpy as np
-
 from factormodels.claims import RelationKind
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.selection import Program
@@ -61,30 +59,3 @@ def enumerated(program: Program) -> tuple[int, ...] | None:
         if best is None or key > best:
             best = key
     return None if best is None else tuple(k for k, x in enumerate(best[2]) if x)
-
-
-def weight_by_highs(program: Program) -> float:
-    """Return the weight of the best set by HiGHS, an integer solver of other hands.
-
-    One row per conflict and one for the share, in floats.
-    """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    n = len(program.weights)
-    rows = np.zeros((len(program.conflicts), n))
-    for row, pair in zip(rows, program.conflicts, strict=True):
-        row[list(pair)] = 1.0
-    constraints = [LinearConstraint(rows, ub=1.0)] if len(rows) else []
-    if program.share is not None:
-        balance = program.share - np.array(program.faithful, dtype=float)
-        # A share that is just reached is reached: room for the rounding of its sum.
-        constraints.append(LinearConstraint(balance[None, :], ub=1e-6))
-    answer = milp(
-        -np.array(program.weights),
-        integrality=np.ones(n),
-        bounds=Bounds(0.0, 1.0),
-        constraints=constraints,
-        options={"mip_rel_gap": 0.0},
-    )
-    assert answer.success, answer.message
-    return -float(answer.fun)

@@ -7,7 +7,13 @@ import itertools
 import numpy as np
 import pytest
 
-from factormodels.selection import Program, Subclaim, pairwise_entailments, solve
+from factormodels.selection import (
+    Program,
+    SolverSettings,
+    Subclaim,
+    pairwise_entailments,
+    solve,
+)
 from factormodels.selection.expected import (
     expected_weight,
     redundancy,
@@ -74,16 +80,16 @@ def test_the_chosen_set_is_the_best_of_all() -> None:
 
 
 def test_certain_redundancy_gives_the_plain_program() -> None:
-    generator = np.random.default_rng(2)
+    generator, patient = np.random.default_rng(2), SolverSettings(time_limit=120.0)
     for _ in range(60):
         n = int(generator.integers(1, 13))
         weights = generator.uniform(0.1, 2, n)
         r = (symmetric(generator, n, generator.random()) > 0).astype(float)
         pairs = tuple((int(i), int(j)) for i, j in zip(*np.nonzero(np.triu(r)), strict=True))
-        plain = solve(Program(tuple(weights), pairs))
-        # The program counts weights in multiples of 1e-9.
-        assert select_expected(weights, r).expected_weight == pytest.approx(plain.weight, abs=2e-8)
-        scores = score_distribution(tuple(weights), r, [True] * n, samples=3)
+        plain = solve(Program(tuple(weights), pairs), patient)
+        # Sets within the solver's tolerance of each other count as equal.
+        assert select_expected(weights, r).expected_weight == pytest.approx(plain.weight, abs=2e-6)
+        scores = score_distribution(tuple(weights), r, [True] * n, samples=3, solver=patient)
         assert set(scores.counts.tolist()) == {len(plain.chosen)}
 
 
