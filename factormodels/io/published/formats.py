@@ -15,7 +15,6 @@ from factormodels.io.claim_records import ClaimRecord, parse_record
 from factormodels.io.fact_graph_json import looks_like_fact_graph, parse_fact_graph
 from factormodels.io.json_records import location
 from factormodels.io.not_used import Tree, key_tree
-from factormodels.io.published.conflictbank import EVIDENCE_KEYS, parse_conflictbank
 from factormodels.io.published.expertqa import looks_like_expertqa, parse_expertqa
 from factormodels.io.published.factcheck_bench import parse_factcheck_record
 from factormodels.io.published.factool import (
@@ -368,17 +367,6 @@ FORMATS: tuple[Format, ...] = (
             *("question_id", "topic", "cat", "id", "claims_lst[].revised_claim"),
             *("claims_lst[].pre-label", "claims_lst[].claim_id", "abstained"),
         ),
-    ),
-    Format(
-        "conflictbank",
-        "ConflictBank, all claims of a fact",
-        "zhaochen0110/conflictbank; Warrieryes/CB_qa",
-        "responses",
-        ("default_claim", "default_evidence"),
-        ("subject", "relation", "object", "question"),
-        parse_conflictbank,
-        spellings={"default_claim": ("correct_pair",), "default_evidence": EVIDENCE_KEYS},
-        reads=("*_claim", "*_evidence*", "*_pair", "options", "correct_option", "replaced_object"),
     ),
     Format(
         "factor",

@@ -1,7 +1,4 @@
-"""Stances: what an annotator said of a passage and a claim, and the relation it becomes.
-
-`SUPPORT` and `CONFLICT` are also for formats that say which relation holds and not how probably.
-"""
+"""Stances: what an annotator said of a passage and a claim, and the relation it becomes."""
 
 from __future__ import annotations
 

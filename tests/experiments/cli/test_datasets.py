@@ -13,9 +13,10 @@ from experiments.study.rows import read_rows
 from factormodels import datasets
 from tests.experiments.conftest import EXAMPLE, invoke, study_file
 from tests.factormodels.io.published.release_records import (
-    CONFLICTBANK,
     FACTOR,
+    FASTFACT,
     LONGFACT,
+    MINICHECK,
     UNLI,
 )
 
@@ -76,14 +77,14 @@ def test_a_clean_folder(folder: Path) -> None:
 
 
 def test_every_wrong_line_is_told(folder: Path) -> None:
-    bad = {**CONFLICTBANK, "default_claim": ""}
-    lines(folder, "qa.jsonl", CONFLICTBANK, *[bad] * 30)
-    result = invoke("datasets", "qa.jsonl", "--out", "out", code=1)
-    said = "key 'default_claim' is empty; give its text or drop the record"
+    bad = {**MINICHECK, "claim": ""}
+    lines(folder, "scores.jsonl", MINICHECK, *[bad] * 30)
+    result = invoke("datasets", "scores.jsonl", "--out", "out", code=1)
+    said = "key 'claim' is empty; give its text or drop the record"
     assert result.stdout.count(said) == 30
     found = json.loads((folder / "out" / "findings.json").read_text())
     assert found["incomplete"]
-    problems = [{"file": "qa.jsonl", "line": line, "wrong": said} for line in range(2, 32)]
+    problems = [{"file": "scores.jsonl", "line": line, "wrong": said} for line in range(2, 32)]
     assert found["tables"]["problems"] == problems
     assert "- 1 file, 1 with something wrong." in result.stdout
 
@@ -105,7 +106,7 @@ def test_what_cannot_be_checked_is_one_sentence(folder: Path) -> None:
 @pytest.mark.parametrize("dress", ["lines", "table"])
 def test_published_files_run_in_studies(dress: str, folder: Path) -> None:
     if dress == "lines":
-        lines(folder, "data", CONFLICTBANK, CONFLICTBANK)
+        lines(folder, "data", FASTFACT, FASTFACT)
     else:
         text = io.StringIO()
         writer = csv.DictWriter(text, list(FACTOR))
@@ -115,7 +116,7 @@ def test_published_files_run_in_studies(dress: str, folder: Path) -> None:
     path = study_file(folder, "study: s\ndatasets: [{path: data}]\nvariants: [FR1, FR2]\n")
     invoke("run", path)
     rows_read = read_rows(folder / "results" / "s" / "rows.parquet")
-    assert len(rows_read) == (12 if dress == "lines" else 16)
+    assert len(rows_read) == (8 if dress == "lines" else 16)
     assert rows_read.error.isna().all()
 
 

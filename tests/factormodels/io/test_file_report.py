@@ -14,7 +14,6 @@ from factormodels.io.file_report import FileReport, check_file, check_paths
 from factormodels.io.json_text import element_line
 from factormodels.io.published.formats import format_named
 from tests.factormodels.io.published.release_records import (
-    CONFLICTBANK,
     FACT_GRAPH,
     FACTCHECK,
     FACTOR,
@@ -107,7 +106,7 @@ def test_reading_and_checking_agree_on_the_first_wrong_line(name: str, tmp_path:
 
 @pytest.mark.parametrize("cut", range(2, 30, 3))
 def test_a_truncated_file_is_wrong_in_its_last_line(cut: int, tmp_path: Path) -> None:
-    path = lines_file(tmp_path, [numbered(CONFLICTBANK, number) for number in range(3)])
+    path = lines_file(tmp_path, [numbered(FASTFACT, number) for number in range(3)])
     content = path.read_bytes()
     path.write_bytes(content[:-cut])
     assert wrong_lines(check_file(path)) == [3]

@@ -51,23 +51,6 @@ FASTFACT: dict[str, Any] = {
         },
     ],
 }
-CONFLICTBANK: dict[str, Any] = {
-    "subject": "Ada Example",
-    "relation": "P19",
-    "object": "Ulm",
-    "replaced_object": "Bonn",
-    "question": "Where was Ada Example born?",
-    "options": ["Ulm", "Bonn", "Kiel", "Jena"],
-    "correct_option": "A",
-    "default_claim": "Ada Example was born in Ulm.",
-    "default_evidence": "A register of Ulm names Ada Example.",
-    "misinformation_conflict_claim": "Ada Example was born in Bonn.",
-    "misinformation_conflict_evidence_evidence": "A paper says that she was born in Bonn.",
-    "temporal_conflict_claim": "Ada Example was born in Bonn in 2090.",
-    "temporal_conflict_evidence": "In 2090 she was born in Bonn.",
-    "semantic_conflict_claim": None,
-    "semantic_conflict_evidence": "",
-}
 FACTOR: dict[str, Any] = {
     "": "0",
     "full_prefix": "A long beginning, then: The tower is old.",
@@ -335,7 +318,6 @@ RAGAS_TURNS: dict[str, Any] = {
 
 RECORDS: dict[str, dict[str, Any]] = {
     "fastfact-bench": FASTFACT,
-    "conflictbank": CONFLICTBANK,
     "factor": FACTOR,
     "unli": UNLI,
     "selfcheck": SELFCHECK,

@@ -11,16 +11,13 @@ from typing import Any
 
 import pytest
 
-from factormodels import FactGraph, read, read_many, variant
+from factormodels import FactGraph, read, read_many
 from factormodels.extraction.text_match import text_match
 from factormodels.io import read_judged_pairs, read_prompts
-from factormodels.io.published.conflictbank import parse_conflictbank
 from factormodels.io.published.formats import FORMATS, format_named, format_of
 from factormodels.io.published.prompts import Prompt
 from factormodels.io.published.unli import JudgedPair
-from tests.factormodels.graphs import told
 from tests.factormodels.io.published.release_records import (
-    CONFLICTBANK,
     DERIVED,
     ELI5,
     FACTOR,
@@ -138,37 +135,6 @@ def test_questions_of_expertqa_are_prompts(tmp_path: Path) -> None:
     asked = {"question": "How?", "annotator_id": "1", "metadata": {"field": "Bridges"}}
     (prompt,) = read_prompts(written(tmp_path, lines(asked), "r1.jsonl"))
     assert prompt == Prompt("r1", "How?", "Bridges")
-
-
-def test_claims_of_conflictbank_conflict() -> None:
-    graph = parse_conflictbank(CONFLICTBANK, "qa.jsonl", 1)
-    assert labels(graph) == [
-        ("Ada Example was born in Ulm.", True, "default"),
-        ("Ada Example was born in Bonn.", False, "misinformation_conflict"),
-        ("Ada Example was born in Bonn in 2090.", False, "temporal_conflict"),
-    ]
-    assert told(graph.relations) == (
-        "c1 a1 entailment 0.9, c1 a2 contradiction 0.9, c1 a3 contradiction 0.9, "
-        "c2 a1 contradiction 0.9, c2 a2 entailment 0.9, c3 a1 contradiction 0.9, "
-        "c3 a3 entailment 0.9"
-    )
-    assert [context.note for context in graph.contexts][1] == "misinformation_conflict"
-    assert graph.metadata == {"relation": "P19", "object": "Ulm", "replaced_object": "Bonn"}
-    # Evidence counts as retrieved for what it is related to: FR1 keeps the conflicts.
-    assert len(variant(graph, "FR1").relations) == 7
-
-
-def test_the_spelling_of_conflictbanks_own_scripts_is_read() -> None:
-    record = {
-        "subject": "Ada Example",
-        "correct_pair": "Ada Example was born in Ulm.",
-        "correct_evidence": "A register.",
-        "fact_conflict_evidence": "A paper.",
-    }
-    known = format_of(record)
-    assert known is format_named("conflictbank")
-    graph = parse_conflictbank(record, "x.jsonl", 2)
-    assert told(graph.relations) == "c1 a1 entailment 0.9, c2 a1 contradiction 0.9"
 
 
 def test_completions_of_factor_are_labelled(tmp_path: Path) -> None:
