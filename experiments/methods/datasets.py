@@ -35,8 +35,8 @@ def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Fin
     shows its card: what it holds, where it comes from, and what to know before you rely on it.
 
     Of files, or folders of them, it knows the published files of FActScore, FactReasoner, FacTool,
-    RefChecker, ExpertQA, WiCE, UQLM, Ragas, Factcheck-Bench, FaStfact-Bench, FACTOR, LongFact,
-    UNLI, SelfCheckGPT and conformal-factual-lm, and prompts such as those of ELI5,
+    RefChecker, ExpertQA, WiCE, UQLM, Ragas, Factcheck-Bench, FaStfact-Bench, LongFact, UNLI,
+    SelfCheckGPT and conformal-factual-lm, and prompts such as those of ELI5,
     AskHistorians and Books: JSON, JSON Lines or CSV, compressed with gzip or not. Exits with 1 if a
     line is wrong; missing contents are not wrong.
 
@@ -44,7 +44,7 @@ def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Fin
 
         factormodels datasets
         factormodels datasets factcheck-bench
-        factormodels datasets longfact wiki_factor.csv
+        factormodels datasets longfact veriscore.jsonl
         factormodels datasets longfact --set format=longfact
         factormodels run compare datasets='[demonstration]'
 

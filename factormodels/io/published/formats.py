@@ -23,7 +23,6 @@ from factormodels.io.published.factool import (
     parse_factool,
     parse_factool_output,
 )
-from factormodels.io.published.factor import parse_factor
 from factormodels.io.published.factreasoner import (
     looks_like_results,
     parse_factreasoner,
@@ -366,22 +365,6 @@ FORMATS: tuple[Format, ...] = (
         reads=(
             *("question_id", "topic", "cat", "id", "claims_lst[].revised_claim"),
             *("claims_lst[].pre-label", "claims_lst[].claim_id", "abstained"),
-        ),
-    ),
-    Format(
-        "factor",
-        "FACTOR",
-        "AI21Labs/factor",
-        "responses",
-        ("completion", "contradiction_0"),
-        ("doc_id", "completion", "contradiction_0", "contradiction_1", "contradiction_2"),
-        parse_factor,
-        reads=(
-            "contradiction_*",
-            "turncated_prefixes",
-            "full_prefix",
-            "title",
-            "longest_completions",
         ),
     ),
     Format(

@@ -13,7 +13,6 @@ from experiments.study.rows import read_rows
 from factormodels import datasets
 from tests.experiments.conftest import EXAMPLE, invoke, study_file
 from tests.factormodels.io.published.release_records import (
-    FACTOR,
     FASTFACT,
     LONGFACT,
     MINICHECK,
@@ -109,14 +108,14 @@ def test_published_files_run_in_studies(dress: str, folder: Path) -> None:
         lines(folder, "data", FASTFACT, FASTFACT)
     else:
         text = io.StringIO()
-        writer = csv.DictWriter(text, list(FACTOR))
+        writer = csv.DictWriter(text, list(MINICHECK))
         writer.writeheader()
-        writer.writerows([FACTOR, FACTOR])
+        writer.writerows([MINICHECK, {**MINICHECK, "claim": "Ada Example lived in Ulm."}])
         (folder / "data").write_text(text.getvalue())
     path = study_file(folder, "study: s\ndatasets: [{path: data}]\nvariants: [FR1, FR2]\n")
     invoke("run", path)
     rows_read = read_rows(folder / "results" / "s" / "rows.parquet")
-    assert len(rows_read) == (8 if dress == "lines" else 16)
+    assert len(rows_read) == (8 if dress == "lines" else 4)
     assert rows_read.error.isna().all()
 
 
@@ -128,10 +127,10 @@ def test_what_is_no_response_is_refused_by_a_study(folder: Path) -> None:
 
 
 def test_other_commands_take_published_files(folder: Path) -> None:
-    header, row = ",".join(FACTOR), ",".join(f'"{value}"' for value in FACTOR.values())
-    (folder / "factor.csv").write_text(f"{header}\n{row}\n{row}\n")
-    assert "a4" in invoke("infer", "factor.csv", "--response", "factor-002").stdout
-    invoke("convert", "factor.csv", "graphs.jsonl")
+    rows = "One.,Ada paints.,0.9,r1\nTwo.,Ada sings.,0.4,r2\nTwo.,Ada flies.,0.2,r2\n"
+    (folder / "scores.csv").write_text(f"doc,claim,raw_prob,response\n{rows}")
+    assert "a2" in invoke("infer", "scores.csv", "--response", "r2").stdout
+    invoke("convert", "scores.csv", "graphs.jsonl")
     lines(folder, "asked.jsonl", {"question": "Who?", "response": "Ada paints.", "model": "m"})
     (folder / "notes").mkdir()
     (folder / "notes" / "ada.txt").write_text("Ada paints birds.")

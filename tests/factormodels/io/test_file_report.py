@@ -16,7 +16,6 @@ from factormodels.io.published.formats import format_named
 from tests.factormodels.io.published.release_records import (
     FACT_GRAPH,
     FACTCHECK,
-    FACTOR,
     FACTREASONER,
     FACTSCORE,
     FASTFACT,
@@ -236,11 +235,11 @@ def test_folders_are_looked_through(tmp_path: Path) -> None:
     inner.mkdir()
     (inner / "LICENSE").write_text("x", encoding="utf-8")
     refused("the folder holds no file of data", check_paths, [tmp_path])
-    whole = written(tmp_path, table(FACTOR), "data.csv").read_bytes()
+    whole = written(tmp_path, table(UNLI), "data.csv").read_bytes()
     (inner / "b.csv.gz").write_bytes(gzip.compress(whole))
     reports, passed = check_paths([tmp_path, tmp_path / "data.csv"])
     assert [report.path.name for report in reports] == ["data.csv", "b.csv.gz"]
-    assert {report.format for report in reports} == {format_named("factor")}
+    assert {report.format for report in reports} == {format_named("unli")}
     assert [path.name for path in passed] == ["LICENSE"]
     refused("there is no such file", check_paths, [tmp_path / "absent.json"])
 

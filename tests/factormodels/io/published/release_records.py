@@ -51,16 +51,6 @@ FASTFACT: dict[str, Any] = {
         },
     ],
 }
-FACTOR: dict[str, Any] = {
-    "": "0",
-    "full_prefix": "A long beginning, then: The tower is old.",
-    "doc_id": "3",
-    "completion": " It was built in 1890.",
-    "contradiction_0": "It was built in 1990.",
-    "contradiction_1": "It was painted in 1890.",
-    "contradiction_2": "It was built in 1790.",
-    "turncated_prefixes": "The tower is old.",
-}
 UNLI: dict[str, Any] = {
     "id": "p-1",
     "pre": "A man sings.",
@@ -318,7 +308,6 @@ RAGAS_TURNS: dict[str, Any] = {
 
 RECORDS: dict[str, dict[str, Any]] = {
     "fastfact-bench": FASTFACT,
-    "factor": FACTOR,
     "unli": UNLI,
     "selfcheck": SELFCHECK,
     "self-judged": SELF_JUDGED,

@@ -20,7 +20,6 @@ from factormodels.io.published.unli import JudgedPair
 from tests.factormodels.io.published.release_records import (
     DERIVED,
     ELI5,
-    FACTOR,
     FASTFACT,
     KNOWN,
     LONGFACT,
@@ -137,32 +136,18 @@ def test_questions_of_expertqa_are_prompts(tmp_path: Path) -> None:
     assert prompt == Prompt("r1", "How?", "Bridges")
 
 
-def test_completions_of_factor_are_labelled(tmp_path: Path) -> None:
-    path = written(tmp_path, table(FACTOR, {**FACTOR, "turncated_prefixes": ""}), "wiki_factor.csv")
-    first, second = read_many(path)
-    assert labels(first) == [
-        ("It was built in 1890.", True, "completion"),
-        ("It was built in 1990.", False, "contradiction_0"),
-        ("It was painted in 1890.", False, "contradiction_1"),
-        ("It was built in 1790.", False, "contradiction_2"),
-    ]
-    assert (first.id, first.query) == ("wiki_factor-002", "The tower is old.")
-    assert second.query == FACTOR["full_prefix"]
-    assert first.metadata == {"doc_id": "3"}
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         # A row over several lines is counted as it stands.
-        (table({**FACTOR, "full_prefix": "One\nand\ntwo."}, FACTOR, {**FACTOR, "completion": ""}),
-         "line 6: key 'completion' is empty"),
-        (table(FACTOR) + "1,2\n", "line 3: the row has 2 cells for 8 columns"),
-        (table(FACTOR) + '1,"open', "line 3: it is not a row"),
+        (table({**UNLI, "pre": "One\nand\ntwo."}, UNLI, {**UNLI, "hyp": ""}),
+         "line 6: key 'hyp' is empty"),
+        (table(UNLI) + "1,2\n", "line 3: the row has 2 cells for 5 columns"),
+        (table(UNLI) + '1,"open', "line 3: it is not a row"),
     ],
 )  # fmt: skip
 def test_a_bad_row_is_named_by_its_line(text: str, words: str, tmp_path: Path) -> None:
-    refused(rf"f\.csv, {words}", read_many, written(tmp_path, text, "f.csv"))
+    refused(rf"f\.csv, {words}", read_judged_pairs, written(tmp_path, text, "f.csv"))
 
 
 def test_sentences_of_selfcheck_have_labels_and_votes(tmp_path: Path) -> None:
