@@ -31,7 +31,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("files", "records", "sqlite_files"),
         *(("arrow_files", "json_tables"), ("class_names",)),
         ("table_numbers", "workbooks"),
-        *(("json_text", "plain_yaml"), ("json_records", "saved_managers")),
+        *(("json_text", "plain_yaml"), ("json_records",)),
         ("guarded_opening", "long_columns", "not_used", "spreadsheet_cells"),
         ("arrow_extent", "arrow_messages", "parquet_footer"),
     ),

@@ -19,7 +19,6 @@ from xml.parsers import expat
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.io.guarded_opening import Source, refuse_larger, refuse_more_values
 from factormodels.io.json_records import shown
-from factormodels.io.saved_managers import is_torch_archive, manager_rows
 
 _ZIP = b"PK\x03\x04"
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -42,8 +41,7 @@ def workbook_rows(
     """The columns that the first row names, the rows below it, and the numbers of these.
 
     Rows and columns without a value are left out, each of merged cells below the first row has
-    their value, and a date is a text. Of a formula its last result is taken. What LM-Polygraph's
-    manager saved is an archive too: of it, its estimates.
+    their value, and a date is a text. Of a formula its last result is taken.
 
     Args:
         content: the bytes, of which `is_workbook` is true.
@@ -54,9 +52,6 @@ def workbook_rows(
             values or none, or names two columns alike.
         MissingDependencyError: if openpyxl is not installed.
     """
-    if is_torch_archive(content):
-        estimates = manager_rows(content, source)
-        return tuple(estimates[0]), estimates, list(range(1, len(estimates) + 1))
     try:
         import openpyxl
     except ImportError:

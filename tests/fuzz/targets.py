@@ -11,10 +11,8 @@ import csv
 import io
 import json
 import os
-import pickle
 import shutil
 import socket
-import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import chdir, closing, suppress
 from dataclasses import dataclass
@@ -255,7 +253,7 @@ def _binary_tables() -> dict[str, bytes]:
         "kind": pa.array(["a", None, "b", "a"]).dictionary_encode(),
     }
     table = pa.table(columns)
-    names = ("file", "stream", "feather", "parquet", "plain", "manager")
+    names = ("file", "stream", "feather", "parquet", "plain")
     written = {name: io.BytesIO() for name in names}
     for name, new in (("file", pa.ipc.new_file), ("stream", pa.ipc.new_stream)):
         with new(written[name], table.schema) as writer:
@@ -263,12 +261,6 @@ def _binary_tables() -> dict[str, bytes]:
     feather.write_feather(table, written["feather"], compression="zstd")
     pq.write_table(table, written["parquet"])
     pq.write_table(table, written["plain"], compression="none", use_dictionary=False)
-    # What LM-Polygraph's manager saves: an archive with a pickle.
-    texts = {"input_texts": ["Who?", "What?"], "greedy_texts": ["It is red.", "It is old."]}
-    estimations = {("sequence", "LexicalSimilarity"): [-0.9, -0.25]}
-    with zipfile.ZipFile(written["manager"], "w") as archive:
-        saved = {"estimations": estimations, "stats": texts}
-        archive.writestr("manager/data.pkl", pickle.dumps(saved, 2))
     return {name: out.getvalue() for name, out in written.items()}
 
 

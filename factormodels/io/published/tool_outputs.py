@@ -11,8 +11,8 @@ Sources, each read by its keys:
   `self_contained_atomic_fact` and `annotation`, alone or in the `per_prompt_data` of a result file.
 - OpenFactCheck (hasaniqbal777/OpenFactCheck, GPL-3.0, of which nothing is used but the form of what
   it writes): lines with the `state` after each solver, whose `detail` has `claim` and `factuality`.
-- LM-Polygraph (IINemo/lm-polygraph, MIT): fields of `UncertaintyOutput`, an object per claim, or
-  what its manager saves (`factormodels.io.saved_managers`), with the name of the `estimator`.
+- LM-Polygraph (IINemo/lm-polygraph, MIT): fields of `UncertaintyOutput`, an object per claim, with
+  the name of the `estimator`.
 - MiniCheck (Liyan06/MiniCheck, Apache-2.0): `doc`, `claim` and what `score` returns of the pair,
   `raw_prob` or `max_support_prob`, with `pred_label`.
 

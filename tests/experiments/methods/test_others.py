@@ -123,6 +123,23 @@ def test_uncertainties_become_probabilities_that_fall(
     assert p == sorted(p, reverse=True)
 
 
+def test_each_estimator_has_a_map_of_its_own(tmp_path: Path) -> None:
+    records = [
+        {**POLYGRAPH, "estimator": name, "uncertainty": u, "generation_text": f"Claim {n}."}
+        for name, values in {"Share": [-0.9, -0.25], "Loss": [0.5, 2.0]}.items()
+        for n, u in enumerate(values)
+    ]
+    (graph,) = read_many(written(tmp_path, "u.jsonl", *records))
+    p = {
+        tool: [one.p_true for one in told.values()]
+        for tool, told in recorded_verdicts(graph).items()
+    }
+    assert p == {
+        "lm-polygraph: Share": [0.9, 0.25],
+        "lm-polygraph: Loss": pytest.approx([math.exp(-0.5), math.exp(-2.0)]),
+    }
+
+
 def test_a_claim_has_its_best_document(tmp_path: Path) -> None:
     worse = {**MINICHECK, "doc": "Nothing.", "raw_prob": 0.2}
     other = {"doc": "D.", "claim": LIVED, "pred_label": 0}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import pickle
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +23,6 @@ from factormodels.io.json_text import count_values, decode, read_json_lines
 from factormodels.io.networks.number_tokens import number_tokens
 from factormodels.io.parquet_footer import declared_values
 from factormodels.io.records import json_records, read_content
-from factormodels.io.saved_managers import manager_rows
 from factormodels.io.tables import parse_table, read_table
 from tests.memory import at_most
 from tests.refusals import refused
@@ -283,28 +281,6 @@ def test_cells_of_text_are_counted() -> None:
         refused("t: it holds a line of 151 cells", parse_table, "a,b\n1,2\n" + "," * 150, "t")
         refused("t: it holds a line of 151 cells", parse_table, "," * 150, "t")
         refused("t: it holds 300 values", number_tokens, "0 " * 300, "t")
-
-
-def test_a_list_that_many_keys_share_counts_for_each() -> None:
-    texts = ["a text"] * 1000
-    shared = [0.5] * 1000
-    saved = {
-        "estimations": {("sequence", f"e{number}"): shared for number in range(20_000)},
-        "stats": {"greedy_texts": texts, "input_texts": texts},
-    }
-    with at_most(64 * 2**20):
-        refused("m: it holds 80,000,000 values", manager_rows, torch_archive(saved), "m")
-    claims = {"claims": [shared] * 20_000}
-    nested = {"estimations": {("claim", "e"): [shared] * 20_000}, "stats": claims}
-    with at_most(64 * 2**20):
-        refused("m: it holds 100,000,000 values", manager_rows, torch_archive(nested), "m")
-
-
-def torch_archive(saved: Any) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("archive/data.pkl", pickle.dumps(saved, protocol=2))
-    return out.getvalue()
 
 
 def workbook(path: Path, part: str, before: bytes, after: bytes) -> Path:
