@@ -278,8 +278,8 @@ class ScoreSettings(
 
     beside: Annotated[Files, Option("FILE", "with")] = ()
     """What another tool wrote of the same responses, or we: FactReasoner, FActScore, VeriScore,
-    SAFE, OpenFactCheck, LM-Polygraph, MiniCheck, assess; a file, or a folder of JSON files;
-    repeatable. The data are then responses with claims and labels."""
+    SAFE, LM-Polygraph, MiniCheck, assess; a file, or a folder of JSON files; repeatable. The data
+    are then responses with claims and labels."""
 
     language: Language = None
 

@@ -58,12 +58,10 @@ from factormodels.io.published.self_judgements import (
 )
 from factormodels.io.published.tool_outputs import (
     gather_minicheck,
-    gather_openfactcheck,
     gather_polygraph,
     looks_like_veriscore,
     parse_factscore_output,
     parse_minicheck,
-    parse_openfactcheck,
     parse_polygraph,
     parse_safe,
     parse_veriscore,
@@ -229,17 +227,6 @@ FORMATS: tuple[Format, ...] = (
             *("checked_statements[].rate_data", "checked_statements[].relevance_data"),
             *("Supported", "Irrelevant", "Not Supported", "per_prompt_data"),
         ),
-    ),
-    Format(
-        "openfactcheck-output",
-        "OpenFactCheck, the states of a response",
-        "hasaniqbal777/OpenFactCheck, GPL-3.0",
-        "responses",
-        ("solver", "state"),
-        ("state",),
-        parse_openfactcheck,
-        gather_openfactcheck,
-        reads=("solver", "continue", "idx"),
     ),
     Format(
         "lm-polygraph-output",

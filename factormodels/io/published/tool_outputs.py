@@ -9,8 +9,6 @@ Sources, each read by its keys:
   is a line of its own. VeriFastScore writes the list too.
 - SAFE (google-deepmind/long-form-factuality, Apache-2.0): `checked_statements` with `atomic_fact`,
   `self_contained_atomic_fact` and `annotation`, alone or in the `per_prompt_data` of a result file.
-- OpenFactCheck (hasaniqbal777/OpenFactCheck, GPL-3.0, of which nothing is used but the form of what
-  it writes): lines with the `state` after each solver, whose `detail` has `claim` and `factuality`.
 - LM-Polygraph (IINemo/lm-polygraph, MIT): fields of `UncertaintyOutput`, an object per claim, with
   the name of the `estimator`.
 - MiniCheck (Liyan06/MiniCheck, Apache-2.0): `doc`, `claim` and what `score` returns of the pair,
@@ -56,7 +54,7 @@ from factormodels.recorded_verdicts import (
 from factormodels.validation import validated_probability
 
 FACTSCORE, VERISCORE, SAFE = "factscore", "veriscore", "safe"
-OPENFACTCHECK, POLYGRAPH, MINICHECK = "openfactcheck", "lm-polygraph", "minicheck"
+POLYGRAPH, MINICHECK = "lm-polygraph", "minicheck"
 """Names of the assessors."""
 
 _UNSUPPORTED = RecordedVerdict("unsupported", 0.0)
@@ -72,9 +70,6 @@ _VERISCORE: Mapping[str, RecordedVerdict] = MappingProxyType(
 )
 _SAFE: Mapping[str, RecordedVerdict] = MappingProxyType(
     {"supported": SUPPORTED, "not supported": _UNSUPPORTED, "irrelevant": _IRRELEVANT}
-)
-_SIGNS: Mapping[int, RecordedVerdict] = MappingProxyType(
-    {1: SUPPORTED, 0: UNDECIDED, -1: CONTRADICTED}
 )
 _PROBABILITIES = ("raw_prob", "max_support_prob", "prob")
 _VERIFIED, _EXTRACTED = "claim_verification_result", "all_claims"
@@ -204,78 +199,6 @@ def _safe(record: Mapping[str, Any], where: str, name: str) -> FactGraph:
         query=text_field(record, "prompt", where, ""),
         response=text_field(record, "response", where, ""),
     )
-
-
-@dataclass(frozen=True)
-class CheckedState:
-    """What a line of OpenFactCheck says.
-
-    Attributes:
-        id: of a response that it would be by itself.
-        query: the question.
-        response: the response.
-        judged: its claims, if this solver judged them.
-    """
-
-    id: str
-    query: str
-    response: str
-    judged: tuple[Judged, ...] | None
-
-
-def parse_openfactcheck(obj: object, source: Source, line: int | None = None) -> CheckedState:
-    """The state of a response after a solver.
-
-    `factuality` is true or false, or 1, 0 and -1: supported, undecided and contradicted.
-
-    Raises:
-        InputError: if the record is malformed.
-    """
-    record, where = record_at(obj, source, line)
-    at = f"{where}: key 'state'"
-    state = as_object(record.get("state"), at)
-    judged = [
-        (filled_field(claim, "claim", place), _factuality(claim.get("factuality"), place))
-        for claim, place in objects_field(state, "detail", at, [])
-    ]
-    return CheckedState(
-        record_id(source, line),
-        text_field(state, "question", at, ""),
-        text_field(state, "response", at, ""),
-        None if state.get("detail") is None else tuple(judged),
-    )
-
-
-def gather_openfactcheck(states: Sequence[CheckedState]) -> list[FactGraph]:
-    """A fact graph of each response, by the last state that judges its claims."""
-    last: dict[tuple[str, str], CheckedState] = {}
-    for state in states:
-        key = (state.query, state.response)
-        if state.judged is not None or key not in last:
-            last[key] = state
-    return [
-        _graph(
-            state.id,
-            list(state.judged or ()),
-            OPENFACTCHECK,
-            query=state.query,
-            response=state.response,
-        )
-        for state in last.values()
-    ]
-
-
-def _factuality(said: object, where: str) -> RecordedVerdict | None:
-    if said is None:
-        return None
-    if isinstance(said, bool):
-        return SUPPORTED if said else CONTRADICTED
-    verdict = _SIGNS.get(said) if isinstance(said, int) else None
-    if verdict is None:
-        raise InputError(
-            f"{where}: key 'factuality': {shown(said)} is no verdict; give true, false, 1, 0 or -1"
-        )
-    return verdict
 
 
 @dataclass(frozen=True)

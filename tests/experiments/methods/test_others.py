@@ -20,7 +20,6 @@ from tests.experiments.conftest import invoke
 from tests.factormodels.io.published.release_records import (
     FACTSCORE_OUTPUT,
     MINICHECK,
-    OPENFACTCHECK,
     POLYGRAPH,
     SAFE,
     VERIFIED_RESPONSE,
@@ -57,11 +56,10 @@ def verdicts(path: Path) -> list[dict[str, tuple[str, float | None]]]:
         (VERISCORE, {PAINTED: ("supported", 1.0), LIVED: ("undecided", 0.5)}),
         (VERIFIED_RESPONSE, {PAINTED: ("supported", 1.0), LIVED: ("unsupported", 0.0)}),
         (SAFE, {PAINTED: ("supported", 1.0), "She lived in Ulm.": ("irrelevant", None)}),
-        (OPENFACTCHECK, {PAINTED: ("supported", 1.0), LIVED: ("contradicted", 0.0)}),
         (POLYGRAPH, {PAINTED: ("uncertain", math.exp(-0.7))}),
         (MINICHECK, {PAINTED: ("supported", 0.98)}),
     ],
-    ids=["factscore", "veriscore", "verified", "safe", "openfactcheck", "polygraph", "minicheck"],
+    ids=["factscore", "veriscore", "verified", "safe", "polygraph", "minicheck"],
 )
 def test_verdicts_are_those_of_the_file(tmp_path: Path, record: Any, expected: Any) -> None:
     assert verdicts(written(tmp_path, "out.jsonl", record)) == [expected]
@@ -87,17 +85,6 @@ def test_every_response_of_a_file_is_read(tmp_path: Path) -> None:
         read_many,
         written(tmp_path, "u.jsonl", unnamed),
     )
-
-
-def test_of_the_states_of_a_response_the_last_that_judges_counts(tmp_path: Path) -> None:
-    state = OPENFACTCHECK["state"]
-    early = {**OPENFACTCHECK, "idx": 0, "state": {k: state[k] for k in ("question", "response")}}
-    undone = [{**one, "factuality": None} for one in state["detail"]]
-    first = {**OPENFACTCHECK, "state": {**state, "detail": undone}}
-    path = written(tmp_path, "o.jsonl", early, first, OPENFACTCHECK)
-    assert verdicts(path) == [{PAINTED: ("supported", 1.0), LIVED: ("contradicted", 0.0)}]
-    (unjudged,) = read_many(written(tmp_path, "p.jsonl", early))
-    assert unjudged.atoms == ()
 
 
 @pytest.mark.parametrize(
@@ -155,7 +142,6 @@ def test_a_claim_has_its_best_document(tmp_path: Path) -> None:
         ({**POLYGRAPH, "uncertainty": "much"}, "no finite number"),
         ({**MINICHECK, "raw_prob": 1.5}, "raw_prob.*1.5"),
         ({**MINICHECK, "raw_prob": "high"}, "no number"),
-        ({"solver": "s", "state": {"detail": [{"claim": "x", "factuality": 2}]}}, "no verdict"),
     ],
 )
 def test_what_is_malformed_is_refused(tmp_path: Path, record: Any, message: str) -> None:
@@ -400,10 +386,6 @@ def outputs_of_all_tools(
         for k in EACH
     ]
     checked[1][0]["annotation"] = "Irrelevant"
-    facts = [
-        [{"claim": text, "factuality": one} for text, one in claims("openfactcheck", REWORDED, k)]
-        for k in EACH
-    ]
     ccp = "lm-polygraph: CCP"
     uncertain = [
         {**POLYGRAPH, "uncertainty": -p, "input_text": graphs[k].query, "generation_text": text}
@@ -432,11 +414,6 @@ def outputs_of_all_tools(
             ),
         ),
         written(folder, "safe.json", {"per_prompt_data": sides}),
-        written(
-            folder,
-            "openfactcheck.jsonl",
-            *({"solver": "s", "state": {**asked[k], "detail": facts[k]}} for k in EACH),
-        ),
         written(folder, "polygraph.jsonl", *({**one, "estimator": "CCP"} for one in uncertain)),
         written(folder, "minicheck.jsonl", *scored),
     ]
@@ -450,7 +427,7 @@ def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
     said: dict[str, np.ndarray] = {}
     for tool in ("factreasoner", "factreasoner-2", "lm-polygraph: CCP", "minicheck"):
         said[tool] = np.clip(0.3 + 0.4 * labels + rng.normal(0, 0.3, SHAPE), 0.02, 0.98).round(3)
-    for tool in ("factscore", "veriscore", "safe", "openfactcheck"):
+    for tool in ("factscore", "veriscore", "safe"):
         said[tool] = labels ^ (rng.random(SHAPE) < 0.2)
     files = outputs_of_all_tools(tmp_path, graphs, said)
     result = invoke(
@@ -469,7 +446,7 @@ def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
     }
     assert aligned["factreasoner"]["file"] == str(files[0])
     # Each claim is found in all files; of two of them one tool says nothing.
-    assert "Scored are the 40 labelled claims of 42 that all 8 judged." in document["findings"]
+    assert "Scored are the 40 labelled claims of 42 that all 7 judged." in document["findings"]
     common = np.ones(SHAPE, dtype=bool)
     common[0, 6] = common[1, 0] = False
     for tool, judged in said.items():

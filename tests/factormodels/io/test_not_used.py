@@ -104,9 +104,7 @@ def test_records_as_published_leave_nothing_unsaid(name: str, tmp_path: Path) ->
     """The keys of every format are declared: those of its records, and no others."""
     report = check_file(written(tmp_path, lines(KNOWN[name])))
     left = {key for key, told in report.not_used.items() if told.matters}
-    # What these hold beside is said, since nobody reads it.
-    known = {"openfactcheck-output": {"state.claims", "state.detail.claim"}}
-    assert left <= {"sampled_responses"} | known.get(name, set()), left
+    assert left <= {"sampled_responses"}, left
     form = report.format
     assert form is not None
     if form.closed:

@@ -146,21 +146,6 @@ SAFE: dict[str, Any] = {
     "Irrelevant": 1,
     "Not Supported": 0,
 }
-OPENFACTCHECK: dict[str, Any] = {
-    "idx": 2,
-    "solver": "factool_verifier",
-    "continue": True,
-    "state": {
-        "question": "Who was Ada Example?",
-        "response": "She painted. She lived in Ulm.",
-        "claims": ["Ada Example painted.", "Ada Example lived in Ulm."],
-        "detail": [
-            {"claim": "Ada Example painted.", "factuality": True, "evidences": []},
-            {"claim": "Ada Example lived in Ulm.", "factuality": -1},
-        ],
-        "label": False,
-    },
-}
 POLYGRAPH: dict[str, Any] = {
     "uncertainty": 0.7,
     "input_text": "Who was Ada Example?",
@@ -320,7 +305,6 @@ RECORDS: dict[str, dict[str, Any]] = {
     "factscore-output": FACTSCORE_OUTPUT,
     "veriscore-output": VERISCORE,
     "safe-output": SAFE,
-    "openfactcheck-output": OPENFACTCHECK,
     "lm-polygraph-output": POLYGRAPH,
     "minicheck-scores": MINICHECK,
     "factreasoner-relations": MINED,
