@@ -456,7 +456,7 @@ def test_bad_input_is_one_sentence(biographies: Path, folder: Path) -> None:
         (["unlabelled.jsonl"], "no atom has a human label"),
         (["absent.jsonl"], "there is no such file"),
         ([str(biographies), "--set", "interval=wald"], "--set interval wald is unknown"),
-        ([str(biographies), "--out", "people.jsonl/x"], "cannot be made"),
+        ([str(biographies), "--out", "people.jsonl/x"], "is a file; name a folder"),
     ):
         assert message in invoke("self-knowledge", *arguments, code=2).stderr
 
