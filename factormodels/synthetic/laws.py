@@ -86,16 +86,19 @@ class Mixture:
     """One of several laws, chosen anew for every draw.
 
     Attributes:
-        parts: pairs of a weight above 0 and a law; weights need not sum to 1.
+        parts: pairs of a weight above 0 and a law; weights need not sum to 1, and their sum is
+            finite.
     """
 
     parts: tuple[tuple[float, Law], ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", tuple((w, law) for w, law in self.parts))
-        if not self.parts or not all(0.0 < weight < math.inf for weight, _ in self.parts):
-            weights = [weight for weight, _ in self.parts]
-            raise InputError(f"the weights of a mixture are {weights}; give numbers above 0")
+        weights = [weight for weight, _ in self.parts]
+        if not all(weight > 0.0 for weight in weights) or not 0.0 < sum(weights) < math.inf:
+            raise InputError(
+                f"the weights of a mixture are {weights}; give numbers above 0 with a finite sum"
+            )
 
     def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
         """`size` independent draws."""
@@ -207,7 +210,7 @@ def choose(
     """`size` independent indices, each drawn in proportion to its weight."""
     steps = np.cumsum(np.asarray(weights, dtype=np.float64))
     drawn = np.searchsorted(steps, generator.random(size) * steps[-1], side="right")
-    # Rounding may carry a draw to the very end, past indices of weight 0.
+    # Products with subnormal weights round up to the end of all steps, past the last index.
     chosen: NDArray[np.int64] = np.minimum(drawn, int(np.flatnonzero(weights)[-1]))
     return chosen
 

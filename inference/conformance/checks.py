@@ -15,7 +15,7 @@ from factormodels.synthetic import grid, random_graph
 from inference.backend import Backend, BeliefFunction, InferenceError, ZeroPartitionError
 from inference.batch import batch_results, settings_results
 from inference.conformance.exactness import ConformanceError, Exactness, in_order
-from inference.conformance.graphs import relabelled, wide_ranges
+from inference.conformance.graphs import relabelled, unsorted, wide_ranges
 from inference.enumeration import Enumeration
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
@@ -119,6 +119,7 @@ def log_z_is_of_its_kind(backend: Backend, exactness: Exactness) -> None:
         _is_of_its_kind(backend, exactness, graph, f"grid {seed}")
     graph = wide_ranges(grid(3, 3, coupling=2.0, field=1.0, seed=0), 0)
     _is_of_its_kind(backend, exactness, graph, "grid 0 in wide ranges")
+    _is_of_its_kind(backend, exactness, unsorted(1, cycles=True), "cycles of unsorted scopes")
 
 
 def _is_of_its_kind(backend: Backend, exactness: Exactness, graph: FactorGraph, where: str) -> None:
@@ -244,8 +245,12 @@ def a_batch_gives_the_answers_of_single_graphs(backend: Backend, exactness: Exac
 
 def beliefs_are_the_gradient_of_log_z(backend: Backend, exactness: Exactness) -> None:
     """Beliefs of factors are distributions, and the derivative of log Z by finite differences."""
-    pairs = grid(2, 3, coupling=0.5, field=1.0, seed=0)
-    for graph, where in ((exactness.graph(3), "graph 3"), (pairs, "a grid of pairs")):
+    for graph, where in (
+        (exactness.graph(3), "graph 3"),
+        (unsorted(0), "unsorted scopes"),
+        (grid(2, 3, coupling=0.5, field=1.0, seed=0), "a grid of pairs"),
+        (_PAIRS, "pairs in either order"),
+    ):
         beliefs = backend.prepare_beliefs(graph)
         if beliefs is None:
             continue
@@ -311,6 +316,20 @@ _CONTRADICTION = FactorGraph.from_factors(
     [2, 2], [([0, 1], [[1.0, 0.0], [0.0, 0.0]]), ([1], [0, 1])]
 )
 
+_PAIRS = FactorGraph.from_factors(
+    [2] * 4,
+    [
+        ([1, 0], [[1.0, 0.4], [0.3, 0.9]]),
+        ([0, 1], [[0.8, 0.5], [0.7, 0.2]]),
+        ([2, 0], [[0.6, 1.1], [0.9, 0.5]]),
+        ([1, 2], [[1.2, 0.7], [0.8, 0.3]]),
+        ([3, 1], [[0.0, 0.6], [1.3, 0.9]]),
+        ([2], [0.4, 0.6]),
+    ],
+)
+"""Pairs of binary variables on a cycle, in ascending and descending scopes; tables turned around
+are other tables."""
+
 _DEGENERATE: tuple[tuple[list[int], list[tuple[list[int], ArrayLike]]], ...] = (
     ([], []),
     ([], [([], 3.0)]),
@@ -330,6 +349,8 @@ def _exact_graphs(exactness: Exactness) -> Iterator[tuple[str, FactorGraph]]:
         yield f"graph {seed}", graph.with_evidence({0: 0}) if seed == 0 else graph
     for seed in SEEDS:
         yield f"graph {seed} of many states", exactness.graph_of_many_states(seed)
+    if exactness.forests:
+        yield "unsorted scopes", unsorted(0)
 
 
 def _unless_refused(backend: Backend, graph: FactorGraph, where: str) -> Posterior | None:

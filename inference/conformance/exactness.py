@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
-from inference.conformance.graphs import MANY_STATES, forest, independent, wide_ranges
+from inference.conformance.graphs import (
+    MANY_STATES,
+    forest,
+    independent,
+    wide_ranges,
+)
 from inference.posterior import Posterior
 
 

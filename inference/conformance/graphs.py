@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,6 +43,34 @@ def forest(
         zeros[tuple(planted[v] for v in scope)] = False
         factors.append((scope.tolist(), np.where(zeros, 0.0, table)))
     return FactorGraph.from_factors(cardinalities, factors)
+
+
+_UNSORTED = ([3, 0], [4, 3], [2, 5, 0], [5, 1], [0], [4])
+
+_UNSORTED_CYCLES = ([0, 3], [4, 0], [0, 5, 2], *_UNSORTED)
+
+
+def unsorted(seed: int, *, cycles: bool = False) -> FactorGraph:
+    """Return a graph whose scopes descend or are mixed, and whose tables have no symmetry.
+
+    Variables have one to eight states. The entries of a table are distinct, and one of them is 0
+    where there are more than three.
+
+    Args:
+        seed: seed of the tables.
+        cycles: whether factors form cycles, and several are over the same variables in other
+            orders; by default the graph is a forest.
+    """
+    rng = np.random.default_rng(seed)
+    states = (8, 1, 2, 3, 2, 3)
+    factors: Tables = []
+    for scope in _UNSORTED_CYCLES if cycles else _UNSORTED:
+        table = rng.permutation(np.geomspace(0.1, 10.0, math.prod(states[v] for v in scope)))
+        # The entry of the first states stays, so that one assignment is possible.
+        if len(table) > 3:
+            table[rng.integers(1, len(table))] = 0.0
+        factors.append((list(scope), table.reshape([states[v] for v in scope])))
+    return FactorGraph.from_factors(states, factors)
 
 
 def independent(seed: int, states: tuple[int, int] = (1, 3)) -> FactorGraph:

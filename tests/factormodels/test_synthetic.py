@@ -31,9 +31,11 @@ from factormodels.synthetic import (
     mixed_reliability,
     random_graph,
 )
+from factormodels.synthetic.laws import choose
 from tests.chance import assert_share
 from tests.factormodels.graphs import assert_same
 from tests.oracle import oracle
+from tests.refusals import refused
 
 
 def unchecked(value: object) -> Any:
@@ -226,6 +228,28 @@ def test_laws_have_their_mean_and_variance(law: Law, mean: float, variance: floa
     # of its estimate at most 1/16 a draw.
     assert values.mean() == pytest.approx(mean, abs=5.0 * math.sqrt(variance / size) + 1e-12)
     assert values.var() == pytest.approx(variance, abs=5.0 * 0.25 / math.sqrt(size))
+
+
+def test_choices_have_the_shares_of_their_weights() -> None:
+    weights = [0.0, 3.0, 0.0, 1.0, 4.0, 0.0]
+    drawn = np.bincount(choose(np.random.default_rng(3), weights, 20_000), minlength=6)
+    assert drawn[[0, 2, 5]].sum() == 0
+    for index in (1, 3, 4):
+        assert_share(drawn[index], 20_000, weights[index] / 8.0)
+
+
+def test_a_weight_of_any_size_is_chosen_and_none_of_0_is() -> None:
+    # Products with the least number above 0 round to it, which is the end of all steps.
+    for least in (math.ulp(0.0), 3 * math.ulp(0.0), 1e-300, 1e300):
+        drawn = choose(np.random.default_rng(0), [0.0, least, 0.0, 0.0], 200)
+        assert set(drawn.tolist()) == {1}
+    values = Mixture(((math.ulp(0.0), Constant(0.25)),)).sample(np.random.default_rng(0), 200)
+    assert set(values.tolist()) == {0.25}
+    refused(
+        ["[1e+308, 1e+308]; give numbers above 0 with a finite sum"],
+        Mixture,
+        ((1e308, Constant(0.1)), (1e308, Constant(0.9))),
+    )
 
 
 def test_a_million_contexts_make_one_flat_graph() -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from factormodels import FactorGraph
 from factormodels.synthetic import fr1_forest, fr2, fr3, grid, random_graph
-from inference import LogZKind, Status, infer
+from inference import LogZKind, Status, get_backend, infer
 from inference.messages.beliefs import pair_beliefs
 from inference.messages.frustration import frustration
 from inference.messages.kernels.schedules import CONVERGED, NOT_CONVERGED
@@ -227,6 +227,30 @@ def test_pair_beliefs_have_the_marginals_and_the_odds_ratio() -> None:
     left = found[:, 0, 0] * found[:, 1, 1]
     right = found[:, 0, 1] * found[:, 1, 0] * odds
     np.testing.assert_allclose(left / (1.0 + odds), right / (1.0 + odds), atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_factor_beliefs_of_scopes_in_any_order_are_those_of_the_joint_distribution(
+    seed: int,
+) -> None:
+    """On a tree, with tables of distinct entries and zeros, by summing over all assignments."""
+    rng = np.random.default_rng(seed)
+    scopes = [[1, 0], [0, 2], [3, 1], [4, 1], [1, 0], [0, 1], [5, 2], [2, 0], [3], []]
+    tables = [rng.uniform(0.1, 3.0, (2,) * len(scope)) for scope in scopes]
+    tables[2][0, 1] = tables[6][1, 0] = 0.0
+    graph = FactorGraph.from_factors([2] * 6, list(zip(scopes, tables, strict=True)))
+    joint = np.ones((2,) * 6)
+    for states in np.ndindex(*joint.shape):
+        for scope, table in zip(scopes, tables, strict=True):
+            joint[states] *= table[tuple(states[v] for v in scope)]
+    joint /= joint.sum()
+    expected = []
+    for scope in scopes:
+        belief = np.einsum("abcdef->" + "".join("abcdef"[v] for v in scope), joint)
+        expected += belief.ravel().tolist()
+    beliefs = get_backend("lbp").prepare_beliefs(graph)
+    assert beliefs is not None
+    np.testing.assert_allclose(beliefs(graph.log_values).entries, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,30 @@ def test_residuals_are_those_of_responses_left_out_where_a_weight_is_fitted() ->
         assert found.own.influences[response] == pytest.approx(error / 12, rel=1e-9)
 
 
+def test_degrees_of_freedom_are_those_of_the_regression_of_labels_on_predictions() -> None:
+    """A mean takes one of the labelled responses, and a fitted weight another (statsmodels)."""
+    from scipy.stats import t
+    from statsmodels.regression.linear_model import OLS
+
+    p, y, responses = drawn(6)
+    labelled = np.arange(0, 60, 5)
+    quantity = share(p, hidden(y, responses, labelled), responses)
+    told, expected = (each.reshape(60, 8).mean(axis=1)[labelled] for each in (y, p))
+    fit = OLS(told, np.column_stack([np.ones(12), expected])).fit()
+    found = estimate(quantity)
+    assert found.power == pytest.approx(fit.params[1], rel=1e-9)
+    assert found.freedom == fit.df_resid == 10
+    assert estimate(quantity, power=found.power).freedom == 11
+    assert estimate(quantity, power=0.0).freedom == 11
+    # The interval is Student's t in the logit, by these degrees.
+    slope = found.value * (1 - found.value)
+    for level in (0.5, 0.95):
+        found = estimate(quantity, level=level)
+        ends = [math.log(end / (1 - end)) for end in (found.lower, found.upper)]
+        reach = t.ppf((1 + level) / 2, 10) * found.error / slope
+        assert (ends[1] - ends[0]) / 2 == pytest.approx(reach, rel=1e-9)
+
+
 def test_predictions_narrow_it_if_they_tell_something_and_never_widen_it() -> None:
     p, y, responses = drawn(2)
     generator = np.random.default_rng(2)

@@ -139,6 +139,25 @@ def test_one_response_is_one_observation_of_a_share_and_none_of_anything_else() 
     assert np.isnan([made[1].lower[0], made[2].upper[0]]).all()
 
 
+@pytest.mark.parametrize("method", ["bootstrap", "delta"])
+@pytest.mark.parametrize("scale", [Scale.NUMBER, Scale.UNIT, Scale.POSITIVE])
+def test_rounding_is_no_spread_of_what_every_response_has(method: str, scale: Scale) -> None:
+    sizes = np.arange(1.0, 10.0)
+    sums_of_each = 0.1 * sizes
+    # The last digit of one sum, as another order of its terms rounds it.
+    sums_of_each[7] = np.nextafter(sums_of_each[7], 1.0)
+    same = column(sums_of_each, sizes).named("the same", scale)
+    settings = IntervalSettings(method, n_bootstrap=50)
+    found = estimate_all((same,), settings)[0]
+    # An interval of it would be a point.
+    assert 0.0 < found.standard_error[0] < 1e-15
+    assert np.isnan([found.lower[0], found.upper[0]]).all()
+    # Rounding is relative to the estimate: an error of 1e-21 is none beside 1e-20.
+    small = column(1e-20 * sizes, sizes + np.arange(9) % 2).named("small", Scale.NUMBER)
+    found = estimate_all((small,), settings)[0]
+    assert found.lower[0] < found.estimate[0] < found.upper[0] < 2e-20
+
+
 def test_nothing_below_the_line_is_nan_without_a_warning() -> None:
     empty = column([0.0, 0.0], [0.0, 0.0]).named("share")
     for method in ("bootstrap", "delta"):

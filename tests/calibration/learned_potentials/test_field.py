@@ -169,6 +169,26 @@ def test_without_causes_each_part_has_its_logistic_regression(penalty: float) ->
         np.testing.assert_allclose(one.parameters[0], weights, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("penalty", [3.0, 30.0])
+def test_a_penalty_weighs_half_its_squares_against_twice_the_brier_loss(penalty: float) -> None:
+    """The minimum that scipy finds: near p = 1/2 twice (p - y)^2 curves as the log loss does."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    drawn = replace(_drawn(40, 0), groups={})
+    found = fit_fields(drawn, [drawn.labelled], FieldSettings(objective="brier", penalty=penalty))[
+        0
+    ]
+    columns = (drawn.values - drawn.values.mean(axis=0)) / drawn.values.std(axis=0)
+
+    def cost(weights: np.ndarray) -> float:
+        p = expit(columns @ weights[:2] + weights[2])
+        return float(2 * ((p - drawn.labels) ** 2).sum() + penalty / 2 * weights[:2] @ weights[:2])
+
+    expected = minimize(cost, np.zeros(3), tol=1e-12).x
+    np.testing.assert_allclose(found.parameters[0], expected, atol=1e-4)
+
+
 @pytest.mark.parametrize("objective", ["log_loss", "brier"])
 def test_marginals_alone_tell_what_columns_are_worth(objective: str) -> None:
     fitted = without_errors(_drawn(400, 0), replace(FREE, objective=objective))

@@ -89,6 +89,40 @@ def test_nothing_is_bold_where_two_do_not_differ(tmp_path: Path, labels: list[bo
     assert not bold(tmp_path, methods, labels)["brier_best"].any()
 
 
+def worse_in(good: list[float | None], labels: list[bool], responses: range) -> list[float | None]:
+    """Return probabilities that are further from the labels, by the same, in some responses."""
+    return [
+        abs(y - 0.5) if place // 4 in responses else p
+        for place, (p, y) in enumerate(zip(good, labels, strict=True))
+    ]
+
+
+def test_every_rival_belongs_to_the_family_of_tests(tmp_path: Path, labels: list[bool]) -> None:
+    good: list[float | None] = [abs(y - 0.2) for y in labels]
+    # Of 2^6 ways to swap six responses that differ by the same, two are as extreme: p is 1/32.
+    methods = {"good": good, "one": worse_in(good, labels, range(6))}
+    assert bold(tmp_path, methods, labels)["brier_best"].tolist() == [True, False]
+    # Holm doubles the smaller of two: 1/16 is above 0.05.
+    methods["other"] = worse_in(good, labels, range(6, 12))
+    assert not bold(tmp_path, methods, labels)["brier_best"].any()
+
+
+def test_a_distant_rival_may_be_the_one_that_does_not_differ(
+    tmp_path: Path, labels: list[bool]
+) -> None:
+    good: list[float | None] = [abs(y - 0.2) for y in labels]
+    near: list[float | None] = [abs(y - 0.21) for y in labels]
+    # The mean of one response decides, and a swap of one response leaves the difference as large.
+    far = [
+        float(not y) if place < 4 else p
+        for place, (y, p) in enumerate(zip(labels, good, strict=True))
+    ]
+    cells = bold(tmp_path, {"good": good, "near": near, "far": far}, labels)
+    assert cells["brier"].is_monotonic_increasing
+    assert not cells["brier_best"].any()
+    assert bold(tmp_path, {"good": good, "near": near}, labels)["brier_best"].any()
+
+
 def test_cells_with_the_same_posteriors_are_bold_together(
     tmp_path: Path, labels: list[bool]
 ) -> None:
