@@ -12,10 +12,8 @@ from calibration.significance.corrections import Correction, adjust, stars
 from calibration.significance.differences import score_difference
 from calibration.significance.mcnemar import (
     PlainMcNemar,
-    clustered_mcnemar,
     clustered_mcnemar_counts,
     exact_mcnemar_by_response,
-    mcnemar,
     mcnemar_counts,
 )
 from calibration.significance.outcome import Alternative
@@ -28,11 +26,9 @@ __all__ = [
     "PairedTest",
     "PlainMcNemar",
     "adjust",
-    "clustered_mcnemar",
     "clustered_mcnemar_counts",
     "compare_judged",
     "exact_mcnemar_by_response",
-    "mcnemar",
     "mcnemar_counts",
     "paired_bootstrap",
     "paired_permutation",

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.estimate import Difference
-from calibration.grouping import group_by_response
 from calibration.significance.outcome import undecided
-from calibration.validation import Floats, check_lengths, label_array, member_named
-from factormodels.errors import InputError
+from calibration.validation import member_named
 
 
 class PlainMcNemar(StrEnum):
@@ -21,35 +18,14 @@ class PlainMcNemar(StrEnum):
 
     EXACT = "exact"
     """Binomial, of the discordant pairs; rejects less often than it may."""
-    MID_P = "mid-p"
-    """The same, what was observed counting half: near its level (Fagerland et al. 2013)."""
     CHI_SQUARE = "chi-square"
     """One degree of freedom, without continuity correction, for many discordant pairs."""
-
-
-def mcnemar(first: Any, second: Any, *, method: str = PlainMcNemar.EXACT) -> Difference:
-    """McNemar's test of paired yes-or-no judgements, claims taken as independent.
-
-    Args:
-        first: judgements (n_claims,), True or False.
-        second: judgements of the same claims.
-        method: ``exact``, ``mid-p`` or ``chi-square``. The mid-p value (Fagerland, Lydersen and
-            Laake 2013, BMC Medical Research Methodology 13) keeps its level almost always and
-            finds more than the exact test.
-
-    Raises:
-        InputError: for arrays that are not all True or False, lengths that differ, or an unknown
-            method.
-    """
-    one, other = _judgements(first, second)
-    only_first, only_second = int((one > other).sum()), int((one < other).sum())
-    return mcnemar_counts(only_first, only_second, one.size, method=method)
 
 
 def mcnemar_counts(
     only_first: int, only_second: int, n_claims: int, *, method: str = PlainMcNemar.EXACT
 ) -> Difference:
-    """McNemar's test from the numbers of discordant pairs.
+    """McNemar's test from the numbers of discordant pairs, claims taken as independent.
 
     The statistic is chi-square if the method is, else the smaller number of discordant pairs.
 
@@ -57,7 +33,7 @@ def mcnemar_counts(
         only_first: claims that the first alone says yes to.
         only_second: claims that the second alone says yes to.
         n_claims: number of all claims.
-        method: as in `mcnemar`.
+        method: ``exact`` or ``chi-square``.
 
     Raises:
         InputError: for an unknown method.
@@ -65,7 +41,6 @@ def mcnemar_counts(
     chosen = member_named(PlainMcNemar, method, "method")
     name = {
         PlainMcNemar.EXACT: "mcnemar_exact",
-        PlainMcNemar.MID_P: "mcnemar_mid_p",
         PlainMcNemar.CHI_SQUARE: "mcnemar",
     }[chosen]
     if not n_claims:
@@ -78,14 +53,6 @@ def mcnemar_counts(
     table = [[0, only_first], [only_second, 0]]
     exact = chosen is not PlainMcNemar.CHI_SQUARE
     result = statsmodels_mcnemar(table, exact=exact, correction=False)
-    p_value = min(1.0, float(result.pvalue))
-    if chosen is PlainMcNemar.MID_P:
-        from scipy.stats import binom
-
-        # Half the chance of what is as extreme as observed: in both tails, or once in the middle.
-        tails = 1 if only_first == only_second else 2
-        chance = float(binom.pmf(only_first, only_first + only_second, 0.5))
-        p_value -= tails * chance / 2
     return Difference(
         "difference",
         estimate,
@@ -93,38 +60,19 @@ def mcnemar_counts(
         method=name,
         statistic=float(result.statistic),
         degrees=math.nan if exact else 1.0,
-        p_value=p_value,
-    )
-
-
-def clustered_mcnemar(first: Any, second: Any, responses: Any) -> Difference:
-    """McNemar's test of paired judgements of claims that come in responses.
-
-    With d the number of claims of a response that the first alone says yes to, less those that the
-    second alone does, and R the number of responses: (sum d)^2 / (R/(R-1) sum d^2), by chi-square
-    with one degree of freedom (Obuchowski 1998, Statistics in Medicine 17). The variance is that
-    under no difference, summed over responses: the test is conservative.
-
-    Args:
-        first: judgements (n_claims,), True or False.
-        second: judgements of the same claims.
-        responses: response ids (n_claims,).
-
-    Raises:
-        InputError: for arrays that are not all True or False, or lengths that differ.
-    """
-    one, other = _judgements(first, second)
-    grouping = group_by_response(responses)
-    check_lengths(first=one.size, second=other.size, responses=grouping.index.size)
-    return clustered_mcnemar_counts(
-        grouping.sums(one > other), grouping.sums(one < other), grouping.sizes
+        p_value=min(1.0, float(result.pvalue)),
     )
 
 
 def clustered_mcnemar_counts(
     only_first: ArrayLike, only_second: ArrayLike, sizes: ArrayLike
 ) -> Difference:
-    """`clustered_mcnemar` from the discordant pairs of each response.
+    """McNemar's test of claims that come in responses, from the discordant pairs of each.
+
+    With d the number of claims of a response that the first alone says yes to, less those that the
+    second alone does, and R the number of responses: (sum d)^2 / (R/(R-1) sum d^2), by chi-square
+    with one degree of freedom (Obuchowski 1998, Statistics in Medicine 17). The variance is that
+    under no difference, summed over responses: the test is conservative.
 
     Args:
         only_first: claims of each response that the first alone says yes to, (n_responses,).
@@ -175,15 +123,3 @@ def exact_mcnemar_by_response(differences: ArrayLike) -> float:
         law = (np.roll(law, size) + np.roll(law, -size)) / 2
     far = np.abs(np.arange(-total, total + 1)) >= observed
     return min(1.0, float(law[far].sum()))
-
-
-def _judgements(first: Any, second: Any) -> tuple[Floats, Floats]:
-    one, other = label_array(first, "first"), label_array(second, "second")
-    check_lengths(first=one.size, second=other.size)
-    for name, array in (("first", one), ("second", other)):
-        if np.isnan(array).any():
-            raise InputError(
-                f"{name}[{int(np.argmax(np.isnan(array)))}] is missing; leave out of both each "
-                "claim that has no judgement in one of them"
-            )
-    return one, other

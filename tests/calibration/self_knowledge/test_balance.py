@@ -9,10 +9,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from calibration.grouping import group_by_response
 from calibration.self_knowledge import SigmaStatus, in_sample_balance, self_knowledge
 from calibration.self_knowledge.balance import judged_counts
 from calibration.self_knowledge.claims import as_claims
-from calibration.significance import adjust, clustered_mcnemar
+from calibration.significance import adjust, clustered_mcnemar_counts
 from factormodels.io.claim_records import Setting
 from tests.calibration.self_knowledge.claims import claim, in_sentence, random_records
 
@@ -49,8 +50,11 @@ def test_p_values_agree_with_statsmodels_and_the_clustered_test() -> None:
     for exact, value in ((True, balance["exact"][-1]), (False, balance["asymptotic"][-1])):
         reference = mcnemar(both, exact=exact, correction=False).pvalue
         assert value == pytest.approx(min(1.0, reference), abs=1e-12)
-    responses = [record.response for record in records]
-    reference = clustered_mcnemar(labels, judged, responses).p_value
+    grouping = group_by_response([record.response for record in records])
+    supported, confirmed = np.array(labels), np.array(judged)
+    reference = clustered_mcnemar_counts(
+        grouping.sums(supported & ~confirmed), grouping.sums(confirmed & ~supported), grouping.sizes
+    ).p_value
     assert balance["clustered"][-1] == pytest.approx(reference, abs=1e-12)
     np.testing.assert_allclose(balance["corrected"][:2], adjust(balance["p_value"][:2]))
     assert balance["corrected"][-1] == balance["p_value"][-1]
