@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from calibration.curves.calibration_profile import CalibrationProfile, calibration_profile
 from calibration.curves.corp import CorpCurve, corp_curve
 from calibration.curves.groups import GroupCalibration, group_calibration
 from calibration.curves.histograms import LabelHistogram, label_histogram
@@ -10,13 +9,11 @@ from calibration.curves.reliability_bins import ReliabilityBins, reliability_bin
 from calibration.curves.risk import RiskCurve, risk_curve
 
 __all__ = [
-    "CalibrationProfile",
     "CorpCurve",
     "GroupCalibration",
     "LabelHistogram",
     "ReliabilityBins",
     "RiskCurve",
-    "calibration_profile",
     "corp_curve",
     "group_calibration",
     "label_histogram",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from calibration.figures.calibration_plot import calibration_plot
 from calibration.figures.corp_diagram import corp_diagram
 from calibration.figures.group_figure import group_figure
 from calibration.figures.reliability_diagram import reliability_diagram
@@ -22,7 +21,6 @@ __all__ = [
     "DASHES",
     "MARKERS",
     "PAPER_STYLE",
-    "calibration_plot",
     "corp_diagram",
     "group_figure",
     "paper_style",

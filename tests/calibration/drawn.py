@@ -6,7 +6,6 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-import pytest
 from matplotlib.image import imread
 
 TITLE = "A title about factcheck-bench graphs and more than fits on one line of a column"
@@ -49,8 +48,3 @@ def heading_of(figure: Any, title: str) -> Any:
     """Return the box of a title, which a figure must show once."""
     (heading,) = (text for text in figure.texts if text.get_text().replace("\n", " ") == title)
     return heading.get_window_extent()
-
-
-def assert_column_wide(figure: Any) -> None:
-    """Check that a figure is as wide as a column of a paper."""
-    assert figure.get_size_inches()[0] == pytest.approx(3.4)
