@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from calibration.curves.corp import CorpCurve, corp_curve
 from calibration.curves.groups import GroupCalibration, group_calibration
-from calibration.curves.histograms import LabelHistogram, label_histogram
 from calibration.curves.reliability_bins import ReliabilityBins, reliability_bins
 from calibration.curves.risk import RiskCurve, risk_curve
 
 __all__ = [
     "CorpCurve",
     "GroupCalibration",
-    "LabelHistogram",
     "ReliabilityBins",
     "RiskCurve",
     "corp_curve",
     "group_calibration",
-    "label_histogram",
     "reliability_bins",
     "risk_curve",
 ]

@@ -6,7 +6,6 @@ from calibration.figures.corp_diagram import corp_diagram
 from calibration.figures.group_figure import group_figure
 from calibration.figures.reliability_diagram import reliability_diagram
 from calibration.figures.risk_coverage_figure import risk_coverage_figure
-from calibration.figures.score_histograms import score_histograms
 from calibration.figures.style import (
     COLOURS,
     DASHES,
@@ -27,5 +26,4 @@ __all__ = [
     "reliability_diagram",
     "risk_coverage_figure",
     "save_figure",
-    "score_histograms",
 ]

@@ -18,11 +18,6 @@ def legend_of(axes: Any) -> list[str]:
     return [text.get_text().replace("\n", " ") for text in legend.get_texts()]
 
 
-def heights_of(axes: Any) -> list[float]:
-    """Return the heights of all bars."""
-    return [bar.get_height() for bar in axes.patches]
-
-
 def assert_within(figure: Any) -> None:
     """Check that nothing leaves a figure."""
     drawn = figure.get_tightbbox()

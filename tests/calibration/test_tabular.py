@@ -12,7 +12,7 @@ from calibration import (
     reliability_bins,
     score,
 )
-from calibration.curves import group_calibration, label_histogram, risk_curve
+from calibration.curves import group_calibration, risk_curve
 from calibration.intervals import (
     IntervalSettings,
     RatioSums,
@@ -47,7 +47,6 @@ def results() -> list[Any]:
         corp_curve(p, y, band="none"),
         risk_curve(p, y, n_bootstrap=5),
         group_calibration(p, y, responses % 3, n_bootstrap=5),
-        label_histogram(p, y),
         *estimate_all([sums.named("share")], IntervalSettings("delta")),
         self_knowledge(records),
         compare_conditions(records, others),

@@ -25,7 +25,7 @@ from calibration import (
     reliability_bins,
     score,
 )
-from calibration.curves import group_calibration, label_histogram, risk_curve
+from calibration.curves import group_calibration, risk_curve
 from calibration.grouping import group_by_response
 from calibration.labels import labelled_atoms
 from calibration.scores import (
@@ -61,7 +61,6 @@ PAIR_FUNCTIONS: list[Callable[..., Any]] = [
     lambda p, y, weights=None, **how: rows_of(score(p, y, weights=weights, **how)),
     corp_curve,
     risk_curve,
-    label_histogram,
     lambda p, y, **how: group_calibration(p, y, ["g"] * len(p), **how),
     lambda p, y, **how: rows_of(score({"one": p, "half": [each / 2 for each in p]}, y, **how)),
 ]
@@ -169,7 +168,6 @@ def test_unlabelled_atoms_are_refused_or_counted_where_that_is_asked_for(
         corp_curve(*UNLABELLED),
         risk_curve(*UNLABELLED),
         group_calibration(*UNLABELLED, list("vvwww")),
-        label_histogram(*UNLABELLED),
     ],
     ids=lambda result: type(result).__name__,
 )

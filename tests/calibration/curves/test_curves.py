@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibration import corp_curve, corp_decomposition, reliability_bins
-from calibration.curves import group_calibration, label_histogram, risk_curve
+from calibration.curves import group_calibration, risk_curve
 from calibration.curves.label_draws import calibrated, shared_share
 from calibration.forecasts import forecasts, pooled
 from calibration.scores.families.selective import risk_areas
@@ -192,15 +192,11 @@ def test_intervals_by_group_are_the_bootstrap_of_scipy() -> None:
     assert ours.upper[column] == pytest.approx(theirs.high, abs=0.005)
 
 
-def test_histograms_by_label() -> None:
+def test_probabilities_are_counted_in_21_equal_parts() -> None:
     generator = np.random.default_rng(9)
     p = np.concatenate([generator.random(300), [0.0, 0.5, 1.0]])
-    y = generator.random(303) < p
-    histogram = label_histogram(p, y)
-    for counts, chosen in ((histogram.true, p[y]), (histogram.false, p[~y])):
-        assert counts.tolist() == np.histogram(chosen, bins=21, range=(0, 1))[0].tolist()
-    assert histogram.n_atoms == 303
-    assert (histogram.true + histogram.false).tolist() == reliability_bins(p, y).histogram.tolist()
+    expected = np.histogram(p, bins=21, range=(0, 1))[0]
+    assert reliability_bins(p, generator.random(303) < p).histogram.tolist() == expected.tolist()
 
 
 def test_bad_input_is_named() -> None:

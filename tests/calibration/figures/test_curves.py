@@ -16,18 +16,15 @@ from calibration import corp_curve, reliability_bins, reliability_diagram, save_
 from calibration.curves import (
     CorpCurve,
     GroupCalibration,
-    LabelHistogram,
     ReliabilityBins,
     RiskCurve,
     group_calibration,
-    label_histogram,
     risk_curve,
 )
 from calibration.figures import (
     corp_diagram,
     group_figure,
     risk_coverage_figure,
-    score_histograms,
 )
 from calibration.figures.style import COLOURS
 from factormodels.errors import InputError
@@ -36,7 +33,6 @@ from tests.calibration.drawn import (
     assert_apart,
     assert_within,
     heading_of,
-    heights_of,
     legend_of,
 )
 from tests.refusals import refused
@@ -58,11 +54,6 @@ def corp_of(seed: int, band: str = "confidence") -> CorpCurve:
 def risk_of(seed: int, rule: str = "verdict") -> RiskCurve:
     p, y, responses = pairs(seed)
     return risk_curve(p, y, responses=responses, n_bootstrap=15, rule=rule)
-
-
-def histogram_of(seed: int) -> LabelHistogram:
-    p, y, _ = pairs(seed)
-    return label_histogram(p, y)
 
 
 def bins_of(seed: int) -> ReliabilityBins:
@@ -89,7 +80,6 @@ def names_of(figure: Any) -> list[str]:
 FIGURES: dict[str, tuple[Callable[..., Any], Callable[[int], Any]]] = {
     "corp": (corp_diagram, corp_of),
     "risk": (risk_coverage_figure, risk_of),
-    "histograms": (score_histograms, histogram_of),
     "groups": (group_figure, groups_of),
     "reliability": (reliability_diagram, bins_of),
 }
@@ -178,16 +168,6 @@ def test_risk_curves_and_axes() -> None:
     assert verdicts.get_supylabel() == "Risk: share of them wrong"
 
 
-def test_histograms_have_true_atoms_above_and_false_ones_below() -> None:
-    histogram = histogram_of(0)
-    (axes,) = score_histograms({"exact": histogram}).axes
-    heights = heights_of(axes)
-    assert heights[:21] == histogram.true.tolist()
-    assert heights[21:] == (-histogram.false).tolist()
-    labels = [label.get_text() for label in axes.get_yticklabels()]
-    assert labels == ["0", str(histogram.false.max()), str(histogram.true.max())]
-
-
 def test_gaps_by_group_are_drawn_side_by_side() -> None:
     methods = {"exact": groups_of(0), "lbp": groups_of(1)}
     figure = group_figure(methods, group_label="Position")
@@ -218,16 +198,10 @@ def test_nothing_is_cut_off_or_overlaps(kind: str, n_methods: int, tmp_path: Pat
     lower = heading_of(figure, TITLE).y0
     legends = [legend for axes in figure.axes if (legend := axes.get_legend()) is not None]
     beside = [text for axes in figure.axes for text in axes.texts]
-    if kind == "histograms":
-        shown = [axes.get_title(loc="left").replace("\n", " ") for axes in figure.axes]
-        assert shown == names[:n_methods]
-        for axes in figure.axes:
-            assert axes.get_tightbbox().y1 < lower
-    else:
-        boxes = [each.get_window_extent() for each in legends or beside]
-        assert boxes
-        assert all(box.y1 < lower for box in boxes)
-        assert_apart(boxes)
+    boxes = [each.get_window_extent() for each in legends or beside]
+    assert boxes
+    assert all(box.y1 < lower for box in boxes)
+    assert_apart(boxes)
     assert_apart([axes.get_window_extent() for axes in figure.axes])
 
 
