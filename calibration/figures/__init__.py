@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from calibration.figures.corp_diagram import corp_diagram
-from calibration.figures.group_figure import group_figure
 from calibration.figures.reliability_diagram import reliability_diagram
 from calibration.figures.risk_coverage_figure import risk_coverage_figure
 from calibration.figures.style import (
@@ -21,7 +20,6 @@ __all__ = [
     "MARKERS",
     "PAPER_STYLE",
     "corp_diagram",
-    "group_figure",
     "paper_style",
     "reliability_diagram",
     "risk_coverage_figure",

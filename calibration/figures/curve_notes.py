@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibration.curves import CorpCurve, GroupCalibration, RiskCurve
+from calibration.curves import CorpCurve, RiskCurve
 from factormodels.errors import InputError
 from factormodels.nouns import counted
 
@@ -31,13 +31,12 @@ def span(values: Sequence[float]) -> str:
     return " to ".join(ends)
 
 
-def band_note(curves: Sequence[CorpCurve | RiskCurve | GroupCalibration]) -> str:
-    """Say what the bands or intervals are, and of how many responses."""
-    first = curves[0]
+def band_note(curves: Sequence[CorpCurve | RiskCurve]) -> str:
+    """Say what the bands are, and of how many responses."""
     bands = {curve.band for curve in curves if isinstance(curve, CorpCurve)}
     if bands == {"none"}:
         return "No band"
-    kind = "intervals" if isinstance(first, GroupCalibration) else "confidence bands"
+    kind = "confidence bands"
     if len(bands) == 1:
         kind = f"{bands.pop()} bands"
     elif bands:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,15 +14,12 @@ from matplotlib.patches import StepPatch
 from calibration import corp_curve, reliability_bins, reliability_diagram, save_figure
 from calibration.curves import (
     CorpCurve,
-    GroupCalibration,
     ReliabilityBins,
     RiskCurve,
-    group_calibration,
     risk_curve,
 )
 from calibration.figures import (
     corp_diagram,
-    group_figure,
     risk_coverage_figure,
 )
 from calibration.figures.style import COLOURS
@@ -36,8 +32,6 @@ from tests.calibration.drawn import (
     legend_of,
 )
 from tests.refusals import refused
-
-ORDER = ("first", "second", "third")
 
 
 def pairs(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -61,12 +55,6 @@ def bins_of(seed: int) -> ReliabilityBins:
     return reliability_bins(p, y, responses=responses, n_bootstrap=15)
 
 
-def groups_of(seed: int) -> GroupCalibration:
-    p, y, responses = pairs(seed)
-    groups = [ORDER[i % 3] for i in range(120)]
-    return group_calibration(p, y, groups, order=ORDER, responses=responses, n_bootstrap=15)
-
-
 def note_of(figure: Any) -> str:
     """What stands below the name of the horizontal axis."""
     return str(figure.get_supxlabel().split("\n", 1)[1])
@@ -80,7 +68,6 @@ def names_of(figure: Any) -> list[str]:
 FIGURES: dict[str, tuple[Callable[..., Any], Callable[[int], Any]]] = {
     "corp": (corp_diagram, corp_of),
     "risk": (risk_coverage_figure, risk_of),
-    "groups": (group_figure, groups_of),
     "reliability": (reliability_diagram, bins_of),
 }
 
@@ -125,9 +112,6 @@ def test_names_come_with_their_numbers_and_the_note_says_what_bands_are() -> Non
     note = note_of(risk_coverage_figure({"x": alone}))
     assert note == "95% confidence bands, claims independent"
     assert note_of(risk_coverage_figure({"x": alone, "y": risk})) == "95% confidence bands"
-    figure = group_figure({"x": groups_of(0)})
-    assert legend_of(figure.axes[0]) == ["x"]
-    assert note_of(figure) == "95% intervals, 20 responses"
 
 
 def test_curves_that_coincide_are_one_and_a_panel_has_at_most_three() -> None:
@@ -142,14 +126,11 @@ def test_curves_that_coincide_are_one_and_a_panel_has_at_most_three() -> None:
     risks = {"exact": risk_curve(p, y, **how), "lbp": risk_curve(near, y, **how)}
     (name,) = names_of(risk_coverage_figure(risks))
     assert name.startswith("exact = lbp AURC")
-    groups = {name: groups_of(0) for name in ("exact", "lbp")}
-    assert legend_of(group_figure(groups).axes[0]) == ["exact = lbp"]
-    for kind in ("corp", "risk", "groups"):
+    for kind in ("corp", "risk"):
         draw, make = FIGURES[kind]
         figure = draw({str(i): make(i) for i in range(5)})
         assert len(figure.axes) == 2
-        page = 3.4 if kind == "groups" else 6.9
-        assert figure.get_size_inches()[0] == pytest.approx(page)
+        assert figure.get_size_inches()[0] == pytest.approx(6.9)
     lines: list[Any] = [*corp_diagram({str(i): corp_of(i) for i in range(3)}).axes[0].lines][1:-1]
     assert [line.get_color() for line in lines] == list(COLOURS[:3])
     assert len({str(line._dash_pattern) for line in lines}) == 3
@@ -166,24 +147,6 @@ def test_risk_curves_and_axes() -> None:
     assert figure.get_supylabel() == "Risk: share of them false"
     verdicts = risk_coverage_figure({"x": risk_of(0)})
     assert verdicts.get_supylabel() == "Risk: share of them wrong"
-
-
-def test_gaps_by_group_are_drawn_side_by_side() -> None:
-    methods = {"exact": groups_of(0), "lbp": groups_of(1)}
-    figure = group_figure(methods, group_label="Position")
-    (axes,) = figure.axes
-    _, *lines = axes.lines
-    places = []
-    for line, intervals, calibration in zip(lines, axes.collections, methods.values(), strict=True):
-        np.testing.assert_array_equal(line.get_ydata(), calibration.gap)
-        ends = np.array([path.vertices for path in intervals.get_paths()])
-        np.testing.assert_array_equal(ends[:, 0, 1], calibration.lower)
-        np.testing.assert_array_equal(ends[:, 1, 1], calibration.upper)
-        places.append(np.asarray(line.get_xdata()))
-    assert (places[0] < places[1]).all()
-    labels = [text.get_text() for text in axes.get_xticklabels()]
-    assert labels == [f"{group}\n40" for group in ORDER]
-    assert figure.get_supxlabel().startswith("Position, with its number of claims\n")
 
 
 @pytest.mark.parametrize("kind", FIGURES)
@@ -234,17 +197,6 @@ def test_names_stay_clear_of_what_runs_between_two_points(tmp_path: Path) -> Non
             assert not any(box.contains(*place) for place in places)
 
 
-def test_long_names_of_groups_are_wrapped(tmp_path: Path) -> None:
-    p, y, _ = pairs(0)
-    names = [f"a long name of group {i}" for i in range(6)]
-    calibration = group_calibration(p, y, [names[i % 6] for i in range(120)], n_bootstrap=5)
-    figure = group_figure({"exact": calibration})
-    save_figure(figure, tmp_path / "figure", ["png"])
-    assert_within(figure)
-    boxes = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
-    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
-
-
 @pytest.mark.parametrize("kind", FIGURES)
 def test_files_are_the_same_bytes_each_time(kind: str, tmp_path: Path) -> None:
     draw, make = FIGURES[kind]
@@ -265,7 +217,3 @@ def test_methods_are_checked(kind: str) -> None:
 def test_curves_that_cannot_share_a_figure_are_refused() -> None:
     with pytest.raises(InputError, match="rules 'claim' and 'verdict'; draw each in its own"):
         risk_coverage_figure({"a": risk_of(0), "b": risk_of(0, "claim")})
-    p, y, _ = pairs(0)
-    other = group_calibration(p, y, ["first"] * 120, n_bootstrap=5)
-    with pytest.raises(InputError, match=r"methods\['b'\] has the groups 'first', the first"):
-        group_figure({"a": groups_of(0), "b": other})
