@@ -16,13 +16,12 @@ import pyarrow.parquet as pq
 
 from experiments.study.cell_names import CELL
 from experiments.study.files import ROWS
-from factormodels.errors import InputError, MissingDependencyError
+from factormodels.errors import InputError
 from factormodels.io.arrow_files import ParquetGroups
 from factormodels.io.spreadsheet_cells import FORMULA, NUMBER
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
 
 FAILED = "failed"
 """The status of a unit whose backend raised: its rows have no `p`, and say why in `error`."""
@@ -294,56 +293,6 @@ def as_frame(table: pa.Table) -> pd.DataFrame:
     # Types that are not in the mapping keep pandas's own choice.
     frame: pd.DataFrame = table.to_pandas(types_mapper=nullable.get)
     return frame
-
-
-def as_xarray(path: Path, values: Sequence[str] = ("p",)) -> xr.Dataset:
-    """Rows as an xarray dataset over (cell, claim), for xarray and ArviZ.
-
-    The coordinates of `cell` are those that tell cells apart; of `claim` the dataset, response and
-    atom, with the label. A claim that a cell does not have is NaN.
-
-    Args:
-        path: a rows.parquet file.
-        values: columns of numbers to take, each a variable of the dataset.
-
-    Raises:
-        InputError: if the file cannot be read.
-        MissingDependencyError: if xarray is not installed.
-    """
-    try:
-        import xarray as xr
-    except ImportError:
-        raise MissingDependencyError(
-            "rows as an xarray dataset need xarray, which is not installed; run: pip install xarray"
-        ) from None
-    import numpy as np
-
-    rows = RowsFile(path)
-    cells = rows.cells()
-    claims: dict[tuple[Any, ...], tuple[int, Any]] = {}
-    found: list[tuple[list[int], dict[str, Any]]] = []
-    for cell in cells:
-        table = rows.read(cell, ("dataset", "response", "atom", "label", *values))
-        names = ("dataset", "response", "atom", "label")
-        places = []
-        for *claim, label in zip(*(table[name].to_pylist() for name in names), strict=True):
-            # The first cell that has a claim gives it its number; the others look it up.
-            places.append(claims.setdefault(tuple(claim), (len(claims), label))[0])
-        found.append((places, {name: table[name].to_numpy() for name in values}))
-    arrays = {name: np.full((len(cells), len(claims)), np.nan) for name in values}
-    for number, (places, own) in enumerate(found):
-        for name in values:
-            arrays[name][number, places] = own[name]
-    coordinates: dict[str, Any] = {
-        name: ("cell", [cell.key[position] for cell in cells]) for position, name in enumerate(CELL)
-    }
-    # The name `dataset` is that of the cell's coordinate; a claim's is the same by construction.
-    for position, name in ((1, "response"), (2, "atom")):
-        coordinates[name] = ("claim", [claim[position] for claim in claims])
-    coordinates["claim_dataset"] = ("claim", [claim[0] for claim in claims])
-    labels = [np.nan if label is None else float(label) for _, label in claims.values()]
-    coordinates["label"] = ("claim", labels)
-    return xr.Dataset({name: (("cell", "claim"), arrays[name]) for name in values}, coordinates)
 
 
 GROUP_ROWS = 131_072

@@ -15,7 +15,7 @@ from experiments.methods.diff import diff, grouped
 from experiments.study.cell_names import CELL
 from experiments.study.diff import compare_runs
 from experiments.study.reading import load_study
-from experiments.study.rows import RowsFile, as_xarray, read_rows
+from experiments.study.rows import RowsFile, read_rows
 from experiments.study.runner import design, run_study
 from tests.experiments.conftest import invoke, study_file
 
@@ -167,21 +167,13 @@ def test_pairs_are_tested_wherever_all_else_is_the_same(runs: tuple[Path, Path])
     assert (tests.corrected.dropna() >= tests.p_value[tests.corrected.notna()]).all()
 
 
-def test_rows_are_read_cell_by_cell_and_as_arrays(runs: tuple[Path, Path]) -> None:
+def test_rows_are_read_cell_by_cell(runs: tuple[Path, Path]) -> None:
     path = runs[0] / "rows.parquet"
     rows = read_rows(path)
     file = RowsFile(path)
     parts = [file.read(cell).to_pandas() for cell in file.cells()]
     assert [len(part[list(CELL)].drop_duplicates()) for part in parts] == [1] * 4
     assert pd.concat(parts).p.tolist() == rows.p.tolist()
-    arrays = as_xarray(path, ("p", "log_z"))
-    assert arrays["p"].dims == ("cell", "claim")
-    assert arrays.sizes == {"cell": 4, "claim": len(rows) // 4}
-    lbp = arrays.isel(cell=(arrays.backend_label == "lbp") & (arrays.variant == "FR2"))
-    chosen = rows[(rows.backend == "lbp") & (rows.variant == "FR2")]
-    assert lbp["p"].values[0].tolist() == chosen.p.tolist()
-    assert arrays["atom"].values.tolist() == chosen.atom.tolist()
-    assert arrays["response"].values.tolist() == chosen.response.tolist()
 
 
 def test_the_metadata_of_rows_explain_every_column(runs: tuple[Path, Path]) -> None:
