@@ -12,12 +12,12 @@ from pathlib import Path
 
 from factormodels.errors import InputError
 
-FILE_FORMS = (".csv", ".jsonl", ".json", ".parquet", ".tex", ".md", ".typ")
+FILE_FORMS = (".csv", ".jsonl", ".json", ".parquet", ".tex", ".md")
 """Suffixes of the single files that findings can be written to."""
 
 _OTHER_FILES = re.compile(
     r"\.(arrow|bif|bz2|dat|db|docx?|dot|dta|eps|feather|gif|gz|h5|hdf5|html?|ipc|ipynb|jpe?g|log|"
-    r"ndjson|np[yz]|od[st]|orc|pdf|pickle|pkl|png|ps|rds|rst|sqlite3?|svg|tar|tgz|toml|tsv|txt|uai|"
+    r"ndjson|np[yz]|od[st]|orc|pdf|pickle|pkl|png|ps|rds|rst|sqlite3?|svg|tar|tgz|toml|tsv|txt|typ|uai|"
     r"webp|xlsx?|xml|xz|ya?ml|zip|zst)"
 )
 """Suffixes that name a file to every reader, of kinds that findings are not written to. Any other

@@ -66,8 +66,8 @@ class Output(Settings, together={"show": "naming venue"}):
     """Output."""
 
     out: Annotated[Path | None, Option("PATH")] = None
-    """Write tables (CSV, LaTeX, Typst, Markdown), figures and findings.json to this folder; or the
-    first table to a file that ends in .csv, .parquet, .tex, .md or .typ, responses to .jsonl."""
+    """Write tables (CSV, LaTeX, Markdown), figures and findings.json to this folder; or the
+    first table to a file that ends in .csv, .parquet, .tex or .md, responses to .jsonl."""
 
     report: Annotated[Path | None, Option("FILE")] = None
     """Write everything as one page for a browser."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from experiments.findings.latex import latex, latex_figure
 from experiments.findings.markup import csv_text
 from experiments.findings.table import Table, markdown
-from experiments.findings.typst import typst, typst_figure
 from experiments.findings.venues import DEFAULT_VENUE, POINTS, VENUES, Venue, fitted
 from factormodels.errors import InputError
 from factormodels.io.files import atomic_path, write_text
@@ -80,7 +79,7 @@ def write_artefact(
     origin: Origin,
     venue: Venue = VENUES[DEFAULT_VENUE],
 ) -> tuple[Path, ...]:
-    """Write a table or a figure as STEM.tex (LaTeX) and STEM.typ (Typst), its data as STEM.csv.
+    """Write a table or a figure as STEM.tex (LaTeX), and its data as STEM.csv.
 
     Of a table also STEM.md, of a figure STEM.pdf and STEM.png.
 
@@ -105,7 +104,6 @@ def write_artefact(
             f"{stem}.csv": csv_text(shown.frame),
             f"{stem}.tex": latex(shown, stem, comments, venue),
             f"{stem}.md": markdown(shown, comments),
-            f"{stem}.typ": typst(shown, stem, comments, venue),
         }
     else:
         from calibration.figures import save_figure
@@ -117,7 +115,6 @@ def write_artefact(
             height = shown.figure.get_figheight() * POINTS
         texts = {
             f"{stem}.tex": latex_figure(stem, shown.title, height, comments, venue, wide=wide),
-            f"{stem}.typ": typst_figure(stem, shown.title, comments),
             f"{stem}.csv": csv_text(shown.data),
         }
     for name, text in texts.items():

@@ -21,7 +21,6 @@ from experiments.findings.artefacts import (
 from experiments.findings.latex import latex
 from experiments.findings.markup import csv_text
 from experiments.findings.table import Table, blocks, is_right, markdown, presented
-from experiments.findings.typst import typst
 from experiments.findings.venues import DEFAULT_VENUE, Venue, venue_named
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.fact_graph_json import write_fact_graphs
@@ -153,11 +152,11 @@ class Findings(Previewed):
         return replace(self, tables=tables)
 
     def save(self, folder: str | os.PathLike[str], *, venue: str = DEFAULT_VENUE) -> list[Path]:
-        """Write tables (CSV, LaTeX, Typst, Markdown), figures, texts, graphs and findings.json.
+        """Write tables (CSV, LaTeX, Markdown), figures, texts, graphs and findings.json.
 
         Args:
             folder: a folder for all of it, which is made if it does not exist; or one file, whose
-                suffix says what it holds: the first table (.csv, .parquet, .tex, .md, .typ), the
+                suffix says what it holds: the first table (.csv, .parquet, .tex, .md), the
                 responses or else the rows of the first table (.jsonl), or `as_json` (.json).
             venue: what LaTeX tables and figures fit, as `venue_named` takes it.
 
@@ -208,8 +207,7 @@ class Findings(Previewed):
         elif form == ".md":
             write_text(path, markdown(table, comments))
         else:
-            write = latex if form == ".tex" else typst
-            write_text(path, write(table, path.stem, comments, venue))
+            write_text(path, latex(table, path.stem, comments, venue))
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write all of it as one page for a browser, which needs no network.

@@ -1,17 +1,14 @@
-"""Tables and figures as Typst: ``#include "scores.typ"``, and it is there.
+"""Tables as expressions of Typst, which sets the PDF of a paper.
 
-A table is as wide as its column; Typst itself breaks long texts into lines and long tables over
-pages. Nothing is left out.
+Typst itself breaks long texts into lines and long tables over pages. Nothing is left out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from experiments.findings.table import Cell, Table, blocks, is_right
 from experiments.findings.text import ABSENT
-from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
 from factormodels.control_characters import printable
 
 _SMALL = 0.8
@@ -19,25 +16,6 @@ _SMALL = 0.8
 
 _FAR, _NEAR = "inset: (left: 3pt, right: 1.5pt, y: 2pt)", "inset: (left: 1.5pt, right: 3pt, y: 2pt)"
 """What is around a number, and around what stands behind it."""
-
-
-def typst(
-    table: Table, stem: str, comments: Sequence[str] = (), venue: Venue = VENUES[DEFAULT_VENUE]
-) -> str:
-    """A table as a figure that is referred to as ``@tab-STEM``.
-
-    Args:
-        table: the table.
-        stem: name of its file.
-        comments: plain texts for the head of the file, such as its origin.
-        venue: where it is printed.
-    """
-    note = f"\n#block(text(size: {venue.size:g}pt, {_text(table.notes)}))" if table.notes else ""
-    return (
-        f"{_comments(comments)}#show figure.where(kind: table): set block(breakable: true)\n"
-        f"#figure(caption: figure.caption(position: top, {_text(table.caption)}), "
-        f"kind: table, text(size: {venue.size:g}pt,\n{typst_table(table)})) <tab-{stem}>{note}\n"
-    )
 
 
 def typst_table(table: Table) -> str:
@@ -70,16 +48,6 @@ def typst_table(table: Table) -> str:
             cells = map(_cell, row, (side == "right" for side in sides), double)
             lines.append(f"    {', '.join(cells)},")
     return "\n".join([*lines, "    table.hline(),\n  )"])
-
-
-def typst_figure(stem: str, caption: str, comments: Sequence[str] = ()) -> str:
-    """A figure, whose file STEM.pdf lies beside that of the text, referred to as ``@fig-STEM``."""
-    shown = f'image("{stem}.pdf", width: 100%)'
-    return f"{_comments(comments)}#figure({shown}, caption: {_text(caption)}) <fig-{stem}>\n"
-
-
-def _comments(texts: Sequence[str]) -> str:
-    return "".join(f"// {line}\n" for text in texts for line in printable(text).splitlines())
 
 
 def _text(text: str) -> str:

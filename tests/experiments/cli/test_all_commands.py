@@ -94,7 +94,7 @@ def test_a_command_gives_what_it_found_as_json_folder_and_page(name: str, given:
     assert (given / "kept" / "findings.json").read_text(encoding="utf-8") == printed
     for table, rows in found["tables"].items():
         assert all(isinstance(row, dict) for row in rows)
-        assert {f"{table}.{form}" for form in ("csv", "tex", "typ", "md")} <= {
+        assert {f"{table}.{form}" for form in ("csv", "tex", "md")} <= {
             path.name for path in (given / "kept").iterdir()
         }
     page = (given / "page.html").read_text(encoding="utf-8")

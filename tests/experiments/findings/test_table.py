@@ -23,7 +23,6 @@ from experiments.findings.latex import latex
 from experiments.findings.table import Column, Table, columns_as, markdown
 from experiments.findings.terminal import show
 from experiments.findings.text import duration, number, p_value, small
-from experiments.findings.typst import typst
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
 
@@ -92,7 +91,7 @@ def test_what_shows_a_number_above_its_interval_says_why(
     shown = Table(rows, columns_as("name | mcb:3± MCB"), "A table.", note="A note.")
     terminal = io.StringIO()
     show(Console(file=terminal, width=200), shown)
-    for text in (markdown(shown), latex(shown, "a"), typst(shown, "a"), terminal.getvalue()):
+    for text in (markdown(shown), latex(shown, "a"), terminal.getvalue()):
         assert "A note." in text
         assert ("chance alone raises the number" in text) == told
 
@@ -144,19 +143,18 @@ def test_a_table_and_a_figure_are_written_with_their_data(tmp_path: Path) -> Non
 
     written = write_artefact(table(), tmp_path, "results", ORIGIN)
     assert [path.name for path in written] == [
-        f"results.{suffix}" for suffix in ("csv", "tex", "md", "typ")
+        f"results.{suffix}" for suffix in ("csv", "tex", "md")
     ]
     assert pd.read_csv(written[0])["brier"][1] == 0.25
 
     figure = Figure()
     figure.subplots().plot([0, 1])
     curve = PaperFigure(figure, pd.DataFrame({"x": [0, 1]}), "A curve")
-    pdf, png, tex, typ, csv = write_artefact(curve, tmp_path, "curve", ORIGIN)
+    pdf, png, tex, csv = write_artefact(curve, tmp_path, "curve", ORIGIN)
     assert ORIGIN.sha256.encode() in pdf.read_bytes()
     with Image.open(png) as image:
         assert image.info["config_sha256"] == ORIGIN.sha256
     assert r"\caption{A curve}\label{fig:curve}" in tex.read_text()
-    assert 'image("curve.pdf"' in typ.read_text()
     assert csv.read_text() == "x\n0\n1\n"
     before = [path.read_bytes() for path in (pdf, png, tex, *written)]
     write_artefact(table(), tmp_path, "results", ORIGIN)

@@ -100,8 +100,8 @@ def test_diagrams_have_no_titles_in_the_report_alone(tmp_path: Path) -> None:
     )
     run_study(planned(tmp_path, text), tmp_path / "out", pages=write_pages)
     names = {path.suffix for path in (tmp_path / "out").glob("reliability*")}
-    # The figure, its LaTeX and Typst, and what it shows.
-    assert names == {".pdf", ".png", ".tex", ".typ", ".csv"}
+    # The figure, its LaTeX, and what it shows.
+    assert names == {".pdf", ".png", ".tex", ".csv"}
     report = tmp_path / "out" / "report"
     assert len(list(report.iterdir())) == 3
     page = (report / "index.html").read_text("utf-8")

@@ -176,7 +176,7 @@ def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path, file_o
     assert kept[-1].cells[0][-1] == "exact"
     drawn = diagrams(rows, Study("s", (DatasetChoice("d"),), reliability=Reliability(bins=2)))
     paths = write_diagrams(drawn, tmp_path, ORIGIN)
-    kinds = ("pdf", "png", "tex", "typ", "csv")
+    kinds = ("pdf", "png", "tex", "csv")
     assert [path.name for path in paths] == [f"reliability.{kind}" for kind in kinds]
     assert all(path.stat().st_size > 1000 for path in paths[:2])
     points = pd.read_csv(paths[-1])
