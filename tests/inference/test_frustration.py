@@ -75,6 +75,18 @@ def test_a_triangle_of_relations() -> None:
     assert (found.positive, found.negative, found.cycles, found.share) == (1, 0, 0, 0.0)
 
 
+def test_rounding_gives_independent_variables_no_sign() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        one, other = rng.uniform(0.01, 50.0, (2, 2))
+        # The log odds ratio is 0 but for the last digits of four logarithms.
+        graph = FactorGraph.from_factors([2, 2], [([1, 0], np.outer(one, other))])
+        found = frustration(graph)
+        assert (found.positive, found.negative) == (0, 0)
+    weak = FactorGraph.from_factors([2, 2], [([1, 0], [[1.0, 1.0], [1.0, 1.0 + 1e-9]])])
+    assert frustration(weak).positive == 1
+
+
 def test_zeros_have_signs() -> None:
     # Never both true; true together or not at all.
     exclusive, equal, implied = [[1, 1], [1, 0]], [[1, 0], [0, 1]], [[1, 1], [0, 1]]

@@ -124,6 +124,71 @@ def test_degrees_of_freedom_are_those_of_the_regression_of_labels_on_predictions
         assert (ends[1] - ends[0]) / 2 == pytest.approx(reach, rel=1e-9)
 
 
+def test_errors_of_labels_alone_are_the_corrections_of_bell_and_mccaffrey() -> None:
+    """Their CR2 of a share and CR3 of losses, by the matrices of their definition."""
+    generator = np.random.default_rng(9)
+    sizes = np.array([1, 2, 9, 3, 5, 1, 20])
+    responses = np.repeat(np.arange(7), sizes)
+    p = generator.random(responses.size)
+    y = (generator.random(responses.size) < p).astype(float)
+    for make, values, power in ((share, y, -0.5), (brier, (p - y) ** 2, -1.0)):
+        residuals, total = values - values.mean(), 0.0
+        for number, size in enumerate(sizes):
+            own = np.eye(size) - np.full((size, size), 1 / responses.size)
+            roots, directions = np.linalg.eigh(own)
+            freed = (
+                directions @ np.diag(roots**power) @ directions.T @ residuals[responses == number]
+            )
+            total += float(freed.sum()) ** 2
+        found = estimate(make(p, y, responses), power=0.0)
+        assert found.error == pytest.approx(math.sqrt(total) / responses.size, rel=1e-9)
+
+
+def test_an_error_is_no_less_than_what_predictions_leave_open() -> None:
+    # Labels that are alike, of claims that are predicted alike, leave no residual.
+    labels = np.where(np.arange(50) < 20, 1.0, np.nan)
+    quantity = share(np.full(50, 0.8), labels, np.arange(50))
+    for finite, left in ((False, 1.0), (True, 1 - 20 / 50)):
+        # The variance of 20 independent labels, true with 0.8, or of those that are not drawn.
+        found = estimate(quantity, power=1.0, finite=finite)
+        assert found.error == pytest.approx(math.sqrt(0.16 / 20 * left), rel=1e-9)
+    assert estimate(quantity, power=0.0).error == pytest.approx(0.0, abs=1e-12)
+
+
+def test_unequal_weights_leave_fewer_degrees_of_freedom() -> None:
+    """As many labels of equal weight as say as much, less one (Kish 1965)."""
+    generator = np.random.default_rng(2)
+    p, y = generator.random(60), generator.integers(0, 2, 60).astype(float)
+    weights = generator.uniform(1.0, 9.0, 60)
+    responses = np.repeat(np.arange(20), 3)
+    drawn = np.where(np.arange(60) % 3 > 0, y, np.nan)
+    sums = np.where(np.isnan(drawn), 0.0, weights).reshape(20, 3).sum(axis=1)
+    found = estimate(share(p, drawn, responses, weights=weights), power=0.0)
+    assert found.freedom == pytest.approx(sums.sum() ** 2 / (sums**2).sum() - 1, rel=1e-12)
+    # Responses that are labelled whole were drawn whole: their sizes do not count as weights.
+    uneven = np.repeat(np.arange(20), np.arange(20) % 5 + 1)
+    each = generator.uniform(1.0, 9.0, 20)
+    known = np.where(uneven < 12, y[: uneven.size], np.nan)
+    found = estimate(share(p[: uneven.size], known, uneven, weights=each[uneven]), power=0.0)
+    kept = each[:12]
+    assert found.freedom == pytest.approx(kept.sum() ** 2 / (kept**2).sum() - 1, rel=1e-12)
+
+
+def test_predictions_of_losses_count_only_where_they_are_well_worth_it() -> None:
+    p, y, responses = drawn(2)
+    generator = np.random.default_rng(3)
+    ratios, powers = [], []
+    for _ in range(60):
+        labels = hidden(y, responses, generator.choice(60, 12, replace=False))
+        found = estimate(brier(p, labels, responses))
+        ratios.append((found.upper - found.lower) / (found.labels_upper - found.labels_lower))
+        powers.append(found.power)
+    used = np.array(powers) > 0
+    assert 0 < used.sum() < 60
+    assert max(np.array(ratios)[used]) < 0.95
+    assert set(np.array(ratios)[~used]) == {1.0}
+
+
 def test_predictions_narrow_it_if_they_tell_something_and_never_widen_it() -> None:
     p, y, responses = drawn(2)
     generator = np.random.default_rng(2)
@@ -197,6 +262,33 @@ def test_differences_are_paired_where_responses_are_shared() -> None:
     assert apart.freedom == pytest.approx(same.freedom + other.freedom, rel=1e-12)
 
 
+def test_of_unequal_errors_a_difference_has_the_degrees_of_welch() -> None:
+    generator = np.random.default_rng(8)
+    few, many = (
+        estimate(
+            share(
+                generator.random(n),
+                generator.integers(0, 2, n).astype(float),
+                [f"{n} {number}" for number in range(n)],
+            ),
+            power=0.0,
+        )
+        for n in (8, 40)
+    )
+    found = difference(few, many)
+    # Satterthwaite's formula, of variances over their degrees of freedom.
+    one, other = few.own.left_out_error**2, many.own.left_out_error**2
+    assert one > 2 * other
+    assert found.error == pytest.approx(math.sqrt(one + other), rel=1e-12)
+    expected = (one + other) ** 2 / (one**2 / few.freedom + other**2 / many.freedom)
+    assert found.freedom == pytest.approx(expected, rel=1e-12)
+    assert few.freedom == 7 < found.freedom < 7 + 39
+    assert found.value == few.value - many.value
+    assert found.predictions_value == few.predictions_value - many.predictions_value
+    assert (found.n_items, found.n_labelled, found.n_responses) == (48, 48, 48)
+    assert difference(many, few).value == -found.value
+
+
 def test_of_a_difference_labels_alone_are_paired_as_the_estimate_is() -> None:
     """Brier scores of two judges of the same labels: the mean difference by response."""
     p, y, responses = drawn(4)
@@ -256,6 +348,11 @@ def test_judges_of_the_same_claims_are_compared_claim_by_claim() -> None:
     known = responses < 15
     losses = (p - y)[known] ** 2 - (worse - y)[known] ** 2
     assert found.value == pytest.approx(losses.mean(), abs=1e-12)
+    # Between -1 and 1 the interval is Student's as it is, by t of 14.
+    reach = 2.1447866879 * found.error
+    assert (found.lower, found.upper) == pytest.approx(
+        (found.value - reach, found.value + reach), rel=1e-9
+    )
     with pytest.raises(InputError, match="not of the same claims"):
         minus(brier(p, labels, responses), brier(p, y, responses))
 

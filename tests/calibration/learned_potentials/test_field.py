@@ -189,6 +189,47 @@ def test_a_penalty_weighs_half_its_squares_against_twice_the_brier_loss(penalty:
     np.testing.assert_allclose(found.parameters[0], expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("objective", ["likelihood", "log_loss", "brier"])
+def test_a_field_with_causes_is_where_its_cost_is_level(objective: str) -> None:
+    """The cost by its definition: the loss of labels and half of each penalty's squares."""
+    penalty, of_couplings = 2.0, 3.0
+    drawn = _of_the_field(12, 3)
+    labels = drawn.labels.copy()
+    labels[::5] = np.nan
+    drawn = replace(drawn, labels=labels)
+    settings = FieldSettings(
+        objective=objective, penalty=penalty, coupling_penalty=of_couplings, max_iterations=300
+    )
+    found = fit_fields(drawn, [drawn.labelled], settings)[0]
+    assert found.converged
+    columns = (drawn.values - drawn.values.mean(axis=0)) / drawn.values.std(axis=0)
+    forest = forest_of(list(drawn.groups.items()))
+    signs = np.where(np.isnan(labels), 0.0, np.where(labels == 1, 1.0, -1.0))
+
+    def cost(values: np.ndarray) -> float:
+        weights, bias, joined, offsets = np.split(values, [2, 3, 5])
+        rest = *(torch.from_numpy(each[np.newaxis]) for each in (joined, offsets)), forest
+        odds = torch.from_numpy((columns @ weights + bias)[np.newaxis])
+        if objective == "likelihood":
+            held = odds + 60.0 * torch.from_numpy(signs)
+            lost = log_partition(odds, *rest) - log_partition(held, *rest)
+            loss = float(lost) + 60.0 * float((signs > 0).sum())
+        else:
+            p = torch.sigmoid(marginal_log_odds(odds, *rest))[0].numpy()
+            of_label = np.where(signs > 0, p, 1 - p)[signs != 0]
+            losses = -np.log(of_label) if objective == "log_loss" else 2 * (1 - of_label) ** 2
+            loss = float(losses.sum())
+        squares = joined @ joined + offsets @ offsets
+        return loss + penalty / 2 * float(weights @ weights) + of_couplings / 2 * float(squares)
+
+    values = np.concatenate([found.parameters[0], found.couplings[0], found.biases[0]])
+    assert values.size == 7
+    assert max(abs(values[3:5])) > 0.5
+    slopes = [(cost(values + step) - cost(values - step)) / 2e-4 for step in 1e-4 * np.eye(7)]
+    # The search ends where slopes are small in units of standard errors.
+    np.testing.assert_allclose(slopes, 0.0, atol=0.02)
+
+
 @pytest.mark.parametrize("objective", ["log_loss", "brier"])
 def test_marginals_alone_tell_what_columns_are_worth(objective: str) -> None:
     fitted = without_errors(_drawn(400, 0), replace(FREE, objective=objective))

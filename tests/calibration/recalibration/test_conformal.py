@@ -76,6 +76,28 @@ def test_threshold_by_hand() -> None:
     assert half.threshold == -math.inf
 
 
+def test_rounding_moves_no_rank() -> None:
+    # Scores of 99 responses of one false claim each are their probabilities: the rank at k/100 is
+    # k, although 100 times 0.07, 0.14, 0.28, 0.55 and others are above k in doubles.
+    p = np.arange(1, 100) / 128
+    for k in range(1, 100):
+        chosen = conformal_filter(p, np.zeros(99), np.arange(99), confidence=k / 100)
+        assert chosen.threshold == p[k - 1]
+
+
+def test_rounding_refuses_no_precision() -> None:
+    # 0.1 * 3 is above 3/10 in doubles, and 10 * (1 - 0.9) below 1.
+    p, y = np.full(90, 0.5), np.tile([1.0] * 3 + [0.0] * 7, 9)
+    responses = np.repeat(np.arange(9), 10)
+    some = conformal_filter(p, y, responses, precision=0.1 * 3, confidence=0.5)
+    assert some.status is ConformalStatus.KEEPS_ALL
+    assert held_out(p, y, responses, precision=0.1 * 3, confidence=0.5, n_splits=3).reached == 1.0
+    sure = conformal_filter(p, np.ones(90), responses, precision=0.9, guarantee="mean")
+    assert sure.status is ConformalStatus.KEEPS_ALL
+    short = conformal_filter(p, np.ones(90), responses, precision=0.901, guarantee="mean")
+    assert short.status is ConformalStatus.KEEPS_NONE
+
+
 def test_precision_need_not_fall_with_the_threshold() -> None:
     # The surest claim is wrong: only above it is there no fault.
     result = conformal_filter([0.9, 0.5, 0.4], [False, True, True], ["x"] * 3, confidence=0.5)

@@ -64,6 +64,23 @@ def test_debiased_errors_of_calibrated_forecasts_are_smaller_in_the_mean() -> No
     assert np.mean(debiased) == pytest.approx(0.041, abs=0.004)
 
 
+def test_a_bin_is_debiased_by_what_a_normal_share_adds_to_its_distance() -> None:
+    """The mean of a folded normal number, as scipy has it, in bins of unequal weights."""
+    from scipy.stats import foldnorm
+
+    # A share that is far off, one that is near, one at the mean probability, and one without noise.
+    bins = [(0.15, 8, 5), (0.35, 20, 8), (0.5, 6, 3), (0.9, 4, 4)]
+    p = np.concatenate([np.full(n, each) for each, n, _ in bins])
+    y = np.concatenate([np.arange(n) < true for _, n, true in bins])
+    expected = 0.0
+    for each, n, true in bins:
+        distance, spread = abs(each - true / n), np.sqrt(true / n * (1 - true / n) / n)
+        folded = foldnorm.mean(distance / spread, scale=spread) if spread else distance
+        expected += n / p.size * (2 * distance - folded)
+    found = calibration_error(p, y, n_bins=5, debiased=True)
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -66,6 +66,17 @@ def test_ties_are_the_mean_over_their_orders() -> None:
     assert areas([0.5 + 1e-14, 0.5], [1, 0])[0] == areas([0.5, 0.5], [1, 0])[0]
 
 
+def test_risk_within_a_tie_is_the_mean_over_its_orders() -> None:
+    p, y = [0.9, 0.8, 0.8, 0.2, 0.8, 0.6], [1, 0, 1, 1, 1, 0]
+    # One of a kind, four of which two are wrong, and a wrong one.
+    risk = risk_at(pooled(p, y), "verdict", np.arange(1, 7) / 6)
+    expected = [0.0, 0.5 / 2, 1.0 / 3, 1.5 / 4, 2.0 / 5, 3.0 / 6]
+    np.testing.assert_allclose(risk, expected, atol=1e-15)
+    # Weights are numbers of atoms.
+    repeated = risk_at(pooled(np.repeat(p, 3), np.repeat(y, 3)), "verdict", np.arange(1, 7) / 6)
+    np.testing.assert_allclose(repeated, expected, atol=1e-15)
+
+
 def test_the_least_area_is_that_of_geifman() -> None:
     # Geifman, Uziel and El-Yaniv 2019: r + (1 - r) ln(1 - r) for an error rate r, in the limit.
     n, rate = 200_000, 0.3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from typing import Any
@@ -12,7 +13,11 @@ from numpy.typing import ArrayLike
 
 from calibration.estimate import Difference, ScoreStatus
 from calibration.grouping import group_by_response
-from calibration.significance import clustered_mcnemar_counts, mcnemar_counts
+from calibration.significance import (
+    clustered_mcnemar_counts,
+    exact_mcnemar_by_response,
+    mcnemar_counts,
+)
 from tests.refusals import refused
 
 # 29 psychiatrists, 135 patients (Durkalski et al. 2003): patients of whom psychiatrist and patient
@@ -91,6 +96,28 @@ def test_responses_of_one_claim_give_the_plain_test() -> None:
     plain = mcnemar_counts(only_first, only_second, 200, method="chi-square").statistic
     obuchowski = clustered(first, second, range(200))
     assert obuchowski.statistic == pytest.approx(plain * 199 / 200, rel=1e-12)
+
+
+def test_a_coin_for_each_response_is_tossed_in_every_way() -> None:
+    """The share of the 2^R choices of signs, counted one by one."""
+    generator = np.random.default_rng(4)
+    for n in range(1, 8):
+        differences = generator.integers(-3, 4, n)
+        sums = [
+            abs(int(np.dot(signs, differences))) for signs in itertools.product([-1, 1], repeat=n)
+        ]
+        expected = np.mean(np.array(sums) >= abs(int(differences.sum())))
+        assert exact_mcnemar_by_response(differences) == pytest.approx(expected, abs=1e-12)
+    assert exact_mcnemar_by_response([0, 0]) == 1.0
+
+
+def test_a_response_without_claims_is_none() -> None:
+    some = clustered_mcnemar_counts([2, 0, 1], [0, 1, 0], [4, 3, 5])
+    more = clustered_mcnemar_counts([2, 0, 0, 1, 0], [0, 0, 1, 0, 0], [4, 0, 3, 5, 0])
+    assert (more.statistic, more.p_value, more.n) == (some.statistic, some.p_value, 3)
+    # d is 2, -1 and 1: (2)^2 / (3/2 * 6), and the mean is over 12 claims.
+    assert some.statistic == pytest.approx(4 / 9, rel=1e-12)
+    assert some.value == pytest.approx(2 / 12, rel=1e-12)
 
 
 def test_nothing_to_test_has_a_status() -> None:

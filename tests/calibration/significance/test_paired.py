@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
 from calibration.estimate import ScoreStatus
+from calibration.intervals import RatioSums
 from calibration.significance import (
     paired,
     paired_bootstrap,
@@ -179,6 +181,63 @@ def test_nothing_to_test_has_a_status_and_no_warning() -> None:
     assert paired_permutation([0.1, 0.2], [0.1, 0.2], ["x", "y"]).p_value == 1.0
 
 
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_ratios_are_permuted_with_their_denominators(alternative: str) -> None:
+    """All 2^7 swaps of two F1, whose denominators differ, one by one."""
+    generator = np.random.default_rng(5)
+    sums = generator.integers(1, 9, (2, 2, 7)).astype(np.float64)
+    sums[:, 0] *= generator.random((2, 7))
+    first, second = (RatioSums(n[:, np.newaxis], d[:, np.newaxis]) for n, d in sums)
+    differences = []
+    for swapped in itertools.product([False, True], repeat=7):
+        (one, below), (other, beneath) = (
+            np.where(swapped, sums[1 - side], sums[side]) for side in (0, 1)
+        )
+        differences.append(one.sum() / below.sum() - other.sum() / beneath.sum())
+    observed = differences[0]
+    extreme = {
+        "two-sided": np.abs(differences) >= abs(observed) - 1e-12,
+        "greater": np.array(differences) >= observed - 1e-12,
+        "less": np.array(differences) <= observed + 1e-12,
+    }[alternative]
+    for n_permutations in (128, 1000):
+        found = paired.permute_difference(
+            first, second, alternative=alternative, n_permutations=n_permutations
+        )
+        assert found.value == pytest.approx(observed, rel=1e-12)
+        assert (found.p_value, found.n_resamples) == (extreme.mean(), 128)
+        assert found.method == "exact_permutation"
+
+
+def test_exact_swaps_are_all_there_are_however_they_are_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(paired, "_MASKS_AT_ONCE", 35)
+    blocks = list(paired.swap_masks(5, 32, 0, True))
+    assert [len(block) for block in blocks] == [7, 7, 7, 7, 4]
+    assert len(np.unique(np.concatenate(blocks), axis=0)) == 32
+
+
+def test_what_no_resample_reaches_has_the_least_p_value_of_their_number() -> None:
+    """The observed sample is one of those drawn, lest a p-value be 0."""
+    from scipy.stats import norm, t
+
+    better = np.random.default_rng(6).uniform(1.0, 2.0, 30)
+    worse = np.zeros(30)
+    swapped = paired_permutation(better, worse, range(30), n_permutations=199)
+    # That a swap is as extreme has the chance 2^-29.
+    assert (swapped.p_value, swapped.method) == (1 / 200, "permutation")
+    less = paired_permutation(better, worse, range(30), n_permutations=199, alternative="less")
+    assert less.p_value == 1.0
+    tail = t.cdf(norm.ppf(1 / 200) * math.sqrt(29 / 30), 29)
+    for alternative, expected in (("two-sided", 2 * tail), ("greater", tail)):
+        found = paired_bootstrap(better, worse, range(30), n_bootstrap=199, alternative=alternative)
+        assert found.p_value == pytest.approx(expected, rel=1e-9)
+    other = paired_bootstrap(better, worse, range(30), n_bootstrap=199, alternative="less")
+    # Every replicate is above 0: a quantile of 200/200.
+    assert other.p_value == 1.0
+
+
 def test_bad_input_is_named() -> None:
     refused("first has 1, second has 2", paired_t_test, [0.5], [0.5, 0.5])
     refused(r"second\[1\] is nan; give finite numbers", paired_t_test, [0.5, 0.5], [0.5, math.nan])
@@ -202,5 +261,6 @@ def test_swaps_that_are_kept_are_those_that_are_drawn(
     drawn = list(paired.swap_masks(*settings))
     for masks in kept:
         assert masks.dtype == np.float64
+        assert masks.shape == (n_permutations, n_responses)
         np.testing.assert_array_equal(masks, np.concatenate(drawn))
     assert set(np.unique(drawn[0])) == {0.0, 1.0}
