@@ -247,6 +247,41 @@ def test_what_does_not_count_is_left_out_of_both_sums() -> None:
     assert found.value == pytest.approx(np.mean(shares), abs=1e-12)
 
 
+@pytest.mark.parametrize("name", ["share", "mean-share", "brier"])
+def test_what_is_predicted_is_the_mean_and_variance_of_what_labels_would_tell(name: str) -> None:
+    p, _, responses = drawn(3, 6, 4)
+    uneven = responses[np.arange(p.size) % 5 > 0]
+    p = p[np.arange(p.size) % 5 > 0]
+    make = QUANTITIES[name]
+    found, if_true, if_false = (
+        make(p, np.full(p.size, label), uneven) for label in (np.nan, 1.0, 0.0)
+    )
+    one, other = if_true.observed, if_false.observed
+    assert found.predicted == pytest.approx(p * one + (1 - p) * other, rel=1e-12)
+    mean = p * one + (1 - p) * other
+    variance = p * (one - mean) ** 2 + (1 - p) * (other - mean) ** 2
+    assert found.variance == pytest.approx(variance, rel=1e-9)
+    assert not found.labelled.any()
+    assert if_true.labelled.all()
+
+
+def test_a_response_without_a_claim_that_counts_has_no_f1() -> None:
+    p, y = np.array([0.9, 0.2, 0.6, 0.4, 0.8, 0.3]), np.array([1.0, 0.0, 1.0, 1.0, 0.0, np.nan])
+    responses = [0, 0, 1, 1, 2, 3]
+    dropped = np.array([False, True, False, False, True, False])
+    found = estimate(f1_at_k(p, y, responses, k=2, irrelevant=dropped), power=0.0)
+    # Of response 0 one claim counts and is true: 2 (1) (1/2) / (3/2); both of 1 are true; 2 has
+    # none that counts, and 3 no label.
+    assert found.value == pytest.approx((2 / 3 + 1.0) / 2, rel=1e-12)
+    assert found.n_labelled == 3
+    # Both of a response's claims are to be labelled.
+    half = np.array([1.0, np.nan, 1.0, 1.0, 0.0, np.nan])
+    found = estimate(f1_at_k(p, half, responses, k=3), power=0.0)
+    assert found.n_labelled == 2
+    # 2 (1) (2/3) / (5/3) of response 1, and 0.
+    assert found.value == pytest.approx(0.8 / 2, rel=1e-12)
+
+
 def test_differences_are_paired_where_responses_are_shared() -> None:
     p, y, responses = drawn(4)
     labels = hidden(y, responses, np.arange(20))

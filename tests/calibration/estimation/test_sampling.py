@@ -122,6 +122,35 @@ def test_a_plan_knows_that_claims_of_a_response_resemble_each_other() -> None:
     assert planned_freedom(chances, grouping) == pytest.approx(12 * (1 - (5 / 6) ** 30) - 2)
 
 
+def test_a_response_varies_as_the_sum_of_alike_residuals() -> None:
+    """By the covariance matrix of its claims, and of the predictions of responses like these."""
+    generator = np.random.default_rng(11)
+    grouping = group_by_response(np.repeat(np.arange(6), generator.integers(1, 9, 6)))
+    p, alike = generator.random(grouping.index.size), 0.3
+    variances = p * (1 - p)
+    # Half of what is expected of a claim is what is expected of every claim.
+    mixed = 0.5 * variances + 0.5 * variances.mean()
+    assert spread(p, grouping, Unit.CLAIM, alike) == pytest.approx(mixed, rel=1e-12)
+    together = np.zeros(6)
+    for response in range(6):
+        roots = np.sqrt(mixed[grouping.index == response])
+        correlations = np.full((roots.size,) * 2, alike) + (1 - alike) * np.eye(roots.size)
+        together[response] = roots @ correlations @ roots
+    expected = spread(p, grouping, Unit.RESPONSE, alike)
+    assert expected == pytest.approx(together, rel=1e-12)
+    predictions = sum((p[grouping.index == each] - p.mean()).sum() ** 2 for each in range(6))
+    chances = generator.uniform(0.2, 1.0, 6)
+    planned = planned_error(expected, chances, p, grouping, alike)
+    assert planned == pytest.approx(
+        math.sqrt((together / chances).sum() + predictions) / p.size, rel=1e-12
+    )
+    # Labels of all claims, drawn one by one, leave what those of all responses do.
+    sure = planned_error(
+        spread(p, grouping, Unit.CLAIM, alike), np.ones(p.size), p, grouping, alike
+    )
+    assert sure == pytest.approx(math.sqrt(together.sum() + predictions) / p.size, rel=1e-12)
+
+
 def test_plans_of_all_claims_and_of_all_responses_are_the_same() -> None:
     generator = np.random.default_rng(4)
     grouping = group_by_response(np.repeat(np.arange(8), generator.integers(1, 40, 8)))
