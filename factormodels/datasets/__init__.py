@@ -134,8 +134,7 @@ CLAIM_WINDOW = 3
 def with_claim_relations(dataset: Dataset) -> tuple[FactGraph, ...]:
     """A dataset's responses with what the lexical model says of claims near each other.
 
-    Their texts are not embedded; `derive` made the relations of these. Neutral ones
-    are left out.
+    The relations were made from the texts, which are not embedded. Neutral ones are left out.
 
     Raises:
         InputError: for another dataset than factscore and selfcheck.
@@ -171,9 +170,11 @@ def with_claim_relations(dataset: Dataset) -> tuple[FactGraph, ...]:
 
 
 def sampled_answers(name: str) -> RecordedAnswers | None:
-    """Imitated answers about pairs of a dataset, which `derive_sampled_answers` made; None if none.
+    """Return the imitated answers about pairs of a dataset; None if there are none.
 
-    No language model gave them: they show what `consensus` does with answers.
+    No language model gave them: they were drawn by a law, to show what `consensus` does with
+    answers. An answer is right the less often the harder its pair and the hotter it is sampled, and
+    wrong answers of one pair mostly err the same way.
     """
     from factormodels.extraction.relation_models.recorded_answers import recorded_answers_of
     from factormodels.io.records import json_records, strictly

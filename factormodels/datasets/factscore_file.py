@@ -17,7 +17,6 @@ are a1, a2, ..., passages c1, c2, ...
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,7 +26,7 @@ import numpy as np
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.evidence_source import EVIDENCE_KEY
-from factormodels.extraction.text_match import FIGURES, TEXT_MATCH_KEY, recorded_match, text_match
+from factormodels.extraction.text_match import FIGURES, TEXT_MATCH_KEY, recorded_match
 from factormodels.fact_graph import FactGraph
 from factormodels.io.json_records import location
 from factormodels.io.published.factscore import LABELS
@@ -35,60 +34,23 @@ from factormodels.io.published.factscore import LABELS
 _UNITS = 10_000
 
 _SOURCE = {"relation_model": "lexical", "retriever": "BM25 on Wikipedia", "top_k": 5}
-"""What made the evidence: `derive`, and the owner of the passages."""
+"""The relation model that made the evidence, and how the passages were retrieved."""
 
 _KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
-
-
-def record_line(graph: FactGraph) -> str:
-    """Line of a biography, without its end: the same bytes for the same graph.
-
-    Args:
-        graph: atoms with sentences and annotations; contexts with keys; a relation with a
-            distribution from every context to every atom and to every other context; the texts of
-            both.
-
-    Raises:
-        InputError: if it has no texts.
-    """
-    figures = text_match(graph)
-    if figures is None:
-        raise InputError(f"response {graph.id!r}: it has no texts; give claims and passages theirs")
-    stated = {(r.source, r.target): r.distribution or () for r in graph.relations}
-    number = {name: place for place, name in enumerate(graph.atom_ids, start=1)}
-
-    def row(source: str, targets: Sequence[str]) -> list[int]:
-        shares = [stated[source, target][:2] for target in targets if target != source]
-        return [round(share * _UNITS) for pair in shares for share in pair]
-
-    obj = {
-        "id": graph.id,
-        "categories": graph.metadata["cat"],
-        "sentences": graph.metadata["sentences"],
-        "atoms": [[atom.sentence, atom.annotation] for atom in graph.atoms],
-        "passages": [
-            [context.key, [number[atom] for atom in context.retrieved_for]]
-            for context in graph.contexts
-        ],
-        "evidence": [row(name, graph.atom_ids) for name in graph.context_ids],
-        "between": [row(name, graph.context_ids) for name in graph.context_ids],
-        "texts": np.rint(figures * _UNITS).astype(int).ravel().tolist(),
-    }
-    return json.dumps(obj, ensure_ascii=True, separators=(",", ":"))
 
 
 def parse_derived(obj: Any, source: str | os.PathLike[str], line: int | None) -> FactGraph:
     """Fact graph of a decoded line of somebody's file.
 
     Raises:
-        InputError: if the line is not as `record_line` writes it.
+        InputError: if the line is not of the embedded form.
     """
     try:
         return graph_from_object(obj)
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{location(source, line)}: this is no biography as `derive factscore` writes it "
-            f"({error!r}); derive it anew"
+            f"{location(source, line)}: this is no biography in the form of the embedded dataset "
+            f"'factscore' ({error!r}); take the dataset by that name"
         ) from None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import itertools
 import json
@@ -11,20 +10,15 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from factormodels import datasets, read_many
 from factormodels.claims import Atom, Context, RelationKind
-from factormodels.datasets import derive
 from factormodels.encodings import ENCODINGS
-from factormodels.extraction.relation_models.lexical import LexicalRelations
-from factormodels.extraction.stages.claim_relations import claim_pairs, with_judged_claims
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
 from factormodels.io.published.factcheck_bench import read_factcheck_bench
-from factormodels.io.published.factscore import parse_factscore_record
 from factormodels.variants import between_claims, variant
 from tests.oracle import oracle
 from tests.refusals import refused
@@ -195,12 +189,7 @@ def test_the_stances_of_factcheck_bench_are_an_option() -> None:
     assert all(graph.relations == () for graph in none.graphs)
 
 
-def test_factcheck_bench_is_the_raw_file_without_its_text(
-    shared_data: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "derived.jsonl"
-    assert derive.factcheck_bench(raw_file(shared_data), out) == 94
-    assert out.read_bytes() == EMBEDDED.read_bytes()
+def test_factcheck_bench_is_the_raw_file_without_its_text(shared_data: Path) -> None:
     stances = {"partially-support": ("entailment", 0.6), "irrelevant": ("neutral", 0.8)}
     for mapping in (None, stances):
         raw = read_factcheck_bench(raw_file(shared_data), mapping)
@@ -209,13 +198,16 @@ def test_factcheck_bench_is_the_raw_file_without_its_text(
         assert all(context.text for graph in raw for context in graph.contexts)
 
 
-@pytest.mark.slow
-def test_factscore_is_what_the_script_derives(shared_data: Path, tmp_path: Path) -> None:
-    folder = shared_data / "factscore_chatgpt"
-    passages, out = tmp_path / "passages.jsonl", tmp_path / "derived.jsonl"
-    passages.write_bytes(gzip.decompress((folder / "passages_bm25.jsonl.gz").read_bytes()))
-    assert derive.factscore(folder / "ChatGPT.jsonl", passages, out) == 157
-    assert out.read_bytes() == (DATA / "factscore.jsonl").read_bytes()
+def test_factscore_is_the_published_file_without_its_text(shared_data: Path) -> None:
+    path = shared_data / "factscore_chatgpt" / "ChatGPT.jsonl"
+    published = {graph.id: graph for graph in read_many(path)}
+    embedded = datasets.load("factscore").graphs
+    assert len(embedded) == 157
+    for graph in embedded:
+        atoms = [(atom.sentence, atom.annotation, atom.label) for atom in graph.atoms]
+        assert atoms == [
+            (atom.sentence, atom.annotation, atom.label) for atom in published[graph.id].atoms
+        ]
 
 
 def test_factscore_has_the_published_labels_and_every_pair_that_was_retrieved() -> None:
@@ -238,13 +230,8 @@ def test_factscore_has_the_published_labels_and_every_pair_that_was_retrieved() 
     assert retrieved == dataset.card.counts["retrieved_pairs"]
 
 
-def test_selfcheck_is_the_published_file_without_its_text(
-    shared_data: Path, tmp_path: Path
-) -> None:
+def test_selfcheck_is_the_published_file_without_its_text(shared_data: Path) -> None:
     raw = shared_data / "selfcheck" / "selfcheck_wikibio.jsonl"
-    out = tmp_path / "derived.jsonl"
-    assert derive.selfcheck(raw, out) == 119
-    assert out.read_bytes() == (DATA / "selfcheck.jsonl").read_bytes()
     records = [json.loads(line) for line in raw.read_text(encoding="utf-8").splitlines()]
     for graph, record in zip(datasets.load("selfcheck").graphs, records, strict=True):
         assert graph.id == f"wikibio-{record['wiki_bio_test_idx']}"
@@ -266,34 +253,6 @@ def test_selfcheck_holds_labels_and_votes() -> None:
     # As the card says.
     most = [v.count("Y") > 10 for g in dataset.graphs for v in g.metadata["votes"].values()]
     assert sum(most) == 70
-
-
-@pytest.mark.parametrize(
-    ("dataset", "n_raw", "record", "said"),
-    [
-        ("factcheck-bench", 1, '{"response": "x"}', "the key 'sentences' is missing"),
-        ("selfcheck", 1, '{"annotation": []}', "key 'responses': None is"),
-        ("factscore", 2, '{"output": "x"}', "the key 'annotations' is missing"),
-    ],
-)
-def test_no_script_writes_anything_from_a_bad_file(
-    dataset: str, n_raw: int, record: str, said: str, tmp_path: Path, capsys: Any
-) -> None:
-    raw, out = tmp_path / "raw.jsonl", tmp_path / "out.jsonl"
-    raw.write_text(f"{record}\n", encoding="utf-8")
-    assert derive.main([dataset, *[str(raw)] * n_raw, str(out)]) == 2
-    assert f"raw.jsonl, line 1: {said}" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["raw.jsonl"]
-
-
-def test_the_script_reports_what_it_wrote(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    raw, out = tmp_path / "raw.jsonl", tmp_path / "out.jsonl"
-    raw.write_text('{"response": "x", "sentences": {}}\n', encoding="utf-8")
-    assert derive.main(["factcheck-bench", str(raw), str(out)]) == 0
-    assert capsys.readouterr().out == f"{out}: 1 response\n"
-    assert json.loads(out.read_text(encoding="utf-8"))["claims"] == []
 
 
 @pytest.mark.parametrize("graph", datasets.load("worked-examples").graphs, ids=lambda g: g.id)
@@ -359,35 +318,6 @@ def test_embedded_relations_of_claims_join_those_near_each_other(name: str, n: i
         assert all(0 < abs(place[r.source] - place[r.target]) <= 3 for r in own)
     # The paper's variants know nothing of them.
     assert variant(graphs[0], "FR1") == variant(plain.graphs[0], "FR1")
-
-
-def test_embedded_relations_of_claims_are_what_the_lexical_model_says(tmp_path: Path) -> None:
-    facts = [
-        {"text": text, "label": "S"}
-        for text in ("Ada Example was born in Ulm in 1890.", "She was born in Ulm.", "It rained.")
-    ]
-    record = {
-        "input": "Who was Ada Example?",
-        "output": "Ada Example was born in Ulm in 1890. It rained.",
-        "topic": "Ada Example",
-        "cat": [],
-        "annotations": [{"text": "s", "is-relevant": True, "human-atomic-facts": facts}],
-    }
-    path = tmp_path / "ChatGPT.jsonl"
-    path.write_text(json.dumps(record) + "\n")
-    out = tmp_path / "claims.jsonl"
-    assert derive.main(["factscore-claims", str(path), str(out)]) == 0
-    graph = parse_factscore_record(record, path, 1)
-    judged = with_judged_claims(graph, LexicalRelations(), claim_pairs(graph, 3))
-    expected = [
-        [*(int(end[1:]) - 1 for end in (one.source, one.target)), 0, round(one.probability, 4)]
-        for one in between_claims(judged)
-        if one.kind != "neutral"
-    ]
-    told = json.loads(out.read_text())
-    assert told == {"id": graph.id, "relations": expected}
-    assert expected[0][:2] == [0, 1]
-    assert "Ulm" not in out.read_text()
 
 
 def test_relations_of_claims_that_are_not_embedded_are_refused() -> None:

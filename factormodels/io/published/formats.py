@@ -282,7 +282,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "factscore-derived",
         "FActScore's biographies with relations, without texts",
-        "factormodels.datasets.derive",
+        "this project, the embedded dataset factscore",
         "responses",
         ("atoms", "passages", "evidence", "between"),
         ("id", "categories", "sentences", "atoms", "passages", "evidence", "between", "texts"),

@@ -14,6 +14,7 @@ of such a law hold on responses that it was not learned from:
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -24,9 +25,10 @@ from experiments.analyses.ours.shared.recorded_calls import learned, recorded
 from experiments.evaluators.spending import ANSWER_LAW
 from factormodels import datasets
 from factormodels.claims import LEAST_PROBABILITY
-from factormodels.datasets.derive import run_derivation
+from factormodels.errors import FactormodelsError
 from factormodels.io.files import write_text
 from factormodels.io.learned_files import learned_content
+from factormodels.nouns import counted
 
 LEARNED_FROM = (("factscore", "FR2", 8), ("factcheck-bench", "FR1", 1))
 """Names of the embedded data, which of their pairs count, and of every how many responses."""
@@ -57,13 +59,19 @@ def derive(out: str | os.PathLike[str], limit: int | None = None) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 2 for a file that cannot be written."""
-    return run_derivation(
-        "experiments.analyses.ours.shared.derive_answer_law",
-        "Derive the law of answers of assess --spend from embedded relations.",
-        {},
-        derive,
-        arguments,
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.analyses.ours.shared.derive_answer_law",
+        description="Derive the law of answers of assess --spend from embedded relations.",
     )
+    parser.add_argument("out", help="the file to write")
+    out = parser.parse_args(arguments).out
+    try:
+        count = derive(out)
+    except FactormodelsError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    sys.stdout.write(f"{out}: {counted(count, 'response')}\n")
+    return 0
 
 
 if __name__ == "__main__":
