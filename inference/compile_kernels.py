@@ -1,6 +1,6 @@
 """Compile the kernels of the core's backends ahead of their first use.
 
-    python -m inference.compile_kernels [BACKEND]...
+    python -m inference.compile_kernels [-j PROCESSES] [BACKEND]...
 
 `make run` begins so with the backends that it compares, of which it compiles what small graphs
 need; `make install` ends so with everything.
@@ -8,10 +8,12 @@ need; `make install` ends so with everything.
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
 import time
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from itertools import combinations
 from multiprocessing import get_context
 
@@ -33,30 +35,54 @@ from inference.warm_up import small_graph, unannounced, warm_up, warm_up_batches
 _COMPOSITE = ("auto",)
 """Backends that run the kernels of others, which are compiled already."""
 
-_PROCESSES = 2
 
-
-def compile_kernels(backends: Sequence[str] = ()) -> float:
-    """Compile what backends run; return the seconds it took.
+def compile_kernels(
+    backends: Sequence[str] = (),
+    processes: int | None = None,
+    report: Callable[[int, int, str], None] | None = None,
+) -> float:
+    """Compile what backends run, in several processes; return the seconds it took.
 
     The machine code stays on disk beside the kernels and serves every later process.
 
     Args:
         backends: their names, of which what small graphs need is compiled; none: everything
             of every one that needs no optional library, and of the tasks.
+        processes: how many work side by side; by default one for each processor that this process
+            may use.
+        report: receives, after each group of backends that share kernels, how many groups are
+            compiled, how many there are, and the names of the group.
+
+    Raises:
+        ValueError: if `processes` is not positive.
     """
+    if processes is None:
+        processes = _processors()
+    if processes < 1:
+        raise ValueError(f"processes must be 1 or more, not {processes}")
     start = time.perf_counter()
-    names = backends or [
-        name for name, entry in entries().items() if not entry.requires and name not in _COMPOSITE
-    ]
-    with ProcessPoolExecutor(_PROCESSES, mp_context=get_context("spawn")) as pool:
-        asked = [pool.submit(_compile_each, group, not backends) for group in _relatives(names)]
-        if not backends:
-            # Last: what they share with `exact` is compiled by then.
-            asked.append(pool.submit(_compile_tasks))
-        for each in asked:
+    names = backends or [name for name in _core_backends() if name not in _COMPOSITE]
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        asked: dict[Future[None], str] = {
+            pool.submit(_compile_each, group, not backends): ", ".join(group)
+            for group in _relatives(names)
+        }
+        for done, each in enumerate(as_completed(asked), 1):
             each.result()
+            if report is not None:
+                report(done, len(asked), asked[each])
     return time.perf_counter() - start
+
+
+def _core_backends() -> list[str]:
+    """Names of the backends that need no optional library."""
+    return [name for name, entry in entries().items() if not entry.requires]
+
+
+def _processors() -> int:
+    """Processors that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def _relatives(names: Sequence[str]) -> list[list[str]]:
@@ -71,6 +97,9 @@ def _relatives(names: Sequence[str]) -> list[list[str]]:
 def _compile_each(names: Sequence[str], everything: bool) -> None:
     for name in names:
         (_compile_all if everything else _compile)(name)
+        if everything and name == "exact":
+            # After it: the tasks share its kernels, which another process would compile again.
+            _compile_tasks()
 
 
 def _compile(name: str) -> None:
@@ -114,7 +143,30 @@ def _compile_tasks() -> None:
         sample(graph, 2, 0)
 
 
+def _report(done: int, total: int, names: str) -> None:
+    sys.stderr.write(f"compiled kernels {done} of {total}: {names}\n")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Compile the kernels that the command line names."""
+    parser = argparse.ArgumentParser(
+        prog="python -m inference.compile_kernels",
+        description="Compile the kernels of backends ahead of their first use.",
+    )
+    known = sorted(_core_backends())
+    parser.add_argument("backends", nargs="*", metavar="BACKEND", help=", ".join(known))
+    parser.add_argument("-j", "--processes", type=int, help="processes side by side")
+    given = parser.parse_args(arguments)
+    for name in given.backends:
+        if name not in known:
+            parser.error(f"backend {name!r} has no kernels here: name any of {', '.join(known)}")
+    if given.processes is not None and given.processes < 1:
+        parser.error(f"-j must be 1 or more, not {given.processes}")
+    took = compile_kernels(given.backends, given.processes, _report)
+    sys.stdout.write(
+        f"compiled kernels in {took:.0f} s: they are kept, and later runs start at once\n"
+    )
+
+
 if __name__ == "__main__":
-    took = compile_kernels(sys.argv[1:])
-    told = f"compiled kernels in {took:.0f} s: they are kept, and later runs start at once\n"
-    sys.stdout.write(told)
+    main(sys.argv[1:])

@@ -1,0 +1,41 @@
+"""Compilation of kernels ahead of their first use: processes, progress, refusals."""
+
+from __future__ import annotations
+
+import pytest
+
+from inference.compile_kernels import compile_kernels, main
+
+
+@pytest.mark.slow
+def test_every_group_of_backends_is_reported() -> None:
+    reported: list[tuple[int, int, str]] = []
+
+    def report(done: int, total: int, names: str) -> None:
+        reported.append((done, total, names))
+
+    assert compile_kernels(["enumeration", "exact"], 2, report) > 0.0
+    assert [(done, total) for done, total, _ in reported] == [(1, 2), (2, 2)]
+    assert {names for _, _, names in reported} == {"enumeration", "exact"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["exat"], "backend 'exat' has no kernels here: name any of ais, auto, "),
+        (["pgmpy"], "backend 'pgmpy' has no kernels here"),
+        (["-j", "0", "exact"], "-j must be 1 or more, not 0"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_compiled(
+    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_a_number_of_processes_is_positive() -> None:
+    with pytest.raises(ValueError, match="processes must be 1 or more, not 0"):
+        compile_kernels(["exact"], 0)
