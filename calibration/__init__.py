@@ -10,7 +10,6 @@ These are the names that one reaches for first; each folder exports the rest of 
     curves          reliability, risk and coverage, groups
     recalibration   maps from probabilities to better ones (scikit-learn, slow to load)
     estimation      few labels and many probabilities: shares, Brier, F1@K; what to label next
-    unasked         relations not yet asked for: their law, their worth, the order of asking
     claims          measures of sets of claims: counts, agreement, failures
     significance    paired tests and their corrections
     self_knowledge  what a model says of its own claims

@@ -18,8 +18,9 @@
 # twenty hours of annotators and fifty dollars for a model that says which passage supports which
 # claim. What does she ask the model, what does she have labelled, and what does she know then?
 #
-# **Argument.** Most pairs of a claim and a passage say nothing, so that the dollars go to those
-# whose answer may turn a verdict ([few calls](../docs/guide/few-calls.md)). The posteriors that
+# **Argument.** Most pairs of a claim and a passage say nothing. The dollars go to the passages that
+# were found for a claim, then to others, and a claim is left once a relation decides it
+# ([few calls](../docs/guide/few-calls.md)). The posteriors that
 # come of it are no truth, but they tell claims apart, and labels of a few claims tell how far they
 # can be trusted ([few labels](../docs/guide/few-labels.md)). The biographies of FActScore have all
 # their relations and labels, so that both can be hidden and, at the end, looked at.
@@ -39,20 +40,17 @@ from calibration.estimation import (
 )
 from calibration.figures.panels import PAGE, nth_look, panels
 from calibration.grouping import group_by_response
-from calibration.unasked import play, replay, stated_risk
-from experiments.analyses.ours.shared.recorded_calls import (
-    first,
-    learned,
+from experiments.analyses.ours.few_calls import (
+    asking_orders,
+    first_of_each,
     posteriors,
-    recorded,
-    rivals,
     true,
 )
-from experiments.evaluators.spending import limits
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table, interval_column
-from factormodels import datasets
+from factormodels import datasets, variant
+from factormodels.extraction.stages.relations import relation_pairs
 
 NOTEBOOK = "11_few_labels_few_calls"
 SEED = 0
@@ -64,57 +62,39 @@ graphs = datasets.load("factscore").graphs
 if fast():
     graphs = sorted(graphs, key=lambda graph: len(graph.atoms) * len(graph.contexts))[:40]
     DOLLARS, HOURS = DOLLARS / 30, HOURS / 4
-known, new = (recorded(graphs[start::2], "FR2", 2, SEED) for start in (0, 1))
-pairs, answers = new.pairs, new.answers
-total = sum(each.size for each in pairs)
-print(f"{len(new.graphs)} biographies, {total:,} pairs of a claim and a passage.")
+new = [variant(graph, "FR2") for graph in graphs[1::2] if graph.atoms and graph.contexts]
+pairs = [relation_pairs(graph, "FR2") for graph in new]
+total = sum(map(len, pairs))
+print(f"{len(new)} biographies, {total:,} pairs of a claim and a passage.")
 
 # %% [markdown]
 # ## Fifty dollars
 #
-# A call takes 620 tokens, and a million cost 14 dollars. What answers are like was learned from
-# other biographies, every second one, all of whose pairs were asked once.
+# A call takes 620 tokens, and a million cost 14 dollars. Each biography has its share of the calls.
+# There are no texts here, so that among the passages of one kind those found first come first.
 
 # %%
 price = TOKENS_A_CALL * DOLLARS_A_MILLION / 1e6
-calls = sum((limits(new.graphs, f"US$ {DOLLARS:g}", None, price, 1.0).calls or {}).values())
-calls = min(calls, total)
-law = learned([known])
-laws = [law] * len(pairs)
-orders = {"by value": play(laws, pairs, answers)}
-orders |= rivals(pairs, answers, np.random.default_rng(SEED))
-print(f"{calls:,} calls, {calls / total:.0%} of all; all would cost {total * price:.0f} dollars.")
+bought = min(1.0, int(DOLLARS / price) / total)
+RULE = "settled at 0.5"
+orders = asking_orders(new, pairs, (0.5,), SEED)
+print(f"{bought:.0%} of the calls; all would cost {total * price:.0f} dollars.")
 
 
-everything = posteriors(new, orders["by value"])
+everything = posteriors(new, pairs, orders["never settled"])
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 frontier = pd.DataFrame(
     [
         {"order": name, "share": share, "kept": np.mean(true(p) == true(everything))}
         for name, order in orders.items()
-        for share in (*SHARES, calls / total)
-        for p in [posteriors(new, first(order, round(share * total)))]
+        for share in (*SHARES, bought)
+        for p in [posteriors(new, pairs, first_of_each(order, pairs, share))]
     ]
 ).sort_values(["order", "share"], kind="stable", ignore_index=True)
 frontier.pivot_table("kept", "order", "share").round(3)
 
-# %% [markdown]
-# What is left open is said for every claim: how likely its verdict is to change if the rest were
-# asked too. Whether that holds can be looked at here, for the rest was asked.
-
 # %%
-spent = first(orders["by value"], calls)
-p = posteriors(new, spent)
-risks = []
-for number, (each, told) in enumerate(zip(pairs, answers, strict=True)):
-    state, odds = replay(law, each, told, spent.pair[spent.response == number])
-    risks.append(stated_risk(law, each, state, odds, told.weight, seed=SEED))
-risk = np.concatenate(risks)
-changed = true(p) != true(everything)
-stated, happened = risk.sum(), int(changed.sum())
-print(f"{stated:.0f} of {p.size:,} verdicts are expected to change; {happened} would.")
-safe = risk <= 0.02
-print(f"Of {safe.sum():,} claims with a risk of 2 % or less, {changed[safe].mean():.1%} would.")
+p = posteriors(new, pairs, first_of_each(orders[RULE], pairs, bought))
 
 # %% [markdown]
 # ## Twenty hours
@@ -124,7 +104,7 @@ print(f"Of {safe.sum():,} claims with a risk of 2 % or less, {changed[safe].mean
 # narrows the interval more.
 
 # %%
-atoms = [(graph.id, atom.label) for graph in new.graphs for atom in graph.atoms]
+atoms = [(graph.id, atom.label) for graph in new for atom in graph.atoms]
 labelled = np.array([label is not None for _, label in atoms])
 responses = np.array([response for response, _ in atoms])[labelled]
 y = np.array([label for _, label in atoms])[labelled].astype(float)
@@ -208,7 +188,7 @@ with panels(1, 2, (PAGE, 2.6)) as (figure, (axes,)):
     left, right = axes
     for look, (name, part) in enumerate(frontier.groupby("order", sort=False)):
         left.plot(part.share, part.kept, label=name, **nth_look(look))
-    left.axvline(calls / total, color="0.6", linewidth=0.7)
+    left.axvline(bought, color="0.6", linewidth=0.7)
     left.set(xlabel="share of calls; the line: what the dollars buy", ylabel="verdicts kept")
     left.legend(fontsize=6)
     heights = np.arange(len(shares))[::-1]
@@ -224,10 +204,10 @@ figure
 # ## What is found
 
 # %%
-at = frontier[np.isclose(frontier.share, calls / total)].set_index("order").kept
-others = at.drop("by value")
+at = frontier[np.isclose(frontier.share, bought)].set_index("order").kept
+others = at.drop(RULE)
 print(
-    f"{DOLLARS:.3g} dollars buy {calls / total:.0%} of the calls and {at['by value']:.1%} of the "
+    f"{DOLLARS:.3g} dollars buy {bought:.0%} of the calls and {at[RULE]:.1%} of the "
     f"verdicts that all would give; the best of the other orders has {others.max():.1%} "
     f"({others.idxmax()})."
 )
@@ -238,10 +218,9 @@ print(
 )
 
 # %% [markdown]
-# The order of asking matters more than the number of calls, and what is lost by asking less is said
-# beforehand. For the share of true claims the posteriors need not be complete, nor calibrated: the
-# labels find out what they are worth. By commands, the same is `factormodels assess --spend` and
-# `factormodels estimate --choose`.
+# The order of asking matters as much as the number of calls. For the share of true claims the
+# posteriors need not be complete, nor calibrated: the labels find out what they are worth. By
+# commands, the same is `factormodels assess --few-calls` and `factormodels estimate --choose`.
 
 # %%
 write_results(

@@ -57,7 +57,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("figures",),
         ("self_knowledge",),
         ("significance",),
-        ("claims", "recalibration", "curves", "estimation", "unasked"),
+        ("claims", "recalibration", "curves", "estimation"),
         ("scores",),
         ("intervals",),
         ("folds", "forecasts"),

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 INCOMPLETE = 1
 """Exit code of a command that is done although something is missing."""
 
+LIMIT_REACHED = 3
+"""Exit code where a limit on calls or costs is reached."""
+
 _PIPE_WIDTH = 4000
 _PACKAGES = ("factormodels", "inference", "calibration", "experiments")
 

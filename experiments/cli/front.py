@@ -25,6 +25,7 @@ from rich.console import Console
 
 from experiments.cli.console import (
     INCOMPLETE,
+    LIMIT_REACHED,
     messages,
     output,
     show_folder,
@@ -163,6 +164,8 @@ def command_of(function: Callable[..., Findings]) -> App:
         if settings.naming or settings.show:
             findings = findings.presented(settings.naming, settings.show)
         deliver(findings, settings)
+        if findings.limit_reached:
+            return LIMIT_REACHED
         return INCOMPLETE if findings.incomplete else 0
 
     call.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]

@@ -23,6 +23,7 @@ from cyclopts import App, Group, Parameter
 from rich.console import Console
 
 from experiments.cli.console import (
+    LIMIT_REACHED,
     open_standard_streams,
     say,
     spell_what_has_no_form,
@@ -50,7 +51,6 @@ _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS)
 
 READER_GONE = 1
 USAGE_ERROR = 2
-LIMIT_REACHED = 3
 INTERRUPTED = 130
 TERMINATED = 143
 

@@ -32,7 +32,6 @@ from experiments.evaluators.assess_tables import (
     summary_table,
 )
 from experiments.evaluators.batch import (
-    CONSUMPTION_KEY,
     Batch,
     BatchSettings,
     assess_responses,
@@ -40,19 +39,12 @@ from experiments.evaluators.batch import (
 from experiments.evaluators.coherence import ClaimCoherenceSettings, coherence
 from experiments.evaluators.core import CoreSettings
 from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
+from experiments.evaluators.early_exits import EXIT_KEY, early_exit, unless
 from experiments.evaluators.estimate import estimate
-from experiments.evaluators.gate import EXIT_KEY, WORDS, early_exit, unless
+from experiments.evaluators.few_calls import DECISIVE, few_calls_sentences
 from experiments.evaluators.inputs import LoadedResponses, ResponseSettings
-from experiments.evaluators.purse import Purse
 from experiments.evaluators.response import Compared, summarise_judged, with_core
 from experiments.evaluators.setup import AssessmentPlan, Stride, make_plan
-from experiments.evaluators.spending import (
-    frontier_figures,
-    frontier_table,
-    on_budget,
-    risk_sentences,
-    within_budget,
-)
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
 from experiments.findings.text import in_sample_remark, interval
@@ -62,7 +54,6 @@ from experiments.settings.limits import Encoding, Least, Openness
 from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
-from factormodels.extraction.relation_models.prompted import STAGE
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.nouns import counted
 from factormodels.variants import between_claims
@@ -70,7 +61,6 @@ from inference.warm_up import warm_up
 
 if TYPE_CHECKING:
     from experiments.evaluators.inputs import Texts
-    from factormodels.fact_graph import FactGraph
 
 MOST_MISSING = 0.05
 """The share of relations, or of verdicts, that may be missing of an assessment that is complete."""
@@ -93,9 +83,9 @@ class ClaimSettings(Settings, together={"atoms": "*"}):
 class JudgementSettings(
     AlgorithmSettings,
     together={
-        "relations": "method window openness least orders gate likeness",
+        "relations": "method window openness least orders few_calls decisive",
         "variant": "encoding",
-        SET: "dask spend stop early_exit",
+        SET: "dask early_exit",
     },
 ):
     """Relations and judgement."""
@@ -120,20 +110,14 @@ class JudgementSettings(
     """Orders in which FR3 asks about two passages: both, or the second only where it is needed, to
     make an entailment an equivalence. A dry run counts both."""
 
-    spend: Annotated[str | None, Option("CALLS")] = None
-    """Ask only for the relations that are worth most: so many calls, or so much as 'US$ 2' buys."""
+    few_calls: bool = False
+    """Ask about the passages found for a claim first, then by the share of the claim's words that
+    the passage has, and stop at the first relation that decides the claim. At --max-calls or
+    --max-cost the assessment ends with what was answered."""
 
-    stop: Annotated[float | None, Field(ge=0, le=1), Option("RISK")] = None
-    """Ask no more of a response once no verdict is more likely than this to change."""
-
-    gate: Annotated[float | None, Field(ge=0, le=1), Option("LIKENESS")] = None
-    """Ask about a passage that was found for another claim only if it is at least so like the
+    decisive: Annotated[float, Field(ge=DECISIVE, le=1), Option("P")] = DECISIVE
+    """With few-calls, the smallest probability of an entailment or contradiction that decides a
     claim."""
-
-    likeness: Annotated[str, Option("NAME")] = WORDS
-    """How alike a passage and a claim are, for the gate: words (the share of the claim's that the
-    passage has), or meaning:FOLDER (the cosine between embeddings of a local model, by which
-    near-duplicate passages are then merged too)."""
 
     early_exit: Annotated[Any, Option("RULE")] = None
     """Ask for no relations of a response that declines (to answer), or is unlike (no passage shares
@@ -203,8 +187,9 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
         factormodels assess demonstration --retriever local \\
             --set core,domain=things,faithfulness=no
         factormodels assess demonstration --coherence --claim-window 8
-        factormodels assess demonstration --spend 20 --stop 0.02
-        factormodels assess demonstration --relations lexical,gate=0.4
+        factormodels assess demonstration --relations few-calls
+        factormodels assess answers.jsonl --model openai/NAME \\
+            --retriever wikipedia --relations few-calls --max-calls 200
 
     Args:
         texts: Responses: a text; a table with a row per response (CSV, TSV, JSON, JSON Lines,
@@ -218,11 +203,12 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
     Returns:
         Tables, of which `assess_tables` says what they hold: `responses`, `claims`, `evidence`,
         `summary` and `cost`, with `coherence` also that and `conflicts`; of a dry run `calls`,
-        `inference` and, with a budget, `frontier`.
+        `inference`.
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.
-        LimitReachedError: if no more may be asked; what was answered is kept.
+        LimitReachedError: if no more may be asked; what was answered is kept. With `few_calls` the
+            findings are of what was answered instead, and `limit_reached` is True.
         MissingDependencyError: if a library that is needed is not installed.
     """
     loaded = settings.load(texts)
@@ -232,12 +218,10 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
     graphs = loaded.graphs
     with asking(settings) as session, ExitStack() as places:
         plan = make_plan(graphs, settings, session)
-        if any(limit is not None for limit in (settings.spend, settings.stop, settings.gate)):
-            plan = on_budget(graphs, plan)
         if settings.early_exit is not None:
             plan = with_early_exit(plan)
         if settings.dry_run:
-            return _bound(loaded, plan, settings)
+            return _bound(loaded, plan)
         local = plan.asks_nobody
         elsewhere = None
         if settings.dask is not None:
@@ -256,7 +240,7 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
             prepare=partial(warm_up, plan.views[0].backend),
             report=places.enter_context(session.responses(len(graphs))),
             elsewhere=elsewhere,
-            earlier=partial(_paid_before, plan.purse),
+            until_limit=settings.few_calls,
         )
         agreeing = None
         if settings.coherence and any(graph.atoms for graph in batch.graphs):
@@ -270,13 +254,6 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
                 encoding=settings.encoding,
             )
     return _findings(loaded, batch, plan, settings, session, agreeing)
-
-
-def _paid_before(purse: Purse | None, graph: FactGraph) -> None:
-    """Take the relations of a response out of the purse that an earlier run paid for."""
-    took = graph.metadata.get(CONSUMPTION_KEY, {}).get(STAGE)
-    if purse is not None and took:
-        purse.note(graph.id, took["cost"])
 
 
 def with_early_exit(plan: AssessmentPlan) -> AssessmentPlan:
@@ -325,14 +302,16 @@ def _findings(
             *(line for graph in batch.graphs[: int(alone)] for line in stage_remarks(graph)),
             *_of_measures(compared, batch, settings, len(misordered)),
             *_of_asking(batch, plan, settings),
-            *risk_sentences(batch.graphs, batch.responses),
+            *_of_few_calls(batch, plan),
             *_of_exits(batch),
             *_of_missing(batch, plan, incomplete),
             *(() if agreeing is None else agreeing.sentences),
         ),
         tables=tables,
         unshown=(*unshown, *(name for name, table in tables.items() if not len(table.frame))),
+        limit_reached=batch.limit_reached,
         incomplete=incomplete
+        or batch.limit_reached
         or bool(batch.failed)
         or any(response.errors for response in batch.responses)
         or (agreeing is not None and agreeing.incomplete),
@@ -401,14 +380,15 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
             f"Asked the web for {counted(store.asked['searches'], 'search', 'searches')}{paid}, "
             f"{counted(store.asked['pages'], 'page')}."
         )
-    if plan.purse is not None:
-        yield (
-            f"Relations took {plan.purse.took:.6g} of {plan.purse.amount:g} US dollars, with what "
-            "answers from the cache took when they were asked for."
-        )
     if batch.resumed:
         were = "was" if batch.resumed == 1 else "were"
         yield f"{counted(batch.resumed, 'response')} {were} finished by an earlier run."
+
+
+def _of_few_calls(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
+    """Yield what was not asked since few calls are wanted."""
+    if plan.settings.few_calls:
+        yield from few_calls_sentences(batch.graphs, plan.facts["decisive"])
 
 
 def _of_exits(batch: Batch) -> Iterator[str]:
@@ -418,8 +398,8 @@ def _of_exits(batch: Batch) -> Iterator[str]:
     )
     for reason, count in reasons.most_common():
         yield (
-            f"{counted(count, 'response')}: no relations were asked ({reason}); their claims stay "
-            "at their priors."
+            f"{counted(count, 'response')}: no relations were asked ({reason}); their claims have "
+            "no answer."
         )
 
 
@@ -451,16 +431,12 @@ def _of_missing(batch: Batch, plan: AssessmentPlan, incomplete: bool) -> Iterato
     yield from batch.failures()
 
 
-def _bound(loaded: LoadedResponses, plan: AssessmentPlan, settings: AssessSettings) -> Findings:
+def _bound(loaded: LoadedResponses, plan: AssessmentPlan) -> Findings:
     """What would be asked, and what exact inference would cost: a dry run sends nothing."""
     rows = estimate(loaded.graphs, plan)
-    if settings.spend is not None or settings.gate is not None:
-        rows = within_budget(loaded.graphs, plan, rows)
     tables: dict[str, Table] = {"calls": call_table(rows)}
     if any(row.inference for row in rows):
         tables["inference"] = inference_table(rows, plan.views[0].backend)
-    if settings.spend is not None or settings.stop is not None:
-        tables |= frontier_table(loaded.graphs, plan)
     thinks = (
         "Thoughts: what the model may spend on reasoning before its answers, if it uses all the "
         "room that it is given; mostly it takes a small part of it."
@@ -476,5 +452,4 @@ def _bound(loaded: LoadedResponses, plan: AssessmentPlan, settings: AssessSettin
             "as there are so many. Verdicts of assessors count at their longest.",
         ),
         tables=tables,
-        draw=lambda: frontier_figures(tables),
     )

@@ -76,8 +76,7 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
     Columns: response, atom, text, label (of a human, where there is one), p (of being true; missing
     where the backend had no answer, or every relation of the claim is missing), variant, supporting
     and contradicting (ids of contexts, those that change p most first), verdict, for every assessor
-    its p by its name and its label by NAME_label, with Core `counts`: whether the claim counts, and
-    where not all was asked `risk`: how likely the verdict would change if all were.
+    its p by its name and its label by NAME_label, and with Core `counts`: whether the claim counts.
     """
     rows = [
         row
@@ -92,7 +91,6 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
     columns = (
         *text_columns(*(["response"] if len(graphs) > 1 else [])),
         *columns_as("atom claim | p:3 P(true) | verdict"),
-        *([Column("risk", "risk", digits=3)] if "risk" in names else []),
         *said,
         *([Column("label", "label", show=_text)] if frame["label"].notna().any() else []),
         *([Column("counts", "counts", show=_text)] if "counts" in names else []),
@@ -105,7 +103,6 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
 def _claims(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     assessors = graph.metadata.get(ASSESSORS_KEY, {})
     kept = kept_claims(graph)
-    risks = graph.metadata.get(RELATIONS_KEY, {}).get("risk")
     for atom, same in every_atom(graph):
         p = None if same in view.get("unanswered", (same,)) else view["atoms"][same]["p"]
         sides: dict[bool, list[str]] = {True: [], False: []}
@@ -127,7 +124,6 @@ def _claims(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator
                 for name, facts in assessors.items()
             },
             **({} if kept is None else {"counts": atom.id in kept}),
-            **({} if risks is None else {"risk": risks[same]}),
         }
 
 

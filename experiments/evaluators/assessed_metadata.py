@@ -83,7 +83,8 @@ class _Relations(_Facts):
     made_neutral: Count
     least: Probability
     missing: list[tuple[str, str, str]]
-    unasked: list[Any] = []
+    unasked: list[tuple[str, str, str]] = []
+    limit: str = ""
     origins: dict[str, Count] = {}
 
 

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from experiments.asking.failed_calls import StageCalls, calls_of_responses
 from experiments.destination import check_destination
+from experiments.evaluators.few_calls import limit_of
 from experiments.evaluators.response import (
     METADATA_KEY,
     AssessedResponse,
@@ -23,7 +24,7 @@ from experiments.evaluators.response import (
 )
 from experiments.evaluators.threads import OneAtATime, as_ready
 from experiments.settings import SET, Option, Settings
-from factormodels.errors import InputError
+from factormodels.errors import InputError, LimitReachedError
 from factormodels.extraction.language_model.accounting import Account, charged_to
 from factormodels.extraction.pipeline import Stage, StageError, run_stages
 from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_KEY
@@ -82,6 +83,7 @@ class Batch:
         failed: (id, reason) of every response that has no result: a stage could not go on with it,
             or an outage cut off its answers.
         spent: what the answers of each of these took by stage, as `Account.take` tells it.
+        limit_reached: whether a limit on calls or costs left something unasked.
     """
 
     responses: tuple[AssessedResponse, ...]
@@ -89,6 +91,7 @@ class Batch:
     resumed: int
     failed: tuple[tuple[str, str], ...]
     spent: tuple[Mapping[str, Any], ...] = ()
+    limit_reached: bool = False
 
     def calls(self) -> dict[str, StageCalls]:
         """Calls of each stage for all responses, also in earlier runs and for those that failed."""
@@ -120,10 +123,11 @@ def calls_of_graphs(
 
 @dataclass(frozen=True)
 class _Failed:
-    """Why a response has no result, and what its answers took."""
+    """Why a response has no result, what its answers took, and whether a limit was reached."""
 
     reason: str
     taken: Mapping[str, Any]
+    limited: bool = False
 
 
 class BatchSettings(Settings, together={SET: "retry_failed partial"}):
@@ -153,7 +157,7 @@ def assess_responses(
     prepare: Callable[[], None] = lambda: None,
     report: Report | None = None,
     elsewhere: Elsewhere | None = None,
-    earlier: Callable[[FactGraph], None] = lambda _: None,
+    until_limit: bool = False,
 ) -> Batch:
     """Assess responses and write them as JSON Lines that the graph reader reads.
 
@@ -176,12 +180,14 @@ def assess_responses(
             first questions are under way.
         report: called after every response, in the order in which they are finished.
         elsewhere: where responses are computed; None: in this process, one at a time.
-        earlier: called with every response that an earlier run had finished, before others begin.
+        until_limit: whether a limit on calls or costs ends a response alone: its result is of what
+            was answered, or it fails. A later run takes it up again.
 
     Raises:
         InputError: if the output or the store cannot be written, or the store is of other
             settings.
-        LimitReachedError: if no more may be asked; the store has what is finished.
+        LimitReachedError: if no more may be asked, unless `until_limit`; the store has what is
+            finished.
     """
     stop = threading.Event()
     found: dict[int, tuple[AssessedResponse, FactGraph]] = {}
@@ -202,7 +208,6 @@ def assess_responses(
             if finished is None:
                 todo.append(place)
             else:
-                earlier(finished)
                 settle(place, finished)
         resumed = len(found)
 
@@ -211,7 +216,7 @@ def assess_responses(
         place_of_work = elsewhere or Elsewhere(1, here)
 
         def work(graph: FactGraph) -> FactGraph | _Failed:
-            return _assessed(graph, stages, views, place_of_work, stop, how.partial)
+            return _assessed(graph, stages, views, place_of_work, stop, how.partial, until_limit)
 
         batch = [graphs[place] for place in todo]
         # A response may wait for a search or for the processor: twice as many as calls use up the
@@ -247,6 +252,8 @@ def assess_responses(
         resumed,
         tuple((graphs[place].id, failed[place].reason) for place in sorted(failed)),
         tuple(failed[place].taken for place in sorted(failed)),
+        any(limit_of(graph) for _, graph in found.values())
+        or any(one.limited for one in failed.values()),
     )
 
 
@@ -291,7 +298,8 @@ def _finished(store: KeptValues, key: str, retry_failed: bool) -> FactGraph | No
     if text is None:
         return None
     graph = parse_fact_graph(decode(text, store.path), store.path)
-    return None if retry_failed and judged(graph).lacking else graph
+    lacks = limit_of(graph) or (retry_failed and judged(graph).lacking)
+    return None if lacks else graph
 
 
 def _assessed(
@@ -301,6 +309,7 @@ def _assessed(
     place: Elsewhere,
     stop: threading.Event,
     partial: bool,
+    until_limit: bool,
 ) -> FactGraph | _Failed:
     """The assessed graph, or why there is none."""
     account = Account(stopped=stop.is_set)
@@ -309,6 +318,10 @@ def _assessed(
             extracted = (place.run or run_stages)(graph, stages)
     except StageError as error:
         return _Failed(str(error), account.take())
+    except LimitReachedError as error:
+        if not until_limit:
+            raise
+        return _Failed(str(error).partition(";")[0], account.take(), limited=True)
     if (lost := _cut_off(extracted, account)) and not partial:
         return _Failed(lost, account.take())
     taken = account.take()

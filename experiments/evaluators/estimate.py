@@ -286,6 +286,8 @@ def _relations(
 ) -> StageEstimate:
     pairs = [relation_calls(variant, s.atoms, s.contexts, s.retrieved) for s in sizes]
     chosen = variant == plan.widest
+    # How soon a relation settles a claim is not known.
+    exact = exact and not plan.settings.few_calls
     stage = f"relations {variant}"
     atoms, contexts = max(((s.atoms, s.contexts) for s in sizes), key=math.prod, default=(0, 0))
     inference = expected_inference(variant, atoms, contexts)

@@ -246,7 +246,7 @@ class AssessedResponse:
             an assessor drops the atom.
         errors: why a view had no answer, by variant.
         answered_by: the algorithm that answered, by variant.
-        unasked: relations that were not asked for, since others were worth more.
+        unasked: relations that were not asked for, by a limit, a settled claim or an early exit.
         fallbacks: answers whose probabilities could not come from log-probabilities, as (relations
             or an assessor's name, where they come from, reason, number).
     """

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from experiments.asking.relation_models import (
-    content_hash,
     method_and_law,
     relation_model,
     relation_model_facts,
 )
 from experiments.asking.searchers import GIVEN, RETRIEVERS, Search, build_retriever
 from experiments.evaluators.core import core_stage
-from experiments.evaluators.gate import WORDS, Gate, early_exit, likeness_of_pairs
-from experiments.evaluators.purse import Purse
+from experiments.evaluators.early_exits import early_exit
+from experiments.evaluators.few_calls import DECISIVE, few_calls_stage
 from experiments.evaluators.response import AssessmentView
 from experiments.evaluators.threads import LocalRelations
 from experiments.settings import Option
@@ -36,7 +34,7 @@ from factormodels.extraction.pipeline import (
 )
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.relation_models.consensus import MEANING, read_consensus
+from factormodels.extraction.relation_models.consensus import read_consensus
 from factormodels.extraction.relation_models.prompted import chosen_method
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.safe import NAME as SAFE
@@ -78,10 +76,6 @@ class AssessmentPlan:
         judge: the relation model.
         model: the language model; None if there is none.
         relation_place: which of the stages asks for relations.
-        relation_facts: what their answers depend on.
-        taught: identities of the responses whose labels taught the relation model.
-        gate: what keeps pairs from being asked; None where nothing does.
-        purse: US dollars for relations; None where no amount is given.
     """
 
     settings: AssessSettings
@@ -96,10 +90,6 @@ class AssessmentPlan:
     judge: RelationModel
     model: LanguageModel | None
     relation_place: int
-    relation_facts: Mapping[str, Any]
-    taught: tuple[ResponseIdentity, ...]
-    gate: Gate | None = None
-    purse: Purse | None = None
 
     @property
     def asks_nobody(self) -> bool:
@@ -223,21 +213,21 @@ def make_plan(
     relation_place = len(stages)
     both = settings.orders == "both"
     if not both:
-        for name in ("spend", "stop", "gate"):
-            if getattr(settings, name) is not None:
-                raise InputError(
-                    f"--orders: with --{name} pairs of two passages come last, in both "
-                    "orders; leave one out"
-                )
         facts["orders"] = settings.orders
-    stages.append(
-        relation_stage(shared, widest, settings.least, told, both_orders=both, taught=taught)
-    )
-    for name in ("spend", "stop", "gate"):
-        if (limit := getattr(settings, name)) is not None:
-            facts[name] = limit
-    gate, own = _gate(settings, session)
-    facts |= own
+
+    def stage_of(asked: RelationModel) -> Stage:
+        return relation_stage(asked, widest, settings.least, told, both_orders=both, taught=taught)
+
+    if settings.few_calls:
+        decisive = max(settings.decisive, settings.least)
+        stages.append(few_calls_stage(stage_of, shared, decisive))
+        facts["decisive"] = decisive
+    elif settings.decisive != DECISIVE:
+        raise InputError(
+            "--decisive says which relation settles a claim with --few-calls; give --few-calls too"
+        )
+    else:
+        stages.append(stage_of(shared))
     if settings.early_exit is not None:
         rule = early_exit(settings.early_exit)
         # A function is known by its name alone.
@@ -265,22 +255,8 @@ def make_plan(
     return AssessmentPlan(
         *(settings, tuple(stages), views, facts, atoms, revise),
         *(retriever, searcher, relations, model, session.model),
-        *(relation_place, told, taught, gate),
+        relation_place,
     )
-
-
-def _gate(settings: AssessSettings, session: Session) -> tuple[Gate | None, dict[str, Any]]:
-    """What keeps pairs from being asked, with the facts of it that results depend on."""
-    if settings.gate is None:
-        if settings.likeness != WORDS:
-            raise InputError("--likeness says how --gate measures; give the least with --gate")
-        return None, {}
-    beside = None if session.cache is None else session.cache.absolute().parent
-    alike = likeness_of_pairs(settings.likeness, beside)
-    found = Gate(alike, settings.gate, None if settings.likeness == WORDS else alike)
-    place = settings.likeness.removeprefix(MEANING)
-    model = {} if place == settings.likeness else {"gate_sha256": content_hash(Path(place))}
-    return found, {"likeness": settings.likeness.partition(":")[0], **model}
 
 
 def _atoms(

@@ -81,6 +81,7 @@ class Findings(Previewed):
         command: the command that finds the same, which the front door names.
         not_used: what files hold that no reader used, by `factormodels.io.not_used`, which the
             front door adds.
+        limit_reached: whether a limit on calls or costs is why something is missing.
     """
 
     source: str
@@ -99,6 +100,7 @@ class Findings(Previewed):
     opening: Mapping[str, tuple[MarkedPiece, ...]] | None = None
     command: str = ""
     not_used: tuple[Mapping[str, Any], ...] = ()
+    limit_reached: bool = False
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """Numbers of a table, a row per line, or a long frame.

@@ -25,9 +25,9 @@ def test_numbers(tmp_path: Path) -> None:
     bought = min(1.0, int(50 / 30 / (620 * 14 / 1e6)) / pairs)
     assert np.isclose(frontier.share, bought).any()
     kept = frontier.set_index(["order", "share"]).kept
-    assert kept["by value"].is_monotonic_increasing
+    assert kept["settled at 0.5"].is_monotonic_increasing
     for share in (0.1, 0.2, 0.3):
-        assert kept["by value", share] > kept["random", share]
+        assert kept["settled at 0.5", share] > kept["at random", share]
     shares = pd.read_csv(folder / "shares.csv")
     truth = np.mean([a.label for g in graphs for a in g.atoms if a.label is not None])
     assert ((shares.share_lower <= truth) & (truth <= shares.share_upper)).all()

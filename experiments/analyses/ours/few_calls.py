@@ -1,131 +1,186 @@
-"""Few calls: of the pairs that a variant asks about, how few give the verdicts that all give."""
+"""Few calls: how many verdicts the rule of `assess --relations few-calls` keeps of those of all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import line_figure
-from experiments.analyses.ours.shared.recorded_calls import (
-    VALUE,
-    Recorded,
-    first,
-    laws,
-    orders,
-    posteriors,
-    recorded,
-    risk_rows,
-    stated_risks,
-    true,
-)
-from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.evaluators.few_calls import DECISIVE, ask_until_settled
+from experiments.findings.artefacts import Artefacts
 from experiments.findings.table import Column, Table, columns_as, data_frame
-from experiments.settings.limits import Folds
+from experiments.settings.limits import Probability
 from experiments.study.config import STRICT, DatasetChoice
-from factormodels.extraction.relation_models.consensus import likeness_named
+from factormodels.extraction.relation_models.base import TextPair
+from factormodels.extraction.relation_models.lexical import LexicalRelations
+from factormodels.extraction.relation_models.recorded import recorded_in_graphs
+from factormodels.extraction.stages.relations import relation_pairs, with_relations
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import between_claims, variant
+from inference import infer_batch
 
-if TYPE_CHECKING:
-    import pandas as pd
+_CERTAIN = 0.999
+"""Probability of the neutral answer to a pair whose relation is not recorded."""
 
-_SHARES = (
-    *(0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.42, 0.45, 0.5, 0.53, 0.55, 0.6, 0.65),
-    *(0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
-)
-"""Every twentieth of the calls; those of own passages alone in FR2, and of stopping at one half."""
-
-_RISKS = "data | variant | most:2 risk up to | claims:0 | stated:3 mean stated | changed:3±"
+_BEFORE = "data | relations | variant | "
 
 
 @dataclass(frozen=True, config=STRICT)
 class Settings:
-    """On what, and where the orders are looked at.
+    """Data, and the shares of calls after which verdicts are compared.
 
     Attributes:
-        datasets: responses whose relations are recorded; with the variant FR1 only passages that
-            were found for a claim are asked about, with FR3 also pairs of passages, which come last
-            in every order, and otherwise all of a claim and a passage.
-        shares: shares of the calls after which verdicts are compared.
-        risks_at: those after which stated risks are compared with what changes.
-        folds: folds of responses from which the law of answers is learned.
-        together: whether one law is learned from all the data, as that of `assess` is; otherwise
-            each has its own.
-        least: relations that are less probable count as neutral, as they do for `assess` below
-            1/2; embedded ones are counted whatever their probability.
-        likeness: by what neighbours' passages come where there are texts, as `consensus` spells it:
-            words, order, letters, or meaning:FOLDER; otherwise the share of the claim's words.
+        datasets: responses whose relations are recorded. With the variant FR1 only the passages
+            that were found for a claim are asked about, otherwise all.
+        shares: shares of the pairs of each response that are asked.
+        decisive: least probabilities of the relation that settles a claim.
+        lexical: whether responses that have texts are judged by lexical relations as well.
     """
 
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
-    shares: tuple[float, ...] = _SHARES
-    risks_at: tuple[float, ...] = (0.1, 0.2, 0.3)
-    folds: Folds = 5
-    together: bool = False
-    least: Annotated[float, Field(ge=0, le=1)] = 0.0
-    likeness: str | None = None
+    shares: tuple[Probability, ...] = (0.05, 0.1, 0.15, 0.2)
+    decisive: tuple[Probability, ...] = (DECISIVE, 0.9)
+    lexical: bool = True
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Verdicts kept by order and share of calls, and how far stated risks hold."""
-    kept, risks = list[dict[str, Any]](), list[dict[str, Any]]()
+    """Return the verdicts kept by share of the calls, and at the end of the rule."""
+    kept, ends = list[dict[str, Any]](), list[dict[str, Any]]()
     names = [(choice.variants or ("FR2",))[0] for choice in settings.datasets]
-    loaded = context.load(settings.datasets)
-    data = [recorded(one.graphs, name, settings.folds, context.seed, settings.least)
-            for one, name in zip(loaded, names, strict=True)]  # fmt: skip
-    for one, name, own in zip(loaded, names, data, strict=True):
-        with context.track(f"{one.name}, {name}", settings.folds + 8) as step:
-            learned_from = data if settings.together else [own]
-            found = compared(own, name, learned_from, settings, context.seed, step)
-            for rows, more in zip((kept, risks), found, strict=True):
-                rows += [{"data": one.name, "variant": name, **row} for row in more]
-    frame = data_frame(kept)
-    drawn = frame.rename(columns={"share": "share of calls"})
-    drawn["panel"] = frame["data"] + ", " + frame["variant"]
-    figure = line_figure(drawn, "share of calls", {"kept": "verdicts kept"}, "method", "panel")
-    told = "Stated risk that a verdict changes, and the share of verdicts that do."
-    tables = {
-        "kept": _kept_table(frame),
-        "risks": Table(data_frame(risks), columns_as(_RISKS), told),
-    }
-    return Artefacts(tables, {"frontier": PaperFigure(figure, frame, "verdicts kept by calls")})
+    for data, name in zip(context.load(settings.datasets), names, strict=True):
+        for relations, graphs in _related(data.graphs, name, settings.lexical):
+            of = {"data": data.name, "relations": relations, "variant": name}
+            with context.track(f"{data.name}, {relations}", len(settings.decisive) + 2) as step:
+                for row in compared(graphs, name, settings, context.seed):
+                    kept += [{**of, **one} for one in row.pop("shares")]
+                    ends += [{**of, **row}] if row["asked"] < 1 else []
+                    step()
+    return Artefacts({"kept": _kept_table(kept), "settled": _settled_table(ends)})
+
+
+def _related(
+    graphs: Sequence[FactGraph], name: str, lexical: bool
+) -> Iterator[tuple[str, list[FactGraph]]]:
+    """Yield the responses with recorded relations, and those with texts with lexical ones."""
+    usable = [variant(graph, "FR2") for graph in graphs if graph.atoms and graph.contexts]
+    yield "recorded", usable
+    if lexical and all(one.content for graph in usable for one in graph.contexts):
+        yield "lexical", [with_relations(graph, LexicalRelations(), name) for graph in usable]
 
 
 def compared(
-    own: Recorded,
-    name: str,
-    learned_from: Sequence[Recorded],
-    settings: Settings,
-    seed: int,
-    step: Callable[[], None],
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Rows of both tables; verdicts are those of exact inference under *implication*."""
-    by_fold = laws(own, learned_from, seed, step)
-    alike = likeness_named(settings.likeness) if settings.likeness else None
-    found = orders(own, name, by_fold, seed, alike)
-    size, whole = found[VALUE].pair.size, posteriors(own, found[VALUE], own.calls)
-    rows = []
-    for method, order in found.items():
+    graphs: Sequence[FactGraph], name: str, settings: Settings, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Yield for each method of `asking_orders` what is kept at its end, and rows by share.
+
+    Verdicts are those of exact inference under *implication*.
+    """
+    pairs = [relation_pairs(graph, name) for graph in graphs]
+    total = sum(map(len, pairs))
+    whole = true(posteriors(graphs, pairs, [range(len(each)) for each in pairs]))
+    for method, orders in asking_orders(graphs, pairs, settings.decisive, seed).items():
+        rows = []
         for share in settings.shares:
-            calls = round(share * own.calls)
-            p = posteriors(own, first(order, calls), max(0, calls - size))
-            row = {"method": method, "share": share, "calls": calls}
-            row["kept"] = float((true(p) == true(whole)).mean())
-            rows.append(row | {"change": float(np.abs(p - whole).mean())})
-        step()
-    looks = [first(found[VALUE], round(share * own.calls)) for share in settings.risks_at]
-    stated = np.concatenate([stated_risks(own, by_fold, order, seed) for order in looks])
-    changed = np.concatenate([true(posteriors(own, order)) != true(whole) for order in looks])
-    response = np.repeat(np.arange(len(own.graphs)), [len(one.atoms) for one in own.graphs])
-    return rows, risk_rows(stated, changed, np.tile(response, len(looks)), seed)
+            asked = first_of_each(orders, pairs, share)
+            same = true(posteriors(graphs, pairs, asked)) == whole
+            calls = sum(round(share * len(each)) for each in pairs)
+            rows.append(
+                {"method": method, "share": share, "calls": calls, "kept": float(same.mean())}
+            )
+        same = true(posteriors(graphs, pairs, orders)) == whole
+        yield {
+            "method": method,
+            "asked": sum(map(len, orders)) / total,
+            "kept": float(same.mean()),
+            "shares": rows,
+        }
 
 
-def _kept_table(frame: pd.DataFrame) -> Table:
-    wide = frame.pivot_table("kept", ["data", "variant", "share", "calls"], "method").reset_index()
-    columns = columns_as("data | variant | share:2 share of calls | calls:0")
+def asking_orders(
+    graphs: Sequence[FactGraph],
+    pairs: Sequence[Sequence[TextPair]],
+    decisive: Sequence[float],
+    seed: int,
+) -> dict[str, list[Sequence[int]]]:
+    """Return the places of the pairs of each response in the order of asking, by method.
+
+    Methods are the rule by threshold ("settled at 0.5"), the rule without one ("never settled"),
+    and a random order.
+
+    Args:
+        graphs: responses whose relations are recorded; a pair without one is neutral.
+        pairs: pairs of each response.
+        decisive: thresholds of the rule.
+        seed: seed of the random order.
+    """
+    methods = {f"settled at {least:g}": _orders(graphs, pairs, least) for least in decisive}
+    generator = np.random.default_rng(seed)
+    return methods | {
+        "never settled": _orders(graphs, pairs, inf),
+        "at random": [generator.permutation(len(each)).tolist() for each in pairs],
+    }
+
+
+def _orders(
+    graphs: Sequence[FactGraph], pairs: Sequence[Sequence[TextPair]], decisive: float
+) -> list[Sequence[int]]:
+    orders: list[Sequence[int]] = []
+    for graph, each in zip(graphs, pairs, strict=True):
+        model = recorded_in_graphs([graph], unrecorded=_CERTAIN)
+        answers, _ = ask_until_settled(model, graph, each, decisive)
+        orders.append(list(answers))
+    return orders
+
+
+def first_of_each(
+    orders: Sequence[Sequence[int]], pairs: Sequence[Sequence[TextPair]], share: float
+) -> list[Sequence[int]]:
+    """Return the pairs of each response that a share of its calls asks."""
+    return [order[: round(share * len(each))] for order, each in zip(orders, pairs, strict=True)]
+
+
+def posteriors(
+    graphs: Sequence[FactGraph],
+    pairs: Sequence[Sequence[TextPair]],
+    asked: Sequence[Sequence[int]],
+) -> Floats:
+    """Posteriors of all claims if these pairs alone were asked, float64 (n_claims,), exact."""
+    seen = []
+    for graph, each, places in zip(graphs, pairs, asked, strict=True):
+        known = {(each[place].source, each[place].target) for place in places}
+        relations = [one for one in graph.relations if (one.source, one.target) in known]
+        seen.append(replace(graph, relations=(*relations, *between_claims(graph))))
+    solved = infer_batch((graph.to_factor_graph() for graph in seen), "exact")
+    return np.concatenate([
+        each.marginals.of_state(1, graph.atom_ids)
+        for each, graph in zip(solved, seen, strict=True)
+    ])  # fmt: skip
+
+
+def true(p: Floats) -> NDArray[np.bool_]:
+    """Whether each claim is more likely true than not; 1/2 to rounding is undecided."""
+    return p > 0.5 + 1e-9
+
+
+def _kept_table(rows: list[dict[str, Any]]) -> Table:
+    frame = data_frame(rows)
+    keys = ["data", "relations", "variant", "share", "calls"]
+    wide = frame.pivot_table("kept", keys, "method", sort=False).reset_index()
+    columns = columns_as(f"{_BEFORE}share:2 share of calls | calls:0")
     columns += tuple(Column(name, name, digits=3) for name in dict.fromkeys(frame["method"]))
-    title = "Share of verdicts that are those of all calls, by the order in which pairs are asked."
+    title = "Share of verdicts that are those of all calls, after a share of the calls."
     return Table(wide, columns, title)
+
+
+def _settled_table(rows: list[dict[str, Any]]) -> Table:
+    columns = columns_as(f"{_BEFORE}method | asked:3 share of calls | kept:3 verdicts kept")
+    title = "Calls and verdicts where every claim is asked about until a relation settles it."
+    return Table(data_frame(rows), columns, title)

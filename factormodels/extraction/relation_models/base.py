@@ -74,7 +74,7 @@ class Missing:
 
 
 class NotAsked(Missing):
-    """A pair that nobody was asked about, because other pairs were worth more: no failure."""
+    """A pair that nobody was asked about, by a rule or a limit: no failure of the model."""
 
 
 def counted_fallbacks(answers: Iterable[tuple[str, str]]) -> dict[str, list[list[Any]]]:

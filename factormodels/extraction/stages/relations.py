@@ -216,15 +216,15 @@ def missing_relations(graph: FactGraph) -> int:
 
 
 def unanswered_atoms(graph: FactGraph) -> frozenset[str]:
-    """Ids of the atoms that were asked about and have no relation, since every answer is missing.
+    """Return the ids of the atoms with pairs, of which none has an answer.
 
-    Nothing is known of them, which is not the same as evidence that leaves them undecided.
+    Their answers are missing, or were not asked for. Nothing is known of them, which is not the
+    same as evidence that leaves them undecided.
     """
-    missing = graph.metadata.get(METADATA_KEY, {}).get("missing", ())
-    if not missing:
-        return frozenset()
-    asked = {target for _, target, _ in missing} - {one.target for one in graph.relations}
-    return frozenset(asked.intersection(graph.atom_ids))
+    facts = graph.metadata.get(METADATA_KEY, {})
+    lacking = (*facts.get("missing", ()), *facts.get("unasked", ()))
+    unanswered = {target for _, target, _ in lacking} - {one.target for one in graph.relations}
+    return frozenset(unanswered.intersection(graph.atom_ids))
 
 
 _KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)

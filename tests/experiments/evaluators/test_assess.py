@@ -503,3 +503,17 @@ def test_a_stated_language_decides_on_sentences_and_stays_with_the_response() ->
     assert [atom.text for atom in found["en"].atoms] == ["Am 19.", "Maria kam.", "Er ging."]
     assert found["de-AT"].metadata["language"] == "de"
     refused("'german' is no code", assess, texts, documents=["Maria kam."], language="german")
+
+
+def test_one_order_of_two_passages_moves_no_verdict_of_the_demonstration() -> None:
+    graphs = datasets.load("demonstration").graphs
+    assessed = [
+        assess(graphs, relations="lexical", variant=["FR3"], orders=orders)
+        for orders in ("both", "needed")
+    ]
+    asked = [sum(g.metadata["relations"]["asked"] for g in each.graphs) for each in assessed]
+    p: list[Any] = [each["claims"]["p"] for each in assessed]
+    # docs/guide/variants.md says so.
+    assert asked == [5951, 4124]
+    assert ((p[0] > 0.5) == (p[1] > 0.5)).all()
+    assert 1e-6 < (p[0] - p[1]).abs().max() < 0.0003

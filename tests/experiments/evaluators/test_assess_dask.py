@@ -33,7 +33,7 @@ def test_a_cluster_gives_the_same_result(notes: Path, cluster: str) -> None:
     base = ("assess", "batch.jsonl", "--documents", "notes", "--variant", "FR1", "--variant", "FR3")
     with ScriptedServer(provider) as server:
         model = ("--model", f"openai/scripted,api-base={server.url}", "--atoms", "sentences")
-        for name, options in (("local", ()), ("asked", model), ("few", (*model, "--spend", "5"))):
+        for name, options in (("local", ()), ("asked", model), ("few", (*model, "--few-calls"))):
             for out, more in ((name, ()), (f"{name}-there", ("--set", f"dask={cluster}"))):
                 result = invoke(*base, *options, *more, "--out", out, code=1)
                 assert "none failed: there is no sentence in the response" in result.stdout

@@ -139,26 +139,3 @@ def test_a_response_that_no_model_takes_apart_fails_alone(notes: Path) -> None:
         result = invoke(*arguments(server.url, "o", "--atoms", "stride=all"), code=1)
     assert "failed:" not in result.stdout
     assert [graph.id for graph in read_many(notes / "o/graphs.jsonl")] == ["r0", "r1"]
-
-
-def test_a_budget_bounds_calls_and_a_later_run_with_more_goes_on(notes: Path) -> None:
-    def relations(out: str, *more: str) -> tuple[int, str]:
-        with ScriptedServer(provider) as server:
-            given = ("--documents", "notes", "--model", f"openai/scripted,api-base={server.url}")
-            result = invoke("assess", "texts.jsonl", *given, "--out", out, *more)
-        return Counter(map(stage_of, server.requests))["relations"], result.stdout
-
-    texts = ["Trains cross the bridge. Cars cross it. Boats pass below.", "Trains cross it."]
-    lines = [json.dumps({"id": f"r{k}", "response": text}) for k, text in enumerate(texts)]
-    (notes / "texts.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    asked, said = relations("o", "--spend", "2")
-    assert asked == 2
-    assert "2 of 4 pairs asked, in order of what they are worth" in said
-    # The same again is complete, and nothing is asked; more goes on from the answers kept.
-    assert relations("o", "--spend", "2")[0] == 0
-    asked, said = relations("o", "--spend", "3")
-    assert (asked, "3 of 4 pairs asked" in said) == (1, True)
-    asked, said = relations("p", "--spend", "US$ 0.9", "--set", "price-in=100,price-out=100")
-    assert asked <= 1
-    asked, said = relations("q")
-    assert asked <= 1
