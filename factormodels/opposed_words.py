@@ -124,7 +124,8 @@ _PAIRS: Mapping[str, str] = {
     purchas* | sell sold sells ; arriv* enter* join* | depart* leave leaves ; inside within |
     outside ; male man men boy* | female woman women girl* ; accept* allow* permit* approv* |
     reject* forbid* forbade ban banned prohibit* oppos* ; major majority | minor minority ; true |
-    false untrue ; maximum max | minimum min ; import* | export*""",
+    false untrue ; maximum max | minimum min ; import* | export* ; upper | lower ; into | out ;
+    against | for""",
     "de": """vor vorher bevor bis | nach nachdem seit danach ; mehr meist* über oberhalb | weniger
     wenigst* unter unterhalb ; erst* früh* | letzt* spät* ; nord* nörd* | süd* | ost* öst* | west*
     ; gewann gewonnen gewinn* sieg* besieg* schlug | verlor verloren verlier* unterlag ; stieg
@@ -136,7 +137,8 @@ _PAIRS: Mapping[str, str] = {
     gestorben tod* tot verstarb verstorben ; mutter | vater ; sohn söhne | tochter töchter ; bruder
     brüder | schwester* ; besser* best* | schlechter* schlechtest* schlimm* ; alle aller immer
     jeder jede jedes | manche einige manchmal ; links linke* | rechts rechte* ; kauft* kaufen
-    gekauft | verkauf* ; mann männer | frau frauen""",
+    gekauft | verkauf* ; mann männer | frau frauen ; höchstens maximal* | mindestens minimal* ;
+    ober* | unter*""",
     "fr": """avant jusque jusqu | après depuis ; plus davantage dessus | moins dessous ; premi* tôt
     | derni* tard* ; nord septentrion* | sud méridion* | orient* | ouest occident* ; gagn* vainqu*
     remport* batt* victoi* | perd* défait* ; augment* croît crois* hausse mont* accr* | diminu*

@@ -1,15 +1,15 @@
-r"""Tables and figures as LaTeX floats that fit a venue: ``\input{scores.tex}``, and it is there.
+r"""Tables and figures as LaTeX floats: ``\input{scores.tex}`` with `PACKAGES` in the preamble.
 
-A table stands in a column, or over all columns if it needs more; intervals beside the numbers, or
-above and below them where that is too wide; long texts in several lines; too many columns or rows
-in several parts, each with the names of the rows. Nothing is left out. Widths are guessed from the
-number of characters, and LaTeX itself shrinks what is wider than its place all the same.
+A table is a plain ``tabular`` with the rules of booktabs, to be edited by hand. It takes the first
+layout that fits: a column of the page, all columns (``table*``), smaller letters, several tables
+with some of the columns each. Long texts are wrapped, and a table longer than a page is continued
+in further tables. The widths are those of Computer Modern, which few fonts of papers exceed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.findings.markup import Latex, escape_latex, latex_comments
@@ -18,84 +18,110 @@ from experiments.findings.text import ABSENT
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
 
 PACKAGES = (r"\usepackage{array, booktabs, graphicx}",)
-"""What the preamble of a document that takes the floats in must say."""
+"""Lines that the preamble of a document with these tables and figures needs."""
 
-_LETTER = 0.5
-"""Width of a character in ems, about that of most texts and of every digit."""
+_SEPARATION = 4.0
+"""``\\tabcolsep``, half of the space between two columns, in points."""
 
-_SMALL = 0.8
-"""Size of intervals beside their numbers, of that of the numbers; above and below less."""
+_NARROWEST = 20
+"""Characters to a line below which no text is wrapped."""
 
-_LEGIBLE = 14
-"""Characters in a line of a broken text below which a table had better be wider, or parted."""
-
-_SEPARATION = 3.0
-"""Half the space between columns, in points."""
+_LONGEST_WORD = 30
+"""Characters beyond which a word may be broken for its column."""
 
 _PAGE_SHARE = 0.85
-"""What a float may take of the height of a page."""
+"""Share of the height of a page that a float may take."""
 
 _CAPTION = 4
-"""Lines of a figure's caption, with the space around it."""
+"""Lines that the caption of a figure takes, with the space around it."""
 
-_TOGETHER = 12
-"""Floats after which LaTeX is told to put out those that wait: it keeps few."""
+_MOST_WAITING = 12
+"""Floats after which ``\\clearpage`` puts out those that wait, since LaTeX keeps few."""
 
 
 @dataclass(frozen=True)
-class _Form:
-    """How a table fits.
+class _Letters:
+    """Letters of a size.
 
     Attributes:
-        width: what it may take, in points.
-        wide: whether it goes over all columns.
-        narrow: whether intervals stand above and below, and headings in several lines.
-        parts: places of columns that stand side by side, with the widths in points of those whose
-            texts are broken; None: not broken.
+        size: its command, without the backslash.
+        points: their size.
+        line: distance of two lines, in points.
+        small: size of the letters of ``\\scriptsize``, for intervals.
     """
 
-    width: float
+    size: str
+    points: float
+    line: float
+    small: float
+
+
+_LETTERS = {
+    10: (
+        _Letters("normalsize", 10.0, 12.0, 7.0),
+        _Letters("small", 9.0, 11.0, 7.0),
+        _Letters("footnotesize", 8.0, 9.5, 7.0),
+    ),
+    11: (
+        _Letters("normalsize", 10.95, 13.6, 8.0),
+        _Letters("small", 10.0, 12.0, 8.0),
+        _Letters("footnotesize", 9.0, 11.0, 8.0),
+    ),
+}
+"""Letters for tables by the size that the document class is asked for (size10.clo, size11.clo)."""
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Layout in which a table fits.
+
+    Attributes:
+        wide: whether it goes over all columns of the page.
+        width: its room, in points.
+        letters: the letters.
+        parts: the columns of each table, by position, with the widths in points of those whose
+            texts are wrapped; None: not wrapped.
+    """
+
     wide: bool
-    narrow: bool
-    parts: list[dict[int, float | None]]
+    width: float
+    letters: _Letters
+    parts: tuple[Mapping[int, float | None], ...]
+
+    @property
+    def environment(self) -> str:
+        """Name of the environment."""
+        return "table*" if self.wide else "table"
 
 
 def latex(
     table: Table, stem: str, comments: Sequence[str] = (), venue: Venue = VENUES[DEFAULT_VENUE]
 ) -> Latex:
-    """A table as floats, to be taken in by a document whose preamble says `PACKAGES`.
+    """Return a table as floats, for a document whose preamble has `PACKAGES`.
 
     Args:
         table: the table.
-        stem: name of its file, by which it is referred to as ``tab:STEM``.
+        stem: name of its file; its label is ``tab:STEM``, and ``tab:STEM-2`` of a second float.
         comments: plain texts for the head of the file, such as its origin.
         venue: where it is printed.
     """
     shown = list(blocks(table))
-    form = _form(table, shown, venue)
-    notes = [table.notes]
-    if form.narrow and any(column.interval for column in table.columns):
-        notes.append("Raised and lowered behind a number: the ends of its interval.")
-    note = " ".join(filter(None, notes))
-    told = ((table.caption, 10.0), (note, venue.size))
-    taken = sum(1.2 * size * math.ceil(_points(text, size) / form.width) for text, size in told)
-    heads = [len(column.title.split()) for column in table.columns if not column.latex]
-    # A part has a caption, and half of a page at least, however much is said of the table.
-    left = (
-        max(_PAGE_SHARE * venue.height - taken, venue.height / 2) if venue.floats else venue.height
+    layout = _layout(table, shown, venue)
+    texts = [
+        Latex("\n".join(_tabular(table, part, columns, layout, venue)))
+        for columns in layout.parts
+        for part in _cut(shown, columns, _room(table, layout, venue), layout)
+    ]
+    floats = "\n".join(
+        _float(text, number, table, stem, layout, venue)
+        + ("\\clearpage\n" if venue.floats and number % _MOST_WAITING == 0 else "")
+        for number, text in enumerate(texts, start=1)
     )
-    room = left / (_LINE * venue.size) - 2 - max([1, *heads]) * form.narrow
-    floats: list[Latex] = []
-    for columns in form.parts:
-        for part in _cut(shown, columns, room, venue):
-            caption = CONTINUED if floats else table.caption
-            body = _tabular(table, part, columns, form, venue)
-            floats.append(_float(body, caption, stem, "" if floats else note, form.wide, venue))
-    together = (
-        f"{each}\\clearpage\n" if number % _TOGETHER == 0 else each
-        for number, each in enumerate(floats, start=1)
-    )
-    return Latex(latex_comments([*comments, *PACKAGES]) + "\n".join(together))
+    remark = f"layout: {layout.environment}, \\{layout.letters.size}"
+    if len(texts) > 1:
+        ways = ["columns"] * (len(layout.parts) > 1) + ["rows"] * (len(texts) > len(layout.parts))
+        remark += f", split by {' and '.join(ways)} into {len(texts)} tables"
+    return Latex(latex_comments([*comments, *PACKAGES, remark]) + floats)
 
 
 def latex_figure(
@@ -107,160 +133,212 @@ def latex_figure(
     *,
     wide: bool,
 ) -> Latex:
-    """A figure, whose file STEM.pdf lies where LaTeX looks for it, as a float.
+    """Return a figure as a float, for a document whose preamble has `PACKAGES`.
+
+    STEM.pdf may lie beside this file or where the document is compiled.
 
     Args:
         stem: name of its file.
-        caption: what it shows.
-        height: its own, in points; what is higher than a page with a caption is made smaller.
+        caption: what it shows; the stem if empty.
+        height: its height, in points; what is higher than a page with a caption is made smaller.
         comments: plain texts for the head of the file.
         venue: where it is printed.
         wide: whether it goes over all columns.
     """
     kind = "figure*" if wide else "figure"
-    most = _PAGE_SHARE * venue.height - _CAPTION * (venue.size + 2)
+    most = _PAGE_SHARE * venue.height - _CAPTION * _LETTERS[venue.size][0].line
     smaller = f"[height={most:.0f}pt]" if height > most else ""
-    return Latex(
-        f"{latex_comments([*comments, *PACKAGES])}\\begin{{{kind}}}\n\\centering\n"
-        f"\\includegraphics{smaller}{{{stem}.pdf}}\n"
-        f"\\caption{{{escape_latex(caption)}}}\\label{{fig:{stem}}}\n\\end{{{kind}}}\n"
+    lines = (
+        rf"\begin{{{kind}}}",
+        r"\centering",
+        r"\graphicspath{{\CurrentFilePath/}} % the folder of this file",
+        rf"\includegraphics{smaller}{{{stem}.pdf}}",
+        rf"\caption{{{escape_latex(caption or stem)}}}\label{{fig:{stem}}}",
+        rf"\end{{{kind}}}",
     )
+    return Latex(latex_comments([*comments, *PACKAGES]) + "\n".join(lines) + "\n")
 
 
-def _float(body: Latex, caption: str, stem: str, note: str, wide: bool, venue: Venue) -> Latex:
-    kind = "table*" if wide else "table"
-    # What was guessed too narrow is made smaller.
-    lines = [rf"\resizebox{{\ifdim\width>\linewidth\linewidth\else\width\fi}}{{!}}{{{body}}}"]
-    lines += [rf"\par\smallskip\raggedright {escape_latex(note)}"] if note else []
-    told = escape_latex(caption)
+def _float(
+    tabular: Latex, number: int, table: Table, stem: str, layout: _Layout, venue: Venue
+) -> Latex:
+    """Return a table with its caption and, below the first, the notes."""
+    caption = escape_latex(table.caption or stem)
+    label = f"tab:{stem}"
+    if number > 1:
+        caption = Latex(rf"Continued from Table~\ref{{{label}}}." if venue.floats else "Continued.")
+        label = f"{label}-{number}"
+    set_letters = [rf"\{layout.letters.size}", rf"\setlength{{\tabcolsep}}{{{_SEPARATION:g}pt}}"]
+    lines = [*set_letters, *(() if venue.floats else (r"\noindent",)), tabular]
+    if number == 1 and table.notes:
+        note = escape_latex(table.notes)
+        lines += [r"\par\smallskip", rf"{{\footnotesize\raggedright {note}\par}}"]
     if venue.floats:
-        label = (
-            rf"\caption{{{told}}}\label{{tab:{stem}}}"
-            if caption != CONTINUED
-            else rf"\addtocounter{{table}}{{-1}}\caption[]{{{told}}}"
-        )
-        lines = [rf"\begin{{{kind}}}", r"\centering", label, _letters(venue), *lines]
-        lines += [rf"\end{{{kind}}}"]
+        lines = [
+            rf"\begin{{{layout.environment}}}",
+            r"\centering",
+            r"\setlength{\belowcaptionskip}{6pt}",
+            rf"\caption{{{caption}}}\label{{{label}}}",
+            *lines,
+            rf"\end{{{layout.environment}}}",
+        ]
     else:
-        # Where nothing floats, what is long is broken between its lines.
-        lines = [rf"{{{_letters(venue)}\noindent {told}\par\smallskip\noindent", *lines, r"\par}"]
+        # A long caption or note of a slide is broken between its lines, which no float is.
+        lines = [rf"{{\noindent {caption}\par\nobreak\smallskip", *lines, r"\par}"]
     return Latex("\n".join(lines) + "\n")
 
 
-CONTINUED = "Continued."
-"""Caption of further parts of a table."""
+# --- Layout ----------------------------------------------------------------------------------
 
 
-def _letters(venue: Venue) -> Latex:
-    return Latex(
-        rf"\fontsize{{{venue.size:g}}}{{{1.2 * venue.size:g}}}\selectfont"
-        rf"\setlength{{\tabcolsep}}{{{_SEPARATION:g}pt}}\renewcommand{{\arraystretch}}{{1.1}}"
+def _layout(table: Table, shown: Sequence[Block], venue: Venue) -> _Layout:
+    """Return the first layout that fits: column, page, smaller letters, several tables."""
+    letters, room = _LETTERS[venue.size], (venue.column, venue.page)
+    for own in letters:
+        widths = _widths(table, shown, own)
+        for width in dict.fromkeys(room):
+            wrapped = _wrapped(table, shown, widths, width, own)
+            if wrapped is not None:
+                return _Layout(width > venue.column, width, own, (wrapped,))
+    parts = _split(table, shown, widths, venue.page, own)
+    return _Layout(venue.page > venue.column, venue.page, letters[-1], parts)
+
+
+def _widths(table: Table, shown: Sequence[Block], letters: _Letters) -> list[float]:
+    """Return the width of every column whose texts are not wrapped."""
+    rows = [row for _, own in shown for row in own]
+    return [
+        max(
+            [
+                _points(column.title, letters.points),
+                _number_width([row[at] for row in rows], letters),
+            ]
+        )
+        for at, column in enumerate(table.columns)
+    ]
+
+
+def _number_width(cells: Sequence[Cell], letters: _Letters) -> float:
+    """Return the width of the widest text, and beside it of the widest marks and interval."""
+    size = letters.points
+    texts = (_points(_minus(cell.text), size) * (_BOLD if cell.bold else 1) for cell in cells)
+    marks = (
+        _points(cell.stars, 0.8 * size)
+        + (_points(" ", size) + _points(_minus(cell.interval), letters.small)) * bool(cell.interval)
+        for cell in cells
+    )
+    return max(texts, default=0.0) + max(marks, default=0.0)
+
+
+def _wrapped(
+    table: Table, shown: Sequence[Block], widths: Sequence[float], width: float, letters: _Letters
+) -> dict[int, float | None] | None:
+    """Return the widths of columns whose texts are wrapped to fit; None if nothing fits.
+
+    Columns of texts share the room that the numbers leave, the narrow ones no more than they need.
+    """
+    caps: dict[int, float | None] = dict.fromkeys(range(len(widths)))
+    if _total(widths) <= width:
+        return caps
+    texts = [at for at, column in enumerate(table.columns) if column.digits is None]
+    room = width - _total([0.0 if at in texts else own for at, own in enumerate(widths)])
+    shares = _shares({at: widths[at] for at in texts}, room)
+    narrowest = _narrowest(shown, shares, letters)
+    return {**caps, **shares} if shares and min(shares.values()) >= narrowest else None
+
+
+def _shares(widths: Mapping[int, float], room: float) -> dict[int, float]:
+    """Return equal widths for the widest columns, so that all of them take no more than a room.
+
+    Args:
+        widths: what each takes without wrapped texts, by position.
+        room: what they may take together.
+
+    Returns:
+        The widths of those that are wrapped; the others take what they need.
+    """
+    waiting = sorted(widths, key=lambda at: widths[at])
+    while waiting and widths[waiting[0]] <= room / len(waiting):
+        room -= widths[waiting.pop(0)]
+    return dict.fromkeys(waiting, room / len(waiting)) if waiting else {}
+
+
+def _narrowest(shown: Sequence[Block], positions: Iterable[int], letters: _Letters) -> float:
+    """Return the width below which texts are not wrapped: of some characters, or of a word."""
+    wrapped = list(positions)
+    words = {
+        word
+        for _, rows in shown
+        for row in rows
+        for at in wrapped
+        for word in row[at].text.split()
+        if len(word) <= _LONGEST_WORD
+    }
+    return max(
+        [_points("0" * _NARROWEST, letters.points)]
+        + [_BOLD * _points(word, letters.points) for word in words]
     )
 
 
-# --- What fits -------------------------------------------------------------------------------
-
-
-def _form(table: Table, shown: Sequence[Block], venue: Venue) -> _Form:
-    """The form in which a table says everything: the narrowest place first, then broken texts."""
-    legible = _LEGIBLE * _LETTER * venue.size
-    every: dict[int, float | None] = dict.fromkeys(range(len(table.columns)))
-    for width in dict.fromkeys((venue.column, venue.page)):
-        wide = width > venue.column
-        for narrow in (False, True):
-            widths = _widths(table, shown, venue.size, narrow)
-            if _total(widths) <= width:
-                return _Form(width, wide, narrow, [every])
-        broken = _broken(table, widths, width)
-        if all(cap is None or cap >= legible for cap in broken.values()) and (
-            _total([broken[at] or own for at, own in enumerate(widths)]) <= width
-        ):
-            return _Form(width, wide, True, [broken])
-    return _Form(venue.page, venue.page > venue.column, True, _side_by_side(table, widths, venue))
-
-
-def _side_by_side(
-    table: Table, widths: Sequence[float], venue: Venue
-) -> list[dict[int, float | None]]:
-    """Columns in parts that fit the page, each with the first texts of the rows."""
-    most = venue.page / 3
+def _split(
+    table: Table, shown: Sequence[Block], widths: Sequence[float], width: float, letters: _Letters
+) -> tuple[Mapping[int, float | None], ...]:
+    """Return the columns of several tables, each with the names of the rows."""
     caps = {
-        at: most if width > most and not is_right(table.columns[at]) else None
-        for at, width in enumerate(widths)
+        at: width / 3 if own > width / 3 and table.columns[at].digits is None else None
+        for at, own in enumerate(widths)
     }
-    taken = [(caps[at] or width) + 2 * _SEPARATION for at, width in enumerate(widths)]
+    taken = [caps[at] or own for at, own in enumerate(widths)]
     texts = [at for at, column in enumerate(table.columns) if not is_right(column)]
-    keys = [at for number, at in enumerate(texts) if at == number] or [0]
-    parts, left = [[*keys]], venue.page - sum(taken[at] for at in keys)
+    # The texts at the left name a row, as far as they leave room for the widest other column.
+    names = [at for number, at in enumerate(texts) if at == number] or [0]
+    while True:
+        widest = max((own for at, own in enumerate(taken) if at not in names), default=0.0)
+        room = width - _total([widest, *(0.0 for _ in names)])
+        shares = _shares({at: taken[at] for at in names}, room)
+        if len(names) == 1 or not shares:
+            break
+        if min(shares.values()) >= _narrowest(shown, shares, letters):
+            break
+        names.pop()
+    caps = {**caps, **shares}
+    taken = [caps[at] or own for at, own in enumerate(widths)]
+    parts = [[*names]]
     for at in range(len(widths)):
-        if at in keys:
+        if at in names:
             continue
-        if taken[at] > left and len(parts[-1]) > len(keys):
-            parts.append([*keys])
-            left = venue.page - sum(taken[each] for each in keys)
+        if len(parts[-1]) > len(names) and _total([taken[e] for e in (*parts[-1], at)]) > width:
+            parts.append([*names])
         parts[-1].append(at)
-        left -= taken[at]
-    return [{at: caps[at] for at in part} for part in parts]
-
-
-def _broken(table: Table, widths: Sequence[float], width: float) -> dict[int, float | None]:
-    """Widths for the columns of long texts, which share what the numbers leave."""
-    texts = [at for at, column in enumerate(table.columns) if not is_right(column)]
-    room = width - _total([own if at not in texts else 0.0 for at, own in enumerate(widths)])
-    caps: dict[int, float | None] = dict.fromkeys(range(len(widths)))
-    waiting = sorted(texts, key=lambda at: widths[at])
-    while waiting:
-        at, share = waiting[0], room / len(waiting)
-        # A narrow column takes what it needs, and leaves the rest to the wider ones.
-        if widths[at] > share:
-            return caps | dict.fromkeys(waiting, share)
-        room -= widths[at]
-        waiting.pop(0)
-    return caps
+    return tuple({at: caps[at] for at in part} for part in parts)
 
 
 def _total(widths: Sequence[float]) -> float:
-    return sum(widths) + 2 * _SEPARATION * (len(widths) - 1)
+    return sum(widths) + 2 * _SEPARATION * len(widths)
 
 
-def _widths(table: Table, shown: Sequence[Block], size: float, narrow: bool) -> list[float]:
-    rows = [row for _, own in shown for row in own]
-    found = []
-    for at, column in enumerate(table.columns):
-        lines = column.title.split() if narrow and not column.latex else [column.title]
-        cells = (_points(cell.text + cell.stars, size) + _beside(cell, size, narrow)
-                 for cell in (row[at] for row in rows))  # fmt: skip
-        found.append(max([*(_points(line, size) for line in lines), *cells]))
-    return found
-
-
-def _beside(cell: Cell, size: float, narrow: bool) -> float:
-    """Width of an interval behind its number."""
-    if not cell.interval:
-        return 0.0
-    if narrow:
-        return _points(max(cell.interval[1:-1].split(", "), key=len), 0.75 * size)
-    return _points(cell.interval, _SMALL * size) + 2.0
-
-
-def _points(text: str, size: float) -> float:
-    return _LETTER * size * len(text)
-
-
-_LINE = 1.35
-"""Height of a row in sizes of its letters."""
+def _room(table: Table, layout: _Layout, venue: Venue) -> float:
+    """Return how many lines of a table a page holds beside its caption and notes."""
+    normal, _, small = _LETTERS[venue.size]
+    taken = sum(
+        letters.line * math.ceil(_points(text, letters.points) / layout.width)
+        for text, letters in ((table.caption, normal), (table.notes, small))
+    )
+    # A long caption or note leaves half of a page for the rows all the same.
+    height = max(_PAGE_SHARE * venue.height - taken, venue.height / 2)
+    return (height if venue.floats else venue.height) / (1.05 * layout.letters.line) - 3
 
 
 def _cut(
-    shown: Sequence[Block], columns: dict[int, float | None], room: float, venue: Venue
+    shown: Sequence[Block], columns: Mapping[int, float | None], room: float, layout: _Layout
 ) -> Iterator[list[Block]]:
-    """Yield the blocks of each part of a table that is too long for a page.
+    """Yield the blocks of each table into which a long table is split.
 
     Args:
         shown: its blocks.
-        columns: places of the columns that are shown, with their widths.
+        columns: positions of the columns that are shown, with their widths.
         room: how many lines a page holds.
-        venue: where it is printed.
+        layout: the layout.
     """
     part: list[Block] = []
     used = 0
@@ -270,7 +348,7 @@ def _cut(
         used += 2 * bool(title)
         for row in rows:
             lines = max(
-                math.ceil(1.2 * _points(row[at].text, venue.size) / cap) if cap else 1
+                math.ceil(1.2 * _points(row[at].text, layout.letters.points) / cap) if cap else 1
                 for at, cap in columns.items()
             )
             if used + lines > room and (part or own):
@@ -284,114 +362,156 @@ def _cut(
     yield part
 
 
-# --- What is set -----------------------------------------------------------------------------
+_WIDTHS = {
+    character: width
+    for width, characters in (
+        (0.34, "fijl.,:;!'|`[]- "),
+        (0.4, 'Irst()_"*'),
+        (0.5, "0123456789acegoz/$^"),
+        (0.56, "bdhknpquvxyS?"),
+        (0.84, "wmABCDEFGHJKLNOPQRTUVXYZ&%#@+=<>~−±×≤≥≈≠→∞"),
+        (1.04, "MW—"),
+    )
+    for character in characters
+}
+"""Widths of characters of Computer Modern Roman in ems, rounded up (cmr10.tfm)."""
+
+_OTHER = 0.84
+"""Width of other characters that LaTeX sets by itself, in ems."""
+
+_NARROW_AT = 10.0
+"""Size in points below which letters are wider than in proportion (cmr9, cmr8, cmr7)."""
+
+_WIDER = 0.045
+"""Share by which letters are wider for every point below `_NARROW_AT`."""
+
+_BOLD = 1.18
+"""Width of bold letters, of that of others."""
+
+
+def _points(text: str, size: float) -> float:
+    """Return the width of a text in letters of a size, both in points."""
+    wider = 1 + _WIDER * max(0.0, _NARROW_AT - size)
+    return size * wider * sum(map(_ems, text))
+
+
+def _ems(character: str) -> float:
+    if character in _WIDTHS:
+        return _WIDTHS[character]
+    # pdfTeX shows the number of a character that it lacks.
+    shown = escape_latex(character)
+    return _OTHER if "Uchar" not in shown else 9 * 0.56
+
+
+# --- Rows ------------------------------------------------------------------------------------
 
 
 def _tabular(
-    table: Table, part: Sequence[Block], places: dict[int, float | None], form: _Form, venue: Venue
-) -> Latex:
-    columns = [(table.columns[at], cap) for at, cap in places.items()]
-    specification = "".join(
-        ("r" if is_right(column) else "l")
-        if cap is None
-        else rf">{{\raggedright\arraybackslash}}p{{{cap:.1f}pt}}"
-        for column, cap in columns
-    )
-    lines = [
-        rf"\begin{{tabular}}[b]{{@{{}}{specification}@{{}}}}",
-        r"\toprule",
-        _row([_heading(column, form.narrow and cap is None) for column, cap in columns]),
-    ]
-    # Of each column what stands behind its numbers where it is longest, so that all end alike.
+    table: Table,
+    part: Sequence[Block],
+    positions: Mapping[int, float | None],
+    layout: _Layout,
+    venue: Venue,
+) -> Iterator[str]:
+    """Yield the lines of a tabular.
+
+    Marks of significance and intervals have a column of their own behind that of their numbers, so
+    that both are aligned.
+    """
+    columns = [(table.columns[at], cap) for at, cap in positions.items()]
     cells = [row for _, rows in part for row in rows]
-    stars = [
-        max((row[at].stars for row in cells), key=len, default="") for at in range(len(columns))
-    ]
-    ends = [
-        max((row[at].interval for row in cells), key=len, default="") for at in range(len(columns))
-    ]
+    paired = [any(row[at].stars or row[at].interval for row in cells) for at in range(len(columns))]
+    specification = "".join(
+        _alignment(column, cap, pair) for (column, cap), pair in zip(columns, paired, strict=True)
+    )
+    # A slide breaks between boxes, and counts of a centered one the height but not the depth.
+    yield rf"\begin{{tabular}}{'' if venue.floats else '[b]'}{{{specification}}}"
+    yield r"\toprule"
+    yield _row([_heading(column, pair) for (column, _), pair in zip(columns, paired, strict=True)])
     for title, rows in part:
-        lines.append(r"\midrule")
+        yield r"\midrule"
         if title:
-            broken = _points(title, venue.size) > form.width / 2
-            kind = rf"p{{{form.width - 1:.1f}pt}}" if broken else "l"
-            text = _breakable(title, form.width, venue.size) if broken else escape_latex(title)
-            lines.append(
-                rf"\multicolumn{{{len(columns)}}}{{@{{}}{kind}@{{}}}}{{\textit{{{text}}}}} \\"
-            )
+            room = layout.width - 2 * _SEPARATION
+            long = _points(title, layout.letters.points) > room
+            kind = rf"p{{{room:.0f}pt}}" if long else "l"
+            text = _breakable(title, room if long else None, layout.letters)
+            n_columns = len(columns) + sum(paired)
+            yield rf"\multicolumn{{{n_columns}}}{{{kind}}}{{\textit{{{text}}}}} \\"
         for row in rows:
-            set_cells = []
-            for cell, (column, cap), mark, end in zip(row, columns, stars, ends, strict=True):
-                if is_right(column):
-                    set_cells.append(_number(cell, column, mark, end, form.narrow, venue.size))
-                else:
-                    set_cells.append(_text(cell, cap, venue.size))
-            lines.append(_row(set_cells))
-    return Latex("\n".join([*lines, r"\bottomrule", r"\end{tabular}"]))
+            yield _row(
+                [
+                    text
+                    for cell, (column, cap), pair in zip(row, columns, paired, strict=True)
+                    for text in _cells(cell, column, cap, pair, layout.letters)
+                ]
+            )
+    yield r"\bottomrule"
+    yield r"\end{tabular}"
+
+
+def _alignment(column: Column, cap: float | None, pair: bool) -> str:
+    if cap is not None:
+        ragged = "raggedleft" if is_right(column) else "raggedright"
+        kind = rf">{{\{ragged}\arraybackslash}}p{{{cap:.0f}pt}}"
+    else:
+        kind = "r" if is_right(column) else "l"
+    if not pair:
+        return kind
+    return kind + (r"@{\ }l" if column.interval else "@{}l")
 
 
 def _row(cells: Sequence[Latex]) -> Latex:
     row = " & ".join(cells)
-    # Behind the end of a row or a rule these would be an option of it.
+    # LaTeX would read either as an option of the line or rule before.
     return Latex(("{}" if row.startswith(("[", "*")) else "") + row + r" \\")
 
 
-def _heading(column: Column, stacked: bool) -> Latex:
-    if column.latex:
-        return Latex(column.latex)
-    if not stacked or " " not in column.title.strip():
-        return escape_latex(column.title)
-    lines = r"\\".join(map(escape_latex, column.title.split()))
-    return Latex(rf"\shortstack[{'r' if is_right(column) else 'l'}]{{{lines}}}")
+def _heading(column: Column, pair: bool) -> Latex:
+    title = Latex(column.latex) if column.latex else escape_latex(column.title)
+    return Latex(rf"\multicolumn{{2}}{{c}}{{{title}}}") if pair else title
 
 
-def _text(cell: Cell, cap: float | None, size: float) -> Latex:
-    text = escape_latex(cell.text) if cap is None else _breakable(cell.text, cap, size)
-    return Latex(rf"\textbf{{{text}}}" if cell.bold else text)
+def _cells(
+    cell: Cell, column: Column, cap: float | None, pair: bool, letters: _Letters
+) -> Iterator[Latex]:
+    """Yield a number or text and, where the column is a pair, its marks and interval."""
+    is_text = column.digits is None
+    text = _breakable(cell.text, cap, letters) if is_text else _signed(cell.text)
+    yield Latex(rf"\textbf{{{text}}}") if cell.bold else text
+    if pair:
+        marks = rf"\textsuperscript{{{escape_latex(cell.stars)}}}" if cell.stars else ""
+        ends = rf"{{\scriptsize {_signed(cell.interval)}}}" if cell.interval else ""
+        yield Latex(f"{marks} {ends}".strip())
 
 
-def _breakable(text: str, width: float, size: float) -> Latex:
-    """A text of which a word that is wider than its column may break between any two letters."""
+def _breakable(text: str, width: float | None, letters: _Letters) -> Latex:
+    """Return a text in which a word wider than its column may be broken; None: no words are."""
+    if width is None:
+        return escape_latex(text)
     words = (
-        r"\penalty5000 ".join(map(escape_latex, word))
-        # Capitals are half as wide again as a letter is taken to be.
-        if 1.5 * _points(word, size) > width
+        r"\allowbreak ".join(map(escape_latex, _pieces(word, 0.9 * width, letters.points)))
+        if _BOLD * _points(word, letters.points) > width
         else escape_latex(word)
         for word in text.split()
     )
     return Latex(" ".join(words))
 
 
-def _number(
-    cell: Cell, column: Column, stars: str, interval: str, narrow: bool, size: float
-) -> Latex:
-    """A number with its stars and its interval, in the room that those of the column take."""
-    text = escape_latex(cell.text) if column.digits is None else _signed(cell.text)
-    if cell.bold:
-        text = Latex(rf"\textbf{{{text}}}")
-    parts = [text]
-    raised = r"\textsuperscript{"
-    if stars:
-        parts += _padded(raised, cell.stars, "}", stars)
-    if interval and narrow:
-        lower, upper = (cell.interval or "[, ]")[1:-1].split(", ")
-        if lower:
-            parts.append(Latex(rf"\rlap{{\textsubscript{{{_signed(lower)}}}}}"))
-        parts += _padded(raised, upper, "}", max(interval[1:-1].split(", "), key=len))
-    elif interval:
-        small = rf"\,{{\fontsize{{{_SMALL * size:g}}}{{{size:g}}}\selectfont "
-        parts += _padded(small, cell.interval, "}", interval)
-    return Latex("".join(parts))
-
-
-def _padded(before: str, shown: str, after: str, longest: str) -> Iterator[Latex]:
-    """Yield what is shown, and the room that it leaves of the longest of its column."""
-    if shown:
-        yield Latex(f"{before}{_signed(shown)}{after}")
-    if missing := len(longest) - len(shown):
-        yield Latex(rf"\hphantom{{{before}{'0' * missing}{after}}}")
+def _pieces(word: str, width: float, size: float) -> Iterator[str]:
+    """Yield a word in pieces no wider than a width."""
+    piece = ""
+    for character in word:
+        if piece and _points(piece + character, size) > width:
+            yield piece
+            piece = ""
+        piece += character
+    yield piece
 
 
 def _signed(text: str) -> Latex:
-    """A number, or an interval, with minus signs for hyphens."""
-    return escape_latex(text if text == ABSENT else text.replace("-", "\N{MINUS SIGN}"))
+    """Return a number or an interval with minus signs for hyphens."""
+    return escape_latex(_minus(text))
+
+
+def _minus(text: str) -> str:
+    return text if text == ABSENT else text.replace("-", "\N{MINUS SIGN}")

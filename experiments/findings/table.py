@@ -40,6 +40,8 @@ class Column:
             difference is significant, and of nothing else.
         stars: the frame's column of marks of significance, shown behind the numbers.
         right: whether texts are aligned to the right, as those of numbers should be.
+        note: what is said below a table that shows the column; of several columns the same is said
+            once.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Column:
     bold: str = ""
     stars: str = ""
     right: bool = False
+    note: str = ""
 
     @property
     def interval(self) -> bool:
@@ -184,15 +187,16 @@ class Table:
 
     @cached_property
     def notes(self) -> str:
-        """What stands below it: its note, and why numbers are above their intervals."""
+        """Notes below it: of its columns, of itself, and why numbers are above their intervals."""
+        notes = [*dict.fromkeys(column.note for column in self.columns), self.note]
         shown = [column for column in self.columns if column.interval]
         names = [name for each in shown for name in (each.name, each.lower, each.upper)]
         rows = self.records(dict.fromkeys(names)) if shown else []
         if not any(_above(column, row) for row in rows for column in shown):
-            return self.note
+            return " ".join(filter(None, notes))
         from calibration.estimate import ABOVE_INTERVAL
 
-        return f"{self.note} {ABOVE_INTERVAL}".lstrip()
+        return " ".join(filter(None, (*notes, ABOVE_INTERVAL)))
 
     def records(self, names: Iterable[str] | None = None) -> list[dict[Hashable, Any]]:
         """The rows, of the columns that are named or of all; pandas is asked of a frame alone."""
@@ -240,11 +244,14 @@ def presented(
         replace(
             column,
             title=named(column.title),
+            note=named(column.note),
             show=column.show if is_right(column) else partial(_named, column, named),
         )
         for column in columns
     )
-    return replace(table, data=data, columns=titled, caption=named(table.caption))
+    return replace(
+        table, data=data, columns=titled, caption=named(table.caption), note=named(table.note)
+    )
 
 
 def _named(column: Column, named: Callable[[str], str], value: Any) -> str:

@@ -26,9 +26,11 @@ def in_sample_remark(passages: int) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """`value` with a fixed number of decimals, or `ABSENT` if it is None or NaN."""
+    """`value` with a fixed number of decimals, "∞" or "-∞", or `ABSENT` if it is None or NaN."""
     if value is None or math.isnan(value):
         return ABSENT
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
     return f"{value:z.{digits}f}"  # z: what rounds to nothing has no sign
 
 

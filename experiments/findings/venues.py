@@ -25,25 +25,25 @@ class Venue:
         column: width of a column.
         page: width of the text, over all columns; the same where there is one column.
         height: height of the text.
-        size: of the letters of tables.
+        size: of the letters of the document, as its class is asked for it: 10 or 11.
         floats: whether tables and figures go where there is room, with a caption.
     """
 
     column: float
     page: float
     height: float = 550.0
-    size: float = 8.0
+    size: int = 10
     floats: bool = True
 
 
 VENUES = {
     "article": Venue(345.0, 345.0),
-    "acl": Venue(219.08, 455.24, 700.0),
+    "acl": Venue(219.08, 455.24, 700.0, 11),
     "icml": Venue(234.88, 487.82, 648.0),
     "neurips": Venue(397.48, 397.48, 648.0),
     "iclr": Venue(397.48, 397.48, 648.0),
     "aaai": Venue(239.39, 505.89, 648.0),
-    "slides": Venue(307.29, 307.29, 170.0, 7.0, floats=False),
+    "slides": Venue(307.29, 307.29, 170.0, 11, floats=False),
 }
 """By name: LaTeX's own article and beamer, and the styles that these venues gave out."""
 
@@ -67,7 +67,8 @@ def venue_named(name: str) -> Venue:
     column, page = float(widths[1]), float(widths[2] or widths[1])
     if column > page:
         raise InputError(f"the venue {name!r}: its column is wider than its page; give 219x455")
-    return Venue(column, page)
+    # The larger letters, which the smaller ones of another document do not exceed.
+    return Venue(column, page, size=11)
 
 
 @contextmanager

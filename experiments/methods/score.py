@@ -416,7 +416,7 @@ def _wide_rows(found: ScoreTable) -> list[dict[str, Any]]:
     """A row per model: every score, with its ends and more under SCORE_lower and so on.
 
     SCORE_coverage is what the interval covers in simulations, where that is not its level, and
-    SCORE_text the score in words, with its stars.
+    SCORE_text the score in words, with its stars, which SCORE_stars has alone.
     """
     return [
         {
@@ -436,8 +436,12 @@ def _wide_rows(found: ScoreTable) -> list[dict[str, Any]]:
             )
         }
         | {
-            f"{name}_text": _text(own, found.stars(model.name, name))
+            key: value
             for name, own in model.scores.items()
+            for key, value in (
+                (f"{name}_text", _text(own, found.stars(model.name, name))),
+                (f"{name}_stars", found.stars(model.name, name)),
+            )
         }
         for model in found.models
     ]
@@ -445,7 +449,18 @@ def _wide_rows(found: ScoreTable) -> list[dict[str, Any]]:
 
 def _score_columns() -> list[Column]:
     heads = {name: REGISTRY[name].column or REGISTRY[name].title for name in USUAL_SCORES}
-    return [Column(f"{name}_text", head, right=True) for name, head in heads.items()]
+    return [
+        Column(
+            *(name, head),
+            digits=3,
+            stars=f"{name}_stars",
+            note=_CORP_NOTE if name.startswith("corp_brier_") else "",
+        )
+        for name, head in heads.items()
+    ]
+
+
+_CORP_NOTE = "Brier = MCB - DSC + UNC: miscalibration, discrimination, uncertainty (CORP)."
 
 
 def _text(own: Estimate, stars: str) -> str:
@@ -465,12 +480,7 @@ def _scores(blocks: Sequence[_Block]) -> Table:
         columns,
         "Scores.",
         group="data" if len(blocks) > 1 else "",
-        note=" ".join(
-            (
-                "Brier = MCB - DSC + UNC: miscalibration, discrimination, uncertainty (CORP).",
-                *dict.fromkeys(notes),
-            )
-        ),
+        note=" ".join(dict.fromkeys(notes)),
     )
 
 

@@ -10,6 +10,9 @@ from factormodels.errors import InputError, nearest
 from factormodels.io.claim_rows import is_blank_column
 from factormodels.truth_words import folded
 
+_MOST_SHOWN = 30
+"""Columns that an error lists."""
+
 RESPONSE = (
     *("response", "response id", "group", "document", "id", "question id", "prompt id"),
     *("qid", "query id", "answer id", "doc id", "document id", "sample id", "instance id"),
@@ -71,9 +74,13 @@ class Columns:
         near = nearest(name, self.names)
         hint = f" (did you mean {near!r}?)" if near else ""
         raise InputError(
-            f"{self.where}: {option} {name}: there is no such column{hint}; it has "
-            f"{', '.join(self.names)}"
+            f"{self.where}: {option} {name}: there is no such column{hint}; it has {self._listed()}"
         )
+
+    def _listed(self) -> str:
+        """Return the first columns and the number of the others, as errors list them."""
+        more = len(self.names) - _MOST_SHOWN
+        return ", ".join(self.names[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
     def known(self, names: Sequence[str]) -> str | None:
         """First column that has one of some names, in their order; None if none has."""
@@ -133,7 +140,7 @@ class Columns:
         if found is None:
             raise InputError(
                 f"{self.where}: no column is known as the {meaning}; name it with {option}; it has "
-                f"{', '.join(self.names)}"
+                f"{self._listed()}"
             )
         return found
 

@@ -177,9 +177,11 @@ def write_results(
             _write_frame(tests, file("significance.csv"))
         groups = tuple(agreeing_cells(rows, summary.cells))
         # Without times, which no two runs have alike.
-        found = " ".join([study.description, *sentences(summary.cells, groups, times=False)])
+        said = sentences(summary.cells, groups, times=False)
+        # A table of a paper has a caption also where the study says nothing of itself.
+        caption = " ".join(filter(None, (study.description.strip(), *said))) or study.study
         papers = {
-            "short": short_table(summary.cells, groups, found.strip(), study.measures),
+            "short": short_table(summary.cells, groups, caption, study.measures),
             # One table in both formats, so that LaTeX and Markdown cannot differ.
             "table": tables.paper(
                 summary.cells,

@@ -54,8 +54,12 @@ _ABBREVIATIONS: Mapping[str, frozenset[str]] = {
 }
 """Abbreviations that stand before a name or a number and end no sentence, in lower case."""
 
-_BEFORE_NUMBERS = word_set("""approx ca c no nos nr vol p pp fig figs eq ch art est стр рис""")
+_BEFORE_NUMBERS = word_set(
+    "approx ca c no nos nr vol p pp fig figs eq eqs sec tab tbl abb abs kap ch art est стр рис табл"
+)
 """Abbreviations that end no sentence before a number, in lower case."""
+
+_NUMBER = re.compile(r"[(\[]?\d")
 
 _GOES_ON = re.compile(r"[\"'”’»“]*\s*[—–-]\s+[^\W\d_A-Z]|[」』][とっはがをのにもで]")
 """What follows a mark in a quotation after which the sentence goes on."""
@@ -232,7 +236,7 @@ def _ends_at_full_stop(before: str, after: str, language: str) -> bool | None:
         return None if before.islower() else False
     if word.casefold() in _ABBREVIATIONS.get(language, ()):
         return False
-    if word.casefold() in _BEFORE_NUMBERS and after[0].isdigit():
+    if word.casefold() in _BEFORE_NUMBERS and _NUMBER.match(after):
         return False
     if language in _ORDINAL_LANGUAGES and re.fullmatch(r"\d{1,2}", word) and after[0].isupper():
         return opener

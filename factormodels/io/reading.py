@@ -43,7 +43,7 @@ _LONG_PART = 2**20
 _JSON_KEYS = (
     "a fact graph has nodes and edges, FactReasoner's file atoms and contexts, FActScore's lines "
     "output and annotations, Factcheck-Bench's lines response and sentences (`factormodels "
-    "datasets check` names the nearest format)"
+    "datasets FILE` names the nearest format)"
 )
 
 

@@ -293,10 +293,10 @@ def chosen_method(method: Method, model: LanguageModel) -> Method:
 def _from_tokens(answer: Completion, label: Label | None) -> Judgement | Missing:
     if label is None:
         return _missing(answer)
-    if label.probability is None or label.distribution is None:
+    if label.distribution is None:
         return _unusable(label.unusable or Unusable.ABSENT)
-    kind = RelationKind(label.name)
-    return Judgement(kind, label.probability, "logprobs", _three(label.distribution))
+    # The label in the text may be a rare draw, or the likeliest of several spellings of one label.
+    return _likeliest(label.distribution, "logprobs")
 
 
 def _stated(answer: Completion, prompt: PromptTemplate) -> Judgement | Missing:

@@ -1,8 +1,9 @@
-"""Tables and figures fit every venue, whatever texts they hold: nothing is left out or too wide."""
+"""Tables and figures fit every venue with any texts: nothing is left out, too wide or overlaps."""
 
 from __future__ import annotations
 
 import io
+import math
 import re
 import shutil
 import subprocess
@@ -16,14 +17,15 @@ import pytest
 
 from experiments import draw, score
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
-from experiments.findings.latex import PACKAGES, latex
+from experiments.findings.latex import PACKAGES, latex, latex_figure
 from experiments.findings.table import Column, Table, blocks, data_frame, interval_column, presented
 from experiments.findings.typst import typst_table
-from experiments.findings.venues import POINTS, VENUES, fitted, venue_named
+from experiments.findings.venues import POINTS, VENUES, Venue, fitted, venue_named
 from experiments.study.reading import embedded_studies
 from factormodels.datasets import load
 from factormodels.io.files import write_text
 from factormodels.synthetic import grid
+from tests.experiments.findings.pdf_boxes import text_faults
 from tests.experiments.findings.study_tables import kept_tables, table_of
 from tests.experiments.findings.test_markup import HOSTILE, HOSTILE_IN_LATEX
 from tests.refusals import refused
@@ -91,22 +93,88 @@ def test_nothing_of_a_table_is_left_out(name: str, venue: str) -> None:
         assert (column.latex or column.title.split()[0]) in text
     if not VENUES[venue].floats:
         return
-    assert text.count(r"\label{tab:t}") == 1
-    # Every further part is the same table.
-    assert text.count(r"\caption") == text.count("Continued.") + 1
-    assert text.count("Continued.") == text.count(r"\addtocounter{table}{-1}")
+    # Every table has a caption and a label, and all but the first name the first.
+    n_tables = text.count(r"\begin{tabular}")
+    labels = re.findall(r"\\caption\{.+\}\\label\{tab:(.+)\}", text)
+    assert labels == ["t", *(f"t-{number}" for number in range(2, n_tables + 1))]
+    assert text.count(r"\ref{tab:t}") == n_tables - 1
 
 
-def test_intervals_stand_beside_then_above_and_below_then_over_all_columns() -> None:
-    acl = VENUES["acl"]
-    beside, stacked, wide, parted = (latex(table(3, n), "t", (), acl) for n in (1, 2, 4, 12))
-    assert "[0.318, 1.000]" in beside
-    assert r"\textsubscript{0.318}" in stacked
-    assert r"\begin{table}" in stacked
-    assert r"\begin{table*}" in wide
-    assert wide.count(r"\begin{tabular}") == 1
-    # Too many columns stand in parts, each with the names of its rows.
-    assert parted.count(r"\begin{tabular}") == parted.count("lbp damped 0") > 1
+def test_a_table_goes_over_all_columns_then_shrinks_then_is_split() -> None:
+    def layout(n_measures: int) -> str:
+        return latex(table(3, n_measures, name="a"), "t", (), VENUES["icml"]).splitlines()[1]
+
+    assert [layout(n) for n in (0, 1, 4, 12)] == [
+        r"% layout: table, \normalsize",
+        r"% layout: table*, \normalsize",
+        r"% layout: table*, \small",
+        r"% layout: table*, \footnotesize, split by columns into 3 tables",
+    ]
+    # Each of the tables has the names of its rows.
+    parts = latex(table(3, 12, name="a"), "t", (), VENUES["icml"])
+    assert parts.count("implication & a 0 &") == 3
+
+
+def test_a_cell_has_one_thing_and_no_tricks() -> None:
+    text = latex(table(2, 1), "t")
+    row = r"implication & lbp damped 0 & 0.637 & {\scriptsize [0.318, 1.000]} & 0.500 \\"
+    assert row in text.splitlines()
+    assert r"\multicolumn{2}{c}{Accuracy}" in text
+    tricks = ("lap{", "phantom", "resizebox", "penalty", r"\fontsize", "shortstack", "addtocounter")
+    for name, one in TABLES.items():
+        for venue in VENUES.values():
+            assert not [trick for trick in tricks if trick in latex(one, name, (), venue)]
+
+
+def test_a_word_is_broken_only_where_it_is_wider_than_its_column() -> None:
+    broken = latex(TABLES["unbroken"], "t", (), VENUES["article"])
+    assert r"aaa\allowbreak aaa" in broken
+    assert r"implication & https" in broken
+    assert "allowbreak" not in latex(TABLES["wordy"], "t", (), VENUES["article"])
+
+
+@pytest.mark.parametrize(("value", "shown"), [(math.inf, r"$\infty$"), (-math.inf, r"$-$$\infty$")])
+def test_an_infinite_number_is_a_sign_and_changes_nothing_else(value: float, shown: str) -> None:
+    columns = (Column("m", "model"), *(Column(name, name, digits=3) for name in "ab"))
+
+    def rows(other: float) -> str:
+        data = [{"m": "x", "a": other, "b": 0.5}, {"m": "y", "a": 0.25, "b": 0.75}]
+        return latex(Table(data, columns, "Losses."), "t", (), VENUES["acl"])
+
+    assert rf"x & {shown} & 0.500 \\" in rows(value)
+    assert rows(value).replace(shown, "0.125") == rows(0.125)
+
+
+def test_a_negative_end_of_an_interval_takes_the_room_of_its_minus_sign() -> None:
+    def layout(lower: float) -> str:
+        rows = [{"m": "x", "a": 0.5, "a_lower": lower, "a_upper": 0.75}]
+        columns = (Column("m", "m"), interval_column("a", "a", 3))
+        return latex(Table(rows, columns, "Means."), "t", (), Venue(112.0, 112.0, size=11))
+
+    # The positive end just fits; a minus sign is wider than a hyphen.
+    assert r"% layout: table, \normalsize" in layout(0.25)
+    assert r"% layout: table, \normalsize" not in layout(-0.25)
+
+
+def test_a_table_or_figure_without_a_caption_is_called_by_its_stem() -> None:
+    bare = Table([{"a": 1.0}], (Column("a", "a", digits=1),))
+    assert r"\caption{losses}\label{tab:losses}" in latex(bare, "losses")
+    assert r"\caption{curve}\label{fig:curve}" in latex_figure("curve", "", 100.0, wide=False)
+
+
+def test_notes_are_of_columns_that_are_shown_and_use_the_names_of_readers() -> None:
+    columns = (
+        Column("m", "model"),
+        Column("a", "a", digits=1, note="a: the share of x-1."),
+        Column("b", "b", digits=1, note="b: its rest."),
+        Column("c", "c", digits=1, note="b: its rest."),
+    )
+    data = [{"m": "x-1", "a": 0.1, "b": 0.2, "c": 0.3}]
+    whole = Table(data, columns, "Of x-1.", note="Stars: against x-1.")
+    assert whole.notes == "a: the share of x-1. b: its rest. Stars: against x-1."
+    shown = presented(whole, {"x-1": "Xenia"}, ["b"])
+    assert shown.notes == "b: its rest. Stars: against Xenia."
+    assert "x-1" not in latex(shown, "t")
 
 
 def test_words_and_scores_of_a_table_are_chosen() -> None:
@@ -149,9 +217,9 @@ with_latex = pytest.mark.skipif(bool(latex_lacks()), reason=f"{latex_lacks()}: s
 
 
 def compiled(folder: Path, *parts: str) -> str:
-    """What pdflatex says of a document whose parts are given; it must end well."""
+    """Compile a document of some parts to paper.pdf, and return what pdflatex says of it."""
     (folder / "paper.tex").write_text("\n".join(parts), encoding="utf-8")
-    command = ["pdflatex", "-draftmode", "-interaction=nonstopmode", "-halt-on-error"]
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error"]
     said = subprocess.run(
         [*command, "paper.tex"], cwd=folder, capture_output=True, text=True, errors="replace"
     )
@@ -175,6 +243,35 @@ def test_latex_sets_nothing_too_wide_or_too_high(venue: str, tmp_path: Path) -> 
     inputs = [f"{around[0]}\n\\input{{{name}}}\n{around[1]}\n" for name in TABLES | of_studies]
     parts = [DOCUMENTS[venue], *PACKAGES, r"\begin{document}", *inputs, r"\end{document}"]
     assert re.findall(OVER, compiled(tmp_path, *parts)) == []
+    assert text_faults(tmp_path / "paper.pdf") == []
+
+
+@with_latex
+def test_numbers_above_each_other_and_off_the_page_are_noticed(tmp_path: Path) -> None:
+    compiled(
+        tmp_path,
+        r"\documentclass{article}\begin{document}",
+        r"\footnotesize 0.42\rlap{\textsubscript{0.31}}\textsuperscript{0.57} and 0.86",
+        r"\par\noindent\hspace*{-200pt}lost\end{document}",
+    )
+    assert text_faults(tmp_path / "paper.pdf") == [
+        "page 1: 'lost' is outside the page",
+        "page 1: '0.31' is over '0.57'",
+    ]
+
+
+@with_latex
+@pytest.mark.parametrize("taken", ["made/curve", "./made/curve.tex", "curve"])
+def test_a_figure_is_taken_in_from_any_folder(taken: str, tmp_path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    folder = (tmp_path / taken).parent
+    folder.mkdir(exist_ok=True)
+    shown = PaperFigure(Figure((2.0, 1.0)), data_frame([]), "A curve")
+    write_artefacts(Artefacts(figures={"curve": shown}), folder, Origin("t", "0" * 64))
+    taken_in = [r"\begin{document}", rf"\input{{{taken}}}", r"\end{document}"]
+    said = compiled(tmp_path, DOCUMENTS["article"], *PACKAGES, *taken_in)
+    assert f"{folder.relative_to(tmp_path) / 'curve.pdf'}" in said.replace("\n", "")
 
 
 @pytest.mark.slow

@@ -57,16 +57,14 @@ def test_latex_aligns_numbers_and_bolds_the_best_alone() -> None:
     assert lines[:2] == ["% study a-study", f"% config sha256 {'ab' * 32}"]
     assert r"% \usepackage{array, booktabs, graphicx}" in lines
     assert r"\caption{What a table shows.}\label{tab:results}" in lines
-    assert r"Method & Brier & again & $n$ \\" in lines
-    assert r"\multicolumn{4}{@{}l@{}}{\textit{first\_set}} \\" in lines
-    small = r"\,{\fontsize{6.4}{8}\selectfont "
-    assert (
-        rf"A \& B & \textbf{{0.097}}{small}[0.080, 0.110]}} & 0.1\textsuperscript{{***}} & 1,234 \\"
-        in lines
-    )
-    # What others have behind their numbers is kept free, so that all numbers end alike.
-    interval, stars = rf"\hphantom{{{small}{'0' * 14}}}}}", r"\hphantom{\textsuperscript{000}}"
-    assert rf"50\% & --{interval} & --{stars} & 0 \\" in lines
+    heads = r"Method & \multicolumn{2}{c}{Brier} & \multicolumn{2}{c}{again} & $n$ \\"
+    assert heads in lines
+    assert r"\begin{tabular}{lr@{\ }lr@{}lr}" in lines
+    assert r"\multicolumn{6}{l}{\textit{first\_set}} \\" in lines
+    numbers = r"\textbf{0.097} & {\scriptsize [0.080, 0.110]} & 0.1 & \textsuperscript{***}"
+    assert rf"A \& B & {numbers} & 1,234 \\" in lines
+    # Marks and intervals have columns of their own, so that all numbers end alike.
+    assert r"50\% & -- &  & -- &  & 0 \\" in lines
     assert text.count(r"\textbf") == 1
 
 
@@ -214,6 +212,7 @@ def test_columns_are_written_as_their_header() -> None:
 
 def test_numbers_as_tables_show_them() -> None:
     assert [number(v) for v in (0.12345, None, float("nan"))] == ["0.123", "--", "--"]
+    assert [number(v) for v in (math.inf, -math.inf)] == ["∞", "-∞"]
     assert [small(v) for v in (0.0, 0.00123, None)] == ["0", "1e-03", "--"]
     shown = [duration(v) for v in (2.5e-5, 0.0123, 1.5, 600.0, None)]
     assert shown == ["25 µs", "12.3 ms", "1.50 s", "10.0 min", "--"]

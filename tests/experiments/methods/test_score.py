@@ -14,6 +14,7 @@ import pytest
 from calibration.recalibration import RECALIBRATORS
 from experiments import assess, score
 from experiments.findings.findings import Findings
+from experiments.findings.table import blocks
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
 
@@ -168,10 +169,15 @@ def test_an_infinite_log_loss_is_a_cell_with_a_reason() -> None:
     row = row_of(found, "p")
     assert math.isinf(row["log_loss"])
     assert row["log_loss_text"] == "∞ (p is 0 or 1)"
+    # The table shows the sign alone, and the sentence says why.
+    (_, rows), *_ = blocks(found.tables["scores"])
+    assert "∞" in [cell.text for cell in rows[0]]
     assert math.isfinite(row["brier"])
     assert any("Log loss has no finite value" in each for each in found.sentences)
     same = score(table.assign(label=True, p=0.7), **QUICK)
     assert "all labels agree" in row_of(same, "p")["auroc_text"]
+    assert "(CORP)" in found.tables["scores"].notes
+    assert "(CORP)" not in found.presented({}, ["accuracy"]).tables["scores"].notes
     assert json.loads(same.as_json())["tables"]["scores"][0]["auroc"] is None
 
 

@@ -142,6 +142,17 @@ def test_cells_that_agree_are_one_row_where_a_library_is_absent_too(folder: Path
     assert "exact = lbp |" in short
 
 
+def test_the_short_table_of_a_study_of_one_cell_has_a_caption(folder: Path) -> None:
+    path = study_file(
+        folder,
+        "study: one-cell\ndatasets: [worked-examples]\nvariants: [FR1]\noutputs: [latex]\n"
+        "encodings: [implication]\nbackends: [exact]\n",
+    )
+    invoke("run", path)
+    short = (folder / "results" / "one-cell" / "short.tex").read_text()
+    assert r"\caption{one-cell}\label{tab:short}" in short
+
+
 @pytest.mark.usefixtures("strange_backends")
 def test_whatever_a_backend_raises_ends_its_unit_alone(folder: Path) -> None:
     path = study_file(

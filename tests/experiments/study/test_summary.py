@@ -202,7 +202,7 @@ def test_the_latex_table_is_well_formed(two_datasets: pd.DataFrame) -> None:
     assert lines[:2] == ["% study s", "% config 1"]
     rows = [line.replace(r"\&", "") for line in lines if line.endswith(r"\\")]
     body = [line.count("&") for line in rows if "multicolumn" not in line]
-    widths = {int(found) for found in re.findall(r"multicolumn\{(\d+)\}\{@\{\}l", text)}
+    widths = {int(found) for found in re.findall(r"multicolumn\{(\d+)\}\{l\}", text)}
     assert set(body) == {width - 1 for width in widths}
     # A block for each dataset, in every part.
     assert text.count(r"\midrule") == 2 * text.count(r"\toprule") == 2 * text.count(r"\bottomrule")

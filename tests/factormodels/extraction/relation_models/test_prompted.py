@@ -47,6 +47,16 @@ def test_the_probability_comes_from_the_tokens(server: ScriptedServer) -> None:
     assert PAIR.hypothesis in asked
 
 
+def test_the_likeliest_label_counts_where_the_answer_is_another(server: ScriptedServer) -> None:
+    # Two spellings of one label are together likelier than the one that was chosen.
+    offered = {"contradiction": 0.3, "Contradiction": 0.25, "neutral": 0.05}
+    server.always(label_reply("entailment", 0.4, offered))
+    found = judge(server)
+    assert isinstance(found, Judgement)
+    assert found.kind is RelationKind.CONTRADICTION
+    assert found.probability == pytest.approx(0.55)
+
+
 def test_without_log_probabilities_the_model_states_its_confidence(server: ScriptedServer) -> None:
     stated = '```json\n{"relation": "Contradiction", "confidence": "80%"}\n```'
     server.script = lambda request, _: Reply("contradiction" if "logprobs" in request else stated)
