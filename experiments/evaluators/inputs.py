@@ -36,7 +36,7 @@ from factormodels.io.records import (
 )
 from factormodels.io.tables import (
     DataTable,
-    frame_rows,
+    given_rows,
     holds_binary_tables,
     looks_like_table,
     parse_table,
@@ -490,14 +490,8 @@ def load_responses(texts: Texts) -> LoadedResponses:
 
 def _of_texts(texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseSettings) -> _Read:
     """Read responses that are given themselves."""
-    # A data frame yields the names of its columns, and has rows of its own.
-    rows_of: Any = getattr(texts, "to_dict", None)
     several: list[Text] = (
-        [texts]
-        if isinstance(texts, str | FactGraph | Mapping)
-        else list(cast("Iterable[Text]", texts))
-        if rows_of is None
-        else list[Text](frame_rows(texts))
+        [texts] if isinstance(texts, str | FactGraph | Mapping) else given_rows(texts)
     )
     remarks: tuple[str, ...] = ()
     if several and all(isinstance(one, Mapping) for one in several):

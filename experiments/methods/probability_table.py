@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from factormodels.io.claim_rows import (
     repeated_rows,
     required_name,
 )
+from factormodels.io.class_names import class_columns, with_class_names
 from factormodels.io.json_records import shown
 from factormodels.io.labels import (
     NO_LABEL,
@@ -39,7 +41,7 @@ from factormodels.io.not_used import note_cells
 from factormodels.io.published.evaluation_logs import KEYS, scored_rows
 from factormodels.io.published.formats import format_of
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
-from factormodels.io.tables import DataTable, frame_rows, read_table
+from factormodels.io.tables import DataTable, given_classes, given_rows, read_table
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom, mark_of, relations_mark
 from factormodels.nouns import counted, is_or_are
 from factormodels.recorded_verdicts import recorded_marks, recorded_verdicts
@@ -74,18 +76,30 @@ def table_of(data: Data) -> DataTable:
         return data
     if isinstance(data, str | os.PathLike):
         return read_table(data)
-    # By what it can do: whoever has a data frame has loaded pandas.
-    records: list[Any] = frame_rows(data) if hasattr(data, "to_dict") else list(data)
+    records = given_rows(data)
     for number, record in enumerate(records, 1):
         if not isinstance(record, Mapping):
             kind = type(record).__name__
             raise InputError(f"row {number} is a {kind}; give a mapping from columns to values")
     if not records:
         raise InputError(f"{IN_MEMORY} has no rows; give at least one")
-    rows = tuple({str(key): value for key, value in record.items()} for record in records)
-    columns = tuple(dict.fromkeys(name for row in rows for name in row))
+    classes = given_classes(data, IN_MEMORY)
+    rows = tuple(
+        with_class_names(
+            {str(key): value for key, value in record.items()},
+            classes,
+            f"{IN_MEMORY}, row {number}",
+        )
+        for number, record in enumerate(records, 1)
+    )
     return DataTable(
-        IN_MEMORY, "table", columns, rows, (None,) * len(rows), rounding=_roundings(data)
+        IN_MEMORY,
+        "table",
+        tuple(dict.fromkeys(name for row in rows for name in row)),
+        rows,
+        (None,) * len(rows),
+        dict(class_columns(classes)),
+        _roundings(data),
     )
 
 
@@ -220,7 +234,11 @@ def name_of(data: Data) -> str:
 _DATA = ("dataset", "data", "benchmark", "split")
 _RESPONSE = ("response", "response id")
 _CLAIM = ("claim id", "claim", "atom id", "atom")
-_CLAIM_TEXT = ("claim text", "atom text", "subclaim", "fact", "statement")
+_CLAIM_TEXT = (
+    *("claim text", "atom text", "subclaim", "fact", "atomic fact", "statement", "proposition"),
+)
+_ANY_TEXT = ("text", "content")
+"""Names of columns of texts, which may be of claims or of whole responses."""
 
 
 class TaughtSettings(Settings, together={SET: "*"}):
@@ -275,6 +293,12 @@ def probability_frame(
     claim = names.filled("--claim", columns.claim, _CLAIM, "claim", table.rows)
     # What a claim says identifies it where nothing else does.
     text = claim or names.filled("", None, _CLAIM_TEXT, "claim text", table.rows)
+    if text is None and group is not None:
+        texts = names.filled("", None, _ANY_TEXT, "claim text", table.rows)
+        if texts is not None and _differs_within(table.rows, group, texts):
+            text = texts
+        else:
+            names.guessed.pop("claim text", None)
     by = [names.given("--by", name) for name in columns.by]
     if not by and len(probabilities) == 1:
         known = [n for n in names.names if folded(n) in {*MODEL, *_DATA} or n in CELL]
@@ -287,7 +311,9 @@ def probability_frame(
     spelling = labels_spelling(labels, where, columns, labelled=labelled)
     rows: list[dict[str, Any]] = []
     claims: list[ClaimRow] = []
+    labels_alone: list[ClaimRow] = []
     marks = {column: _marks_of(names, column) for column in probabilities}
+    needed = [name for name in (*by, group, claim) if name is not None]
     unanswered = 0
     notations = {column: Counter[Notation]() for column in probabilities}
     for place, row in enumerate(table.rows):
@@ -305,7 +331,7 @@ def probability_frame(
                 unanswered += 1
             else:
                 answers[column] = p
-        if not answers:
+        if not answers and (told is None or not all(cell_name(row.get(name)) for name in needed)):
             continue
         key = tuple(
             # Columns of a study's own rows may be empty.
@@ -317,19 +343,21 @@ def probability_frame(
         wording = claim_id or cell_name(row.get(text or "")) or None
         # Of unknown responses many may have a claim c1; words are those of one claim.
         identity = wording if group is not None or len((wording or "").split()) > 1 else None
-        claims.append(
-            ClaimRow(
-                None if identity is None else (*key, "" if group is None else str(owner), identity),
-                f"claim {shown(wording)}" + ("" if group is None else f" of response {owner!r}"),
-                {"label": label_word(told)}
-                | {
-                    _probability_of(name, probabilities): answers.get(name)
-                    for name in probabilities
-                },
-                row,
-                table.place(place),
-            )
+        of_label = ClaimRow(
+            None if identity is None else (*key, "" if group is None else str(owner), identity),
+            f"claim {shown(wording)}" + ("" if group is None else f" of response {owner!r}"),
+            {"label": label_word(told)},
+            row,
+            table.place(place),
         )
+        if told is not None:
+            labels_alone.append(of_label)
+        if not answers:
+            continue
+        of_answers = {
+            _probability_of(name, probabilities): answers.get(name) for name in probabilities
+        }
+        claims.append(replace(of_label, stated={**of_label.stated, **of_answers}))
         rows.append(
             {
                 "p": answers,
@@ -352,6 +380,8 @@ def probability_frame(
     if not rows:
         raise InputError(f"{table.source}: column {probabilities[0]!r} holds no probability")
     repeated = repeated_rows(claims, alike=group is None, mend=_mend(group))
+    # A row without a probability is left out, but its label may contradict that of another row.
+    repeated_rows(labels_alone, alike=group is None, mend=_mend(group))
     remark = repeated_remark(claims, repeated)
     for position in reversed(repeated):
         del rows[position]
@@ -464,6 +494,16 @@ def _name(table: DataTable, place: int, column: str, what: str) -> str:
 def part_name(value: Any) -> str:
     """Name of a part of a table: of a model, of data, or of a cell of a study."""
     return cell_name(value) or str(value)
+
+
+def _differs_within(rows: Sequence[Mapping[str, Any]], group: str, column: str) -> bool:
+    """Whether some rows of one response differ in a column, as in the texts of their claims."""
+    first: dict[str, str] = {}
+    return any(
+        first.setdefault(cell_name(row.get(group)), value) != value
+        for row in rows
+        if (value := cell_name(row.get(column)))
+    )
 
 
 def _probability_of(column: str, probabilities: Sequence[str]) -> str:

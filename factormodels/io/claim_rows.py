@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,9 @@ from factormodels.io.json_records import shown
 from factormodels.truth_words import ABSENT, folded
 
 _MOST_PLACES = 4
+_MISSING = (*ABSENT, "none")
+_INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")
+"""Unicode categories of characters that leave no mark: a name is the same with and without them."""
 _LABEL_WORDS = {
     ClaimLabel.SUPPORTED: "true",
     ClaimLabel.UNSUPPORTED: "false",
@@ -21,17 +25,31 @@ _LABEL_WORDS = {
 
 
 def cell_name(value: Any) -> str:
-    """Name that a cell holds, without space around; empty where the cell is blank.
+    """Name that a cell holds, without space around; empty where the cell names nothing.
 
     A whole number has no decimals, so that 7 and 7.0, which a column with gaps makes of it, are one
-    name. NaN and words for a missing value are blank.
+    name. NaN, words for a missing value, ditto marks and other punctuation alone, and characters
+    that cannot be seen, such as a zero-width space, name nothing.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    text = str(value).strip()
-    return "" if folded(text) in (*ABSENT, "none") else text
+    text = _without_invisible_ends(str(value))
+    if not any(unicodedata.category(character)[0] in "LMNS" for character in text):
+        return ""
+    return "" if folded(text) in _MISSING else text
+
+
+def _without_invisible_ends(text: str) -> str:
+    if text.isalnum():
+        return text
+    seen = [
+        place
+        for place, character in enumerate(text)
+        if unicodedata.category(character) not in _INVISIBLE
+    ]
+    return text[seen[0] : seen[-1] + 1] if seen else ""
 
 
 def is_blank_column(values: Iterable[Any]) -> bool:
@@ -48,13 +66,17 @@ def required_name(value: Any, where: str, what: str) -> str:
         what: what is named, such as "response".
 
     Raises:
-        InputError: if the cell is blank. Who it is of is not guessed: a blank cell below a name may
-            be one of merged cells, or lack its own.
+        InputError: if the cell names nothing. Its owner is not guessed: a blank cell below a name
+            may be one of merged cells, or lack its own.
     """
     name = cell_name(value)
     if not name:
+        is_marked = (
+            isinstance(value, str) and folded(_without_invisible_ends(value)) not in _MISSING
+        )
+        cell = f"{shown(value)} is no name" if is_marked else "the cell is blank"
         raise InputError(
-            f"{where}: the cell is blank, so that its row belongs to no {what}; give every row its "
+            f"{where}: {cell}, so that its row belongs to no {what}; give every row its "
             f"{what} (where it is that of the row above, fill it down)"
         )
     return name

@@ -22,6 +22,8 @@ from factormodels.io.class_names import (
     ClassTree,
     class_columns,
     classes_beside,
+    classes_of_features,
+    classes_of_schema,
     stated_classes,
     with_class_names,
 )
@@ -103,6 +105,41 @@ def frame_rows(frame: Any) -> list[dict[str, Any]]:
     plain = whole.astype(object).where(whole.notna(), None)
     rows: list[dict[str, Any]] = plain.to_dict("records")
     return rows
+
+
+def given_rows(data: Any) -> list[Any]:
+    """Rows of a data frame of pandas or polars, an Arrow table, or an iterable of rows.
+
+    The kind is told by its methods, so that no library is loaded for it. A dataset of `datasets` is
+    an iterable of rows.
+    """
+    if hasattr(data, "iloc"):
+        return frame_rows(data)
+    for method in ("to_dicts", "to_pylist"):
+        if hasattr(data, method):
+            return list(getattr(data, method)())
+    return list(data)
+
+
+def given_classes(data: Any, where: str) -> ClassTree:
+    """Names of classes that an Arrow table or a dataset of `datasets` in memory states.
+
+    Args:
+        data: an object that `given_rows` takes.
+        where: what errors call it.
+
+    Raises:
+        InputError: if a class has no names that can be understood.
+    """
+    if hasattr(data, "iloc"):
+        # An attribute of a data frame of pandas may be a column.
+        return {}
+    features = getattr(getattr(data, "features", None), "to_dict", None)
+    if features is not None:
+        return classes_of_features(features(), where)
+    schema = getattr(data, "schema", None)
+    metadata = getattr(schema, "metadata", None)
+    return classes_of_schema(metadata, where) if isinstance(metadata, Mapping) else {}
 
 
 def read_table(source: Source) -> DataTable:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from experiments import estimate, keep, score, self_knowledge
@@ -17,6 +20,10 @@ QUICK: dict[str, Any] = {"n_bootstrap": 20, "resamples": 19}
 
 HEAD = "response,claim,p,label"
 ROWS = ("u,u1,0.75,1", "u,u2,0.5,0", "v,v1,0.25,0", "v,v2,0.5,1")
+COLUMNS = pd.DataFrame(
+    {"response": [*"uuvv"], "p": [0.75, 0.5, 0.25, 0.5], "label": [0, 1, 1, 0]},
+)
+"""The rows with a label of 0 for a true claim."""
 BRIER = (0.25**2 + 0.5**2 + 0.25**2 + 0.5**2) / 4
 
 
@@ -174,3 +181,55 @@ def test_p_beyond_1_by_the_rounding_of_float32_is_1(tmp_path: Path) -> None:
         assert briers(found) == {"p": pytest.approx(0.25**2 / 2, abs=1e-12)}
         assert any("beyond 0 or 1 by the rounding" in one for one in found.sentences)
     refused("1.0000001.* is not a probability", score, frame.astype({"p": float}), **QUICK)
+
+
+def test_the_label_of_a_row_without_a_probability_may_not_contradict(tmp_path: Path) -> None:
+    agreeing = score(written(tmp_path / "a.csv", *ROWS, "u,u1,,1"), **QUICK)
+    assert briers(agreeing) == {"p": pytest.approx(BRIER)}
+    path = written(tmp_path / "b.csv", *ROWS, "u,u1,,0")
+    refused("claim 'u1' of response 'u' has the label 'false', and 'true'", score, path, **QUICK)
+
+
+def test_texts_that_differ_within_a_response_identify_claims(tmp_path: Path) -> None:
+    head = "response,text,p,label"
+    rows = tuple(row.replace(",u", ",Words of u").replace(",v", ",Words of v") for row in ROWS)
+    path = written(tmp_path / "a.csv", *rows, rows[0], head=head)
+    found = score(path, **QUICK)
+    assert briers(found) == {"p": pytest.approx(BRIER)}
+    contradicted = f"{rows[0][:-1]}0"
+    path = written(tmp_path / "b.csv", *rows, contradicted, head=head)
+    refused("has the label 'false', and 'true' in line 2", score, path, **QUICK)
+    # The text of a whole response is in every row of its claims.
+    whole = ("u,All of u,0.75,1", "u,All of u,0.5,0", "v,All of v,0.25,0", "v,All of v,0.5,1")
+    found = score(written(tmp_path / "c.csv", *whole, head=head), **QUICK)
+    assert briers(found) == {"p": pytest.approx(BRIER)}
+
+
+def test_tables_in_memory_state_the_names_of_their_classes() -> None:
+    class Features(dict[str, Any]):
+        """Features of a dataset of `datasets`."""
+
+        def to_dict(self) -> dict[str, Any]:
+            return dict(self)
+
+    class Dataset:
+        """A dataset of `datasets`: it yields rows, and its `to_dict` gives columns."""
+
+        features = Features(label={"names": ["supported", "refuted"], "_type": "ClassLabel"})
+
+        def __iter__(self) -> Iterator[Any]:
+            return iter(COLUMNS.to_dict("records"))
+
+        def to_dict(self) -> Any:
+            return COLUMNS.to_dict("list")
+
+    stated = {"info": {"features": Dataset.features}}
+    arrow = pa.Table.from_pandas(COLUMNS).replace_schema_metadata(
+        {"huggingface": json.dumps(stated)}
+    )
+    for data in (Dataset(), arrow):
+        found = score(data, **QUICK)
+        assert briers(found) == {"p": pytest.approx(BRIER)}
+    # A column of a data frame is no statement about it, whatever its name.
+    plain = COLUMNS.assign(features=1)
+    assert briers(score(plain, **QUICK)) != {"p": pytest.approx(BRIER)}

@@ -17,7 +17,8 @@ from factormodels.io.claim_rows import (
 )
 from tests.refusals import refused
 
-BLANK = (None, math.nan, "", " \t", "nan", "NaN", "None", "N/A", "#N/A", "<NA>", "null")
+MISSING = ("nan", "NaN", "None", "N/A", "#N/A", "<NA>", "null")
+BLANK = (None, math.nan, "", " \t", "\u200b", "\ufeff", *MISSING)
 
 
 @pytest.mark.parametrize("value", BLANK)
@@ -27,6 +28,20 @@ def test_a_blank_cell_names_nothing(value: Any) -> None:
         "t, line 2: the cell is blank, so that its row belongs to no response; give every row",
         *(required_name, value, "t, line 2", "response"),
     )
+
+
+@pytest.mark.parametrize("value", ['"', "''", "〃", "...", "?"])
+def test_ditto_marks_and_other_punctuation_name_nothing(value: str) -> None:
+    assert cell_name(value) == ""
+    said = refused(
+        "is no name, so that its row belongs to no claim", required_name, value, "t", "claim"
+    )
+    assert value in said
+
+
+def test_characters_that_cannot_be_seen_are_no_part_of_a_name() -> None:
+    assert {cell_name(f"{mark}q 7{mark}") for mark in ("", "\u200b", "\ufeff", "\u00a0")} == {"q 7"}
+    assert cell_name("✓") == "✓"
 
 
 def test_a_name_is_the_same_however_its_column_holds_it() -> None:
