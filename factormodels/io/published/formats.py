@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal
 
 from factormodels.datasets.factscore_file import parse_derived
@@ -570,6 +571,10 @@ def record_format(obj: object, of_file: Format | None) -> Format | None:
     return of_file if loose and of_file is not None and of_file.name not in _LOOSE else own
 
 
+_MOST_COMPARED = 200
+"""Keys of a record whose spelling is compared with those of formats: no format has so many."""
+
+
 def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
     """Format whose keys a record most nearly has, and those it lacks; None if none.
 
@@ -579,12 +584,13 @@ def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
 
     if not isinstance(obj, dict):
         return None
+    compared = list(islice(obj, _MOST_COMPARED))
     best: tuple[float, Format] | None = None
     for known in FORMATS:
         wanted = {*known.keys, *(_first_step(name) for name in known.fields or known.reads)}
         have = wanted & obj.keys()
         near = sum(
-            bool(difflib.get_close_matches(key, list(obj), n=1, cutoff=0.75))
+            bool(difflib.get_close_matches(key, compared, n=1, cutoff=0.75))
             for key in wanted - have
         )
         score = (len(have) + near / 2) / len(wanted)

@@ -14,7 +14,7 @@ import pytest
 from factormodels import FactGraph, read, read_many
 from factormodels.extraction.text_match import text_match
 from factormodels.io import read_judged_pairs, read_prompts
-from factormodels.io.published.formats import FORMATS, format_named, format_of
+from factormodels.io.published.formats import FORMATS, format_named, format_of, nearest_format
 from factormodels.io.published.prompts import Prompt
 from factormodels.io.published.unli import JudgedPair
 from tests.factormodels.io.published.release_records import (
@@ -260,3 +260,17 @@ def test_a_damaged_record_is_not_taken_for_another_format(tmp_path: Path) -> Non
 )
 def test_damaged_arrays_are_refused_at_their_line(text: str, words: str, tmp_path: Path) -> None:
     refused(words, read_prompts, written(tmp_path, text))
+
+
+def test_few_keys_of_a_large_record_are_compared_with_formats(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[int] = []
+
+    def counting(_: str, possible: list[str], **__: object) -> list[str]:
+        compared.append(len(possible))
+        return []
+
+    monkeypatch.setattr("difflib.get_close_matches", counting)
+    nearest_format({f"k{number}": [] for number in range(5000)})
+    assert max(compared) <= 200
