@@ -55,6 +55,7 @@ from experiments.settings import (
     found_by,
     settings_of,
 )
+from experiments.settings.limits import FilePath
 from factormodels.errors import FactormodelsError, InputError
 
 
@@ -66,11 +67,11 @@ def _by_name(value: Any) -> Any:
 class Output(Settings, together={"show": "naming venue"}):
     """Output."""
 
-    out: Annotated[Path | None, Option("PATH")] = None
+    out: Annotated[FilePath | None, Option("PATH")] = None
     """Write tables (CSV, LaTeX, Markdown), figures and findings.json to this folder; or the
     first table to a file that ends in .csv, .parquet, .tex or .md, responses to .jsonl."""
 
-    report: Annotated[Path | None, Option("FILE")] = None
+    report: Annotated[FilePath | None, Option("FILE")] = None
     """Write everything as one page for a browser."""
 
     show: Annotated[Names, Option("COLUMN,...")] = ()

@@ -82,6 +82,13 @@ def test_a_destination_is_refused_before_anything_is_computed(name: str, calls: 
     assert sorted(Path().rglob("*")) == before
 
 
+@pytest.mark.parametrize("option", ["--out", "--report"])
+def test_an_empty_path_is_no_destination(option: str, calls: list[str]) -> None:
+    # What a shell makes of a variable that is not set.
+    assert "give a path that is not empty" in asked("score", option, "", code=2).stderr
+    assert not calls
+
+
 @pytest.mark.parametrize("name", [each for each in COMMANDS if arguments_of(each)])
 @pytest.mark.parametrize("option", ["--out", "--report"])
 def test_no_command_replaces_what_it_reads(name: str, option: str, calls: list[str]) -> None:
