@@ -34,6 +34,7 @@ from factormodels.encodings import (
 )
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph, positions
+from factormodels.nouns import counted
 from factormodels.validation import check_probabilities
 
 RELATION_COLUMNS = ("source", "target", "kind", "probability", "distribution")
@@ -158,8 +159,9 @@ class CompiledFacts:
         """`log_values` under *mixture* of priors (..., n, 2) and probabilities (..., m)."""
         if self.n_left_out:
             raise InputError(
-                f"{self.n_left_out} neutral or improbable relations were left out, which "
-                f"{MIXTURE!r} reads; take the fact graph's compiled_for({MIXTURE!r})"
+                f"{MIXTURE!r} reads "
+                f"{counted(self.n_left_out, 'neutral or improbable relation')} that this compiled "
+                f"form leaves out; take the fact graph's compiled_for({MIXTURE!r})"
             )
         settings, n = priors.shape[:-2], len(self.names)
         values = np.empty((*settings, self.n_entries))

@@ -54,6 +54,11 @@ class _View(_Facts):
     atoms: dict[str, _Claim]
 
 
+class _Posteriors(_Facts):
+    unanswered: list[str] = []
+    atoms: dict[str, _Claim] = {}
+
+
 class _Stage(_Facts):
     failures: list[Annotated[list[Any], Field(min_length=1)]] = []
 
@@ -155,6 +160,22 @@ def check_assessment(graph: FactGraph, source: str) -> None:
         for _, atom in every_atom(graph) if solved else ():
             if atom not in view["atoms"]:
                 raise InputError(f"{where} lack {place}.atoms.{atom}; assess it again")
+
+
+def check_posteriors(graph: FactGraph, source: str) -> None:
+    """Refuse an assessed response whose posteriors are garbled, whatever else its metadata lack.
+
+    Args:
+        graph: the response, with the key `METADATA_KEY` in its metadata.
+        source: its file, for messages.
+
+    Raises:
+        InputError: for the first key that is missing or of another kind.
+    """
+    where = f"{source}: the metadata of the response {graph.id!r}"
+    for variant, view in _mapping(graph.metadata[METADATA_KEY], METADATA_KEY, where).items():
+        place = f"{METADATA_KEY}.{variant}"
+        _check(_mapping(view, place, where), _Posteriors, place, where)
 
 
 def _mapping(value: Any, place: str, where: str) -> Mapping[str, Any]:

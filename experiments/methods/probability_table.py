@@ -10,7 +10,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.evaluators.assessed_metadata import check_assessment
+from experiments.evaluators.assessed_metadata import check_posteriors
 from experiments.evaluators.response import METADATA_KEY
 from experiments.findings.table import data_frame
 from experiments.findings.text import some_of
@@ -199,7 +199,7 @@ def posteriors_by_model(graph: FactGraph, source: str) -> dict[str, dict[str, fl
         for name, verdicts in recorded_verdicts(graph).items()
     }
     if METADATA_KEY in graph.metadata:
-        check_assessment(graph, source)
+        check_posteriors(graph, source)
     for variant, view in graph.metadata.get(METADATA_KEY, {}).items():
         unanswered = view.get("unanswered", ())
         found[variant] = {

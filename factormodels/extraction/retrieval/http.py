@@ -318,6 +318,10 @@ async def _answer(
 
 async def _body(response: httpx.Response, most: int) -> bytes:
     body = AnswerBody(response, most)
+    if response.is_stream_consumed:
+        # A transport that hands on whole answers, as mocks and caches do; httpx has decoded it.
+        body.add(response.content)
+        return response.content
     async for chunk in response.aiter_raw():
         body.add(chunk)
     return body.decoded()

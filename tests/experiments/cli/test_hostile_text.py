@@ -184,7 +184,7 @@ def test_a_message_that_is_read_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", [LONG, WORDS], ids=["word", "words"])
-@pytest.mark.parametrize("arguments", ["infer long.json", "draw long.json --out g.svg"])
+@pytest.mark.parametrize("arguments", ["infer long.json", "draw long.json --out g"])
 def test_a_long_name_in_a_file_is_one_short_line(name: str, arguments: str, folder: Path) -> None:
     graph: dict[str, Any] = json.loads(json.dumps(EXAMPLE))
     graph["nodes"][0]["id"] = graph["nodes"][1]["id"] = name

@@ -25,7 +25,7 @@ def cluster() -> Iterator[str]:
 def notes(keyed: Path) -> Path:
     texts = {f"r{i}": f"Train {i} crosses the bridge. Cars do." for i in range(6)}
     # No stage can go on with the last one: an error crosses from worker to here.
-    write_batch(keyed, {**texts, "none": "..."}, {"a.txt": "Only trains cross the bridge."})
+    write_batch(keyed, {**texts, "dots": "..."}, {"a.txt": "Only trains cross the bridge."})
     return keyed
 
 
@@ -36,7 +36,7 @@ def test_a_cluster_gives_the_same_result(notes: Path, cluster: str) -> None:
         for name, options in (("local", ()), ("asked", model), ("few", (*model, "--few-calls"))):
             for out, more in ((name, ()), (f"{name}-there", ("--set", f"dask={cluster}"))):
                 result = invoke(*base, *options, *more, "--out", out, code=1)
-                assert "none failed: there is no sentence in the response" in result.stdout
+                assert "dots failed: there is no sentence in the response" in result.stdout
             here, there = (notes / f"{name}{end}" / "graphs.jsonl" for end in ("", "-there"))
             assert len(read_many(here)) == 6
             assert here.read_bytes() == there.read_bytes()

@@ -260,7 +260,9 @@ def test_the_command_asks_a_language_model_each_question_once(keyed: Path) -> No
     write(GRAPHS[0], keyed / "one.json")
     arguments = ("select", "one.json", "--append", "2", "--relations", "lexical", "--json")
     with ScriptedServer(lambda *_: Reply("true")) as server:
-        result = invoke(*arguments, "--model", f"openai/scripted,api-base={server.url}")
+        # "true" is no verdict of one assessor, all of whose calls so fail: the exit code is 1.
+        model = ("--model", f"openai/scripted,api-base={server.url}")
+        result = invoke(*arguments, *model, code=1)
         asked = [json.dumps(request["messages"]) for request in server.requests]
     assert len(set(asked)) == len(asked) > 0
     found = json.loads(result.stdout)
@@ -273,7 +275,7 @@ def test_the_command_asks_a_language_model_each_question_once(keyed: Path) -> No
     told = [sentence.partition(":")[0] for sentence in found["findings"]]
     assert "veriscore" in told
     assert "factscore" not in told
-    again = json.loads(invoke(*arguments, "--model", "openai/scripted,replay").stdout)
+    again = json.loads(invoke(*arguments, "--model", "openai/scripted,replay", code=1).stdout)
     assert again["tables"]["padding"] == rows
     assert all(row["calls"] == 0 for row in again["tables"]["cost"])
 

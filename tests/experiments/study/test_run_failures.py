@@ -247,7 +247,7 @@ def test_unlabelled_atoms_under_the_policy_error_are_refused(folder: Path) -> No
 def test_a_folder_that_cannot_be_made_is_refused_before_anything(folder: Path) -> None:
     (folder / "file").write_text("")
     result = invoke("run", study_file(folder, SMALL), "--out", "file/inside", code=2)
-    assert "file/inside: the folder cannot be made" in result.stderr
+    assert "is a file; name a folder that can be made" in result.stderr
 
 
 def test_a_run_that_dies_while_writing_leaves_the_results_before_it(

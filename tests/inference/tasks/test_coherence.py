@@ -11,7 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from factormodels import Atom, Context, FactGraph, FactorGraph, Relation, RelationKind
-from factormodels.encodings import ENCODINGS
+from factormodels.claims import LEAST_PROBABILITY, is_evidence
+from factormodels.encodings import ENCODINGS, MIXTURE
 from factormodels.synthetic.incoherent import PLANTED_KEY, incoherent_response
 from inference import ZeroPartitionError
 from inference.tasks import Coherence, coherence
@@ -53,9 +54,13 @@ def found(graph: FactGraph, encoding: str = "implication", prior: float | None =
     return coherence(graph.compiled_for(encoding), encoding, prior=prior)
 
 
-def between(graph: FactGraph) -> list[Relation]:
+def between(graph: FactGraph, encoding: str) -> list[Relation]:
+    """Return the relations between claims that an encoding reads."""
     atoms = set(graph.atom_ids)
-    return [r for r in graph.relations if {r.source, r.target} <= atoms and r.kind is not NEUTRAL]
+    # Improbable relations are neutral but for mixture.
+    least = 0.0 if encoding == MIXTURE else LEAST_PROBABILITY
+    evidence = (r for r in graph.relations if is_evidence(r.kind, r.probability, least))
+    return [r for r in evidence if {r.source, r.target} <= atoms]
 
 
 def without(graph: FactGraph, dropped: list[Relation]) -> FactGraph:
@@ -83,11 +88,11 @@ def with_reified(graph: FactorGraph, relations: list[Relation], prior: float) ->
 @pytest.mark.parametrize("seed", range(8))
 def test_every_readout_is_that_of_an_enumeration(seed: int, encoding: str) -> None:
     graph = response(seed)
-    conflicts = [r for r in between(graph) if r.kind in (CONTRADICTION, EXCLUSIVE)]
+    conflicts = [r for r in between(graph, encoding) if r.kind in (CONTRADICTION, EXCLUSIVE)]
     # Every other response has claims of one prior, and its passage that of its own.
     prior = 0.7 if seed % 2 else None
     answer = found(graph, encoding, prior)
-    assert (answer.n_claims, answer.n_relations) == (5, len(between(graph)))
+    assert (answer.n_claims, answer.n_relations) == (5, len(between(graph, encoding)))
     if prior is not None:
         graph = graph.with_priors(atoms=prior)
     base = oracle(graph.to_factor_graph(encoding))
@@ -121,7 +126,7 @@ def test_every_readout_is_that_of_an_enumeration(seed: int, encoding: str) -> No
     assert answer.no_active_conflict == pytest.approx(quiet, abs=ROUNDING)
     assert answer.consistency == pytest.approx(kept, abs=ROUNDING)
     assert answer.agreement == pytest.approx(kept ** (1 / 5), abs=ROUNDING)
-    node = oracle(with_reified(graph.to_factor_graph(encoding), between(graph), 0.5))
+    node = oracle(with_reified(graph.to_factor_graph(encoding), between(graph, encoding), 0.5))
     assert answer.reified == pytest.approx(node.marginals["R"][1], abs=ROUNDING)
     named = [graph.relations[at] for at in answer.conflicts]
     assert named == conflicts
@@ -133,7 +138,7 @@ def test_every_readout_is_that_of_an_enumeration(seed: int, encoding: str) -> No
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_the_cost_of_the_only_conflict_is_that_of_the_response(encoding: str) -> None:
     graph = response(3)
-    conflicts = [r for r in between(graph) if r.kind in (CONTRADICTION, EXCLUSIVE)]
+    conflicts = [r for r in between(graph, encoding) if r.kind in (CONTRADICTION, EXCLUSIVE)]
     answer = found(without(graph, conflicts[1:]), encoding)
     assert len(answer.costs) == 1
     assert answer.costs[0] == pytest.approx(-math.log(answer.consistency), abs=ROUNDING)
