@@ -12,7 +12,7 @@ from typing import Any
 from experiments.findings.findings import Findings
 from factormodels.extraction.language_model.accounting import Ledger
 from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_KEY
-from factormodels.object_repr import counted
+from factormodels.nouns import counted
 
 _SEARCHES = "retrieval"
 """The stage that asks a search service in the place of a language model."""

@@ -210,8 +210,8 @@ def _relation(
         )
     with located(row.where):
         if not given:
-            stated = share("probability")
-            return Relation(passage, claim, _KINDS[word], 1.0 if stated is None else stated)
+            alone = share("probability")
+            return Relation(passage, claim, _KINDS[word], 1.0 if alone is None else alone)
         pair = f"relation {passage!r} -> {claim!r}"
         distribution = validated_distribution(given, pair)
         kind, probability = likeliest_kind(*(given[share] for share in _SHARES))

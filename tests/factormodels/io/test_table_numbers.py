@@ -98,16 +98,18 @@ def test_a_number_beyond_1_by_the_rounding_of_its_type_is_1() -> None:
         (np.float32(1.0000001), 0.0, 1.0),
         (np.float16(1.001), 0.0, 1.0),
     ):
-        assert cell_share(number, "x", "a share", rounding) == (share, {Notation.ROUNDED})
-    for number, rounding in (
+        expected = share, frozenset({Notation.ROUNDED})
+        assert cell_share(number, "x", "a share", rounding) == expected
+    beyond: list[tuple[object, float]] = [
         (1 + float32, 0.0),
         (np.float64(1.0000001), 0.0),
         (1.00001, float32),
         (-1e-5, float32),
         (1.01, float16),
         ("1.0000001", 0.0),
-    ):
-        refused("is not a share", cell_share, number, "x", "a share", rounding)
+    ]
+    for value, rounding in beyond:
+        refused("is not a share", cell_share, value, "x", "a share", rounding)
     assert "has 2 numbers beyond 0 or 1 by the rounding" in notation_remark(
         "p", {Notation.ROUNDED: 2}
     )
