@@ -41,6 +41,15 @@ class _Unsolved(_Facts):
     error: str
 
 
+class _NoPosteriors(_Facts):
+    error: str
+
+
+class _Posteriors(_Facts):
+    unanswered: list[str] = []
+    atoms: dict[str, _Claim]
+
+
 class _View(_Facts):
     encoding: str
     backend: str
@@ -52,11 +61,6 @@ class _View(_Facts):
     unanswered: list[str]
     open: dict[str, _Pair] = {}
     atoms: dict[str, _Claim]
-
-
-class _Posteriors(_Facts):
-    unanswered: list[str] = []
-    atoms: dict[str, _Claim] = {}
 
 
 class _Stage(_Facts):
@@ -153,17 +157,11 @@ def check_assessment(graph: FactGraph, source: str) -> None:
     for key, kind in _KINDS_BY_NAME.items():
         for name, facts in _mapping(graph.metadata.get(key, {}), key, where).items():
             _check(facts, kind, f"{key}.{name}", where)
-    for variant, view in _mapping(graph.metadata[METADATA_KEY], METADATA_KEY, where).items():
-        place = f"{METADATA_KEY}.{variant}"
-        solved = "error" not in _mapping(view, place, where)
-        _check(view, _View if solved else _Unsolved, place, where)
-        for _, atom in every_atom(graph) if solved else ():
-            if atom not in view["atoms"]:
-                raise InputError(f"{where} lack {place}.atoms.{atom}; assess it again")
+    _check_views(graph, where, _View, _Unsolved)
 
 
 def check_posteriors(graph: FactGraph, source: str) -> None:
-    """Refuse an assessed response whose posteriors are garbled, whatever else its metadata lack.
+    """Refuse an assessed response that lacks, or garbles, posteriors; nothing else is looked at.
 
     Args:
         graph: the response, with the key `METADATA_KEY` in its metadata.
@@ -173,9 +171,20 @@ def check_posteriors(graph: FactGraph, source: str) -> None:
         InputError: for the first key that is missing or of another kind.
     """
     where = f"{source}: the metadata of the response {graph.id!r}"
+    _check_views(graph, where, _Posteriors, _NoPosteriors)
+
+
+def _check_views(
+    graph: FactGraph, where: str, solved: type[_Facts], unsolved: type[_Facts]
+) -> None:
+    """Check the views of an assessment, and that a view that was solved has every claim."""
     for variant, view in _mapping(graph.metadata[METADATA_KEY], METADATA_KEY, where).items():
         place = f"{METADATA_KEY}.{variant}"
-        _check(_mapping(view, place, where), _Posteriors, place, where)
+        failed = "error" in _mapping(view, place, where)
+        _check(view, unsolved if failed else solved, place, where)
+        for _, atom in () if failed else every_atom(graph):
+            if atom not in view["atoms"]:
+                raise InputError(f"{where} lack {place}.atoms.{atom}; assess it again")
 
 
 def _mapping(value: Any, place: str, where: str) -> Mapping[str, Any]:

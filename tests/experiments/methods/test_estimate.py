@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,10 @@ def test_judged_responses_are_read_as_they_are(tmp_path: Path) -> None:
         write_many(graphs, path)
         if labelled:
             assert row_of(estimate(str(path)), "share")["value"] == pytest.approx(0.5)
+    # A claim without a posterior would be left out without a word.
+    lacking = replace(graphs[0], atoms=(*graphs[0].atoms, Atom("a9", "T9.")))
+    write_many([lacking, *graphs[1:]], tmp_path / "lacking.jsonl")
+    refused("lack assessment.FR1.atoms.a9", estimate, str(tmp_path / "lacking.jsonl"))
     # Texts are in the sheet, for whoever labels.
     assert list(estimate(str(path), choose=1)["sheet"]["text"]) == ["T0.", "T1.", "T2.", "T3."]
 
