@@ -1,4 +1,4 @@
-"""Core's integer program: which subclaims count, solved by HiGHS."""
+"""Core's integer program: which subclaims count, by enumeration or by HiGHS."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.nouns import counted
+from factormodels.selection.enumeration import LARGEST, heaviest_set
 from factormodels.validation import validated_probability
 
 EdgeRule = Literal["either", "both"]
@@ -180,9 +181,9 @@ def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
     subclaim of weight 0 is not taken unless it is needed; of these the one that takes the first
     subclaim if any of them does, then the second, and so on.
 
-    The connected components of conflicts are solved one by one, and a component whose members all
-    exclude each other without a solver. Where their union has too few faithful subclaims, the whole
-    program is solved at once, with the row of the share.
+    The connected components of conflicts are solved one by one: by enumeration where they are small
+    (see `enumeration`), by HiGHS where they are not. Where their union has too few faithful
+    subclaims, HiGHS solves the whole program at once, with the row of the share.
 
     Args:
         program: the program.
@@ -239,6 +240,12 @@ def _solve_part(
     place = {i: k for k, i in enumerate(part)}
     w = np.array([weights[i] for i in part], dtype=np.float64)
     scale = float(np.abs(w).max(initial=0.0)) or 1.0
+    if balance is None and len(part) <= LARGEST:
+        excluded = [sum(1 << place[j] for j in neighbors[i] if j in place) for i in part]
+        best_set = heaviest_set(w.tolist(), excluded, TOLERANCE / 2 * scale)
+        if best_set is not None:
+            chosen = [part[k] for k in best_set]
+            return _Answer(chosen, math.fsum(weights[i] for i in chosen))
     # One row a clique: its members' variables sum to at most 1, which is tighter than its pairs.
     rows = [
         (np.isin(np.arange(len(part)), [place[i] for i in clique]).astype(float), 1.0)

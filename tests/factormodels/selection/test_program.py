@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from factormodels.selection import Program, SolverSettings, conflicts_of, solve
+from factormodels.selection.enumeration import heaviest_set
 from tests.factormodels.selection.cases import enumerated
 from tests.refusals import refused
 
 NO_TIME = SolverSettings(time_limit=1e-9)
-"""Nothing is solved but components whose members all exclude each other."""
+"""Nothing is solved but components that are enumerated."""
 
 PATIENT = SolverSettings(time_limit=120.0)
 """Far more than is needed, so that a busy machine cuts nothing short."""
@@ -49,24 +50,52 @@ def test_the_best_set_is_that_of_enumeration(batch: int) -> None:
 
 
 def test_beyond_blocks_of_ties_the_earliest_of_many_equal_sets_is_chosen() -> None:
-    # 30 pairs of equals in one component: 2^30 sets are heaviest, and one is named. Each subclaim
-    # also excludes one of weight 0, which joins them.
-    pairs = [(2 * k, 2 * k + 1) for k in range(30)]
-    joined = [(i, 60) for i in range(60)]
-    solution = solve(Program((1.0,) * 60 + (0.0,), tuple(pairs + joined)), PATIENT)
-    assert solution.chosen == tuple(range(0, 60, 2))
+    # 40 pairs of equals in one component, too large to enumerate: 2^40 sets are heaviest, and one
+    # is named. Each subclaim also excludes one of weight 0, which joins them.
+    pairs = [(2 * k, 2 * k + 1) for k in range(40)]
+    joined = [(i, 80) for i in range(80)]
+    solution = solve(Program((1.0,) * 80 + (0.0,), tuple(pairs + joined)), PATIENT)
+    assert solution.chosen == tuple(range(0, 80, 2))
     assert solution.status == "optimal"
 
 
 def test_a_cycle_of_many_subclaims_is_decided_beyond_the_first_block() -> None:
     # Of the even and the odd members of an even cycle both are heaviest; the share excludes those
     # that begin earlier.
-    n = 50
+    n = 70
     cycle = tuple((i, (i + 1) % n) for i in range(n))
     faithful = tuple(i % 2 == 1 for i in range(n))
     assert solve(Program((1.0,) * n, cycle), PATIENT).chosen == tuple(range(0, n, 2))
     odd = solve(Program((1.0,) * n, cycle, faithful, 1.0), PATIENT)
     assert odd.chosen == tuple(range(1, n, 2))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_enumeration_and_the_solver_name_the_same_set(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = random.Random(seed)
+    weights = tuple(generator.choice([0.1, 0.2, 0.3, 1.0]) for _ in range(26))
+    conflicts = tuple((i, j) for i in range(26) for j in range(i) if generator.random() < 0.2)
+    program = Program(weights, conflicts)
+    enumerated_set = solve(program, PATIENT)
+    monkeypatch.setattr("factormodels.selection.program.LARGEST", 0)
+    solved_set = solve(program, PATIENT)
+    assert enumerated_set == solved_set
+    assert enumerated_set.status == "optimal"
+
+
+def test_what_is_too_much_to_enumerate_is_left_to_the_solver() -> None:
+    # Sixty subclaims with conflicts at random: more subsets than the enumeration keeps.
+    generator = random.Random(2)
+    excluded = [0] * 60
+    for i in range(60):
+        for j in range(i):
+            if generator.random() < 0.12:
+                excluded[i] |= 1 << j
+                excluded[j] |= 1 << i
+    weights = [generator.uniform(1.0, 2.0) for _ in range(60)]
+    assert heaviest_set(weights, excluded, 1e-9) is None
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
