@@ -18,6 +18,23 @@ CONTEXT_PRIOR = 0.99
 """Default prior of a context: the knowledge source is reliable (FactReasoner, section 3.1)."""
 
 
+class ClaimLabel(StrEnum):
+    """The human label of a claim."""
+
+    SUPPORTED = "S"
+    UNSUPPORTED = "NS"
+    IRRELEVANT = "IR"
+
+
+class ModelJudgement(StrEnum):
+    """The judgement of a model about a claim."""
+
+    TRUE = "true"
+    FALSE = "false"
+    NEITHER = "neither"
+    """None of the above, or an answer that is neither true nor false."""
+
+
 class RelationKind(StrEnum):
     """The logical relation that a relation model predicts for an ordered pair of texts.
 

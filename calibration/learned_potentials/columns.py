@@ -17,8 +17,9 @@ import numpy as np
 from calibration.validation import Floats, Integers
 from factormodels.claims import Atom, Relation, RelationKind
 from factormodels.errors import InputError, unknown_name
-from factormodels.extraction.text_match import FIGURES, tells_match, text_match
+from factormodels.extraction.text_match import tells_match, text_match
 from factormodels.fact_graph import FactGraph
+from factormodels.recorded_match import FIGURES
 from factormodels.variants import COPY_SEPARATOR, variant
 
 SENTENCE, RESPONSE = "sentence", "response"

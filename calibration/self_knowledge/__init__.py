@@ -42,10 +42,9 @@ from calibration.self_knowledge.simulation import (
     rejections,
     simulate_counts,
 )
+from factormodels.claims import ClaimLabel, ModelJudgement
 from factormodels.io.claim_records import (
-    ClaimLabel,
     ClaimRecord,
-    ModelJudgement,
     Setting,
     read_records,
     write_records,

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from calibration.grouping import Grouping, group_by_response
 from calibration.validation import Floats, Integers, member_named, whole_number
+from factormodels.claims import ClaimLabel, ModelJudgement
 from factormodels.errors import InputError
-from factormodels.io.claim_records import ClaimLabel, ClaimRecord, ModelJudgement, Setting
+from factormodels.io.claim_records import ClaimRecord, Setting
 from factormodels.io.json_records import shown
 
 Codes = NDArray[np.int8]

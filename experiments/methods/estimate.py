@@ -50,8 +50,8 @@ from experiments.progress import tell
 from experiments.settings import SET, Names, Numbers, Option, Words, front_door
 from experiments.settings.columns import LABEL, Columns
 from experiments.settings.limits import DrawnSettings, KPolicy
+from factormodels.claims import ClaimLabel
 from factormodels.errors import InputError, unknown_name
-from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.claim_rows import cell_name
 from factormodels.io.files import write_text
 from factormodels.io.labels import comma_remark

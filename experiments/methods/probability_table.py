@@ -17,9 +17,9 @@ from experiments.findings.text import some_of
 from experiments.settings import SET, ColumnName, ColumnNames, Settings
 from experiments.settings.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns, LabelColumns
 from experiments.study.cell_names import CELL
+from factormodels.claims import ClaimLabel
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.claim_rows import (
     ClaimRow,
     cell_name,
@@ -31,7 +31,6 @@ from factormodels.io.claim_rows import (
 from factormodels.io.class_names import class_columns, with_class_names
 from factormodels.io.json_records import shown
 from factormodels.io.labels import (
-    NO_LABEL,
     LabelSpelling,
     comma_remark,
     label_spelling,
@@ -45,7 +44,7 @@ from factormodels.io.tables import DataTable, given_classes, given_rows, read_ta
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom, mark_of, relations_mark
 from factormodels.nouns import counted, is_or_are
 from factormodels.recorded_verdicts import recorded_marks, recorded_verdicts
-from factormodels.truth_words import folded
+from factormodels.words import NO_LABEL, folded
 from inference import infer_batch
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 from experiments.settings import ColumnName, Settings, Words
 from factormodels.errors import InputError, nearest
 from factormodels.io.claim_rows import is_blank_column
-from factormodels.truth_words import folded
+from factormodels.words import folded
 
 _MOST_SHOWN = 30
 """Columns that an error lists."""

@@ -10,19 +10,19 @@ from typing import Annotated, Any
 
 from experiments.settings import Option, Settings
 from experiments.settings.limits import EncodingName, VariantName
+from factormodels.claims import ModelJudgement
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io import read_any
-from factormodels.io.claim_records import ModelJudgement
 from factormodels.io.fact_graph_json import DIALECT
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import exists
 from factormodels.io.json_text import decode
 from factormodels.nouns import counted, is_or_are
-from factormodels.truth_words import truth_of
 from factormodels.variants import variant as variant_of
+from factormodels.words import truth_of
 
 DEFAULT_VARIANT = "given"
 

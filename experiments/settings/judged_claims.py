@@ -32,7 +32,7 @@ from factormodels.io.published.self_judgements import ACCURATE, RIGHT, VOTES
 from factormodels.io.table_numbers import Notation, cell_number, cell_share, notation_remark
 from factormodels.io.tables import DataTable
 from factormodels.nouns import counted, is_or_are
-from factormodels.truth_words import ABSENT, folded, truth_of
+from factormodels.words import ABSENT, folded, truth_of
 
 _SETTINGS: Mapping[str, Setting] = {
     **dict.fromkeys(("direct asking", "direct", "da"), Setting.DIRECT_ASKING),

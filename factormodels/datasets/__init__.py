@@ -117,7 +117,7 @@ def load(name: str, **options: Any) -> Dataset:
 
         graphs = tuple(graph_from_record(obj, options.get("stances")) for _, obj in records)
     elif name == "factscore":
-        from factormodels.datasets.factscore_file import graph_from_object
+        from factormodels.io.published.factscore_embedded import graph_from_object
 
         graphs = tuple(graph_from_object(obj) for _, obj in records)
     else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from factormodels.claims import Atom
+from factormodels.claims import Atom, ModelJudgement
 from factormodels.errors import InputError
 from factormodels.extraction.concurrency import each, run_until_done
 from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
@@ -18,7 +18,6 @@ from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.stages.asking import Question, ask_all
 from factormodels.fact_graph import FactGraph
-from factormodels.io.claim_records import ModelJudgement
 
 STAGE = "self-judgement"
 PAIR_STAGE = "question-answer pairs"

@@ -8,28 +8,15 @@ that were retrieved for the claim.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from heapq import nlargest
 
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from factormodels.extraction.relation_models.lexical_features import taken_apart
 from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import as_object, shown
-
-TEXT_MATCH_KEY = "text_match"
-"""Where a graph without texts holds the figures of its claims in its metadata, by id."""
-
-FIGURES: Mapping[str, str] = {
-    "names found": "share of the claim's names that any passage of the response holds",
-    "words in one sentence": "largest share of the claim's content words and numbers that one "
-    "sentence of a passage holds",
-    "words in another": "the second largest such share",
-}
-"""Figures of a claim, the words of the topic left out, and what each says. 1 where a claim has none
-of what is looked for, and 0 where there are no passages."""
+from factormodels.recorded_match import FIGURES, TEXT_MATCH_KEY, match_in_metadata
 
 _DIGITS = 4
 
@@ -50,10 +37,7 @@ def text_match(graph: FactGraph) -> NDArray[np.float64] | None:
         return _matched(graph.topic, [atom.text for atom in graph.atoms], texts)
     if not tells_match(graph):
         return None
-    where = f"response {graph.id!r}: metadata {TEXT_MATCH_KEY!r}"
-    told = as_object(graph.metadata[TEXT_MATCH_KEY], where)
-    rows = [_figures(told.get(atom), f"{where}, claim {atom!r}") for atom in graph.atom_ids]
-    return np.array(rows, np.float64).reshape(-1, len(FIGURES))
+    return match_in_metadata(graph)
 
 
 def tells_match(graph: FactGraph) -> bool:
@@ -69,11 +53,6 @@ def leaves_no_topic_out(graph: FactGraph) -> bool:
 def _has_texts(graph: FactGraph) -> bool:
     passages = all(context.text or context.snippet for context in graph.contexts)
     return passages and all(_WORD.search(atom.text) for atom in graph.atoms)
-
-
-def recorded_match(figures: NDArray[np.float64], atoms: Sequence[str]) -> dict[str, list[float]]:
-    """What the metadata hold of figures (n, 3) under `TEXT_MATCH_KEY`."""
-    return dict(zip(atoms, figures.tolist(), strict=True))
 
 
 def _matched(topic: str, claims: Sequence[str], passages: Sequence[str]) -> NDArray[np.float64]:
@@ -93,14 +72,3 @@ def _matched(topic: str, claims: Sequence[str], passages: Sequence[str]) -> NDAr
 
 def _share(asked: set[str], there: set[str]) -> float:
     return len(asked & there) / len(asked) if asked else 1.0
-
-
-def _figures(value: object, where: str) -> list[float]:
-    numbers = value if isinstance(value, list | tuple) else []
-    told = [float(x) for x in numbers if isinstance(x, int | float) and 0 <= x <= 1]
-    if len(told) != len(FIGURES):
-        raise InputError(
-            f"{where}: {shown(value)} are no figures of its text; give {len(FIGURES)} numbers "
-            f"from 0 to 1 ({', '.join(FIGURES)})"
-        )
-    return told

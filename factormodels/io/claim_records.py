@@ -18,20 +18,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from factormodels.claims import ClaimLabel, ModelJudgement
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 from factormodels.io.json_records import as_object, as_text, located, location, shown, text_field
 from factormodels.io.json_text import check_keys, encode
 from factormodels.io.records import json_records, read_content, strictly
 from factormodels.validation import validated_id
-
-
-class ClaimLabel(StrEnum):
-    """The human label of a claim."""
-
-    SUPPORTED = "S"
-    UNSUPPORTED = "NS"
-    IRRELEVANT = "IR"
 
 
 class Setting(StrEnum):
@@ -43,15 +36,6 @@ class Setting(StrEnum):
     """Whether the answer to a question made from the claim is true or false."""
     NONE_OF_THE_ABOVE = "none_of_the_above"
     """The same with a third choice, none of the above."""
-
-
-class ModelJudgement(StrEnum):
-    """What the model says of a claim."""
-
-    TRUE = "true"
-    FALSE = "false"
-    NEITHER = "neither"
-    """None of the above, or an answer that is neither of the two."""
 
 
 Choice = TypeVar("Choice", bound=StrEnum)

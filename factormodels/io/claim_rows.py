@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from factormodels.claims import ClaimLabel
 from factormodels.errors import InputError
-from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.json_records import shown
-from factormodels.truth_words import ABSENT, folded
+from factormodels.words import ABSENT, folded
 
 _MOST_PLACES = 4
 _MISSING = (*ABSENT, "none")

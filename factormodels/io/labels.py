@@ -11,42 +11,43 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from factormodels.claims import ClaimLabel, ModelJudgement, RelationKind
 from factormodels.errors import InputError
-from factormodels.io.claim_records import ClaimLabel, ModelJudgement
 from factormodels.io.json_records import shown
 from factormodels.nouns import counted
-from factormodels.truth_words import ABSENT, REPLIES, STATEMENTS, folded
+from factormodels.words import (
+    IRRELEVANT,
+    NO_LABEL,
+    REPLIES,
+    STANCES,
+    STATEMENTS,
+    UNDECIDED_EVIDENCE,
+    folded,
+)
 
 _KNOWN = {**STATEMENTS, **REPLIES}
 _SUPPORTED = "s"
 _NOT_SUPPORTED = "ns"
-_UNDECIDED = (
-    *("not enough evidence", "not enough info", "not enough information", "nei", "neutral"),
-    *("conflicting evidence",),
-)
-"""Words for evidence that decides nothing. As in FaStfact's protocol, the claim is unsupported."""
-
 _TRUE = frozenset(
     (
         *(word for word, truth in _KNOWN.items() if truth is ModelJudgement.TRUE),
-        *(_SUPPORTED, "supports", "entailment", "entails", "entailed"),
+        *(word for word, kind in STANCES.items() if kind is RelationKind.ENTAILMENT),
+        _SUPPORTED,
     )
 )
 _FALSE = frozenset(
     (
         *(word for word, truth in _KNOWN.items() if truth is ModelJudgement.FALSE),
-        *(_NOT_SUPPORTED, "refutes", "contradiction", "contradicts", *_UNDECIDED),
-        *("not entailment", "non entailment", "not entailed"),
+        *(word for word, kind in STANCES.items() if kind is RelationKind.CONTRADICTION),
+        *(_NOT_SUPPORTED, "not entailment", "non entailment", "not entailed"),
+        # In FaStfact's protocol a claim without decisive evidence is unsupported.
+        *UNDECIDED_EVIDENCE,
     )
 )
-_IRRELEVANT = frozenset(("ir", "irrelevant", "unverifiable"))
 _ANSWERED = ("y", "n", "yes", "no")
 """Words beside which S stands for subjective."""
 
 _MOST_LISTED = 6
-NO_LABEL = (*ABSENT, "none", "unknown", "unlabelled", "unlabeled")
-"""Words, in lower case, for there being no label."""
-
 EXAMPLES = "true/false, 1/0, S/NS, Y/N, supported/unsupported, correct/incorrect"
 
 
@@ -111,7 +112,7 @@ def label_spelling(
         return LabelSpelling(frozenset(map(folded, true)), None, dropped)
     left = words.keys() - dropped
     fault = ""
-    if not left <= _TRUE | _FALSE | _IRRELEVANT:
+    if not left <= _TRUE | _FALSE | IRRELEVANT:
         fault = f"which no spelling covers ({EXAMPLES})"
     elif _SUPPORTED in left and _NOT_SUPPORTED not in left and left & set(_ANSWERED):
         fault = "where S may stand for supported or subjective"
@@ -120,7 +121,7 @@ def label_spelling(
             f"{where}: its labels are {_listed(words)}, {fault}; say which words mean true with "
             "--true WORD (all others are then false), and with --irrelevant WORD which do not count"
         )
-    return LabelSpelling(_TRUE, _FALSE, _IRRELEVANT | dropped)
+    return LabelSpelling(_TRUE, _FALSE, IRRELEVANT | dropped)
 
 
 def meaning_remark(
@@ -138,7 +139,7 @@ def meaning_remark(
         classes: names of classes that the file states of the column's integers.
     """
     words = {folded(value): str(value).strip() for value in values}
-    if not classes and not (words.keys() & set(_UNDECIDED)):
+    if not classes and not (words.keys() & set(UNDECIDED_EVIDENCE)):
         return ""
     meanings: dict[ClaimLabel, list[str]] = {}
     for word in sorted(words):

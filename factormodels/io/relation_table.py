@@ -25,6 +25,7 @@ from typing import Any
 
 from factormodels.claims import (
     Atom,
+    ClaimLabel,
     Context,
     Relation,
     RelationKind,
@@ -35,13 +36,12 @@ from factormodels.claims import (
 )
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.claim_rows import cell_name, required_name
 from factormodels.io.json_records import located, location, shown
 from factormodels.io.labels import comma_remark, label_spelling
 from factormodels.io.records import Source
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
-from factormodels.truth_words import folded
+from factormodels.words import STANCES, folded
 
 logger = logging.getLogger(__name__)
 
@@ -61,18 +61,6 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 """Names by which columns are known, the likeliest first."""
 
 _SHARES = ("entailment", "contradiction", "neutral")
-
-_KINDS: Mapping[str, RelationKind] = {
-    **{kind.value: kind for kind in RelationKind},
-    **dict.fromkeys(("entails", "support", "supports", "supported"), RelationKind.ENTAILMENT),
-    **dict.fromkeys(
-        ("contradicts", "refute", "refutes", "refuted", "contradicted"), RelationKind.CONTRADICTION
-    ),
-    **dict.fromkeys(("equivalent", "equal"), RelationKind.EQUIVALENCE),
-    **dict.fromkeys(
-        ("irrelevant", "unrelated", "not enough info", "not enough evidence"), RelationKind.NEUTRAL
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -192,7 +180,7 @@ def _relation(
 
     shares = {kind: share(kind) for kind in _SHARES}
     word = folded(row.cells.get("relation"))
-    if word and word not in _KINDS:
+    if word and word not in STANCES:
         raise InputError(
             f"{row.where}, column 'relation': {shown(row.text('relation'))} is unknown; use one of "
             f"{', '.join(RelationKind)}"
@@ -211,11 +199,11 @@ def _relation(
     with located(row.where):
         if not given:
             alone = share("probability")
-            return Relation(passage, claim, _KINDS[word], 1.0 if alone is None else alone)
+            return Relation(passage, claim, STANCES[word], 1.0 if alone is None else alone)
         pair = f"relation {passage!r} -> {claim!r}"
         distribution = validated_distribution(given, pair)
         kind, probability = likeliest_kind(*(given[share] for share in _SHARES))
-        if word and (stated := _KINDS[word]) is not kind:
+        if word and (stated := STANCES[word]) is not kind:
             if stated not in given:
                 raise InputError(
                     f"{pair}: there is no probability of {stated} beside those of "

@@ -10,7 +10,7 @@ import numpy as np
 
 from factormodels.errors import InputError
 from factormodels.io.json_records import shown
-from factormodels.truth_words import ABSENT, folded
+from factormodels.words import ABSENT, folded
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?")
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from factormodels.claims import ModelJudgement
 from factormodels.extraction.language_model import Completion
 from factormodels.extraction.language_model.answers import (
     DENIAL,
@@ -16,8 +17,7 @@ from factormodels.extraction.language_model.answers import (
     marked_place,
     weighed_label,
 )
-from factormodels.io.claim_records import ModelJudgement
-from factormodels.truth_words import REPLIES, STATEMENTS, truth_of
+from factormodels.words import REPLIES, STATEMENTS, truth_of
 
 _MARKUP = r"[\s*_`\"'“”‘«»(\[{<#>]*"
 _END = r"[\s*_`\"'”’»)\]}]*(?:[.:;!\n。！—–]|$)"

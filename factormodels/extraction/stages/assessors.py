@@ -21,6 +21,7 @@ from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import counted_fallbacks
 from factormodels.extraction.stages.asking import identity_of
 from factormodels.fact_graph import FactGraph
+from factormodels.words import NOT_SUPPORTED
 
 _WORD_TOKENS = 16
 _REASONING_TOKENS = 1024
@@ -68,11 +69,8 @@ _THREE = MappingProxyType({_SUPPORTED: 1.0, _CONTRADICTED: 0.0, "undecided": 0.5
 
 
 def unsupported_as(label: str) -> Mapping[str, str]:
-    """What says that a claim is not borne out, and no more, with the label that this means."""
-    words = ("not supported", "not-supported", "non-supported", "non supported", "unsupported")
-    some = ("partially supported", "partly supported", "only partially supported")
-    lacking = ("not enough evidence", "not enough information", "inconclusive")
-    return MappingProxyType(dict.fromkeys((*words, *some, *lacking), label))
+    """Return a label by each verdict that the evidence does not support a claim."""
+    return MappingProxyType(dict.fromkeys(NOT_SUPPORTED, label))
 
 
 ASSESSORS: Mapping[str, Assessor] = MappingProxyType(

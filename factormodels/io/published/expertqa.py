@@ -32,13 +32,12 @@ from factormodels.io.json_records import (
     shown,
     text_field,
 )
-from factormodels.io.labels import NO_LABEL
 from factormodels.io.published.judged_claims import assessor_metadata
 from factormodels.io.records import Source
 from factormodels.recorded_verdicts import RecordedVerdict
-from factormodels.truth_words import folded
 from factormodels.validation import validated_probability
 from factormodels.variants import merge_duplicate_contexts
+from factormodels.words import NO_LABEL, folded
 
 LABELS: Mapping[str, bool | None] = MappingProxyType(
     {

@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Literal
 
-from factormodels.datasets.factscore_file import parse_derived
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimRecord, parse_record
@@ -35,6 +34,7 @@ from factormodels.io.published.factscore import (
     parse_factscore_record,
     parse_passages,
 )
+from factormodels.io.published.factscore_embedded import parse_derived
 from factormodels.io.published.fastfact_bench import (
     QUESTIONS,
     parse_fastfact,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from factormodels.claims import ModelJudgement, RelationKind
 from factormodels.errors import InputError
-from factormodels.io.claim_records import ModelJudgement
 from factormodels.io.json_records import shown
-from factormodels.io.labels import NO_LABEL
 from factormodels.recorded_verdicts import (
     ASSESSORS_KEY,
     CONTRADICTED,
@@ -17,13 +16,13 @@ from factormodels.recorded_verdicts import (
     RecordedVerdict,
     verdict_facts,
 )
-from factormodels.truth_words import folded, truth_of
+from factormodels.words import NO_LABEL, STANCES, folded, truth_of
 
-_INFERENCE: Mapping[str, RecordedVerdict | None] = {
-    "entailment": SUPPORTED,
-    "contradiction": CONTRADICTED,
-    "neutral": UNDECIDED,
-    "abstain": None,
+_ABSTAIN = "abstain"
+_VERDICTS: Mapping[RelationKind, RecordedVerdict] = {
+    RelationKind.ENTAILMENT: SUPPORTED,
+    RelationKind.CONTRADICTION: CONTRADICTED,
+    RelationKind.NEUTRAL: UNDECIDED,
 }
 
 _TRUTHS: Mapping[float | None, bool] = {1.0: True, 0.0: False}
@@ -56,14 +55,15 @@ def inference_verdict(value: object, where: str) -> RecordedVerdict | None:
         InputError: if it is another word.
     """
     word = folded(value)
-    if word in NO_LABEL:
+    if word in (*NO_LABEL, _ABSTAIN):
         return None
-    if word not in _INFERENCE:
+    verdict = _VERDICTS.get(STANCES[word]) if word in STANCES else None
+    if verdict is None:
         raise InputError(
             f"{where}: {shown(value)} is not a label; use Entailment, Neutral, Contradiction or "
             "Abstain"
         )
-    return _INFERENCE[word]
+    return verdict
 
 
 def inference_label(value: object, where: str) -> tuple[bool | None, str | None]:

@@ -26,10 +26,10 @@ import numpy as np
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.evidence_source import EVIDENCE_KEY
-from factormodels.extraction.text_match import FIGURES, TEXT_MATCH_KEY, recorded_match
 from factormodels.fact_graph import FactGraph
 from factormodels.io.json_records import location
 from factormodels.io.published.factscore import LABELS
+from factormodels.recorded_match import FIGURES, TEXT_MATCH_KEY, recorded_match
 
 _UNITS = 10_000
 

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factormodels.io.claim_records import ClaimLabel, ModelJudgement
+from factormodels.claims import ClaimLabel, ModelJudgement
 from factormodels.io.labels import label_spelling
-from factormodels.truth_words import LETTERS, REPLIES, STATEMENTS, folded, truth_of
+from factormodels.words import LETTERS, REPLIES, STATEMENTS, folded, truth_of
 from tests.refusals import refused
 
 T, F, NEITHER = ModelJudgement

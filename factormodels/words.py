@@ -1,7 +1,8 @@
-"""Words for true, for false and for neither: what labels in tables and answers of models share.
+"""Words for true, false, neither and irrelevant, and for the relation of evidence to a claim.
 
-A word is compared as `folded` writes it. Words that a table's owner uses of evidence alone (S and
-NS, "not enough evidence") stand with the reader of labels, `factormodels.io.labels`.
+Labels in tables, outputs of other tools and answers of models share this vocabulary. Words are
+compared as `folded` writes them. A format that gives a word a meaning of its own keeps that meaning
+in its reader.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from factormodels.io.claim_records import ModelJudgement
+from factormodels.claims import ModelJudgement, RelationKind
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -76,6 +77,40 @@ Only who knows that they were may read them so: "A" begins many an answer."""
 
 ABSENT = ("", "nan", "null", "na", "n/a", "#n/a", "<na>", "missing")
 """What stands in a table where there is nothing."""
+
+NO_LABEL = (*ABSENT, "none", "unknown", "unlabelled", "unlabeled")
+"""Words of a column of labels for a claim without a label."""
+
+IRRELEVANT = frozenset(("ir", "irrelevant", "unverifiable"))
+"""Labels of claims that do not count."""
+
+_LACKING = ("not enough evidence", "not enough information", "not enough info", "nei")
+UNDECIDED_EVIDENCE = (*_LACKING, "neutral", "conflicting evidence")
+"""Labels of claims whose evidence decides nothing."""
+
+NOT_SUPPORTED = (
+    *("not supported", "not-supported", "non-supported", "non supported", "unsupported"),
+    *("partially supported", "partly supported", "only partially supported"),
+    *("not enough evidence", "not enough information", "inconclusive"),
+)
+"""Verdicts of a model that the evidence does not support a claim, and does not contradict it. A
+model's answer is compared letter by letter, so both spellings of a hyphen are listed."""
+
+STANCES: Mapping[str, RelationKind] = MappingProxyType(
+    {
+        **{kind.value: kind for kind in RelationKind},
+        **dict.fromkeys(
+            ("entails", "entailed", "support", "supports", "supported"), RelationKind.ENTAILMENT
+        ),
+        **dict.fromkeys(
+            ("contradicts", "contradicted", "refute", "refutes", "refuted"),
+            RelationKind.CONTRADICTION,
+        ),
+        **dict.fromkeys(("equivalent", "equal"), RelationKind.EQUIVALENCE),
+        **dict.fromkeys((*_LACKING, "irrelevant", "unrelated"), RelationKind.NEUTRAL),
+    }
+)
+"""Words for the relation of a passage to a claim."""
 
 _OPTION = re.compile(
     r"(?:(?:option|choice|answer)\W*)?(?P<letter>[a-c])(?:\W+(?P<text>.+))?"

@@ -1,0 +1,56 @@
+"""Figures of how much of each claim's text the passages hold, where metadata record them.
+
+`factormodels.extraction.text_match` computes the figures from texts. A file without texts keeps the
+figures in the metadata of a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.json_records import as_object, shown
+
+TEXT_MATCH_KEY = "text_match"
+"""Where a graph without texts holds the figures of its claims in its metadata, by id."""
+
+FIGURES: Mapping[str, str] = {
+    "names found": "share of the claim's names that any passage of the response holds",
+    "words in one sentence": "largest share of the claim's content words and numbers that one "
+    "sentence of a passage holds",
+    "words in another": "the second largest such share",
+}
+"""Figures of a claim, the words of the topic left out, and what each says. 1 where a claim has none
+of what is looked for, and 0 where there are no passages."""
+
+
+def recorded_match(figures: NDArray[np.float64], atoms: Sequence[str]) -> dict[str, list[float]]:
+    """Return figures (n, 3) in the form of the metadata under `TEXT_MATCH_KEY`."""
+    return dict(zip(atoms, figures.tolist(), strict=True))
+
+
+def match_in_metadata(graph: FactGraph) -> NDArray[np.float64]:
+    """Return the figures (n, 3) that the metadata hold for n claims.
+
+    Raises:
+        InputError: if the metadata hold something else under `TEXT_MATCH_KEY`.
+    """
+    where = f"response {graph.id!r}: metadata {TEXT_MATCH_KEY!r}"
+    by_claim = as_object(graph.metadata[TEXT_MATCH_KEY], where)
+    rows = [_figures(by_claim.get(atom), f"{where}, claim {atom!r}") for atom in graph.atom_ids]
+    return np.array(rows, np.float64).reshape(-1, len(FIGURES))
+
+
+def _figures(value: object, where: str) -> list[float]:
+    numbers = value if isinstance(value, list | tuple) else []
+    figures = [float(x) for x in numbers if isinstance(x, int | float) and 0 <= x <= 1]
+    if len(figures) != len(FIGURES):
+        raise InputError(
+            f"{where}: {shown(value)} are no figures of its text; give {len(FIGURES)} numbers "
+            f"from 0 to 1 ({', '.join(FIGURES)})"
+        )
+    return figures
