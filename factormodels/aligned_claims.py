@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from factormodels.claim_words import are_equal, differ_in_words, worded_likeness
+from factormodels.claim_words import are_equal, worded_likeness
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.languages import detected_language
@@ -80,14 +80,6 @@ def likeness(one: str, other: str, about: str = "", language: str | None = None)
         return 1.0
     code = detected_language(f"{one}\n{other}\n{about}") if language is None else language
     return 0.0 if code is None else worded_likeness(one, other, about, code)
-
-
-def differ_decisively(one: str, other: str) -> bool:
-    """Return whether one text has a number, a negation or an opposite that the other lacks.
-
-    Of texts whose language cannot be told, numbers and the negations of any language count.
-    """
-    return differ_in_words(one, other, detected_language(f"{one}\n{other}"))
 
 
 def aligned_pairs(

@@ -1,7 +1,8 @@
 """Words of two claims compared: whether they may say the same, and how much they share.
 
-What shared words cannot show is checked first: numbers, negations, opposites, and which word stands
-where. Two claims that differ in one of these are different, however many words they share.
+One claim must be the other with words added, none of which limits or turns what it says. Words that
+are replaced or stand in another order say something else, unless the order is one of a few that are
+known to say the same: no list of opposites would ever be complete.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations, dropwhile, pairwise
+from itertools import dropwhile, pairwise
 
 from factormodels.languages import FUNCTION_WORDS, WORD, word_set
 from factormodels.number_words import (
@@ -26,63 +27,97 @@ from factormodels.opposed_words import (
     ARTICLES,
     DECISIVE_LETTERS,
     JOINING,
-    Side,
-    are_opposed,
-    are_opposites,
+    PARTICLES,
+    PASSIVE,
+    WEIGHTLESS,
+    are_forms,
     is_compared_by_words,
+    is_limiting,
     is_negation,
-    is_negation_anywhere,
-    sides_of,
 )
 
-_STEM = 6
-"""Words are the same if their first letters are."""
-
-_NEGATED = "not"
+_BEGINNING = 3
+"""Letters that all forms of a word begin with."""
 
 _CLAIMS_KEPT = 4096
 """Claims that stay taken apart, since each is compared with all claims of another tool."""
 
 _TOKEN = re.compile(rf"(?P<number>{DIGITS})|(?P<word>{WORD})|(?P<sign>[%‰#&@$€£¥+<>=≠/°])")
 _CURRENCIES = frozenset("$€£¥")
+_DECISIVE_SIGNS = frozenset("‰#@+<>=≠")
+"""Signs that make another claim of a text: C# and C, A+ and A."""
 _PERCENT = re.compile(
     r"\b(?:per ?cent|pour cent|por ciento|por cento|per cento|prozent|procent\w*|процент\w*)\b"
     r"|प्रतिशत|فی ?صد|بالمئة|بالمائة|درصد",
     re.IGNORECASE,
 )
+_DOTTED = re.compile(r"\b([aApP])\. ?([mM])\b\.?|\b(B)\. ?(C)\b\.?|\b(A)\. ?(D)\b\.?")
+"""Halves of the day and eras, such as ``a.m.`` and ``B.C.``."""
+
 _PRONOUNS = word_set(
     """he she it they his her its their er sie es ihr ihre sein seine il elle ils elles son sa ses
     leur leurs él ella ellos ellas su sus egli lui lei essi suo sua ele ela eles elas seu sua hij
     zij ze zijn haar hun он она оно они его её их on ona ono oni jego jej ich han hun hans hennes
     hendes hon hans वह वे उसने उसका उसकी هو هي هم"""
 )
+_POSSESSIVE = word_set(
+    """his her its their sein seine ihre son sa ses leur leurs su sus suo sua seu zijn haar hun его
+    её их jego jej ich hans hennes hendes उसका उसकी"""
+)
+_POSSESSIVE_MARK = "s"
+
+_MONTHS = word_set(
+    """january february march april may june july august september october november december jan
+    feb mar apr jun jul aug sep sept oct nov dec"""
+)
+_LAST_DAY = 31
 
 _FILLING = frozenset("的了着著地得之也はがをにでともだすまして")
 """Letters that say little in languages without spaces."""
 
 
 @dataclass(frozen=True, slots=True)
+class _Words:
+    """A text taken apart.
+
+    Attributes:
+        words: words in lower case, numbers in digits.
+        letters: capital letters that are words, such as the C of vitamin C, and signs of
+            currencies.
+        signs: signs that make another claim of a text.
+        names: words that begin with a capital letter within the text.
+    """
+
+    words: tuple[str, ...]
+    letters: frozenset[str]
+    signs: frozenset[str]
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class _Claim:
-    """A claim taken apart.
+    """A claim without its subject, where a pronoun stands for it, and what its words are.
 
     Attributes:
         words: all words in lower case, numbers in digits.
         content: indices in `words` of words that are no function words, and of numbers.
+        weighty: words that make a difference: `content`, and function words but the lightest.
         numbers: its numbers.
-        letters: capital letters that are words, such as the C of vitamin C, and signs of
-            currencies.
         negations: indices in `words` of negations.
-        sides: sides of opposites that its words are on.
-        stems: content words by their first letters; all negations are the same word.
+        beginnings: first letters of `content`, which forms of a word share.
     """
 
     words: tuple[str, ...]
     content: tuple[int, ...]
+    weighty: frozenset[str]
     numbers: frozenset[str]
-    letters: frozenset[str]
     negations: tuple[int, ...]
-    sides: frozenset[Side]
-    stems: frozenset[str]
+    beginnings: frozenset[str]
+
+    def stems(self) -> frozenset[str]:
+        """Content words; all negations are the same word."""
+        words = {self.words[place] for place in self.content}
+        return frozenset(words | {"not"} if self.negations else words)
 
 
 def are_equal(one: str, other: str) -> bool:
@@ -107,32 +142,28 @@ def worded_likeness(one: str, other: str, about: str, language: str) -> float:
         return 0.0
     if language in DECISIVE_LETTERS:
         return _lettered_likeness(one, other, language)
-    first, second = _without_subject(one, other, about, language)
-    shared, every = first.stems & second.stems, first.stems | second.stems
-    if not shared or _differ(first, second, language) or _exchange(first, second, language):
+    texts = (_words(one, language), _words(other, language))
+    bare = _without_subject(*texts, about, language)
+    if bare is None or _signs_differ(*texts):
+        return 0.0
+    first, second = (
+        _claim(words, text.letters, language) for words, text in zip(bare, texts, strict=True)
+    )
+    if first.numbers != second.numbers or bool(first.negations) != bool(second.negations):
+        return 0.0
+    # Most pairs end here.
+    if first.beginnings - second.beginnings and second.beginnings - first.beginnings:
+        return 0.0
+    names = frozenset() if language == "de" else texts[0].names | texts[1].names
+    second = _in_forms_of(first, second, texts[1].letters, names, language)
+    shared, every = first.stems() & second.stems(), first.stems() | second.stems()
+    if (
+        not shared
+        or _is_replaced(first, second, language)
+        or not _is_ordered(first, second, language)
+    ):
         return 0.0
     return len(shared) / len(every)
-
-
-def differ_in_words(one: str, other: str, language: str | None) -> bool:
-    """Return whether two texts differ in a number, a negation or an opposite.
-
-    Args:
-        one: a text.
-        other: another.
-        language: code of the language of both; where its negations are not known, a number and the
-            negations of all known languages count.
-    """
-    if language is None or not is_compared_by_words(language):
-        first, second = (_plain(text) for text in (one, other))
-        negated = [any(map(is_negation_anywhere, words)) for words in (first, second)]
-        return negated[0] != negated[1] or _digits(one) != _digits(other)
-    if language in DECISIVE_LETTERS:
-        letters = set(DECISIVE_LETTERS[language])
-        return letters.intersection(one) != letters.intersection(other) or (
-            _digits(one) != _digits(other)
-        )
-    return _differ(_taken_apart(one, language), _taken_apart(other, language), language)
 
 
 @lru_cache(_CLAIMS_KEPT)
@@ -149,22 +180,21 @@ def _digits(text: str) -> set[str]:
     return {digits_value(match[0]) for match in _TOKEN.finditer(normal) if match["number"]}
 
 
-def _taken_apart(text: str, language: str) -> _Claim:
-    return _claim(*_words(text, language), language)
-
-
 @lru_cache(_CLAIMS_KEPT)
-def _words(text: str, language: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Words in lower case, numbers in digits, and the `letters` of a claim."""
+def _words(text: str, language: str) -> _Words:
     words: list[str] = []
     letters: set[str] = set()
+    signs: set[str] = set()
+    names: set[str] = set()
     after_digits = -1
     plain = _PERCENT.sub(" % ", unicodedata.normalize("NFKC", text))
+    plain = _DOTTED.sub(lambda match: f" {''.join(filter(None, match.groups()))} ", plain)
     for match in _TOKEN.finditer(plain):
         token = match[0]
         if match["sign"]:
             words += [token] if token == "%" else []
             letters.update(_CURRENCIES.intersection(token))
+            signs.update(_DECISIVE_SIGNS.intersection(token))
             continue
         if match["number"]:
             words.append(digits_value(token, language))
@@ -182,169 +212,358 @@ def _words(text: str, language: str) -> tuple[tuple[str, ...], frozenset[str]]:
         if roman is not None:
             words.append(str(roman))
             continue
-        if len(token) == 1 and token.isupper() and match.start() > 0:
-            letters.add(lower)
+        if token[0].isupper():
+            names.add(lower)
+            if len(token) == 1 and words:
+                letters.add(lower)
         words.append(lower)
     joined: list[str] = []
-    for word in numbers_joined(words, language):
+    for word in _day_first(numbers_joined(words, language), language):
         if word == "%" and joined and _is_number(joined[-1]):
             joined[-1] += word
         elif word != "%":
             joined.append(word)
-    return tuple(joined), frozenset(letters)
+    return _Words(tuple(joined), frozenset(letters), frozenset(signs), frozenset(names))
+
+
+def _day_first(words: Sequence[str], language: str) -> list[str]:
+    """Words with the day of an English date before its month: *3 may* for *may 3*."""
+    result = list(words)
+    if language == "en":
+        for place, (one, other) in enumerate(pairwise(words)):
+            if one in _MONTHS and other.isdecimal() and int(other) <= _LAST_DAY:
+                result[place : place + 2] = [other, one]
+    return result
 
 
 @lru_cache(_CLAIMS_KEPT)
 def _claim(words: tuple[str, ...], letters: frozenset[str], language: str) -> _Claim:
     function = FUNCTION_WORDS.get(language, frozenset())
+    weightless = WEIGHTLESS[language]
     negations = tuple(place for place, word in enumerate(words) if is_negation(word, language))
     content = tuple(
         place
         for place, word in enumerate(words)
-        if place not in negations and (_is_number(word) or (word not in function and len(word) > 1))
+        if place not in negations
+        and word not in weightless
+        and (_is_number(word) or (word not in function and len(word) > 1))
     )
-    stems = {_stem(words[place]) for place in content}
-    return _Claim(
-        words,
-        content,
-        frozenset(filter(_is_number, words)),
-        letters,
-        negations,
-        frozenset().union(*(sides_of(word, language) for word in words)),
-        frozenset(stems | {_NEGATED} if negations else stems),
-    )
+    weighty = {
+        word
+        for place, word in enumerate(words)
+        if place not in negations and word not in weightless and word not in letters
+    }
+    if words and words[-1] in PARTICLES.get(language, frozenset()):
+        weighty.add(words[-1])
+    numbers = frozenset(filter(_is_number, words))
+    beginnings = frozenset(words[place][:_BEGINNING] for place in content)
+    return _Claim(words, content, frozenset(weighty), numbers, negations, beginnings)
 
 
 def _is_number(word: str) -> bool:
     return word[0].isdigit() or word[0] == "-"
 
 
-def _without_subject(one: str, other: str, about: str, language: str) -> tuple[_Claim, _Claim]:
-    """Return both claims without the name that one of them has where the other has a pronoun."""
-    (first, letters), (second, others) = _words(one, language), _words(other, language)
-    named = {*_words(about, language)[0], "s"}
-
-    def bare(words: tuple[str, ...], opening: str) -> tuple[str, ...]:
-        if words[:1] and words[0] in _PRONOUNS:
-            return words[1:]
-        return tuple(dropwhile(named.__contains__, words)) if opening in _PRONOUNS else words
-
-    openings = (first[0] if first else "", second[0] if second else "")
-    return (
-        _claim(bare(first, openings[1]), letters, language),
-        _claim(bare(second, openings[0]), others, language),
-    )
+def _signs_differ(first: _Words, second: _Words) -> bool:
+    """Return whether one claim has a sign or a letter that makes another claim of it."""
+    letters, others = first.letters - second.letters, second.letters - first.letters
+    return bool(letters and others) or first.signs != second.signs
 
 
-def _differ(first: _Claim, second: _Claim, language: str) -> bool:
-    """Return whether a number, a negation or an opposite is in one claim and not in the other."""
-    if first.numbers != second.numbers or bool(first.negations) != bool(second.negations):
+def _without_subject(
+    first: _Words, second: _Words, about: str, language: str
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return both claims without the name that one of them has where the other has a pronoun.
+
+    None if their subjects cannot be the same, as of *she* and *her mother*.
+    """
+    openings = [words.words[0] if words.words else "" for words in (first, second)]
+    pronouns = [opening in _PRONOUNS for opening in openings]
+    rests = [
+        words.words[1:] if is_pronoun else words.words
+        for words, is_pronoun in zip((first, second), pronouns, strict=True)
+    ]
+    if all(pronouns):
+        possessive = [opening in _POSSESSIVE for opening in openings]
+        more = any(word in _PRONOUNS for rest in rests for word in rest)
+        if possessive[0] != possessive[1] or (openings[0] != openings[1] and more):
+            return None
+    elif any(pronouns):
+        told = pronouns.index(True)
+        named = {*_words(about, language).words, _POSSESSIVE_MARK}
+        bare = tuple(dropwhile(named.__contains__, rests[1 - told]))
+        dropped = rests[1 - told][: len(rests[1 - told]) - len(bare)]
+        # A pronoun does not stand for a name that stands beside it.
+        if not set(dropped) & set(rests[told]) - WEIGHTLESS[language]:
+            if openings[told] not in _POSSESSIVE and _POSSESSIVE_MARK in dropped[-1:]:
+                return None
+            rests[1 - told] = bare
+    return rests[0], rests[1]
+
+
+def _in_forms_of(
+    first: _Claim, second: _Claim, letters: frozenset[str], names: frozenset[str], language: str
+) -> _Claim:
+    """Return the second claim with the first one's forms of the words that both have."""
+    alone = [word for word in _content(first) if word not in second.weighty]
+    forms = {
+        word: form
+        for word in _content(second)
+        if word not in first.weighty
+        for form in alone
+        if are_forms(word, form, language, is_name=word in names and form in names)
+    }
+    if not forms:
+        return second
+    return _claim(tuple(forms.get(word, word) for word in second.words), letters, language)
+
+
+def _content(claim: _Claim) -> list[str]:
+    return [claim.words[place] for place in claim.content]
+
+
+def _is_replaced(first: _Claim, second: _Claim, language: str) -> bool:
+    """Return whether words are replaced, or a word that limits a claim is added."""
+    only, other = first.weighty - second.weighty, second.weighty - first.weighty
+    if only and other:
         return True
-    if first.letters - second.letters and second.letters - first.letters:
-        return True
-    if are_opposed(first.sides, second.sides):
-        return True
-    only, other = set(first.words) - set(second.words), set(second.words) - set(first.words)
-    return any(are_opposites(one, another, language) for one in only for another in other)
-
-
-def _exchange(first: _Claim, second: _Claim, language: str) -> bool:
-    """Return whether two claims of shared words exchange what stands for what, as in *A beat B*."""
-    if _negate_another(first, second):
-        return True
-    here, there = _roles(first, language), _roles(second, language)
-    shared = sorted(here.keys() & there.keys(), key=lambda stem: here[stem].place)
-    return any(
-        _exchanged((first, here[one], here[other]), (second, there[one], there[other]), language)
-        for one, other in combinations(shared, 2)
-    )
-
-
-def _exchanged(
-    before: tuple[_Claim, _Role, _Role], after: tuple[_Claim, _Role, _Role], language: str
-) -> bool:
-    """Return whether two words, with their roles in two claims, stand for each other."""
-    if all(abs(one.place - other.place) == 1 for _, one, other in (before, after)):
-        return False
-    turned = (before[1].place < before[2].place) != (after[1].place < after[2].place)
-    roles, others = ([role.word for role in each[1:]] for each in (before, after))
-    heads, heads_after = ([role.head for role in each[1:]] for each in (before, after))
-    for each, exchanged in ((roles, others), (heads, heads_after)):
-        if each[0] != each[1] and each == exchanged[::-1] and (each is roles or all(each)):
-            return True
-    if roles[0] == roles[1] and others[0] == others[1]:
-        return turned and bool(_between(*before) & _between(*after))
-    # "A was seen by B" says what "B saw A" says.
-    agents = AGENTS.get(language, frozenset())
-    marked = sorted(sum(role in agents for role in each) for each in (roles, others))
-    return marked == [0, 1] and not turned
+    return any(is_limiting(word, language) for word in only | other)
 
 
 @dataclass(frozen=True, slots=True)
-class _Role:
-    """What a word of a claim stands as.
+class _Placed:
+    """A content word of a claim that the other has too.
 
     Attributes:
+        word: the word.
         place: its index in the claim.
-        word: the function word that its phrase begins with, articles left out; empty if none does.
-        head: the number or the opposite right before it; empty if there is none.
+        role: the function word that its phrase begins with, articles left out; empty if none does.
+        between: words of the claim since the content word before.
     """
 
-    place: int
     word: str
-    head: str
+    place: int
+    role: str
+    between: tuple[str, ...]
 
 
-def _roles(claim: _Claim, language: str) -> dict[str, _Role]:
-    """Roles of the content words that a claim has once, by their first letters."""
-    function = FUNCTION_WORDS.get(language, frozenset()) | AGENTS.get(language, frozenset())
-    articles = ARTICLES.get(language, frozenset())
-    transparent = JOINING.get(language, frozenset()) | {
-        claim.words[place] for place in claim.negations
-    }
-    content = set(claim.content)
-    roles: dict[str, _Role] = {}
-    repeated: set[str] = set()
-    role = previous = ""
-    for place, word in enumerate(claim.words):
-        if place in content:
-            stem = _stem(word)
-            if stem in roles:
-                repeated.add(stem)
-            is_head = previous in claim.numbers or sides_of(previous, language)
-            roles[stem] = _Role(place, role, previous if is_head else "")
-        elif word in articles:
-            # An article begins another phrase, unless it follows what begins this one.
-            role = role if previous and previous == role else ""
+def _placed(claim: _Claim, other: _Claim, language: str) -> list[_Placed]:
+    articles = ARTICLES.get(language, frozenset()) | {"s"}
+    there = set(_content(other))
+    result = []
+    before = -1
+    for place in claim.content:
+        between = claim.words[before + 1 : place]
+        before = place
+        if claim.words[place] in there:
+            negated = {claim.words[at] for at in claim.negations}
+            roles = [word for word in between if word not in articles and word not in negated]
+            role = roles[-1] if roles else ""
+            result.append(_Placed(claim.words[place], place, role, between))
+    return result
+
+
+def _is_ordered(first: _Claim, second: _Claim, language: str) -> bool:
+    """Return whether the words of two claims stand for the same in both."""
+    if _negate_another(first, second):
+        return False
+    here, there = _placed(first, second, language), _placed(second, first, language)
+    shorter, longer = sorted((here, there), key=len)
+    words, others = [each.word for each in here], [each.word for each in there]
+    if _added([each.word for each in shorter], [each.word for each in longer]) is not None:
+        return _have_same_roles(here, there, language) and not _voices_differ(
+            first, second, language
+        )
+    if len(set(words)) < len(words) or sorted(words) != sorted(others):
+        return False
+    if _is_passive(here, there, language):
+        return True
+    return not _voices_differ(first, second, language) and (
+        _is_block_moved(first, second, here, there, language) or _is_inverted(here, there, language)
+    )
+
+
+def _have_same_roles(here: list[_Placed], there: list[_Placed], language: str) -> bool:
+    """Return whether words in the same order have the same function words before them."""
+    weightless = WEIGHTLESS[language]
+    agents = AGENTS.get(language, frozenset())
+    roles, others = ({each.word: each.role for each in side} for side in (here, there))
+    if len(roles) == len(here) and len(others) == len(there):
+        for word, role in roles.items():
+            other = others[word]
+            if role == other:
+                continue
+            if (role in agents) != (other in agents):
+                return False
+            if role and other and not {role, other} & weightless:
+                return False
+    return True
+
+
+def _voices_differ(first: _Claim, second: _Claim, language: str) -> bool:
+    """Return whether one claim says *was taught* and the other *taught*, in the same order."""
+    passive = PASSIVE.get(language, frozenset())
+    if language != "en":
+        return bool(passive & set(first.words)) != bool(passive & set(second.words))
+    for word in set(_content(first)) & set(_content(second)):
+        if not word.endswith(_PARTICIPLES):
             continue
-        elif word in function and word not in transparent:
-            role = word
-        previous = word
-    return {stem: role for stem, role in roles.items() if stem not in repeated}
+        voices = []
+        for claim in (first, second):
+            before = claim.words[: claim.words.index(word)]
+            voices.append((before[-1:] and before[-1] in passive, bool(passive & set(before))))
+        if any(one[0] and not other[1] for one, other in (voices, voices[::-1])):
+            return True
+    return False
 
 
-def _between(claim: _Claim, one: _Role, other: _Role) -> set[str]:
-    """Content words, by their first letters, between two others."""
-    start, end = sorted((one.place, other.place))
-    return {_stem(claim.words[place]) for place in claim.content if start < place < end}
+_PARTICIPLES = ("ed", "en", "ght", "wn", "ot", "ed", "nd", "ld", "de", "id", "pt", "ck", "ung")
+
+
+def _is_adjunct(here: _Placed, there: _Placed, language: str) -> bool:
+    """Return whether the phrase that a word begins has the same preposition in both claims."""
+    no_prepositions = (
+        JOINING.get(language, frozenset())
+        | PASSIVE.get(language, frozenset())
+        | _PRONOUNS
+        | frozenset({"that", "who", "which", "has", "had", "have", "as"})
+    )
+    is_year = here.role == "" and here.word.isdecimal() and len(here.word) == _YEAR_DIGITS
+    return (
+        here.role == there.role
+        and here.role not in no_prepositions
+        and (here.role != "" or is_year)
+    )
+
+
+def _is_block_moved(
+    first: _Claim, second: _Claim, here: list[_Placed], there: list[_Placed], language: str
+) -> bool:
+    """Return whether two parts of a claim are exchanged that say the same in either order.
+
+    These are phrases with a preposition (*in 1901*), what *and* joins, *university of Ulm* and
+    *Ulm university*, and *large birds* and *birds that are large*.
+    """
+    start = next(
+        at
+        for at, (one, other) in enumerate(zip(here, there, strict=False))
+        if one.word != other.word
+    )
+    end = next(
+        at
+        for at, (one, other) in enumerate(zip(here[::-1], there[::-1], strict=False))
+        if one.word != other.word
+    )
+    one, other = here[start : len(here) - end], there[start : len(there) - end]
+    words, others = [each.word for each in one], [each.word for each in other]
+    cut = words.index(others[0])
+    if words[cut:] + words[:cut] != others:
+        return False
+    size = len(words) - cut
+    # Blocks of one claim in its order, and the same ones of the other.
+    left, right = (one[:cut], other[size:]), (one[cut:], other[:size])
+    seams = (right[0][0], left[1][0])
+    if any(_is_adjunct(block[0][0], block[1][0], language) for block in (left, right)) and all(
+        _is_light(seam, language) for seam in seams
+    ):
+        return True
+    if all(_is_joined(seam.between, language) for seam in seams):
+        return start == 0 or all(
+            _ends_phrase(claim, block[-1].place)
+            for claim, block in ((first, right[0]), (second, left[1]))
+        )
+    if language != "en":
+        return False
+    bare = [set(seam.between) <= {"the", "s"} for seam in seams]
+    told = [_is_told_of(seam.between, language) for seam in seams]
+    of = ["of" in seam.between and set(seam.between) <= {"of", "the"} for seam in seams]
+    turned = [one or other for one, other in zip(of, told, strict=True)]
+    return (bare[0] and turned[1]) or (bare[1] and turned[0])
+
+
+def _is_light(seam: _Placed, language: str) -> bool:
+    """Return whether little stands before a word but what its phrase begins with."""
+    light = WEIGHTLESS[language] | JOINING.get(language, frozenset())
+    return set(seam.between) <= light | {seam.role}
+
+
+def _is_joined(between: Sequence[str], language: str) -> bool:
+    joining = JOINING.get(language, frozenset())
+    return bool(joining & set(between)) and set(between) <= joining | WEIGHTLESS[language]
+
+
+def _is_told_of(between: Sequence[str], language: str) -> bool:
+    """Return whether words begin a clause such as *that are large*."""
+    relative = {"that", "which", "who"}
+    forms = PASSIVE[language]
+    return (
+        bool(relative & set(between) and forms & set(between)) and set(between) <= relative | forms
+    )
+
+
+def _ends_phrase(claim: _Claim, place: int) -> bool:
+    """Return whether no content word follows a word at once."""
+    return place + 1 == len(claim.words) or place + 1 not in claim.content
+
+
+def _is_passive(here: list[_Placed], there: list[_Placed], language: str) -> bool:
+    """Return whether *A was seen by B* and *B saw A* are said in one voice each."""
+    agents = AGENTS.get(language, frozenset())
+    marked = [[each for each in side if each.role in agents] for side in (here, there)]
+    if sorted(map(len, marked)) != [0, 1]:
+        return False
+    passive, active = (here, there) if marked[0] else (there, here)
+    words, others = [each.word for each in passive], [each.word for each in active]
+    agent = words.index((marked[0] or marked[1])[0].word)
+    for verb in range(1, agent):
+        for end in range(agent + 1, len(words) + 1):
+            acting = words[agent:end]
+            if acting + words[verb:agent] + words[:verb] + words[end:] == others:
+                return True
+    return False
+
+
+def _is_inverted(here: list[_Placed], there: list[_Placed], language: str) -> bool:
+    """Return whether a phrase is moved to the front, before verb and subject, as in German."""
+    if language not in _VERB_SECOND:
+        return False
+    return any(
+        _front_is_moved(one, other, language) for one, other in ((here, there), (there, here))
+    )
+
+
+_YEAR_DIGITS = 4
+_VERB_SECOND = frozenset(("de", "nl", "da", "no", "sv"))
+_LONGEST_SUBJECT = 4
+
+
+def _front_is_moved(plain: list[_Placed], fronted: list[_Placed], language: str) -> bool:
+    words, others = [each.word for each in plain], [each.word for each in fronted]
+    start = words.index(others[0])
+    for size in range(1, len(words) - 1):
+        if words[start : start + size] != others[:size] or start == 0:
+            break
+        rest, rest_fronted = words[:start] + words[start + size :], others[size:]
+        if _is_adjunct(plain[start], fronted[0], language) and any(
+            [rest[verb], *rest[:verb], *rest[verb + 1 :]] == rest_fronted
+            for verb in range(1, min(_LONGEST_SUBJECT + 1, len(rest)))
+        ):
+            return True
+    return False
 
 
 def _negate_another(first: _Claim, second: _Claim) -> bool:
     """Return whether both claims have the word that the other negates, and negate another."""
     here, there = (
         {
-            _stem(claim.words[following])
+            claim.words[following]
             for negation in claim.negations
             for following in [next((at for at in claim.content if at > negation), None)]
             if following is not None
         }
         for claim in (first, second)
     )
-    return bool((here - there) & second.stems and (there - here) & first.stems)
-
-
-def _stem(word: str) -> str:
-    return word if word[0].isdigit() else word[:_STEM]
+    return bool((here - there) & set(_content(second)) and (there - here) & set(_content(first)))
 
 
 def _lettered_likeness(one: str, other: str, language: str) -> float:
@@ -367,12 +586,12 @@ def _lettered_likeness(one: str, other: str, language: str) -> float:
 
 
 def _added(shorter: Sequence[str], longer: Sequence[str]) -> list[str] | None:
-    """Letters that `longer` has besides `shorter`, whose letters it has in order; None if not."""
+    """Parts that `longer` has besides `shorter`, whose parts it has in order; None if not."""
     added: list[str] = []
     at = 0
-    for letter in longer:
-        if at < len(shorter) and letter == shorter[at]:
+    for part in longer:
+        if at < len(shorter) and part == shorter[at]:
             at += 1
         else:
-            added.append(letter)
+            added.append(part)
     return added if at == len(shorter) else None

@@ -164,7 +164,8 @@ def test_what_is_malformed_is_refused(tmp_path: Path, record: Any, message: str)
         ("Her birds are large.", "Ada Bell's birds are large.", 1.0),
         ("She painted birds.", "He painted birds.", 1.0),
         ("She painted birds.", "Cora Dunn painted birds.", 0.5),
-        ("She lived in Ulm.", "Ada Bell lived in Bonn.", 1 / 3),
+        # Words that are replaced say something else.
+        ("She lived in Ulm.", "Ada Bell lived in Bonn.", 0.0),
         ("She sang.", "Ada Bell.", 0.0),
     ],
 )
@@ -301,7 +302,7 @@ TOLD = (
     ("was born in 1890", "was born in the year 1890"),
     ("lived in Ulm", "lived for years in Ulm"),
     ("never married", "never married anyone"),
-    ("wrote two novels", "wrote novels, two of them"),
+    ("wrote two novels", "wrote a total of two novels"),
     ("taught botany", "taught students botany"),
     ("died in Bonn", "died in the town of Bonn"),
 )
