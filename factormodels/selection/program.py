@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import import_module
 from itertools import combinations
 from typing import Literal
 
@@ -33,6 +34,9 @@ weight count as equally heavy."""
 _LARGEST_DENOMINATOR = 10**6
 """A share is read as the nearest fraction up to this denominator, so that the coefficients of its
 row are integers and rounding decides nothing."""
+
+_SOLVER = "scipy.optimize"
+"""The library of HiGHS."""
 
 _BLOCK = 20
 """Subclaims whose order one solve settles: powers of 2 up to 2^20 keep their digits beside the
@@ -189,6 +193,9 @@ def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
         program: the program.
         settings: limits; the defaults if None.
     """
+    if program.conflicts or program.share is not None:
+        # Loading it takes seconds on a busy machine; counted, they would cut a first program short.
+        import_module(_SOLVER)
     deadline = time.monotonic() + (settings or SolverSettings()).time_limit
     n = len(program.weights)
     neighbors: list[set[int]] = [set() for _ in range(n)]

@@ -85,6 +85,22 @@ def test_enumeration_and_the_solver_name_the_same_set(
     assert enumerated_set.status == "optimal"
 
 
+def test_loading_the_solver_takes_nothing_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = 0.0
+
+    def load(library: str) -> None:
+        nonlocal seconds
+        seconds += 60.0
+
+    monkeypatch.setattr("factormodels.selection.program.import_module", load)
+    monkeypatch.setattr("factormodels.selection.program.time.monotonic", lambda: seconds)
+    monkeypatch.setattr("factormodels.selection.program.LARGEST", 0)
+    conflicts = tuple((i, i + 1) for i in range(30))
+    solution = solve(Program((1.0,) * 31, conflicts), SolverSettings(time_limit=30.0))
+    assert seconds == 60.0
+    assert (solution.status, len(solution.chosen)) == ("optimal", 16)
+
+
 def test_what_is_too_much_to_enumerate_is_left_to_the_solver() -> None:
     # Sixty subclaims with conflicts at random: more subsets than the enumeration keeps.
     generator = random.Random(2)
