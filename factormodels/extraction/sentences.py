@@ -21,7 +21,7 @@ LANGUAGE_KEY = "language"
 """Where the metadata of a response have the code of its language, if somebody stated it."""
 
 _LINE = re.compile(r"\n+")
-_LIST_MARK = re.compile(r"^\s*(?:[-*•–]|#{1,6}|\(?\d{1,2}[.)])\s+")
+_LIST_MARK = re.compile(r"^\s*(?:[-*+•–—◦▪‣●○·>]|#{1,6}|\(?\d{1,2}(?:\.\d{1,2})*[.)])\s+")
 _BOLD = re.compile(r"(?<!\w)\*\*(?=\S)(.+?)(?<=\S)\*\*(?!\w)")
 _BRACKETS = {")": "(", "]": "[", "）": "（", "」": "「", "』": "『", "】": "【"}
 _FINAL = ".!?。！？।॥؟۔…։"
@@ -40,10 +40,10 @@ _ORDINAL_LANGUAGES = frozenset(("cs", "da", "de", "et", "fi", "hr", "hu", "lv", 
 
 _ABBREVIATIONS: Mapping[str, frozenset[str]] = {
     "ar": word_set("د أ م ص ج"),
-    "de": word_set("dr prof hr fr hrsg"),
-    "en": word_set("dr mr mrs ms prof rev gen capt lt sgt sen gov hon"),
-    "es": word_set("sr sra srta dr dra d dña prof"),
-    "fr": word_set("m mm mme mlle dr pr mgr me"),
+    "de": word_set("dr prof hr fr hrsg fa"),
+    "en": word_set("dr mr mrs ms prof rev gen capt lt sgt sen gov hon mt ft"),
+    "es": word_set("sr sra srta dr dra d dña prof av avda gral"),
+    "fr": word_set("m mm mme mlle dr pr mgr me st ste"),
     "hi": word_set("डॉ श्री श्रीमती प्रो पं सं"),
     "it": word_set("sig dott prof ing avv"),
     "mr": word_set("डॉ श्री सौ प्रा पं"),
@@ -54,8 +54,22 @@ _ABBREVIATIONS: Mapping[str, frozenset[str]] = {
 }
 """Abbreviations that stand before a name or a number and end no sentence, in lower case."""
 
+_TITLES = word_set(
+    """sra sras sres srta dra dras profs profa dott avv ing sig dhr mevr mme mlle mgr gebr gebrs fam hna
+    hno excmo excma ilmo ilma"""
+)
+"""Titles that are no words of another language: they end no sentence before a name, where the
+language of a short text cannot be told either."""
+
+_DOUBLED = re.compile(r"([A-Z])\1")
+"""Spanish plurals of abbreviations: EE. UU., FF. AA."""
+
+_MIXED_CASE = re.compile(r"[^\W\d_]*[a-z][A-Z]")
+"""Names that begin with a small letter, such as iPhone."""
+
 _BEFORE_NUMBERS = word_set(
-    "approx ca c no nos nr vol p pp fig figs eq eqs sec tab tbl abb abs kap ch art est стр рис табл"
+    """approx ca c no nos nr núm núms vol p pp fig figs eq eqs sec tab tbl abb abs kap ch art est стр
+    рис табл"""
 )
 """Abbreviations that end no sentence before a number, in lower case."""
 
@@ -215,6 +229,8 @@ def _decided(text: str, match: re.Match[str], language: str) -> bool | None:
         # A bracket that holds whole sentences ends with them; one within a sentence does not.
         parted = _opens_sentence(before, closing) or (_opener(after, language) and "." in mark)
         return (parted and (bool(space) or not after[0].isascii())) or None
+    if space and _is_within(before, after):
+        return False
     if "…" in mark:
         return not after[0].islower() and (bool(space) or not after[0].isascii())
     if mark != "." or closing:
@@ -227,6 +243,14 @@ def _decided(text: str, match: re.Match[str], language: str) -> bool | None:
     return False if goes_on and not lacks_space else None
 
 
+def _is_within(before: str, after: str) -> bool:
+    """Return whether a sentence goes on after a mark with a small letter: *Jeopardy! is a quiz.*
+
+    A text that begins no sentence with a capital letter shows nothing.
+    """
+    return after[0].islower() and not before.islower() and not _MIXED_CASE.match(after)
+
+
 def _ends_at_full_stop(before: str, after: str, language: str) -> bool | None:
     """Decide whether a sentence ends at a full stop with a space; None leaves it to sentencex."""
     match = _LAST_WORD.search(before)
@@ -236,6 +260,10 @@ def _ends_at_full_stop(before: str, after: str, language: str) -> bool | None:
         return None if before.islower() else False
     if word.casefold() in _ABBREVIATIONS.get(language, ()):
         return False
+    if word.casefold() in _TITLES and after[0].isupper():
+        return False
+    if _DOUBLED.fullmatch(word):
+        return opener and not _DOUBLED.match(after)
     if word.casefold() in _BEFORE_NUMBERS and _NUMBER.match(after):
         return False
     if language in _ORDINAL_LANGUAGES and re.fullmatch(r"\d{1,2}", word) and after[0].isupper():
