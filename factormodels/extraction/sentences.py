@@ -55,8 +55,8 @@ _ABBREVIATIONS: Mapping[str, frozenset[str]] = {
 """Abbreviations that stand before a name or a number and end no sentence, in lower case."""
 
 _TITLES = word_set(
-    """sra sras sres srta dra dras profs profa dott avv ing sig dhr mevr mme mlle mgr gebr gebrs fam hna
-    hno excmo excma ilmo ilma"""
+    """sra sras sres srta dra dras profs profa dott avv ing sig dhr mevr mme mlle mgr gebr gebrs fam
+    hna hno excmo excma ilmo ilma"""
 )
 """Titles that are no words of another language: they end no sentence before a name, where the
 language of a short text cannot be told either."""
@@ -68,8 +68,8 @@ _MIXED_CASE = re.compile(r"[^\W\d_]*[a-z][A-Z]")
 """Names that begin with a small letter, such as iPhone."""
 
 _BEFORE_NUMBERS = word_set(
-    """approx ca c no nos nr núm núms vol p pp fig figs eq eqs sec tab tbl abb abs kap ch art est стр
-    рис табл"""
+    """approx ca c no nos nr núm núms vol p pp fig figs eq eqs sec tab tbl abb abs kap ch art est
+    стр рис табл"""
 )
 """Abbreviations that end no sentence before a number, in lower case."""
 
