@@ -62,7 +62,7 @@ LEAST_PROBABILITY = 0.5
 _N_EVIDENCE_KINDS = 4
 """The kinds that relate evidence to claims come first; a distribution may end behind them."""
 
-_SUM_TOLERANCE = 5e-3
+SUM_TOLERANCE = 5e-3
 """By how much probabilities of kinds may miss one: files round them to two digits and more."""
 
 
@@ -103,7 +103,7 @@ def validated_distribution(
         numbers = numbers[:_N_EVIDENCE_KINDS]
     shares = [validated_probability(number, f"{where}: distribution") for number in numbers]
     total = math.fsum(shares)
-    if abs(total - 1.0) > _SUM_TOLERANCE:
+    if abs(total - 1.0) > SUM_TOLERANCE:
         raise InputError(
             f"{where}: the probabilities of the distribution sum to {total:g}; they must sum to 1"
         )

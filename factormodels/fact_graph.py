@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import repeat
@@ -184,19 +184,36 @@ class FactGraph(Previewed):
         """Number of relations that say nothing because no kind is probable enough.
 
         Those less probable than 1/2, and neutral ones in whose distribution an entailment or a
-        contradiction is the likeliest. The encoding *mixture* reads all of them.
+        contradiction is the likeliest kind, and less probable than that. The encoding *mixture*
+        reads all of them.
+        """
+        return sum(p < self._least for p in self._silent(encoding))
+
+    def n_neutral_beside_likelier(self, encoding: str = DEFAULT_ENCODING) -> int:
+        """Number of neutral relations in whose distribution another kind is probable enough.
+
+        Whoever made them neutral had another rule, such as a threshold above 1/2. The encoding
+        *mixture* reads their distributions.
+        """
+        return sum(p >= self._least for p in self._silent(encoding))
+
+    def _silent(self, encoding: str) -> Iterator[float]:
+        """Yield probabilities of relations without a factor that say something.
+
+        Each is that of the relation, or of the likeliest kind in the distribution of a neutral one.
         """
         if encoding == MIXTURE:
-            return 0
+            return
         columns = (self.column("relations", name) for name in ("kind", "probability"))
         shares = self.column("relations", "distribution")
-        return sum(
-            p < self._least
-            if kind is not RelationKind.NEUTRAL
-            else told is not None
-            and likeliest_kind(told[0], told[1], told[3])[0] is not RelationKind.NEUTRAL
-            for kind, p, told in zip(*columns, shares, strict=True)
-        )
+        for stated, p, told in zip(*columns, shares, strict=True):
+            if stated is not RelationKind.NEUTRAL:
+                if p < self._least:
+                    yield p
+            elif told is not None:
+                likeliest, share = likeliest_kind(told[0] + told[2], told[1], told[3])
+                if likeliest is not RelationKind.NEUTRAL:
+                    yield share
 
     def with_parameters(self) -> FactGraph:
         """This graph, its relations' probabilities declared to be parameters of a model.

@@ -50,13 +50,15 @@ from experiments.findings.table import Table
 from experiments.findings.text import in_sample_remark, interval
 from experiments.settings import SET, Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
+from experiments.settings.inputs import improbable_remarks
 from experiments.settings.limits import Encoding, Least, Openness
 from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.retrieval.web import WebRetriever
-from factormodels.nouns import counted
-from factormodels.variants import between_claims
+from factormodels.extraction.stages.relations import made_neutral
+from factormodels.nouns import counted, is_or_are
+from factormodels.variants import between_claims, variant
 from inference.warm_up import warm_up
 
 if TYPE_CHECKING:
@@ -302,6 +304,7 @@ def _findings(
             *(line for graph in batch.graphs[: int(alone)] for line in stage_remarks(graph)),
             *_of_measures(compared, batch, settings, len(misordered)),
             *_of_asking(batch, plan, settings),
+            *_of_relations(batch, plan),
             *_of_few_calls(batch, plan),
             *_of_exits(batch),
             *_of_missing(batch, plan, incomplete),
@@ -383,6 +386,20 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
     if batch.resumed:
         were = "was" if batch.resumed == 1 else "were"
         yield f"{counted(batch.resumed, 'response')} {were} finished by an earlier run."
+
+
+def _of_relations(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
+    """Of how many relations nothing is used, although they say something."""
+    for encoding in dict.fromkeys(view.encoding for view in plan.views):
+        seen = (variant(graph, plan.widest) for graph in batch.graphs)
+        yield from improbable_remarks(seen, encoding)
+    # Without a distribution nothing of what was answered is left in the relation.
+    lost = sum(map(made_neutral, batch.graphs))
+    if lost:
+        yield (
+            f"{counted(lost, 'answer')} less probable than {plan.settings.least:g} "
+            f"{is_or_are(lost)} read as neutral: no distribution says more."
+        )
 
 
 def _of_few_calls(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:

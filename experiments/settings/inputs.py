@@ -120,22 +120,26 @@ class ModelSettings(Settings, together={"variant": "encoding"}):
 
 
 def improbable_remarks(graphs: Iterable[FactGraph], encoding: str) -> tuple[str, ...]:
-    """Return the sentence about relations that are too improbable to be evidence, if there are any.
+    """Sentences about relations without a factor although they say something, if there are any.
 
     Args:
         graphs: the views that inference sees.
         encoding: encoding of their relations.
     """
-    count = n_relations = 0
+    improbable = neutral = n_relations = 0
     for graph in graphs:
-        count += graph.n_too_improbable(encoding)
+        improbable += graph.n_too_improbable(encoding)
+        neutral += graph.n_neutral_beside_likelier(encoding)
         n_relations += len(graph.column("relations", "kind"))
-    if not count:
-        return ()
-    number = f"{count:,} of {counted(n_relations, 'relation')}"
-    return (
-        f"{number} {is_or_are(count)} less probable than 1/2 and neutral under the "
-        f"encoding {encoding}; mixture reads the whole distribution.",
+    why = {
+        "less probable than 1/2 and neutral": improbable,
+        "neutral beside a likelier entailment or contradiction, and without a factor": neutral,
+    }
+    return tuple(
+        f"{count:,} of {counted(n_relations, 'relation')} {is_or_are(count)} {what} under the "
+        f"encoding {encoding}; mixture reads the whole distribution."
+        for what, count in why.items()
+        if count
     )
 
 

@@ -9,7 +9,8 @@ contradiction and neutral. There may be the label of the claim, the same in all 
     r1,a2,c1,neutral,0.8,false
 
 Of three probabilities the likeliest kind is the relation; where it is less probable than 1/2, the
-relation is neutral and keeps the distribution.
+relation is neutral and keeps the distribution. Without a column of neutral, neutral has what
+entailment and contradiction leave.
 
 A claim or passage without a text of its own has its id as its text. A row without a passage is a
 claim that no passage was found for.
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from factormodels.claims import (
+    SUM_TOLERANCE,
     Atom,
     ClaimLabel,
     Context,
@@ -45,18 +47,36 @@ from factormodels.words import STANCES, folded
 
 logger = logging.getLogger(__name__)
 
+
+def _names_of_share(*words: str) -> tuple[str, ...]:
+    """Names by which a column of probabilities of a kind is known, from words for the kind."""
+    forms = ("{}", "p {}", "p({})", "prob {}", "probability {}", "{} prob", "{} probability",
+             "{} p", "{} score", "score {}")  # fmt: skip
+    return tuple(form.format(word) for form in forms for word in words)
+
+
 _NAMES: Mapping[str, tuple[str, ...]] = {
-    "response": ("response", "response id", "answer id", "document"),
+    "response": (
+        *("response", "response id", "answer id", "document"),
+        # Of a question asked once. An id alone may be that of the row, and of a document the
+        # passage's.
+        *("qid", "query id", "question id", "prompt id", "sample id", "instance id", "example id"),
+    ),
     "claim": ("claim", "claim id", "atom", "atom id"),
     "passage": ("passage", "passage id", "context", "context id", "evidence id"),
     "relation": ("relation", "relation kind", "stance", "verdict of passage"),
-    "probability": ("probability", "relation probability", "confidence"),
+    "probability": (
+        *("probability", "relation probability", "confidence", "prob", "conf", "score", "p"),
+        *("relation score", "relation confidence", "stance score", "stance probability"),
+    ),
     "label": ("label", "human label", "gold", "gold label", "annotation", "truth", "ground truth"),
     "claim text": ("claim text", "atom text"),
     "passage text": ("passage text", "context text", "evidence"),
-    "entailment": ("entailment", "p entailment", "entails", "support", "supports"),
-    "contradiction": ("contradiction", "p contradiction", "contradicts", "refute", "refutes"),
-    "neutral": ("neutral", "p neutral", "unrelated"),
+    "entailment": _names_of_share("entailment", "entails", "entail", "support", "supports"),
+    "contradiction": _names_of_share(
+        "contradiction", "contradicts", "contradict", "contra", "refute", "refutes"
+    ),
+    "neutral": _names_of_share("neutral", "unrelated"),
 }
 """Names by which columns are known, the likeliest first."""
 
@@ -81,7 +101,8 @@ def looks_like_relation_row(record: Mapping[str, Any]) -> bool:
     if any(isinstance(record[column], dict) for column in found.values()):
         # Columns of a data frame, each an object, and no row.
         return False
-    judged = "relation" in found or found.keys() >= set(_SHARES)
+    # One share alone is a relation that lacks columns, which is then said.
+    judged = "relation" in found or not found.keys().isdisjoint(_SHARES)
     return judged and found.keys() >= {"response", "claim", "passage"}
 
 
@@ -124,7 +145,18 @@ def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
     graphs = [_graph(name, own, labelled, notations) for name, own in responses.items()]
     for meaning, counts in notations.items():
         _say(rows[0], notation_remark(meaning, counts))
+    if any(_leaves_neutral(row) for row in rows):
+        _say(
+            rows[0],
+            "No column is known as 'neutral': neutral has what entailment and contradiction leave "
+            "of 1",
+        )
     return graphs
+
+
+def _leaves_neutral(row: _Row) -> bool:
+    """Whether a row has columns of entailment and contradiction, and none of neutral."""
+    return _SHARES[-1] not in row.cells and row.cells.keys() >= set(_SHARES[:-1])
 
 
 def _say(row: _Row, remark: str) -> None:
@@ -186,8 +218,15 @@ def _relation(
             f"{', '.join(RelationKind)}"
         )
     given = {kind: one for kind, one in shares.items() if one is not None}
+    if _leaves_neutral(row) and len(given) == len(_SHARES) - 1:
+        given[_SHARES[-1]] = _left_by(given, row.where)
     if given and len(given) < len(_SHARES):
         lacking = next(kind for kind in _SHARES if kind not in given)
+        if lacking not in row.cells:
+            raise InputError(
+                f"{row.where}: there is a probability of {next(iter(given))}, and no column is "
+                f"known as {lacking!r}; add it, or a column 'relation' with its 'probability'"
+            )
         raise InputError(
             f"{row.where}: column {lacking!r} is empty beside other probabilities; give all three"
         )
@@ -213,6 +252,17 @@ def _relation(
             check_stated_kind(stated, distribution or (), pair)
             kind, probability = stated, given[stated]
         return evidence_or_neutral(Relation(passage, claim, kind, probability, distribution))
+
+
+def _left_by(given: Mapping[str, float], where: str) -> float:
+    """What the probabilities of entailment and contradiction leave to neutral."""
+    total = sum(given.values())
+    if total > 1.0 + SUM_TOLERANCE:
+        raise InputError(
+            f"{where}: the probabilities of {' and '.join(given)} sum to {total:g}, more than 1; "
+            "give probabilities of one distribution, with neutral beside them"
+        )
+    return max(0.0, 1.0 - total)
 
 
 def _columns(record: Mapping[str, Any]) -> dict[str, str]:

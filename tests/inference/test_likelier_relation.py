@@ -216,6 +216,26 @@ def test_the_numbers_of_a_table_of_pluralities(tmp_path: Path) -> None:
     assert implied["a3"][1] == pytest.approx(0.6 / (0.6 + 0.4 * 0.99 + 0.6 * 0.01))
 
 
+def test_neutral_relations_are_counted_by_what_their_distributions_say() -> None:
+    shares = [
+        (0.1, 0.7, 0.0, 0.2),
+        (0.3, 0.0, 0.3, 0.4),
+        (0.4, 0.3, 0.0, 0.3),
+        (0.3, 0.3, 0.0, 0.4),
+        (0.4, 0.4, 0.0, 0.2),
+    ]
+    graph = stated(
+        [
+            Relation(name("c", i), name("a", i), RelationKind.NEUTRAL, told[-1], told)
+            for i, told in enumerate(shares)
+        ]
+    )
+    # The first two have a likelier kind of 1/2 or more, the third one of less, the others none.
+    assert (graph.n_neutral_beside_likelier(), graph.n_too_improbable()) == (2, 1)
+    assert (graph.n_neutral_beside_likelier(MIXTURE), graph.n_too_improbable(MIXTURE)) == (0, 0)
+    assert list(infer(graph.to_factor_graph()).marginals["a0"]) == [0.5, 0.5]
+
+
 def test_parameters_keep_their_tables_below_one_half() -> None:
     relation = Relation("c1", "a1", RelationKind.ENTAILMENT, 0.2)
     graph = stated([relation]).with_parameters()

@@ -215,6 +215,13 @@ def missing_relations(graph: FactGraph) -> int:
     return len(graph.metadata.get(METADATA_KEY, {}).get("missing", ()))
 
 
+def made_neutral(graph: FactGraph) -> int:
+    """Number of relations that were made neutral and keep no distribution to tell."""
+    if any(shares is not None for shares in graph.column("relations", "distribution")):
+        return 0
+    return int(graph.metadata.get(METADATA_KEY, {}).get("made_neutral", 0))
+
+
 def unanswered_atoms(graph: FactGraph) -> frozenset[str]:
     """Return the ids of the atoms with pairs, of which none has an answer.
 

@@ -156,3 +156,46 @@ def test_a_relation_that_its_probabilities_contradict_is_refused(
     tmp_path: Path, row: str, said: str
 ) -> None:
     refused(f"line 2.*{said}", read_many, written(tmp_path, f"{SHARES}{row}\n"))
+
+
+def test_neutral_has_what_the_other_two_leave(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = "q7,a1,c1,0.7,0.2\nq7,a2,c1,0.2,0.75\nq7,a3,c1,0.3,0.3\nq7,a4,c1,1.0,0\n"
+    head = "qid,claim_id,context_id,p_entail,contradiction_prob\n"
+    (graph,) = read_many(written(tmp_path, head + rows))
+    assert graph.id == "q7"
+    kinds = [relation.kind for relation in graph.relations]
+    entails, contradicts, neutral = (
+        RelationKind.ENTAILMENT,
+        RelationKind.CONTRADICTION,
+        RelationKind.NEUTRAL,
+    )
+    assert kinds == [entails, contradicts, neutral, entails]
+    assert [one.distribution[-1] for one in graph.relations if one.distribution] == pytest.approx(
+        [0.1, 0.05, 0.4, 0.0]
+    )
+    assert "neutral has what" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("columns", "shares", "said"),
+    [
+        ("entailment,contradiction", "0.8,0.4", "line 2: .*contradiction sum to 1.2, more than 1"),
+        ("entailment,neutral", "0.8,0.1", "line 2: .*no column is known as 'contradiction'"),
+        ("contradiction", "0.8", "line 2: .*no column is known as 'entailment'"),
+        ("entailment,contradiction", "0.8,", "line 2: column 'contradiction' is empty"),
+    ],
+)
+def test_what_probabilities_lack_is_named(
+    tmp_path: Path, columns: str, shares: str, said: str
+) -> None:
+    text = f"response,claim,passage,{columns}\nr1,a1,c1,{shares}\n"
+    refused(said, read_many, written(tmp_path, text))
+
+
+@pytest.mark.parametrize("column", ["probability", "score", "prob", "p", "relation_confidence"])
+def test_a_probability_by_another_name_is_none_of_one(tmp_path: Path, column: str) -> None:
+    text = f"response_id,claim_id,context_id,stance,{column}\nr1,a1,c1,supports,0.8\n"
+    (graph,) = read_many(written(tmp_path, text))
+    assert graph.relations == (Relation("c1", "a1", RelationKind.ENTAILMENT, 0.8),)
