@@ -602,7 +602,7 @@ def _paired(given: Mapping[str, _Given]) -> dict[str, _Given] | str:
     if base is not None and any(each.tolist() != base.tolist() for each in rest):
         return (
             "Models are not tested against each other, for claims that should be the same have "
-            "different labels."
+            "different labels, or none under some of them."
         )
     return paired
 

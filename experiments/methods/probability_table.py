@@ -265,7 +265,11 @@ class ProbabilityColumns(LabelColumns, together={"column": "*"}):
 
 
 def probability_frame(
-    table: DataTable, columns: ProbabilityColumns, *, labelled: bool = True
+    table: DataTable,
+    columns: ProbabilityColumns,
+    *,
+    labelled: bool = True,
+    judges: bool = False,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Probabilities, labels, groups, models and data in columns of known names, and remarks.
 
@@ -278,9 +282,11 @@ def probability_frame(
         table: the table.
         columns: which columns are what, where their names do not tell.
         labelled: whether it must have labels.
+        judges: whether models judge the same responses, so that a claim has one label under all.
 
     Raises:
-        InputError: if a column is missing, or a cell is no probability or label.
+        InputError: if a column is missing, a cell is no probability or label, or rows of one claim
+            state different things.
     """
     names = Columns(table.columns, table.source)
     given = [names.given("--p", name) for name in columns.p]
@@ -291,6 +297,10 @@ def probability_frame(
     group = names.filled("--group", columns.group, RESPONSE, "response", table.rows)
     claim = names.filled("--claim", columns.claim, _CLAIM, "claim", table.rows)
     # What a claim says identifies it where nothing else does.
+    said = names.known((*_CLAIM_TEXT, "text")) if claim and group else None
+    if said in (None, claim) or not _differs_within(table.rows, str(group), str(said)):
+        # It is the id itself, or what the whole response says.
+        said = None
     text = claim or names.filled("", None, _CLAIM_TEXT, "claim text", table.rows)
     if text is None and group is not None:
         texts = names.filled("", None, _ANY_TEXT, "claim text", table.rows)
@@ -305,12 +315,15 @@ def probability_frame(
         by = [name for name in known if len({str(row.get(name)) for row in table.rows}) > 1]
         if by:
             names.guessed["model"] = ", ".join(by)
+    # Elsewhere a model may have written the responses, and its claims have labels of their own.
+    of_models = [name for name in by if judges and folded(name) in MODEL]
     labels = [None if label is None else row.get(label) for row in table.rows]
     where = f"{table.source}: column {label!r}"
     spelling = labels_spelling(labels, where, columns, labelled=labelled)
     rows: list[dict[str, Any]] = []
     claims: list[ClaimRow] = []
     labels_alone: list[ClaimRow] = []
+    labels_of_all: list[ClaimRow] = []
     marks = {column: _marks_of(names, column) for column in probabilities}
     needed = [name for name in (*by, group, claim) if name is not None]
     unanswered = 0
@@ -348,9 +361,16 @@ def probability_frame(
             {"label": label_word(told)},
             row,
             table.place(place),
+            "" if said is None else cell_name(row.get(said)),
         )
         if told is not None:
             labels_alone.append(of_label)
+            if identity is not None and group is not None and of_models:
+                # Whatever a model says of it, a claim has one label.
+                data = tuple(part for part, name in zip(key, by, strict=True)
+                             if name not in of_models)  # fmt: skip
+                of_all = (*data, str(owner), identity, of_label.text)
+                labels_of_all.append(replace(of_label, claim=of_all))
         if not answers:
             continue
         of_answers = {
@@ -381,6 +401,7 @@ def probability_frame(
     repeated = repeated_rows(claims, alike=group is None, mend=_mend(group))
     # A row without a probability is left out, but its label may contradict that of another row.
     repeated_rows(labels_alone, alike=group is None, mend=_mend(group))
+    repeated_rows(labels_of_all, alike=False, mend=_mend_of_models(group, of_models))
     remark = repeated_remark(claims, repeated)
     for position in reversed(repeated):
         del rows[position]
@@ -517,8 +538,16 @@ def _mend(group: str | None) -> str:
     return f"keep one row of each claim, {parted}, or name another column of ids with --claim"
 
 
+def _mend_of_models(group: str | None, models: Sequence[str]) -> str:
+    """What to do about a claim whose label differs between models."""
+    return (
+        f"correct one of them, or give answers of different models ids of their own in {group!r} "
+        f"({', '.join(map(repr, models))} alone does not tell responses apart)"
+    )
+
+
 def judged_frame(
-    data: Data, columns: ProbabilityColumns, *, labelled: bool = True
+    data: Data, columns: ProbabilityColumns, *, labelled: bool = True, judges: bool = False
 ) -> tuple[pd.DataFrame, DataTable, list[str]]:
     """What `probability_frame` makes of data, the table that they are, and remarks.
 
@@ -530,7 +559,7 @@ def judged_frame(
     """
     table, assessors = judged_table(table_of(data))
     asked = columns if columns.p else columns.model_copy(update={"p": assessors})
-    frame, remarks = probability_frame(table, asked, labelled=labelled)
+    frame, remarks = probability_frame(table, asked, labelled=labelled, judges=judges)
     # Other records have become columns of ours.
     if not assessors and table.form != "table":
         note_cells(table.rows, frame.attrs["used"], table.source)

@@ -363,7 +363,9 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     asked = settings
     if others is not None and not settings.p:
         asked = settings.model_copy(update={"p": others.models})
-    frame, table, remarks = judged_frame(data if others is None else others.table, asked)
+    frame, table, remarks = judged_frame(
+        data if others is None else others.table, asked, judges=True
+    )
     frame = without_taught(frame, frame["y"].notna(), table.source, settings, remarks)
     # Of a score that is not among these.
     with entropy_warnings():

@@ -16,7 +16,8 @@ _MOST_SHOWN = 30
 RESPONSE = (
     *("response", "response id", "group", "document", "id", "question id", "prompt id"),
     *("qid", "query id", "answer id", "doc id", "document id", "sample id", "instance id"),
-    "example id",
+    *("example id", "item id", "record id", "task id", "generation id", "conversation id"),
+    *("uid", "uuid", "guid"),
 )
 LABEL = (
     *("label", "human label", "gold", "gold label", "annotation", "annotator label", "truth"),

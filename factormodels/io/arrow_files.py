@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.io.arrow_extent import extents
 from factormodels.io.arrow_messages import unpacked_sizes
-from factormodels.io.class_names import ClassTree, classes_of_schema, with_class_names
+from factormodels.io.class_names import ClassTree, classes_of_arrow, with_class_names
 from factormodels.io.guarded_opening import (
     Source,
     check_regular,
@@ -145,7 +145,7 @@ def arrow_records(files: Iterable[tuple[Source, bytes]]) -> ArrowRecords:
                     f"{Path(first[0]).name} {', '.join(first[1])}; keep files of one table in a "
                     "folder"
                 )
-            own = classes_of_schema(schema.metadata, source)
+            own = classes_of_arrow(schema, source)
             rounding |= dict(pair for field in schema for pair in _rounding(field.name, field.type))
             for batch in batches:
                 refuse_larger_table(len(rows) + batch.num_rows, len(names), source)

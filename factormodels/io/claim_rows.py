@@ -71,10 +71,14 @@ def required_name(value: Any, where: str, what: str) -> str:
     """
     name = cell_name(value)
     if not name:
-        is_marked = (
-            isinstance(value, str) and folded(_without_invisible_ends(value)) not in _MISSING
-        )
-        cell = f"{shown(value)} is no name" if is_marked else "the cell is blank"
+        text = _without_invisible_ends(value) if isinstance(value, str) else ""
+        if folded(text) in _MISSING and folded(text):
+            # What a program writes for a missing value would join rows of different owners.
+            raise InputError(
+                f"{where}: {shown(text)} is read as a missing value, so that its row belongs to no "
+                f"{what}; give every row its {what}, by another name if it is called so"
+            )
+        cell = f"{shown(value)} is no name" if text else "the cell is blank"
         raise InputError(
             f"{where}: {cell}, so that its row belongs to no {what}; give every row its "
             f"{what} (where it is that of the row above, fill it down)"
@@ -98,6 +102,8 @@ class ClaimRow:
             nothing. Rows of one claim must state the same.
         cells: all cells of the row.
         where: place of the row.
+        text: what the claim says, where a column has it beside the id; rows of one claim must say
+            the same, or nothing.
     """
 
     claim: tuple[str, ...] | None
@@ -105,6 +111,7 @@ class ClaimRow:
     stated: Mapping[str, Any]
     cells: Mapping[str, Any]
     where: str
+    text: str = ""
 
 
 def repeated_rows(rows: Sequence[ClaimRow], *, alike: bool, mend: str) -> list[int]:
@@ -127,8 +134,9 @@ def repeated_rows(rows: Sequence[ClaimRow], *, alike: bool, mend: str) -> list[i
         before = rows[first.setdefault(row.claim, position)]
         if before is row:
             continue
-        for what, value in row.stated.items():
-            other = before.stated.get(what)
+        texts = {"text": (row.text, before.text)} if row.text and before.text else {}
+        stated = {what: (value, before.stated.get(what)) for what, value in row.stated.items()}
+        for what, (value, other) in (texts | stated).items():
             if value != other:
                 raise InputError(
                     f"{row.where}: {row.name} has the {what} {_said(value)}, and {_said(other)} in "

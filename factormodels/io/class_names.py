@@ -4,6 +4,11 @@ Hugging Face's `datasets` stores a label as an integer and the names of the clas
 are read from the schema metadata of Arrow and Parquet (key `huggingface`), from dataset_info.json,
 from the card README.md of the dataset, and from the JSON of the dataset viewer. A class -1 is a
 missing label, and a text that is a name already is kept (datasets' features.py, `ClassLabel`).
+
+Others write the names into the attributes of a data frame of pandas (`attrs`, which Parquet keeps),
+or into the metadata of an Arrow schema or field: `classes_of_attributes` reads what people write
+there, {"label": ["false", "true"]}, {"class_names": {"label": {"0": "false", "1": "true"}}} and
+their kind.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +45,24 @@ _CARD = "README.md"
 _FENCE = (b"---", b"\xef\xbb\xbf---")
 _FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _MOST_SHOWN = 12
+_LEAST_CLASSES = 2
+
+_PANDAS_ATTRIBUTES = "PANDAS_ATTRS"
+"""Key of the metadata under which pandas writes `DataFrame.attrs`, as JSON."""
+
+_RESERVED = frozenset((SCHEMA_KEY, b"pandas", b"ARROW:schema"))
+_OF_PARQUET = b"PARQUET:"
+
+_NAMES_KEY = re.compile(
+    r"(?P<column>.*?)(names|classes|categories|label map(ping)?|id2label|label2id"
+    r"|(class|value) labels?)( names?)?"
+)
+"""Words under which names of classes stand, behind the name of their column or without it."""
+
+_LABELS = ("label", "labels", "class")
+"""Whose names they are where no column is said."""
+
+_NUMBERED = re.compile(r"(\d{1,9})\s*(?:=|:|->|→)\s*(\S.*)")
 
 
 @dataclass(frozen=True)
@@ -75,6 +98,159 @@ def classes_of_schema(metadata: Mapping[bytes, bytes] | None, source: object) ->
         ) from None
     info = as_object(value, where).get("info")
     return {} if info is None else _of_info(info, where)
+
+
+def classes_of_arrow(schema: Any, source: object) -> ClassTree:
+    """Names of classes that an Arrow schema states in its metadata, or in those of its fields.
+
+    Args:
+        schema: a `pyarrow.Schema`.
+        source: its file, for messages.
+
+    Raises:
+        InputError: as `classes_of_schema` and `classes_of_attributes`.
+    """
+    import pyarrow as pa
+
+    tree = dict(classes_of_schema(schema.metadata, source))
+    attributes = {
+        key.decode(errors="replace"): value
+        for key, value in (schema.metadata or {}).items()
+        if key not in _RESERVED
+    }
+    if _PANDAS_ATTRIBUTES in attributes:
+        stated = _json(attributes.pop(_PANDAS_ATTRIBUTES))
+        attributes |= stated if isinstance(stated, dict) else {}
+    numeric = [
+        field.name
+        for field in schema
+        if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+    ]
+    stated_by = dict.fromkeys(tree, "its metadata 'huggingface'")
+    found = [(classes_of_attributes(attributes, numeric, source), "its metadata")]
+    for field in schema:
+        own = {
+            key.decode(errors="replace"): value
+            for key, value in (field.metadata or {}).items()
+            if not key.startswith(_OF_PARQUET)
+        }
+        names = _names_of_field(own) if own and field.name in numeric else None
+        if names is not None:
+            found.append(({field.name: names}, "the metadata of its field"))
+    for classes, place in found:
+        _join(tree, stated_by, classes, place, str(source))
+    return tree
+
+
+def classes_of_attributes(
+    attributes: Mapping[str, Any], columns: Collection[str], where: object
+) -> ClassTree:
+    """Names of classes in what somebody wrote beside a table.
+
+    Names are a list of texts, an object from 0, 1, ... to texts or from texts to these, or a text
+    such as "0 = false, 1 = true". They stand under the name of their column, alone or within an
+    object of columns, or under a word for them (`class_names`, `id2label`, `label_names`), and are
+    then those of the column that the word names, or of a column "label".
+
+    Args:
+        attributes: values by name; bytes and texts may be JSON.
+        columns: columns that hold numbers, which alone can be classes.
+        where: the table, which errors name.
+
+    Raises:
+        InputError: if there are names of classes, and it is not said of which column.
+    """
+    by_name = {_word(column): column for column in reversed(list(columns))}
+    tree: dict[str, Any] = {}
+    for key, raw in attributes.items():
+        value = _json(raw)
+        if key in columns and (names := _stated_names(value)) is not None:
+            tree[key] = names
+        elif isinstance(value, dict) and not by_name.keys().isdisjoint(map(_word, value)):
+            named = {by_name.get(_word(column)): _stated_names(of) for column, of in value.items()}
+            tree |= {column: names for column, names in named.items() if column and names}
+        elif by_name and (match := _NAMES_KEY.fullmatch(_word(key))) is not None:
+            names = _stated_names(value)
+            if names is None:
+                continue
+            owner = match["column"].strip()
+            known = [owner, *(_LABELS if owner in ("", *_LABELS) else ())]
+            column = next((by_name[name] for name in known if name in by_name), None)
+            if column is None and owner not in ("", *_LABELS):
+                # Of something else, such as the names of annotators.
+                continue
+            if column is None:
+                raise InputError(
+                    f"{where}: its attribute {key!r} names the classes {_listed(names)}, and not "
+                    "their column; write {'class_names': {COLUMN: [NAME, ...]}}"
+                )
+            tree[column] = names
+    return tree
+
+
+def _names_of_field(metadata: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Names of classes in the metadata of a field; None if it states none."""
+    if (names := _stated_names(metadata)) is not None:
+        return names
+    return next((names for value in metadata.values() if (names := _stated_names(_json(value)))),
+                None)  # fmt: skip
+
+
+def _stated_names(value: Any) -> tuple[str, ...] | None:
+    """Names of the classes 0, 1, ... that a value states; None if it states none."""
+    if isinstance(value, str):
+        parts = [_NUMBERED.fullmatch(part.strip()) for part in re.split(r"[,;|\n]", value)]
+        if not all(parts):
+            return None
+        value = {part[1]: part[2] for part in parts if part}
+    if isinstance(value, dict):
+        inner = value.get("names", value.get("categories", value.get("class_label")))
+        if isinstance(inner, list | dict):
+            return _stated_names(inner)
+        value = {str(key): _text(name) for key, name in value.items()}
+        numbers = [str(number) for number in range(len(value))]
+        if sorted(value) != sorted(numbers):
+            value = {number: name for name, number in value.items()}
+        if not value or sorted(value) != sorted(numbers):
+            return None
+        value = [value[number] for number in numbers]
+    if not isinstance(value, list | tuple) or len(value) < _LEAST_CLASSES:
+        return None
+    texts = tuple(_text(name) for name in value)
+    are_names = all(isinstance(name, str | bytes) for name in value) and all(texts)
+    return texts if are_names and len(set(texts)) == len(texts) else None
+
+
+def _word(name: Any) -> str:
+    return " ".join(re.sub(r"[_-]", " ", str(name)).split()).casefold()
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _json(value: Any) -> Any:
+    """What a text or bytes say as JSON, or the text if they are none; other values as they are."""
+    if not isinstance(value, str | bytes):
+        return value
+    text = _text(value)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _join(
+    tree: dict[str, Any], stated_by: dict[str, str], classes: ClassTree, by: str, source: str
+) -> None:
+    """Add names of classes to a tree, of which each column has one statement or equal ones."""
+    for column, names in classes.items():
+        if tree.setdefault(column, names) != names:
+            raise InputError(
+                f"{source}: column {column!r} has the classes {_listed(tree[column])} by "
+                f"{stated_by[column]} and {_listed(names)} by {by}; correct one of the two"
+            )
+        stated_by.setdefault(column, by)
 
 
 def classes_of_features(features: Any, where: str) -> ClassTree:
@@ -123,8 +299,8 @@ def stated_classes(
 
     Args:
         source: the table, which errors name.
-        described: what files beside it state; a description counts if the table has all of its
-            columns.
+        described: what files beside it state; a description counts if the table has more than half
+            of its columns.
         columns: names of the columns of the table.
         known: what the table states itself.
 
@@ -134,16 +310,12 @@ def stated_classes(
     tree = dict(known or {})
     stated_by = dict.fromkeys(tree, "the table itself")
     for description in described:
-        if not description.columns <= set(columns):
+        shared = description.columns.intersection(columns)
+        # A column may have been dropped, or others added.
+        if 2 * len(shared) <= len(description.columns):
             continue
-        for column, names in description.classes.items():
-            if tree.setdefault(column, names) != names:
-                raise InputError(
-                    f"{source_name(source)}: column {column!r} has the classes "
-                    f"{_listed(tree[column])} by {stated_by[column]} and {_listed(names)} by "
-                    f"{description.source}; correct one of the two"
-                )
-            stated_by.setdefault(column, description.source)
+        classes = {column: of for column, of in description.classes.items() if column in shared}
+        _join(tree, stated_by, classes, description.source, source_name(source))
     return tree
 
 

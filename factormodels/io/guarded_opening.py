@@ -16,7 +16,7 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -298,6 +298,39 @@ def first_line(source: Source) -> str:
     return next((line for line in read_lines(source) if line.strip()), "")
 
 
+_BINARY_FILES: Mapping[bytes, tuple[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            # Up to version 12 of Stata: the version, the order of bytes, and a fixed byte.
+            [
+                b"<stata_dta>",
+                *(bytes((version, order, 1)) for version in (113, 114, 115) for order in (1, 2)),
+            ],
+            ("a Stata file", "pandas.read_stata(FILE)"),
+        ),
+        b"$FL2@(#)": ("an SPSS file", "pandas.read_spss(FILE)"),
+        b"ORC": ("an ORC file", "pandas.read_orc(FILE)"),
+        b"\x89HDF": ("an HDF5 file", "pandas.read_hdf(FILE)"),
+        bytes(12) + b"\xc2\xea\x81\x60": ("a SAS file", "pandas.read_sas(FILE)"),
+        **dict.fromkeys(
+            [bytes((0x80, protocol)) for protocol in range(2, 6)],
+            ("a pickle of Python, which can run what it likes", "pandas.read_pickle(FILE)"),
+        ),
+    }
+)
+"""What binary files begin with, what they are, and what reads them."""
+
+
+def _refuse_binary(content: bytes, source: Source) -> None:
+    """Refuse a binary file that another program has to export, with what to do."""
+    for magic, (kind, reader) in _BINARY_FILES.items():
+        if content.startswith(magic):
+            raise InputError(
+                f"{source_name(source)}: this is {kind}; save its table as Parquet, which keeps "
+                f"names of classes: {reader}.to_parquet('table.parquet')"
+            )
+
+
 def decoded(content: bytes, source: Source, before: int = 0) -> str:
     """Text of UTF-8 bytes, without a mark of their order at the start of a file.
 
@@ -307,12 +340,14 @@ def decoded(content: bytes, source: Source, before: int = 0) -> str:
         before: number of bytes before them in the file.
 
     Raises:
-        InputError: if they are not UTF-8.
+        InputError: if they are not UTF-8; a binary file of another program is called by its name.
     """
     marked = not before and content.startswith(codecs.BOM_UTF8)
     try:
         return (content[len(codecs.BOM_UTF8) :] if marked else content).decode()
     except UnicodeDecodeError as error:
+        if not before:
+            _refuse_binary(content, source)
         if not before and content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise InputError(
                 f"{source_name(source)}: it is UTF-16, as a spreadsheet's Unicode text is; save "

@@ -22,8 +22,9 @@ from factormodels.io.class_names import (
     ClassTree,
     class_columns,
     classes_beside,
+    classes_of_arrow,
+    classes_of_attributes,
     classes_of_features,
-    classes_of_schema,
     stated_classes,
     with_class_names,
 )
@@ -122,7 +123,7 @@ def given_rows(data: Any) -> list[Any]:
 
 
 def given_classes(data: Any, where: str) -> ClassTree:
-    """Names of classes that an Arrow table or a dataset of `datasets` in memory states.
+    """Names of classes that a table in memory states: of pandas, Arrow or `datasets`.
 
     Args:
         data: an object that `given_rows` takes.
@@ -132,14 +133,20 @@ def given_classes(data: Any, where: str) -> ClassTree:
         InputError: if a class has no names that can be understood.
     """
     if hasattr(data, "iloc"):
-        # An attribute of a data frame of pandas may be a column.
-        return {}
+        # Other attributes of a data frame of pandas may be columns.
+        numeric = [str(name) for name, kind in data.dtypes.items() if _may_be_classes(kind)]
+        return classes_of_attributes(data.attrs, numeric, where)
     features = getattr(getattr(data, "features", None), "to_dict", None)
     if features is not None:
         return classes_of_features(features(), where)
     schema = getattr(data, "schema", None)
-    metadata = getattr(schema, "metadata", None)
-    return classes_of_schema(metadata, where) if isinstance(metadata, Mapping) else {}
+    is_arrow = hasattr(schema, "metadata") and hasattr(schema, "field")
+    return classes_of_arrow(schema, where) if is_arrow else {}
+
+
+def _may_be_classes(kind: Any) -> bool:
+    """Whether a column of a type of pandas may hold integers, or integers with gaps."""
+    return getattr(kind, "kind", "") in "iuf" or str(kind) == "object"
 
 
 def read_table(source: Source) -> DataTable:

@@ -199,7 +199,7 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     refused("mean-shares", estimate, table, quantities="mean-shares")
     refused("minutes` 1: give two numbers", estimate, bare, choose=3, minutes=[1.0])
     sheet = tmp_path / "sheet.csv"
-    with pytest.raises(InputError, match="row 2: claim 'c1' of response 'r0' has the prob"):
+    with pytest.raises(InputError, match="row 2: claim 'c1' of response 'r0' has the text"):
         estimate(bare.assign(claim="c1"), labels=[str(sheet)])
     rows = {"response": ["r1"], "claim": ["c9"], "label": ["yes"], "probability": [0.5]}
     pd.DataFrame(rows).to_csv(sheet, index=False)

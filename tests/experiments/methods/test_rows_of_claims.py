@@ -42,7 +42,7 @@ def briers(found: Any) -> dict[str, float]:
         ((ROWS[0], ",u2,0.5,0"), "line 3, column 'response': the cell is blank"),
         ((",u1,0.75,1", ROWS[1]), "line 2, column 'response': the cell is blank"),
         ((ROWS[0], " ,u2,0.5,0"), "line 3, column 'response': the cell is blank"),
-        ((ROWS[0], "nan,u2,0.5,0"), "line 3, column 'response': the cell is blank"),
+        ((ROWS[0], "nan,u2,0.5,0"), "line 3, column 'response': 'nan' is read as a missing value"),
         ((ROWS[0], "u,,0.5,0"), "line 3, column 'claim': the cell is blank"),
     ],
 )
@@ -113,6 +113,39 @@ def test_rows_that_contradict_each_other_are_refused(row: str, said: str, tmp_pa
     for command in (score, estimate):
         refused(said, command, path)
     refused(said, keep, path, path)
+
+
+def test_one_id_of_two_texts_is_refused(tmp_path: Path) -> None:
+    head = "response,claim_id,text,p,label"
+    rows = ["u,c1,Io is a moon.,0.75,1", "u,c1,Io is hot.,0.75,1", "v,c1,Io is hot.,0.5,0"]
+    path = written(tmp_path / "t.csv", *rows, head=head)
+    said = "line 3: claim 'c1' of response 'u' has the text 'Io is hot.', and 'Io is a moon.' in"
+    for command in (score, estimate):
+        refused(said, command, path)
+    # A blank text is no other text, and the text of the whole response tells no claims apart.
+    path = written(tmp_path / "t.csv", rows[0], "u,c1,,0.75,1", rows[2], head=head)
+    assert score(path, **QUICK)["scores"]["n_claims"].tolist() == [2]
+    rows = ["u,c1,Io is a moon.,0.75,1", "u,c2,Io is a moon.,0.5,0", "v,c1,Io is hot.,0.5,0"]
+    path = written(tmp_path / "t.csv", *rows, head=head)
+    assert score(path, **QUICK)["scores"]["n_claims"].tolist() == [3]
+
+
+def test_a_claim_has_one_label_under_every_model(tmp_path: Path) -> None:
+    head = "response,claim,text,model,p,label"
+    rows = ["u,c1,,A,0.75,1", "u,c1,,B,0.5,0", "u,c2,,A,0.25,0", "u,c2,,B,0.5,0"]
+    path = written(tmp_path / "t.csv", *rows, head=head)
+    said = "line 3: claim 'c1' of response 'u' has the label 'false', and 'true' in line 2"
+    refused(said, score, path, **QUICK)
+    refused(said, score, path, by=("model",), **QUICK)
+    # Models that wrote responses of their own, and annotators, may differ.
+    own = [row.replace(",,", f",What {row[6]} says.,") for row in rows]
+    assert len(score(written(path, *own, head=head), **QUICK)["scores"]) == 2
+    other = head.replace("model", "annotator")
+    by_annotator = score(written(path, *rows, head=other), by=("annotator",), **QUICK)
+    assert len(by_annotator["scores"]) == 2
+    # A model whose rows have no label states none.
+    rows[1] = "u,c1,,B,0.5,"
+    assert len(score(written(path, *rows, head=head), **QUICK)["scores"]) == 2
 
 
 def test_a_text_identifies_a_claim_where_no_id_does(tmp_path: Path) -> None:

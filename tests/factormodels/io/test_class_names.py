@@ -18,7 +18,7 @@ from experiments import score, self_knowledge
 from factormodels import read_many
 from factormodels.io.arrow_files import arrow_records
 from factormodels.io.class_names import classes_of_features
-from factormodels.io.tables import DataTable, read_table
+from factormodels.io.tables import DataTable, given_classes, read_table
 from tests.refusals import refused
 
 NAMES = ["Supported", "Refuted"]
@@ -255,10 +255,92 @@ def test_a_column_of_stances_has_the_names_of_its_classes(tmp_path: Path) -> Non
 
 def test_a_card_of_other_columns_says_nothing_of_a_table(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(CARD)
-    pd.DataFrame(ROWS[:2]).drop(columns="claim").to_csv(tmp_path / "t.csv", index=False)
+    pd.DataFrame(ROWS[:2])[["p", "label"]].to_csv(tmp_path / "t.csv", index=False)
     assert [row["label"] for row in read_table(tmp_path / "t.csv").rows] == ["0", "1"]
     (tmp_path / "README.md").write_bytes(b"\xff\xfe no card")
     assert len(read_table(tmp_path / "t.csv").rows) == 2
+
+
+def test_a_card_names_the_classes_of_a_table_that_lost_a_column(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(CARD)
+    pd.DataFrame(ROWS[:2]).drop(columns="claim").to_csv(tmp_path / "t.csv", index=False)
+    assert [row["label"] for row in read_table(tmp_path / "t.csv").rows] == NAMES
+
+
+ATTRIBUTES: list[dict[str, Any]] = [
+    {"label": NAMES},
+    {"label": {"0": "Supported", "1": "Refuted"}},
+    {"label": "0 = Supported, 1 = Refuted"},
+    {"class_names": {"label": NAMES}},
+    {"value_labels": {"Label": {0: "Supported", 1: "Refuted"}}},
+    {"label_names": NAMES},
+    {"id2label": {"0": "Supported", "1": "Refuted"}},
+    {"label2id": {"Supported": 0, "Refuted": 1}},
+    {"names": NAMES, "p": {"unit": "share"}, "author names": ["Ann", "Bo"], "source": "us"},
+]
+
+
+@pytest.mark.parametrize("attributes", ATTRIBUTES, ids=lambda attributes: next(iter(attributes)))
+def test_names_in_attributes_of_a_frame_are_read_in_memory_and_from_its_file(
+    attributes: dict[str, Any], tmp_path: Path
+) -> None:
+    frame = pd.DataFrame(ROWS)
+    frame.attrs = attributes
+    quick = {"n_bootstrap": 20, "resamples": 19}
+    assert score(frame, **quick)["scores"]["brier"].tolist() == [pytest.approx(BRIER, abs=1e-12)]
+    # Parquet's keys are texts.
+    frame.attrs = json.loads(json.dumps(attributes))
+    frame.to_parquet(tmp_path / "t.parquet")
+    assert [row["label"] for row in read_table(tmp_path / "t.parquet").rows] == LABELS
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"names": json.dumps(NAMES)},
+        {"0": "Supported", "1": "Refuted"},
+        {"huggingface": json.dumps(CLASSES)},
+        {"description": "0: Supported; 1: Refuted"},
+    ],
+    ids=lambda metadata: next(iter(metadata)),
+)
+def test_names_in_the_metadata_of_an_arrow_field_are_read(
+    metadata: dict[str, str], tmp_path: Path
+) -> None:
+    plain = pa.Table.from_pylist(ROWS)
+    fields = [
+        field.with_metadata(metadata) if field.name == "label" else field for field in plain.schema
+    ]
+    table = plain.cast(pa.schema(fields))
+    assert given_classes(table, "t") == {"label": tuple(NAMES)}
+    pq.write_table(table, tmp_path / "t.parquet")
+    feather.write_feather(table, tmp_path / "t.arrow")
+    for path in tmp_path.iterdir():
+        assert [row["label"] for row in read_table(path).rows] == LABELS
+
+
+def test_names_of_no_column_are_refused_and_shown(tmp_path: Path) -> None:
+    frame = pd.DataFrame(ROWS).rename(columns={"label": "gold"})
+    frame.attrs["class_names"] = NAMES
+    frame.to_parquet(tmp_path / "t.parquet")
+    refused(("'class_names'", "0 = 'Supported'"), read_table, tmp_path / "t.parquet")
+    # Words are what they are, whatever else is said.
+    words = frame.assign(gold="Supported")[["response", "gold"]]
+    assert given_classes(words.assign(gold=words["gold"].astype("string")), "t") == {}
+
+
+@pytest.mark.parametrize("suffix", ["dta", "orc", "pkl"])
+def test_a_file_of_statistics_is_called_by_its_name(suffix: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame(ROWS)
+    path = tmp_path / f"t.{suffix}"
+    if suffix == "dta":
+        frame.to_stata(path, value_labels={"label": {0: "Supported", 1: "Refuted"}})
+    elif suffix == "orc":
+        frame.to_orc(path)
+    else:
+        frame.to_pickle(path)
+    kinds = {"dta": "a Stata file", "orc": "an ORC file", "pkl": "a pickle"}
+    refused((kinds[suffix], "to_parquet"), read_table, path)
 
 
 def test_statements_that_differ_are_refused_with_both(tmp_path: Path) -> None:
