@@ -32,15 +32,19 @@ unexport PYTHONPATH
 # forbidden, every start would compile thousands of modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-# Markers of the tests that `make quick` leaves out.
-QUICK := not (service or notebook or browser or kill or slow)
+# What `make test` leaves out: tests of data beside the checkout, which a newcomer does not have,
+# and slow scenarios, of which it has small versions.
+SUITE := not (shared or nightly)
+
+# Markers of the tests that `make quick` leaves out besides.
+QUICK := $(SUITE) and not (service or notebook or browser or kill or slow)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test quick lint docs bench draft notebooks fuzz mutants endurance core lock sbom licences release browser latex
+.PHONY: help install run test test-shared nightly quick lint docs bench draft notebooks fuzz mutants endurance core lock sbom licences release browser latex
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 install: $(VENV)/installed $(VENV)/kernels ## Make .venv with everything in it; done at once if nothing changed
 
@@ -49,11 +53,18 @@ run: $(VENV)/core-kernels ## Compare the algorithms on the embedded data: a tabl
 
 # A process of tests for each processor: a second thread of linear algebra would only wait there, and
 # waits by counting, which takes processor time from the others.
-test quick: export OPENBLAS_NUM_THREADS := 1
-test quick: export OMP_NUM_THREADS := 1
+test test-shared nightly quick: export OPENBLAS_NUM_THREADS := 1
+test test-shared nightly quick: export OMP_NUM_THREADS := 1
 
 test: install browser latex ## Run the tests
-	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m '$(SUITE)'
+
+test-shared: install ## Run the tests that read the real data of ../shared/data
+	@test -d ../shared/data || { echo 'The real data are not there: put them into ../shared/data'; exit 1; }
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m shared
+
+nightly: install ## Run the slow scenarios, and the tests of ../shared/data where it is there
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m 'nightly or shared'
 
 quick: install ## Run the tests that take no service, notebook, browser or kill: two minutes
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m '$(QUICK)'

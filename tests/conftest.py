@@ -29,8 +29,15 @@ def pytest_collection_finish() -> None:
     atexit.register(gc.unfreeze)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest: begun last, it would keep one process of several alone."""
+    """Mark what reads shared data before markers select tests, and begin with what takes longest.
+
+    What takes longest and is begun last would keep one process of several alone.
+    """
+    for item in items:
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("shared")
     items.sort(key=lambda item: item.get_closest_marker("longest") is None)
 
 

@@ -42,11 +42,20 @@ def command(url: str) -> tuple[str, ...]:
     return ("assess", "batch.jsonl", "--documents", "notes", *options)
 
 
-def assess(folder: Path, url: str, *more: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTIBLE, *command(url), *more],
+def stopped(
+    folder: Path, server: ScriptedServer, sent: signal.Signals, *more: str
+) -> tuple[int, str]:
+    """Send a signal to the command after 20 calls; how it ended, and what it wrote to stderr."""
+    running = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTIBLE, *command(server.url), *more],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment(),
     )  # fmt: skip
+    deadline = time.monotonic() + 120.0
+    while len(server.requests) < 20 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    running.send_signal(sent)
+    _, errors = running.communicate(timeout=600)
+    return running.returncode, errors
 
 
 @pytest.mark.parametrize("sent", [None, signal.SIGINT, signal.SIGTERM], ids=str)
@@ -55,17 +64,12 @@ def test_one_file_holds_every_answer_however_the_command_ends(
 ) -> None:
     write_batch(keyed, RESPONSES, {"a.txt": "Only trains cross the bridge."})
     with ScriptedServer(slow_provider) as server:
-        running = assess(keyed, server.url, "--out", "o")
-        deadline = time.monotonic() + 120.0
-        while sent is not None and len(server.requests) < 20 and time.monotonic() < deadline:
-            time.sleep(0.005)
-        if sent is not None:
-            running.send_signal(sent)
-        _, errors = running.communicate(timeout=600)
+        if sent is None:
+            errors = invoke(*command(server.url), "--out", "o").stderr
+        else:
+            code, errors = stopped(keyed, server, sent, "--out", "o")
+            assert code == {signal.SIGINT: 130, signal.SIGTERM: 143}[sent], errors
         asked = len(server.requests)
-        assert running.returncode == {None: 0, signal.SIGINT: 130, signal.SIGTERM: 143}[sent], (
-            errors
-        )
         assert "Traceback" not in errors
         if sent == signal.SIGTERM:
             sentence = "factormodels: stopped by the system (SIGTERM)"
@@ -89,13 +93,8 @@ def test_interrupted_few_calls_go_on_where_they_were(keyed: Path) -> None:
     write_batch(keyed, RESPONSES, {f"{n}.txt": f"Train {n} crosses bridges." for n in range(3)})
     more = ("--few-calls", "--atoms", "sentences")
     with ScriptedServer(slow_provider) as server:
-        interrupted = assess(keyed, server.url, *more, "--out", "o")
-        deadline = time.monotonic() + 120.0
-        while len(server.requests) < 20 and time.monotonic() < deadline:
-            time.sleep(0.005)
-        interrupted.send_signal(signal.SIGINT)
-        _, errors = interrupted.communicate(timeout=600)
-        assert interrupted.returncode == 130, errors
+        code, errors = stopped(keyed, server, signal.SIGINT, *more, "--out", "o")
+        assert code == 130, errors
         before = len(server.requests)
         kept = len(AnswerCache(keyed / "answers.sqlite", read_only=True))
         invoke(*command(server.url), *more, "--out", "o")
