@@ -40,6 +40,16 @@ STUDIES = sorted(
 BRIEF = {"ours/frontier": ("settings.budget=0.001",)}
 """How a study that measures times measures them briefly: the page shows none of them."""
 
+SMALL = {
+    "ours/frontier": (
+        *("settings.graphs=1", "settings.rounds=1", "settings.budget=0.001"),
+        "settings.backends=[exact, lbp]",
+    ),
+    "ours/does-it-matter": ("settings.datasets=[{name: demonstration}]",),
+    "ours/i-bound": ("settings.graphs=1", "settings.i_bounds=[1, 4]"),
+}
+"""Slow studies with settings of little work; at full size they run at night."""
+
 Row = dict[str, str]
 
 
@@ -91,7 +101,13 @@ def agree(printed: str, found: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize(
+    "study",
+    [
+        pytest.param(study, marks=pytest.mark.nightly) if study in SMALL else study
+        for study in STUDIES
+    ],
+)
 def test_the_numbers_of_the_page_are_those_of_its_command(study: str, folder: Path) -> None:
     assert f"    factormodels run {study}\n" in PAGE
     invoke("run", study, *BRIEF.get(study, ()), "--out", "out")
@@ -113,6 +129,16 @@ def test_the_numbers_of_the_page_are_those_of_its_command(study: str, folder: Pa
                 all(agree(text, other.get(title, "")) for title, text in row.items() if text)
                 for other in made
             ), f"{study}, {stem}: no row of the run is like {row}"
+
+
+@pytest.mark.parametrize("study", SMALL)
+def test_a_slow_study_in_small_writes_the_columns_of_the_page(study: str, folder: Path) -> None:
+    invoke("run", study, *SMALL[study], "--out", "out")
+    for stem, rows in shown(study).items():
+        made = list(table_rows((folder / "out" / f"{stem}.md").read_text("utf-8")))
+        assert made
+        titles = {title for row in made for title in row}
+        assert {title for row in rows for title in row} <= titles
 
 
 def test_cells_agree_to_the_last_digits() -> None:
