@@ -24,12 +24,15 @@ from factormodels.arrays import frozen
 from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import (
     ALL_CODES,
+    CONDITIONAL,
     DEFAULT_ENCODING,
     MIXTURE,
     NEUTRAL_CODE,
     entries_of,
+    holds_prior,
     kind_codes,
     mixture_tables,
+    opposed,
     rest_of,
 )
 from factormodels.errors import InputError
@@ -57,6 +60,8 @@ class CompiledFacts:
             ones without a factor included.
         rest: float64 (m, 2), what each says where it is not of its kind, as
             `factormodels.encodings.rest_of` returns it; zeros by default.
+        statements: bool (m,), which relations are statements, that no posterior moves against;
+            others are parameters of a model, as all are by default.
         n_left_out: number of relations that *mixture* reads and that are left out here.
 
     Raises:
@@ -72,11 +77,14 @@ class CompiledFacts:
     probabilities: NDArray[np.float64]
     relation_numbers: NDArray[np.int64]
     rest: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
+    statements: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     n_left_out: int = 0
 
     def __post_init__(self) -> None:
         if not len(self.rest):
             object.__setattr__(self, "rest", np.zeros((len(self.kinds), 2)))
+        if not len(self.statements):
+            object.__setattr__(self, "statements", np.zeros(len(self.kinds), dtype=np.bool_))
         for name, dtype in _ARRAYS.items():
             object.__setattr__(self, name, frozen(getattr(self, name), dtype))
         _validate(self)
@@ -151,7 +159,22 @@ class CompiledFacts:
         # Every entry of every table is the logarithm of one of these numbers: logarithms are taken
         # once, and which of them stands where is a matter of whole numbers.
         tables = self._places.take(entries[self.kinds] + self._rows)
-        return logarithms.take(np.concatenate([np.arange(2 * n), tables.ravel()]), axis=-1)
+        values = logarithms.take(np.concatenate([np.arange(2 * n), tables.ravel()]), axis=-1)
+        if encoding == CONDITIONAL and self.statements.any():
+            even = self.opposed(np.broadcast_to(known, (*settings, n)))
+            rows = holds_prior()[self.kinds] & even[..., None, None]
+            values[..., 2 * n :].reshape(*settings, m, 2, 2)[rows] = np.log(0.5)
+        return values
+
+    def opposed(self, priors: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which statements have an even row under *conditional*, bool (..., m).
+
+        Args:
+            priors: float64 (..., n), those of the variables.
+        """
+        if not self.statements.any():
+            return np.zeros((*priors.shape[:-1], len(self.kinds)), dtype=np.bool_)
+        return self.statements & opposed(self.kinds, priors[..., self.pairs[:, 1]])
 
     def _mixture(
         self, priors: NDArray[np.float64], probabilities: NDArray[np.float64]
@@ -224,6 +247,7 @@ _ARRAYS = {
     "probabilities": np.float64,
     "relation_numbers": np.int64,
     "rest": np.float64,
+    "statements": np.bool_,
 }
 
 
@@ -235,6 +259,7 @@ def compile_columns(
     encoding: str = DEFAULT_ENCODING,
     *,
     least: float = LEAST_PROBABILITY,
+    statements: bool = True,
 ) -> CompiledFacts:
     """Columns of a valid fact graph as arrays for an encoding; `FactGraph.compiled_for` keeps them.
 
@@ -244,6 +269,7 @@ def compile_columns(
         relations: their values by name of the field, for all of `RELATION_COLUMNS`.
         encoding: whose relations are read.
         least: least probability of a relation that has a factor; *mixture* reads all.
+        statements: whether they are statements, and no parameters.
     """
     names = atoms + contexts
     position = dict(zip(names, range(len(names)), strict=True))
@@ -288,6 +314,7 @@ def compile_columns(
         "probabilities": np.array(probabilities, dtype=np.float64),
         "relation_numbers": np.array(numbers, dtype=np.int64),
         "rest": np.array(rests, dtype=np.float64).reshape(-1, 2),
+        "statements": np.full(len(codes), statements, dtype=np.bool_),
     }
     for array in arrays.values():
         array.setflags(write=False)
@@ -319,6 +346,7 @@ def side_by_side(responses: Mapping[str, CompiledFacts]) -> CompiledFacts:
         probabilities=np.concatenate([part.probabilities for part in parts]),
         relation_numbers=np.concatenate([part.relation_numbers for part in parts]),
         rest=np.concatenate([part.rest for part in parts]),
+        statements=np.concatenate([part.statements for part in parts]),
         n_left_out=sum(part.n_left_out for part in parts),
     )
 
@@ -336,6 +364,8 @@ def _validate(facts: CompiledFacts) -> None:
         )
     positions(facts.names)
     kind_codes(facts.kinds, neutral=True)
+    if facts.statements.shape != (m,):
+        raise InputError(f"statements has {len(facts.statements)} entries for {m} relations")
     if facts.rest.shape != (m, 2) or not (np.abs(facts.rest) <= 1.0).all():
         raise InputError(
             "rest is not a pair of numbers between -1 and 1 for each relation; take rest_of"

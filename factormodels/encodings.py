@@ -23,6 +23,9 @@ Encoding = Callable[[RelationKind, float, float], NDArray[np.float64]]
 
 DEFAULT_ENCODING = "implication"
 
+CONDITIONAL = "conditional"
+"""The encoding in whose tables a silent source leaves its target at its prior."""
+
 MIXTURE = "mixture"
 """The encoding that reads distributions over kinds, neutral relations included."""
 
@@ -65,7 +68,7 @@ _ENTRIES: Mapping[str, NDArray[np.int64]] = MappingProxyType(
             ],
             np.int64,
         ),
-        "conditional": frozen(
+        CONDITIONAL: frozen(
             [
                 [[_NOT_PRIOR, _PRIOR], [_NOT_P, _P]],
                 [[_NOT_PRIOR, _PRIOR], [_P, _NOT_P]],
@@ -83,6 +86,10 @@ Tables of *mixture* are not such numbers: they are computed from directions."""
 
 VIOLATED: NDArray[np.bool_] = frozen(_ENTRIES["implication"] == _NOT_P, np.bool_)
 """In which states a relation does not hold: [relation as in `KIND_CODES`, source, target]."""
+
+_SAYS = frozen([1.0, -1.0, 0.0, 0.0, 1.0], np.float64)
+"""Where a relation as in `KIND_CODES` moves its target if the other row holds the target's prior:
+to true, to false, or 0 if neither row does."""
 
 CONFLICT_CODES = tuple(KIND_CODES[kind] for kind in KIND_CODES if kind in CONFLICTS)
 """Numbers of the relations whose two texts cannot both hold."""
@@ -107,12 +114,13 @@ def conditional(kind: RelationKind, probability: float, target_prior: float) -> 
     The row of a source that speaks is the conditional distribution of the target given the
     relation, as in Table 1; the other row is (1 - target_prior, target_prior), as in FactReasoner's
     released code with priors. A true source of an entailment or a contradiction speaks, and a false
-    one of a co-necessity; under equivalence and exclusion both do, as under *implication*.
+    one of a co-necessity; under equivalence and exclusion both do, as under *implication*. A graph
+    of statements has an even row in place of a prior that speaks against the relation (`opposed`).
 
     Raises:
         InputError: for a neutral relation, which has no factor.
     """
-    return encode_many([kind], [probability], [target_prior], "conditional").reshape(2, 2)
+    return encode_many([kind], [probability], [target_prior], CONDITIONAL).reshape(2, 2)
 
 
 def mixture(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:
@@ -128,7 +136,7 @@ def mixture(kind: RelationKind, probability: float, target_prior: float) -> NDAr
 
 
 ENCODINGS: Mapping[str, Encoding] = MappingProxyType(
-    {"implication": implication, "conditional": conditional, MIXTURE: mixture}
+    {"implication": implication, CONDITIONAL: conditional, MIXTURE: mixture}
 )
 
 
@@ -189,6 +197,31 @@ def entries_of(encoding: str) -> NDArray[np.int64]:
     if encoding not in _ENTRIES:
         raise InputError(unknown_name(f"the encoding {encoding!r}", encoding, _ENTRIES))
     return _ENTRIES[encoding]
+
+
+def holds_prior() -> NDArray[np.bool_]:
+    """Entries of the tables of *conditional* that hold the target's prior, bool (5, 2, 2)."""
+    return _ENTRIES[CONDITIONAL] >= _NOT_PRIOR
+
+
+def opposed(codes: NDArray[np.int64], target_priors: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which relations would be overruled under *conditional* by the prior in their own table.
+
+    Both rows of a table sum to 1. If the target is likelier true in both of them, or as likely, the
+    factor makes it no less likely in any graph: whatever the joint distribution Q of source s and
+    target t without it, sum_s Q(s, 1) f(s, 1) >= Q(t=1)/2 and sum_s Q(s, 0) f(s, 0) <= Q(t=0)/2. If
+    one row says the opposite, a source that is likely enough to be in its state turns an entailment
+    into evidence against its target.
+
+    Args:
+        codes: int64 (m,), the relations as in `KIND_CODES`.
+        target_priors: float64 (..., m).
+
+    Returns:
+        bool (..., m): whether the prior is on the other side of 1/2 than the relation.
+    """
+    result: NDArray[np.bool_] = _SAYS[codes] * (target_priors - 0.5) < 0.0
+    return result
 
 
 def mixture_tables(

@@ -172,13 +172,23 @@ class FactGraph(Previewed):
         priors = [*self.column("atoms", "prior"), *self.column("contexts", "prior")]
         relations = {name: self.column("relations", name) for name in RELATION_COLUMNS}
         return compile_columns(
-            self.atom_ids, self.context_ids, priors, relations, encoding, least=self._least
+            self.atom_ids,
+            self.context_ids,
+            priors,
+            relations,
+            encoding,
+            least=self._least,
+            statements=not self._has_parameters,
         )
+
+    @property
+    def _has_parameters(self) -> bool:
+        return self.metadata.get(PARAMETERS_KEY) is True
 
     @property
     def _least(self) -> float:
         """Least probability of a relation that has a factor."""
-        return 0.0 if self.metadata.get(PARAMETERS_KEY) is True else LEAST_PROBABILITY
+        return 0.0 if self._has_parameters else LEAST_PROBABILITY
 
     def n_too_improbable(self, encoding: str = DEFAULT_ENCODING) -> int:
         """Number of relations that say nothing because no kind is probable enough.

@@ -12,7 +12,7 @@ from calibration.learned_potentials.terms import Parameters, Potentials, items_o
 from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats, Integers
 from factormodels.compile import CompiledFacts, side_by_side
-from factormodels.encodings import encode_many
+from factormodels.encodings import CONDITIONAL, encode_many
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
@@ -113,11 +113,17 @@ class Design:
 
     def _relative_slopes(self, priors: Floats, p: Floats) -> tuple[Floats, Floats]:
         """Derivatives of relations' log tables by p and by the target's prior, (m, 2, 2) each."""
-        of_target = priors[self.facts.pairs[:, 1]]
+        # A prior that a statement does not follow stands in none of its rows.
+        even = (
+            self.facts.opposed(priors)
+            if self.potentials.encoding == CONDITIONAL
+            else np.zeros(len(p), dtype=np.bool_)
+        )
+        of_target = np.where(even, 0.5, priors[self.facts.pairs[:, 1]])
         tables, zero, one = self._tables(p, of_target), np.zeros_like(p), np.ones_like(p)
         return (
             _divided(self._tables(one, of_target) - self._tables(zero, of_target), tables),
-            _divided(self._tables(p, one) - self._tables(p, zero), tables),
+            _divided(self._tables(p, one) - self._tables(p, zero), tables) * ~even[:, None, None],
         )
 
 

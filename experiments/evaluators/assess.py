@@ -50,7 +50,7 @@ from experiments.findings.table import Table
 from experiments.findings.text import in_sample_remark, interval
 from experiments.settings import SET, Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
-from experiments.settings.inputs import improbable_remarks
+from experiments.settings.inputs import relation_remarks
 from experiments.settings.limits import Encoding, Least, Openness
 from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING
@@ -392,7 +392,7 @@ def _of_relations(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
     """Of how many relations nothing is used, although they say something."""
     for encoding in dict.fromkeys(view.encoding for view in plan.views):
         seen = (variant(graph, plan.widest) for graph in batch.graphs)
-        yield from improbable_remarks(seen, encoding)
+        yield from relation_remarks(seen, encoding)
     # Without a distribution nothing of what was answered is left in the relation.
     lost = sum(map(made_neutral, batch.graphs))
     if lost:

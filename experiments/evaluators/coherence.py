@@ -25,7 +25,7 @@ from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import with_interval
 from experiments.progress import each_response
 from experiments.settings import SET, Option, Settings, front_door
-from experiments.settings.inputs import improbable_remarks
+from experiments.settings.inputs import relation_remarks
 from experiments.settings.limits import Encoding, Least, Openness
 from factormodels.claims import LEAST_PROBABILITY, Atom
 from factormodels.encodings import DEFAULT_ENCODING
@@ -184,7 +184,7 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
     stateless = sum(own.readouts.log_z == -math.inf for own in found if own.readouts)
     missing = sum(len(own.graph.metadata.get(METADATA_KEY, {}).get("missing", ())) for own in found)
     remarks = [*loaded.remarks, *failed]
-    remarks += improbable_remarks((own.seen for own in found), settings.encoding)
+    remarks += relation_remarks((own.seen for own in found), settings.encoding)
     if stateless:
         remarks.append(
             f"The certain relations of {counted(stateless, 'response')} leave no state of the "

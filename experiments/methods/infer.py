@@ -24,7 +24,7 @@ from experiments.settings.inputs import (
     LoadedModel,
     Models,
     ModelSettings,
-    improbable_remarks,
+    relation_remarks,
     with_evidence,
 )
 from factormodels.claims import Atom, Context
@@ -259,7 +259,7 @@ def findings_of(
 def _improbable(models: Iterable[LoadedModel]) -> tuple[str, ...]:
     """Return the sentence about relations that are too improbable, if there are any."""
     facts = [(model.fact_graph, model.encoding) for model in models if model.fact_graph is not None]
-    return improbable_remarks([graph for graph, _ in facts], facts[0][1]) if facts else ()
+    return relation_remarks([graph for graph, _ in facts], facts[0][1]) if facts else ()
 
 
 def _remarks(model: LoadedModel, answer: Posterior | SearchedAssignment) -> Iterator[str]:

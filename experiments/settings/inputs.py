@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from experiments.settings import Option, Settings
 from experiments.settings.limits import EncodingName, VariantName
 from factormodels.claims import ModelJudgement
-from factormodels.encodings import DEFAULT_ENCODING
+from factormodels.encodings import CONDITIONAL, DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
@@ -119,15 +119,17 @@ class ModelSettings(Settings, together={"variant": "encoding"}):
         return LoadedModel(model)
 
 
-def improbable_remarks(graphs: Iterable[FactGraph], encoding: str) -> tuple[str, ...]:
-    """Sentences about relations without a factor although they say something, if there are any.
+def relation_remarks(graphs: Iterable[FactGraph], encoding: str) -> tuple[str, ...]:
+    """Sentences about relations that say something and have no factor, or another than stated.
 
     Args:
         graphs: the views that inference sees.
         encoding: encoding of their relations.
     """
-    improbable = neutral = n_relations = 0
+    improbable = neutral = n_relations = opposed = 0
     for graph in graphs:
+        if encoding == CONDITIONAL:
+            opposed += int(graph.compiled.opposed(graph.compiled.priors).sum())
         improbable += graph.n_too_improbable(encoding)
         neutral += graph.n_neutral_beside_likelier(encoding)
         n_relations += len(graph.column("relations", "kind"))
@@ -135,12 +137,19 @@ def improbable_remarks(graphs: Iterable[FactGraph], encoding: str) -> tuple[str,
         "less probable than 1/2 and neutral": improbable,
         "neutral beside a likelier entailment or contradiction, and without a factor": neutral,
     }
-    return tuple(
+    remarks = [
         f"{count:,} of {counted(n_relations, 'relation')} {is_or_are(count)} {what} under the "
         f"encoding {encoding}; mixture reads the whole distribution."
         for what, count in why.items()
         if count
-    )
+    ]
+    if opposed:
+        remarks.append(
+            f"{opposed:,} of {counted(n_relations, 'relation')} {is_or_are(opposed)} on the other "
+            "side of 1/2 than the prior of the target: if the source is silent, they leave the "
+            "target even, so that the prior in their table does not overrule them."
+        )
+    return tuple(remarks)
 
 
 def read_graphs(source: Path) -> Sequence[FactGraph]:

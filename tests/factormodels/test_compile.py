@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from factormodels import FactGraph, RelationKind
 from factormodels.compile import CompiledFacts, side_by_side
 from factormodels.encodings import ENCODINGS, encode_many
+from factormodels.fact_graph import PARAMETERS_KEY
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import Uniform, fact_graph, labelled_responses
 from tests.factormodels.graphs import ARRAYS, assert_same, mixed
@@ -34,7 +35,14 @@ def factor_by_factor(
     for relation, p in zip(graph.relations, probabilities, strict=True):
         if relation.kind is not RelationKind.NEUTRAL:
             scope = names.index(relation.source), names.index(relation.target)
-            (table,) = encode_many([relation.kind], [p], [priors[scope[1]]], encoding)
+            prior = priors[scope[1]]
+            if PARAMETERS_KEY not in graph.metadata:
+                # A statement is not overruled by the prior in its own table.
+                if relation.kind in (RelationKind.ENTAILMENT, RelationKind.CO_NECESSITY):
+                    prior = max(prior, 0.5)
+                elif relation.kind is RelationKind.CONTRADICTION:
+                    prior = min(prior, 0.5)
+            (table,) = encode_many([relation.kind], [p], [prior], encoding)
             factors.append((scope, table))
     return FactorGraph.from_factors([2] * len(names), factors, names=names, log=True)
 

@@ -20,6 +20,7 @@ from factormodels.interchange import from_frames, to_frames
 from factormodels.io import read_many
 from factormodels.io.fact_graph_json import fact_graph_text
 from inference import infer
+from tests.oracle import oracle
 
 STEPS = 20
 
@@ -169,6 +170,55 @@ def test_a_doubtful_passage_moves_an_even_claim_no_other_way(encoding: str) -> N
     for number, change in moves(graph, encoding, 0.5).items():
         entails, contradicts, _ = GRID[number]
         assert change * np.sign(entails - contradicts) > -1e-12
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("believed", [0.01, 0.5])
+@pytest.mark.parametrize("prior", [0.01, 0.3, 0.9])
+def test_neither_doubt_nor_a_prior_turns_a_relation(
+    believed: float, prior: float, encoding: str
+) -> None:
+    graph = as_likeliest(whole=True).with_priors(contexts=believed)
+    for number, change in moves(graph, encoding, prior).items():
+        entails, contradicts, _ = GRID[number]
+        assert change * np.sign(entails - contradicts) > -1e-12
+
+
+@pytest.mark.parametrize("encoding", ["implication", "conditional"])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_relation_more_moves_its_target_in_no_graph_the_other_way(
+    seed: int, encoding: str
+) -> None:
+    # Whatever else joins the source and the target; by enumeration, which knows no encodings.
+    rng = np.random.default_rng(seed)
+    kinds = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.EQUIVALENCE)
+    pairs = [(i, j) for i in range(5) for j in range(5) if i != j]
+    chosen = rng.permutation(len(pairs))[:9]
+    relations = tuple(
+        Relation(name("a", i), name("a", j), kinds[rng.integers(3)], float(rng.uniform(0.5, 1.0)))
+        for i, j in (pairs[at] for at in chosen)
+    )
+    atoms = tuple(Atom(name("a", i), prior=float(rng.uniform(0.02, 0.98))) for i in range(5))
+    last = replace(relations[-1], kind=kinds[seed % 2])
+    with_it = FactGraph("r", atoms, (), (*relations[:-1], last)).to_factor_graph(encoding)
+    without = FactGraph("r", atoms, (), relations[:-1]).to_factor_graph(encoding)
+    p, before = (oracle(graph).marginals[last.target][1] for graph in (with_it, without))
+    assert (p - before) * (1 if last.kind is RelationKind.ENTAILMENT else -1) > -1e-12
+
+
+def test_only_a_prior_on_the_other_side_leaves_the_table() -> None:
+    # A passage of 1/2 entails with 0.6: 0.3 (0.5 * 0.5 + 0.5 * 0.6) against 0.7 (0.5 * 0.5 + ...).
+    relation = Relation("c", "a", RelationKind.ENTAILMENT, 0.6)
+
+    def posterior(prior: float, *, parameters: bool = False) -> float:
+        graph = FactGraph("r", (Atom("a", prior=prior),), (Context("c", prior=0.5),), (relation,))
+        graph = graph.with_parameters() if parameters else graph
+        return float(infer(graph.to_factor_graph("conditional")).marginals["a"][1])
+
+    assert posterior(0.3) == pytest.approx(0.3 * 0.55 / (0.3 * 0.55 + 0.7 * 0.45))
+    assert posterior(0.8) == pytest.approx(0.8 * 0.7 / (0.8 * 0.7 + 0.2 * 0.3))
+    # Parameters are what they are, also where they pull a claim below its prior.
+    assert posterior(0.3, parameters=True) == pytest.approx(0.3 * 0.45 / (0.3 * 0.45 + 0.7 * 0.55))
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
