@@ -33,7 +33,7 @@
 #
 # The responses are the embedded demonstration corpus with its labels, and after it real
 # biographies; the padding comes from templates of this project. A language model that writes to
-# pass may find other ways.
+# pass may find other ways: `gaming` takes any padding.
 
 # %%
 from pathlib import Path
@@ -44,18 +44,18 @@ import pandas as pd
 from calibration.claims.counts import f1_at_k_prime
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, paper_style
-from calibration.significance.paired import paired_t_test
-from experiments.evaluators.gaming import PADDINGS, padded, padding_alone
-from experiments.evaluators.robustness import (
+from experiments.evaluators.core_choices import CoreChoices
+from experiments.evaluators.gaming import (
     GAMMA,
-    CoreChoices,
+    NO_GUARD,
+    VERSIONS,
+    Guard,
     by_inference,
+    by_kind,
     by_labels,
-    padded_scores,
-    robustness_curves,
-    robustness_table,
-    score,
-    selected,
+    curves,
+    gains,
+    gaming,
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
@@ -73,12 +73,32 @@ CORRUPTIONS = 1 if fast() else 5
 graphs = datasets.load("demonstration").graphs
 # Guards and draws of false claims share most pairs: each is judged once.
 WORDS = CachedRelations(LexicalRelations())
-NO_GUARD = "no guard"
+KNOWN = "Core, paraphrases known"
 GUARDS = {
-    "Core, uniform weights": CoreChoices(WORDS, "uniform", templates_known=True),
-    "Core, words compared": CoreChoices(WORDS, templates_known=False),
-    "Core, paraphrases known": CoreChoices(WORDS, templates_known=True),
+    "Core, uniform weights": Guard(CoreChoices(WORDS, "uniform"), templates_known=True),
+    "Core, words compared": Guard(CoreChoices(WORDS)),
+    KNOWN: Guard(CoreChoices(WORDS), templates_known=True),
 }
+LABELS = "human labels"
+PADDINGS = ("repetitive", "uninformative")
+
+# %% [markdown]
+# ## One row per score
+#
+# Every response, as it is, corrupted or left out, is padded in each way and scored by its labels
+# and by FR1, under each guard. Half of the true claims of a corrupted response are made false,
+# except for the one that is repeated.
+
+# %%
+scores = gaming(
+    graphs,
+    GUARDS,
+    assessors={LABELS: by_labels, "FR1": by_inference("FR1")},
+    counts=LENGTHS,
+    versions=VERSIONS,
+    seed=SEED,
+)
+scores.sample(5, random_state=SEED).round(3)
 
 # %% [markdown]
 # ## What twenty sentences gain
@@ -87,67 +107,63 @@ GUARDS = {
 # was, scored by its labels. The interval is Student's, over the fourteen responses.
 
 # %%
+kinds = by_kind(scores, APPENDED)
+means = kinds[kinds.assessor == LABELS].set_index(["guard", "kind"])
+gained = gains(scores, APPENDED)
+gained = gained[gained.assessor == LABELS].set_index(["guard", "kind"])
+points = curves(scores[scores.assessor == LABELS])
+raised = points[(points.version == "clean") & (points.appended == APPENDED)]
+raised = raised.set_index(["guard", "padding"]).raised
 rows = []
 for guard in (NO_GUARD, *GUARDS):
     for padding in PADDINGS:
-        before, after = [], []
-        for graph in graphs:
-            made = padded(graph, padding, APPENDED)
-            views = [graph, made.graph]
-            if guard != NO_GUARD:
-                core = GUARDS[guard].core(graph, made)
-                views = [selected(view, core) for view in views]
-            scores = [score(view, by_labels) for view in views]
-            before.append(scores[0])
-            after.append(scores[1])
-        clean, gamed = ([one.precision for one in each] for each in (before, after))
-        test = paired_t_test(gamed, clean, alternative="two-sided")
+        kind = f"{padding}, appended"
+        before, after = means.loc[(guard, "normal")], means.loc[(guard, kind)]
+        # Every guard has the gain without a guard beside its own.
+        gain = gained.loc[(KNOWN if guard == NO_GUARD else guard, kind)]
+        name = "plain" if guard == NO_GUARD else "core"
+        rise = gain[name]
         rows.append(
             {
                 "guard": guard,
                 "padding": padding,
-                "claims": np.mean([one.counted for one in before]),
-                "claims_padded": np.mean([one.counted for one in after]),
-                "clean": np.mean(clean),
-                "padded": np.mean(gamed),
-                "rise": test.value,
+                "claims": before.counted,
+                "claims_padded": after.counted,
+                "clean": before.precision,
+                "padded": after.precision,
+                "rise": rise,
                 # Where no response moved there is no spread to make an interval of.
-                "lower": test.value if np.isnan(test.lower) else test.lower,
-                "upper": test.value if np.isnan(test.upper) else test.upper,
-                "raised": int(np.sum(np.array(gamed) > np.array(clean) + 1e-12)),
+                "lower": rise if np.isnan(gain[f"{name}_lower"]) else gain[f"{name}_lower"],
+                "upper": rise if np.isnan(gain[f"{name}_upper"]) else gain[f"{name}_upper"],
+                "raised": raised[guard, padding],
             }
         )
-gains = pd.DataFrame(rows)
-gains.round(3)
+rises = pd.DataFrame(rows)
+rises.round(3)
 
 # %% [markdown]
 # ## Corrupted responses
 #
-# Half of the true claims of each response are made false, except for the one that is repeated.
 # `passes` is the share of responses that, corrupted and padded, score above their own clean version
 # under the same guard.
 
 # %%
-parts = []
-for guard, choices in GUARDS.items():
-    for draw in range(CORRUPTIONS):
-        part = robustness_curves(
-            graphs,
-            {"human labels": by_labels},
-            choices,
-            counts=LENGTHS,
-            seed=SEED + len(graphs) * draw,
-        )
-        # Without Core it is the same for every guard, and counts once.
-        part = part[part.core | (guard == next(iter(GUARDS)))]
-        part["guard"] = np.where(part.core, guard, NO_GUARD)
-        parts.append(part)
-curves = pd.concat(parts)
-curves["passes"] = curves.raised / curves.responses
-curves = curves.groupby(["guard", "response", "padding", "appended"], sort=False, as_index=False)[
+draws = [points]
+for draw in range(1, CORRUPTIONS):
+    again = gaming(
+        graphs,
+        GUARDS,
+        counts=LENGTHS,
+        versions=("corrupted", "swapped"),
+        seed=SEED + len(graphs) * draw,
+    )
+    draws.append(curves(again))
+lines = pd.concat(draws)
+lines["passes"] = lines.raised / lines.responses
+lines = lines.groupby(["guard", "version", "padding", "appended"], sort=False, as_index=False)[
     ["precision", "passes"]
 ].mean()
-curves[curves.appended.isin([0, APPENDED])].round(3)
+lines[lines.appended.isin([0, APPENDED])].round(3)
 
 # %% [markdown]
 # ## Other ways to see it
@@ -157,31 +173,24 @@ curves[curves.appended.isin([0, APPENDED])].round(3)
 # response that is padding alone is what the paper's table 4 shows.
 
 # %%
-table = robustness_table(
-    graphs,
-    padded_scores(
-        graphs,
-        {"human labels": by_labels, "FR1": by_inference("FR1")},
-        GUARDS["Core, paraphrases known"],
-        appended=APPENDED,
-    ),
-)
-table["core"] = np.where(table.core, "with", "without")
+table = kinds[kinds.guard.isin((NO_GUARD, KNOWN))].copy()
+table["core"] = np.where(table.guard == NO_GUARD, "without", "with")
 table.round(3)
 
 # %% [markdown]
 # The price of selection is what it takes from responses that nobody padded:
 
 # %%
-kept = [selected(graph, GUARDS["Core, paraphrases known"].core(graph)) for graph in graphs]
+normal = scores[(scores.appended == 0) & (scores.version == "clean") & (scores.assessor == LABELS)]
+normal = normal.drop_duplicates(["response", "guard"])
+normal = normal.groupby("guard")[["counted", "supported"]].sum()
 price = pd.DataFrame(
     [
-        {
-            "label": str(label).lower(),
-            "claims": sum(atom.label is label for graph in graphs for atom in graph.atoms),
-            "selected": sum(atom.label is label for graph in kept for atom in graph.atoms),
-        }
-        for label in (True, False)
+        {"label": label, "claims": own[NO_GUARD], "selected": own[KNOWN]}
+        for label, own in (
+            ("true", normal.supported),
+            ("false", normal.counted - normal.supported),
+        )
     ]
 )
 price["left_out"] = 1 - price.selected / price.claims
@@ -191,14 +200,9 @@ price.round(3)
 # A response that says one true thing in other words, as often as K′ asks for, under F1@K′ alone:
 
 # %%
-repeated = []
-for graph in graphs:
-    n = len(graph.atoms)
-    alone = score(padding_alone(padded(graph, "repetitive", n), n), by_labels)
-    repeated.append(
-        f1_at_k_prime(alone.supported, alone.counted - alone.supported, n, GAMMA).item()
-    )
-np.mean(repeated).round(3)
+lengths = [len(graph.atoms) for graph in graphs]
+repeated = f1_at_k_prime(lengths, np.zeros(len(graphs)), lengths, GAMMA).mean()
+repeated.round(3)
 
 # %% [markdown]
 # ## Real biographies
@@ -226,18 +230,16 @@ with paper_style():
     figure = ShownFigure(figsize=(6.9, 2.6), layout="constrained")
     *panels, right = figure.subplots(1, 5, width_ratios=(1, 1, 1, 1, 1.9))
     for axes, guard, letter in zip(panels, LOOKS, "abcd", strict=True):
-        clean = curves[
-            (curves.guard == NO_GUARD) & (curves.response == "clean") & (curves.appended == 0)
+        clean = lines[
+            (lines.guard == NO_GUARD) & (lines.version == "clean") & (lines.appended == 0)
         ]
         axes.axhline(clean.precision.iloc[0], color="0.45", linewidth=0.7, linestyle=DASHES[1])
         for padding, marker, dash in (
             ("repetitive", "o", DASHES[0]),
             ("uninformative", "s", DASHES[2]),
         ):
-            line = curves[
-                (curves.padding == padding)
-                & (curves.guard == guard)
-                & (curves.response == "corrupted")
+            line = lines[
+                (lines.padding == padding) & (lines.guard == guard) & (lines.version == "corrupted")
             ].sort_values("appended")
             filled = padding == "repetitive"
             axes.plot(
@@ -259,7 +261,7 @@ with paper_style():
     figure.supxlabel("Sentences appended", fontsize=8.0, x=0.33)
 
     for shift, padding in ((-0.13, "repetitive"), (0.13, "uninformative")):
-        own = gains[gains.padding == padding].reset_index()
+        own = rises[rises.padding == padding].reset_index()
         place = np.arange(len(own)) + shift
         right.hlines(
             place, own.lower, own.upper, color=[LOOKS[guard] for guard in own.guard], linewidth=1.1
@@ -288,22 +290,22 @@ figure
 # ## What is found
 
 # %%
-for row in gains.itertuples():
+for row in rises.itertuples():
     print(
         f"{row.guard}, {row.padding}: {row.clean:.3f} -> {row.padded:.3f}, rise {row.rise:+.3f} "
         f"[{row.lower:+.3f}, {row.upper:+.3f}], {row.raised} of {len(graphs)} responses rise."
     )
-last = curves[(curves.response == "corrupted") & (curves.appended == APPENDED)]
+last = lines[(lines.version == "corrupted") & (lines.appended == APPENDED)]
 for row in last.itertuples():
     print(
         f"Corrupted, {APPENDED} {row.padding}, {row.guard}: {row.precision:.3f}; "
         f"{row.passes:.0%} pass their clean version."
     )
-by_kind = table[table.assessor == "human labels"].set_index(["core", "kind"])
+labelled = table[table.assessor == LABELS].set_index(["core", "kind"])
 print(
-    f"F1@K' without Core: {by_kind.f1['without', 'normal']:.3f} normal, "
-    f"{by_kind.f1['without', 'repetitive, appended']:.3f} padded, "
-    f"{np.mean(repeated):.3f} for K' paraphrases of one claim."
+    f"F1@K' without Core: {labelled.f1['without', 'normal']:.3f} normal, "
+    f"{labelled.f1['without', 'repetitive, appended']:.3f} padded, "
+    f"{repeated:.3f} for K' paraphrases of one claim."
 )
 for row in price.itertuples():
     print(f"Price: of {row.claims} {row.label} claims that nobody padded {row.left_out:.0%} go.")
@@ -346,7 +348,7 @@ write_results(
     Artefacts(
         tables={
             "gains": Table(
-                gains,
+                rises,
                 (
                     Column("padding", "Padding"),
                     Column("claims", "Claims", digits=1),
@@ -406,6 +408,6 @@ write_results(
                 note="95% intervals over biographies, paired.",
             ),
         },
-        figures={"figure": PaperFigure(figure, curves, "Padding a response, and guards")},
+        figures={"figure": PaperFigure(figure, lines, "Padding a response, and guards")},
     ),
 )

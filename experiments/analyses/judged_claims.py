@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from calibration.claims.agreement import LABEL_TYPES
 from calibration.claims.counts import ClaimCounts
 from experiments.evaluators.annotated import VERDICTS, verdict_of
-from experiments.evaluators.gaming import subject_of
+from experiments.evaluators.core_choices import subject_of
 from factormodels.fact_graph import FactGraph
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from calibration.grouping import Grouping, group_by_response
 from calibration.validation import Floats, Integers
-from experiments.analyses.interval_values import N_BOOTSTRAP as CHANGE_BOOTSTRAP
-from experiments.analyses.interval_values import Value
+from experiments.findings.interval_values import N_BOOTSTRAP as CHANGE_BOOTSTRAP
+from experiments.findings.interval_values import Value
 from experiments.findings.table import named
 from experiments.settings.backend_settings import build_backend
 from experiments.study.config import BackendChoice

@@ -1,121 +1,92 @@
-"""Responses made to score well: true sentences appended that repeat, or that say nothing.
+"""How a score stands up to gaming: true sentences appended to responses, with Core and without.
 
-The sentences come from templates of this project, or from a language model.
+from experiments.evaluators.gaming import Guard, gains, gaming
+scores = gaming(graphs, {"Core": Guard(CoreChoices(LexicalRelations()))}, counts=(5, 20))
+gains(scores)
+
+Source: Core, section 5.3, figure 4 and table 4.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Literal
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from factormodels.claims import Atom, Context, Relation, RelationKind
-from factormodels.errors import InputError
-from factormodels.extraction.language_model import Failure, LanguageModel
+from calibration.claims.counts import f1_at_k_prime
+from calibration.intervals import Scale, mean_interval
+from calibration.scores.measures import DECISION_TOLERANCE, verdicts
+from experiments.evaluators.core_choices import CoreChoices, selected
+from experiments.evaluators.padding import Padded, Padder, corrupted, paddings_of
+from experiments.findings.table import data_frame, named
+from factormodels.claims import RelationKind
+from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import (
     Judgement,
     Missing,
     RelationModel,
     TextPair,
 )
-from factormodels.extraction.stages.asking import Question, ask_all
+from factormodels.extraction.stages.assessors import assess, posteriors
+from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
-from factormodels.selection import bleached_claims
-from factormodels.variants import normalised_text
+from factormodels.selection import Core, restricted
+from factormodels.selection.atom_relations import relate_atoms
+from factormodels.variants import merge_duplicate_contexts, normalised_text
+from factormodels.variants import variant as variant_of
+from inference import infer
 
-Padding = Literal["repetitive", "uninformative", "off-topic"]
+if TYPE_CHECKING:
+    import pandas as pd
 
-PADDINGS: tuple[Padding, ...] = ("repetitive", "uninformative")
-"""What the project's templates write."""
+Assessor = Callable[[FactGraph], Sequence[bool]]
+"""Says of each atom of a response, in order, whether it is supported.
 
-OFF_TOPIC: Padding = "off-topic"
-"""True claims about other topics, taken from the data: no template has written them."""
+It may leave out atoms that do not count, as one that relates atoms to each other does.
+"""
 
-CORRUPTIONS = ("negation", "entities")
-"""How a claim is made false: it is denied, or a name or number in it becomes another."""
+NO_GUARD = "no guard"
+"""The guard of the rows in which every claim counts."""
 
-FRAMES = (
-    "In fact, {claim}",
-    "It is true that {claim}",
-    "To say it again, {claim}",
-    "It is a fact that {claim}",
-    "As already said, {claim}",
-    "Once more: {claim}",
-    "It cannot be denied that {claim}",
-    "In other words, {claim}",
-    "One may repeat that {claim}",
-    "It remains true that {claim}",
+VERSIONS = ("clean", "corrupted", "swapped", "alone")
+"""What is padded: a response as it is; one with half of its true claims denied, or with names and
+numbers in them exchanged; or nothing, so that the response is padding alone."""
+
+GAMMA = 0.1
+"""Gamma of F1@K': four claims too many or too few leave a recall of 0.80."""
+
+COLUMNS = (
+    *("response", "version", "padding", "appended", "guard", "assessor"),
+    *("claims", "counted", "supported"),
 )
-"""Sentences that say what their claim says."""
-
-SAYINGS = (
-    "{claim}",
-    "Clearly, {claim}",
-    "It goes without saying that {claim}",
-    "Of course, {claim}",
-)
-"""Sentences around a bleached claim."""
-
-EVIDENCE = 0.95
-"""Probability with which a passage that says a bleached claim entails it."""
-
-PROMPT = "padding"
-STAGE = "padding"
-_TOKENS_PER_SENTENCE = 40
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What a response is about.
+class Guard:
+    """What stands between a response and its score.
 
     Attributes:
-        name: the name that bleached claims are filled with.
-        domain: the domain of the bleached claims.
+        choices: how Core selects the claims that count.
+        templates_known: whether the relation model sees through the templates of padding, as a
+            perfect judge of paraphrases would; otherwise it judges the words that are there, as any
+            judge of a response that it has never seen must.
     """
 
-    name: str
-    domain: str = "things"
+    choices: CoreChoices
+    templates_known: bool = False
 
-
-DEMONSTRATION: Mapping[str, Subject] = MappingProxyType(
-    {
-        "demo-01-marie-curie": Subject("Marie Curie", "people"),
-        "demo-02-lake-baikal": Subject("Lake Baikal", "places"),
-        "demo-03-penicillin": Subject("penicillin", "medicine"),
-        "demo-04-world-cup-1966": Subject("the 1966 football World Cup", "events"),
-        "demo-05-apollo-11": Subject("the flight of Apollo 11", "events"),
-        "demo-06-mona-lisa": Subject("the Mona Lisa"),
-        "demo-07-octopus": Subject("the octopus"),
-        "demo-08-beethoven": Subject("Ludwig van Beethoven", "people"),
-        "demo-09-chocolate": Subject("chocolate"),
-        "demo-10-world-wide-web": Subject("the World Wide Web"),
-        "demo-11-magna-carta": Subject("Magna Carta"),
-        "demo-12-alan-turing": Subject("Alan Turing", "people"),
-        "demo-13-panama-canal": Subject("the Panama Canal", "places"),
-        "demo-14-antarctica": Subject("Antarctica", "places"),
-    }
-)
-"""Subjects of the embedded responses, whose topics are subject areas."""
-
-
-@dataclass(frozen=True)
-class Padded:
-    """A response with sentences appended.
-
-    Attributes:
-        graph: the response; the appended atoms are its last, labelled true.
-        canonical: of each appended text the text that it says in other words: an atom of the
-            response, or a bleached claim. Empty where a language model wrote it.
-        failures: why a language model wrote nothing; empty otherwise.
-    """
-
-    graph: FactGraph
-    canonical: Mapping[str, str] = field(default_factory=dict)
-    failures: tuple[str, ...] = ()
+    def core(self, graph: FactGraph, padding: Padded) -> Core:
+        """Core for a response and its padded versions."""
+        if not self.templates_known:
+            return self.choices.core(graph)
+        known = CanonicalRelations(self.choices.relations, padding.canonical)
+        return replace(self.choices, relations=known).core(graph)
 
 
 @dataclass(frozen=True)
@@ -159,353 +130,293 @@ class CanonicalRelations:
         return replace(pair, premise=premise, hypothesis=hypothesis)
 
 
-def subject_of(graph: FactGraph) -> Subject:
-    """What a response is about: known of the embedded ones, otherwise its topic."""
-    if graph.id in DEMONSTRATION:
-        return DEMONSTRATION[graph.id]
-    return Subject(graph.topic or graph.id)
+def by_labels(graph: FactGraph) -> list[bool]:
+    """The human label of each atom; one without a label is not supported."""
+    return [atom.label is True for atom in graph.atoms]
 
 
-def paddings_of(graphs: Sequence[FactGraph]) -> tuple[Padding, ...]:
-    """The paddings that responses can have: without others there are no claims on other topics."""
-    holding = sum(any(atom.label is True for atom in graph.atoms) for graph in graphs)
-    return (*PADDINGS, OFF_TOPIC) if holding > 1 else PADDINGS
-
-
-def padded_from(graph: FactGraph, padding: Padding, n: int, graphs: Sequence[FactGraph]) -> Padded:
-    """`padded`, or with n true claims of other responses appended, each with its evidence.
-
-    One claim of each other response in turn, then the next of each, so that neighbours have
-    different topics; claims that recur stand more than once.
+def by_inference(variant: str, relations: RelationModel | None = None) -> Assessor:
+    """FactReasoner as an assessor, by exact inference.
 
     Args:
-        graph: the response, with labels.
-        padding: a padding of `paddings_of`.
-        n: number of sentences, from 0.
-        graphs: the responses, of which others lend claims.
-
-    Raises:
-        InputError: as `padded`, or if no other response has a claim labelled true.
+        variant: FR1, FR2 or FR3.
+        relations: predicts the relations; None takes those of the graph.
     """
-    if padding != OFF_TOPIC:
-        return padded(graph, padding, n)
-    lists = [
-        [(other, atom) for atom in other.atoms if atom.label is True]
-        for other in graphs
-        if other.id != graph.id
-    ]
-    longest = max(map(len, lists), default=0)
-    lent = [own[place] for place in range(longest) for own in lists if place < len(own)]
-    if n and not lent:
-        raise InputError(
-            f"response {graph.id!r}: no other response has a claim labelled true, which padding "
-            "off topic takes; give more responses"
-        )
-    chosen = [lent[k % len(lent)] for k in range(n)] if n else []
-    fresh = _atoms(graph, [atom.text for _, atom in chosen])
-    contexts, relations = list(graph.contexts), list(graph.relations)
-    for new, (other, atom) in zip(fresh, chosen, strict=True):
-        own = {c.id: c for c in other.contexts}
-        bearing = [r for r in other.relations if r.target == atom.id and r.source in own]
-        served = [c.id for c in other.contexts if atom.id in c.retrieved_for]
-        for name in dict.fromkeys([*served, *(r.source for r in bearing)]):
-            copied = f"{new.id}-{name}"
-            contexts.append(replace(own[name], id=copied, retrieved_for=(new.id,)))
-            relations += [
-                replace(r, source=copied, target=new.id) for r in bearing if r.source == name
-            ]
-    return Padded(
-        replace(
-            graph,
-            atoms=(*graph.atoms, *fresh),
-            contexts=tuple(contexts),
-            relations=tuple(relations),
-        )
-    )
+
+    def assessor(graph: FactGraph) -> list[bool]:
+        if not graph.atoms:
+            return []
+        related = graph
+        if relations is not None:
+            # Predicted anew for each version of a response, as it would be for one never seen
+            # before.
+            related = with_relations(merge_duplicate_contexts(graph), relations, variant)
+        return _supported(variant_of(related, variant))
+
+    return assessor
 
 
-def padded(graph: FactGraph, padding: Padding, n: int) -> Padded:
-    """The response with n true sentences appended, one claim each.
-
-    "repetitive": n paraphrases of its first true claim for which evidence speaks (of its first
-    true claim if there is none), each with the evidence and the relations of that claim.
-    "uninformative": n sentences that hold of nearly everything of the subject's domain, each with
-    a passage that says so. Templates recur once all are used.
+def by_related_atoms(variant: str, relations: RelationModel) -> Assessor:
+    """FactReasoner with atoms related to each other: of atoms that say the same, one counts.
 
     Args:
-        graph: the response, with labels.
-        padding: one of `PADDINGS`.
-        n: number of sentences, from 0.
-
-    Raises:
-        InputError: for an unknown padding, n below 0, or repetition where no claim is labelled
-            true.
+        variant: FR1, FR2 or FR3, by the relations that are recorded.
+        relations: says which atom entails which.
     """
-    if padding not in PADDINGS:
-        raise InputError(f"the padding {padding!r} is unknown; use one of {', '.join(PADDINGS)}")
-    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-        raise InputError(f"the number of appended sentences is {n!r}; give one from 0")
-    if n == 0:
-        return Padded(graph)
-    about = subject_of(graph)
-    if padding == "repetitive":
-        original = repeated_claim(graph)
-        texts = [
-            FRAMES[k % len(FRAMES)].replace("{claim}", _inside(original.text)) for k in range(n)
-        ]
-        said = [original.text] * n
-        return Padded(
-            _with_repetitions(graph, original, texts), dict(zip(texts, said, strict=True))
-        )
-    claims = bleached_claims(about.domain, about.name)
-    said = [claims[k % len(claims)] for k in range(n)]
-    # A claim stands by itself the first time round, and in a frame once the templates recur.
-    texts = [
-        SAYINGS[k // len(claims) % len(SAYINGS)].replace(
-            "{claim}", claim if k < len(claims) else _inside(claim)
-        )
-        for k, claim in enumerate(said)
-    ]
-    return Padded(_with_truisms(graph, texts), dict(zip(texts, said, strict=True)))
+
+    def assessor(graph: FactGraph) -> list[bool]:
+        if not graph.atoms:
+            return []
+        related = relate_atoms(variant_of(graph, variant), relations)
+        supported = _supported(related.graph)
+        # Of atoms that say the same, the one that represents them is its own representative.
+        return [supported[k] for k, atom in enumerate(related.representative) if atom == k]
+
+    return assessor
 
 
-def known_templates(
-    model: RelationModel, graphs: Sequence[FactGraph], n: int
-) -> CanonicalRelations:
-    """A relation model that sees through n sentences of either padding of the responses.
+def by_prompt(name: str, model: LanguageModel, missing: Counter[str] | None = None) -> Assessor:
+    """A prompt-based assessor; an atom without a verdict is not supported.
 
-    Raises:
-        InputError: as `padded` does.
+    Args:
+        name: a name of `factormodels.extraction.stages.assessors.ASSESSORS`.
+        model: the language model that judges.
+        missing: where verdicts that are missing are counted, by the assessor's name.
     """
-    known: dict[str, str] = {}
+
+    def assessor(graph: FactGraph) -> list[bool]:
+        judged = assess(graph, name, model) if graph.atoms else ()
+        if missing is not None:
+            missing[name] += sum(bool(verdict.missing) for verdict in judged)
+        p = posteriors(judged)
+        # The tolerance is that of the other assessors, so that 1/2 counts alike in all.
+        return [p.get(atom, 0.0) > 0.5 + DECISION_TOLERANCE for atom in graph.atom_ids]
+
+    return assessor
+
+
+def verified(graphs: Sequence[FactGraph], assessor: Assessor) -> tuple[FactGraph, ...]:
+    """Responses whose claims have the verdicts of an assessor for labels.
+
+    Those of which it supports no claim are left out: what is appended to a response has to be true
+    of it.
+
+    Args:
+        graphs: the responses; labels that they have play no part.
+        assessor: says of every atom, in order, whether it is supported.
+    """
+    labelled = []
     for graph in graphs:
-        for padding in PADDINGS:
-            known |= padded(graph, padding, n).canonical
-    return CanonicalRelations(model, known)
+        said = zip(graph.atoms, assessor(graph), strict=True)
+        atoms = tuple(replace(atom, label=supported) for atom, supported in said)
+        if any(atom.label for atom in atoms):
+            labelled.append(replace(graph, atoms=atoms))
+    return tuple(labelled)
 
 
-def padded_by_model(graph: FactGraph, padding: Padding, n: int, model: LanguageModel) -> Padded:
-    """The response with up to n sentences appended that a language model wrote.
-
-    They are labelled true, which the prompt asks for and nobody checked. A failed call appends
-    nothing and is reported.
-
-    Raises:
-        InputError: as `padded` does.
-    """
-    clean = padded(graph, padding, 0)
-    if n == 0:
-        return clean
-    original = repeated_claim(graph)
-    about = subject_of(graph)
-    fields = {
-        "kind": padding,
-        "subject": about.name,
-        "claim": original.text if padding == "repetitive" else "(none)",
-        "number": str(n),
-    }
-    question = Question(fields, lambda value: _sentences(value, n), _TOKENS_PER_SENTENCE * n)
-    (found,) = ask_all(model, PROMPT, STAGE, [question])
-    if isinstance(found, Failure):
-        return replace(clean, failures=(found.reason,))
-    if padding == "repetitive":
-        return Padded(_with_repetitions(graph, original, found))
-    return Padded(_with_truisms(graph, found))
-
-
-def padding_alone(padding: Padded, n_clean: int) -> FactGraph:
-    """The response that consists of the appended sentences only.
-
-    Args:
-        padding: a padded response.
-        n_clean: number of atoms of the response before.
-    """
-    from factormodels.selection import restricted
-
-    return restricted(padding.graph, padding.graph.atom_ids[n_clean:])
-
-
-def corrupted(
-    graph: FactGraph,
-    share: float = 0.5,
+def gaming(
+    graphs: Sequence[FactGraph],
+    guards: Mapping[str, Guard],
+    *,
+    assessors: Mapping[str, Assessor] | None = None,
+    paddings: Mapping[str, Padder] | None = None,
+    counts: Sequence[int] = (20,),
+    versions: Sequence[str] = ("clean", "alone"),
+    corrupt: float = 0.5,
     seed: int = 0,
-    how: str = "negation",
-    graphs: Sequence[FactGraph] = (),
-) -> FactGraph:
-    """The response with some of its true claims turned into false ones (Core, section 5.3).
+) -> pd.DataFrame:
+    """Scores of padded responses, a row per response, version, padding, count, guard and assessor.
 
-    Each true claim is turned with the given probability: its text says that it is not so, or names
-    another name or number in the place of its last one; its label is false, and evidence for it
-    speaks against it. The one that repetition repeats is spared: what is repeated is true. A claim
-    that has no name or number, or for which there is no other, is denied.
+    Columns: response, its id; version, of `VERSIONS`; padding, its name; appended, the number of
+    sentences, from 0, except that nothing alone has no row; guard, `NO_GUARD` or a name of
+    `guards`; assessor; claims, of the response that nobody padded; counted, claims that count;
+    supported, how many of these the assessor supports; precision, the share supported, 0 if nothing
+    counts; f1, F1@K' with `GAMMA` and K' the claims of the response that nobody padded, so that
+    padding does not raise its own target.
+
+    A padding that has fewer sentences than a count has no row there.
 
     Args:
-        graph: the response, with labels.
-        share: probability with which a true claim is turned.
-        seed: seed of the draw.
-        how: one of `CORRUPTIONS`.
-        graphs: responses whose claims lend names and numbers, beside the response itself.
+        graphs: responses with texts and labels, each with a claim labelled true; `verified` makes
+            labels of verdicts.
+        guards: by name, beside none.
+        assessors: by name; None takes the labels.
+        paddings: by name; None takes `paddings_of`, the templates and the other responses.
+        counts: numbers of appended sentences, beside 0.
+        versions: what is padded; the clean responses always are.
+        corrupt: share of the true claims that are turned false in "corrupted" and "swapped".
+        seed: seed of that draw.
 
     Raises:
-        InputError: for a share outside [0, 1], an unknown corruption, or if no claim is labelled
+        InputError: without responses, for an unknown version, a count below 0 or a share outside
+            [0, 1], if two responses have the same id, or if no claim of a response is labelled
             true.
     """
-    if how not in CORRUPTIONS:
-        raise InputError(f"the corruption {how!r} is unknown; use one of {', '.join(CORRUPTIONS)}")
-    if not 0 <= share <= 1:
-        raise InputError(f"the share of corrupted claims is {share}; give one between 0 and 1")
-    drawn = np.random.default_rng(seed).random(len(graph.atoms)) < share
-    # Drawn for every atom before anything is spared, so that the draw does not depend on the
-    # labels.
-    spared = repeated_claim(graph).id
-    turned = {
-        atom.id
-        for atom, hit in zip(graph.atoms, drawn, strict=True)
-        if hit and atom.label is True and atom.id != spared
-    }
-    pool = [] if how == "negation" else _entities([graph, *graphs])
-
-    def turned_text(text: str, number: int) -> str:
-        other = _swapped(text, pool, seed + number) if pool else None
-        return other or f"It is not the case that {_inside(text)}"
-
-    opposite = {
-        RelationKind.ENTAILMENT: RelationKind.CONTRADICTION,
-        RelationKind.CONTRADICTION: RelationKind.ENTAILMENT,
-    }
-    return replace(
-        graph,
-        atoms=tuple(
-            replace(atom, label=False, text=turned_text(atom.text, number))
-            if atom.id in turned
-            else atom
-            for number, atom in enumerate(graph.atoms)
-        ),
-        relations=tuple(
-            replace(r, kind=opposite.get(r.kind, r.kind)) if r.target in turned else r
-            for r in graph.relations
-        ),
-    )
+    _check(graphs, guards, counts, versions)
+    assessors = {"human labels": by_labels} if assessors is None else assessors
+    paddings = paddings_of(graphs) if paddings is None else paddings
+    lengths, wanted = sorted({0, *counts}), dict.fromkeys(("clean", *versions))
+    rows: list[tuple[Any, ...]] = []
+    for number, graph in enumerate(graphs):
+        # Its versions and paddings share most of the pairs that are judged.
+        remembering = {
+            name: replace(guard, choices=guard.choices.remembering())
+            for name, guard in guards.items()
+        }
+        wholes = {"clean": graph, "alone": graph}
+        if "corrupted" in versions:
+            # A seed for each response, so that the draws do not repeat.
+            wholes["corrupted"] = corrupted(graph, corrupt, seed + number)
+        if "swapped" in versions:
+            wholes["swapped"] = corrupted(graph, corrupt, seed + number, graphs)
+        for (name, padder), version in product(paddings.items(), wanted):
+            whole = wholes[version]
+            padding = padder(whole, lengths[-1]) if lengths[-1] else Padded(whole)
+            cores = {each: guard.core(whole, padding) for each, guard in remembering.items()}
+            for appended, view in _views(whole, padding, lengths, version):
+                for guard, core in ((NO_GUARD, None), *cores.items()):
+                    counting = view if core is None else selected(view, core)
+                    for assessor, judge in assessors.items():
+                        said = list(judge(counting))
+                        key = (graph.id, version, name, appended, guard, assessor)
+                        rows.append((*key, len(graph.atoms), len(said), sum(said)))
+    scores = data_frame(rows, [*COLUMNS])
+    counted, supported = scores["counted"], scores["supported"]
+    scores["precision"] = supported / counted.where(counted > 0, 1)
+    scores["f1"] = f1_at_k_prime(supported, counted - supported, scores["claims"], GAMMA)
+    return scores
 
 
-_NUMBER = re.compile(r"\d[\d.,]*\d|\d")
-_NAME = re.compile(r"(?<=[a-z,;)] )[A-Z][\w'-]*(?: (?:of |de |van |von )?[A-Z][\w'-]*)*")
-"""Words with capitals that begin no sentence."""
+def curves(scores: pd.DataFrame) -> pd.DataFrame:
+    """Mean precision by the number of appended sentences (Core, figure 4), of `gaming`.
 
-
-def _entities(graphs: Sequence[FactGraph]) -> list[str]:
-    """Names and numbers of the claims, each once, in order."""
-    found = {
-        text: None
-        for graph in graphs
-        for atom in graph.atoms
-        for kind in (_NUMBER, _NAME)
-        for text in kind.findall(atom.text)
-    }
-    return list(found)
-
-
-def _swapped(text: str, pool: Sequence[str], seed: int) -> str | None:
-    """The claim with another name or number in place of its last one; None if there is none."""
-    places = [match for kind in (_NUMBER, _NAME) for match in kind.finditer(text)]
-    if not places:
-        return None
-    last = max(places, key=lambda match: match.start())
-    is_number = last.group()[0].isdigit()
-    others = [
-        one
-        for one in pool
-        if one[0].isdigit() == is_number and one not in text and last.group() not in one
-    ]
-    if is_number:
-        # A year becomes a year, a count a count: else the claim would be nonsense, and not false.
-        others = [one for one in others if len(one) == len(last.group())]
-    if not others:
-        return None
-    other = others[int(np.random.default_rng(seed).integers(len(others)))]
-    return text[: last.start()] + other + text[last.end() :]
-
-
-def repeated_claim(graph: FactGraph) -> Atom:
-    """The claim that repetition repeats: the first true one with evidence for it.
-
-    Raises:
-        InputError: if no claim is labelled true.
+    Columns: padding; version; assessor; guard; appended; precision, mean over responses; raised,
+    the number of responses whose precision is above that of the clean, unpadded one under the same
+    guard; responses, their number.
     """
-    true = [atom for atom in graph.atoms if atom.label is True]
-    if not true:
+    keys = ["padding", "version", "assessor", "guard"]
+    points = scores[scores["version"] != "alone"].copy()
+    clean = points[(points["version"] == "clean") & (points["appended"] == 0)]
+    same = ["response", "padding", "assessor", "guard"]
+    before = points.merge(clean[[*same, "precision"]], on=same, suffixes=("", "_clean"))
+    # A mean that differs by rounding alone is not raised.
+    points["raised"] = (before["precision"] > before["precision_clean"] + 1e-12).to_numpy()
+    for key in keys:
+        # In the order in which they were first met, not of the alphabet.
+        points[key] = points[key].astype("category").cat.set_categories(points[key].unique())
+    found = points.groupby([*keys, "appended"], observed=True).agg(
+        precision=("precision", "mean"), raised=("raised", "sum"), responses=("raised", "size")
+    )
+    return found.reset_index().astype(dict.fromkeys(keys, object))
+
+
+def by_kind(scores: pd.DataFrame, appended: int | None = None) -> pd.DataFrame:
+    """Mean scores of normal and padded responses (Core, table 4), of `gaming`.
+
+    Columns: assessor; guard; kind, "normal", or a padding "appended" or "alone"; counted, mean
+    number of claims that count; precision and f1, means over responses.
+
+    Beside the paper's columns, in which a whole response is padding ("alone"), there are those in
+    which padding is appended to a normal response. One repeated claim alone is one claim after
+    selection, and where it is true its precision is 1: precision cannot tell, F1@K' does.
+
+    Args:
+        scores: of `gaming`, with the versions "clean" and "alone".
+        appended: sentences of padding; None takes the largest number.
+    """
+    kinds = _kinds(scores, appended)
+    keys = ["assessor", "guard", "kind"]
+    for key in keys:
+        kinds[key] = kinds[key].astype("category").cat.set_categories(kinds[key].unique())
+    means = kinds.groupby(keys, observed=True)[["counted", "precision", "f1"]].mean()
+    return means.reset_index().astype(dict.fromkeys(keys, object))
+
+
+def gains(scores: pd.DataFrame, appended: int | None = None) -> pd.DataFrame:
+    """What paddings gain in mean precision under each guard, paired by response, of `gaming`.
+
+    Columns: guard; assessor; kind, a padding "appended" or "alone"; plain, mean gain over the
+    normal response without a guard; core, that with the guard; kept_off, what the guard keeps
+    off, the first less the second; each with the ends of its 95 % interval over responses
+    (Student's t) in NAME_lower and NAME_upper, nan where every response gains the same; responses,
+    their number.
+
+    Args:
+        scores: of `gaming`, with a guard.
+        appended: sentences of padding; None takes the largest number.
+    """
+    kinds = _kinds(scores, appended)
+    responses = kinds["response"].unique()
+    rows = []
+    for (assessor, kind), part in kinds.groupby(["assessor", "kind"], sort=False):
+        if kind == "normal":
+            continue
+        normal = kinds[(kinds["assessor"] == assessor) & (kinds["kind"] == "normal")]
+        gained = (_wide(part, responses) - _wide(normal, responses)).dropna()
+        for guard in gained.columns.drop(NO_GUARD):
+            plain, guarded = gained[NO_GUARD].to_numpy(), gained[guard].to_numpy()
+            values = {"plain": plain, "core": guarded, "kept_off": plain - guarded}
+            row: dict[str, Any] = {"guard": guard, "assessor": assessor, "kind": kind}
+            for name, gain in values.items():
+                row |= named(name, mean_interval(gain, scale=Scale.NUMBER))
+            rows.append({**row, "responses": plain.size})
+    order = list(dict.fromkeys(scores["guard"]))
+    return data_frame(sorted(rows, key=lambda row: order.index(row["guard"])))
+
+
+def _wide(rows: pd.DataFrame, responses: NDArray[Any]) -> pd.DataFrame:
+    """Precision of each response (rows) under each guard (columns), in the order of `responses`."""
+    wide = rows.pivot_table(index="response", columns="guard", values="precision", sort=False)
+    return wide.reindex(responses)
+
+
+def _kinds(scores: pd.DataFrame, appended: int | None) -> pd.DataFrame:
+    """Rows of clean and "alone" responses at 0 and at one count, with their kind."""
+    count = scores["appended"].max() if appended is None else appended
+    if count < 1 or not (scores["appended"] == count).any():
         raise InputError(
-            f"response {graph.id!r}: no claim is labelled true, so none can be repeated"
+            f"no scores have {count} sentences appended; give a number of `counts`, from 1"
         )
-    borne_out = {r.target for r in graph.relations if r.kind is RelationKind.ENTAILMENT}
-    against = {r.target for r in graph.relations if r.kind is RelationKind.CONTRADICTION}
-    # The claim with undisputed evidence: its repetitions then score as well as it does.
-    return next((atom for atom in true if atom.id in borne_out - against), true[0])
+    own = scores[scores["version"].isin(("clean", "alone"))].copy()
+    how = own["version"].map({"clean": "appended", "alone": "alone"})
+    own["kind"] = (own["padding"] + ", " + how).where(own["appended"] > 0, "normal")
+    own = own[own["appended"].isin((0, count))]
+    # A normal response is the same for every padding.
+    return own.drop_duplicates(["response", "guard", "assessor", "kind"])
 
 
-def _with_repetitions(graph: FactGraph, original: Atom, texts: Sequence[str]) -> FactGraph:
-    """The response with copies of a claim, which share its evidence and relations."""
-    fresh = _atoms(graph, texts)
-    ids = [atom.id for atom in fresh]
-    contexts = tuple(
-        replace(context, retrieved_for=(*context.retrieved_for, *ids))
-        if original.id in context.retrieved_for
-        else context
-        for context in graph.contexts
-    )
-    relations = list(graph.relations)
-    for name in ids:
-        for r in graph.relations:
-            if r.target == original.id:
-                relations.append(replace(r, target=name))
-            # A relation that starts at the claim, such as one to another claim, is repeated too.
-            elif r.source == original.id:
-                relations.append(replace(r, source=name))
-    return replace(
-        graph, atoms=(*graph.atoms, *fresh), contexts=contexts, relations=tuple(relations)
-    )
+def _views(
+    whole: FactGraph, padding: Padded, lengths: Sequence[int], version: str
+) -> Iterator[tuple[int, FactGraph]]:
+    """The numbers of appended sentences that a padding has, and the responses with so many."""
+    ids, own = padding.graph.atom_ids, len(whole.atoms)
+    first = own if version == "alone" else 0
+    for appended in lengths:
+        if own + appended > len(ids) or (version == "alone" and not appended):
+            continue
+        yield appended, restricted(padding.graph, ids[first : own + appended])
 
 
-def _with_truisms(graph: FactGraph, texts: Sequence[str]) -> FactGraph:
-    """The response with claims appended, each borne out by a passage of its own."""
-    fresh = _atoms(graph, texts)
-    # A passage for each, so that an assessor which retrieves finds its evidence too.
-    passages = tuple(
-        Context(f"{atom.id}-passage", atom.text, retrieved_for=(atom.id,)) for atom in fresh
-    )
-    relations = tuple(
-        Relation(passage.id, atom.id, RelationKind.ENTAILMENT, EVIDENCE)
-        for passage, atom in zip(passages, fresh, strict=True)
-    )
-    return replace(
-        graph,
-        atoms=(*graph.atoms, *fresh),
-        contexts=(*graph.contexts, *passages),
-        relations=(*graph.relations, *relations),
-    )
+def _supported(graph: FactGraph) -> list[bool]:
+    p: NDArray[np.float64] = infer(graph.to_factor_graph()).marginals.of_state(1, graph.atom_ids)
+    return [bool(verdict > 0) for verdict in verdicts(p, DECISION_TOLERANCE)]
 
 
-def _atoms(graph: FactGraph, texts: Sequence[str]) -> tuple[Atom, ...]:
-    last = max((atom.sentence or 0 for atom in graph.atoms), default=0)
-    return tuple(
-        # A sentence each, behind the last one of the response.
-        Atom(f"appended{k}", text, label=True, sentence=last + k)
-        for k, text in enumerate(texts, start=1)
-    )
-
-
-def _inside(claim: str) -> str:
-    """A claim as it reads within a sentence: an article or pronoun loses its capital."""
-    first, _, rest = claim.partition(" ")
-    # A name keeps its capital within a sentence, so only words that are none lose it.
-    plain = first in {"The", "A", "An", "It", "Its", "In", "He", "She", "They", "People", "Ask"}
-    return f"{first.lower()} {rest}" if plain else claim
-
-
-def _sentences(value: object, n: int) -> list[str] | None:
-    # None tells `ask_all` that the answer is not usable.
-    if not isinstance(value, list) or not value:
-        return None
-    if not all(isinstance(text, str) and text.strip() for text in value):
-        return None
-    return [" ".join(text.split()) for text in value[:n]]
+def _check(
+    graphs: Sequence[FactGraph],
+    guards: Mapping[str, Guard],
+    counts: Sequence[int],
+    versions: Sequence[str],
+) -> None:
+    if not graphs:
+        raise InputError("there are no responses to pad; give at least one")
+    if len({graph.id for graph in graphs}) < len(graphs):
+        raise InputError("two responses have the same id; name each differently")
+    if NO_GUARD in guards:
+        raise InputError(f"the guard {NO_GUARD!r} is what is always there; name it otherwise")
+    for count in counts:
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise InputError(f"the number of appended sentences is {count!r}; give one from 0")
+    for version in versions:
+        if version not in VERSIONS:
+            raise InputError(unknown_name(f"the version {version!r}", version, VERSIONS))

@@ -6,184 +6,50 @@ Source: Core, sections 3 to 5.
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from calibration.self_knowledge import IntervalSettings
 from experiments.asking.failed_calls import calls_in_ledger, with_failed_calls
 from experiments.asking.ledger_table import cost_tables, planned_findings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.core import claims_with_sources
-from experiments.evaluators.gaming import known_templates
-from experiments.evaluators.inputs import load_responses
-from experiments.evaluators.robustness import (
+from experiments.evaluators.core_choices import (
+    KEPT,
+    KEPT_COLUMNS,
+    KEPT_NOTE,
     CoreChoices,
-    assessors_by_name,
-    by_labels,
-    by_related_atoms,
-    gains_table,
-    labelled_by,
-    padded_scores,
-    padding_gains,
-    robustness_curves,
-    robustness_figure,
-    robustness_table,
+    kept_by_sentence,
 )
-from experiments.evaluators.selection_study import (
-    selection_study,
-    study_figures,
-    study_tables,
-    uncertain_rows,
-    uncertain_table,
-)
+from experiments.evaluators.inputs import load_responses
 from experiments.findings.artefacts import PaperFigure
-from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, columns_as, data_frame
-from experiments.progress import each_response, tell
-from experiments.settings import SET, Names, Option, Settings, front_door
+from experiments.findings.findings import Findings, no_figures
+from experiments.findings.table import Table, columns_as, data_frame
+from experiments.progress import each_response
+from experiments.settings import SET, Names, Option, front_door
 from experiments.settings.limits import DrawnSettings, Openness
 from experiments.settings.selection_rule import SelectionRule
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.safe import relevances
-from factormodels.extraction.sentences import stated_language
+from factormodels.extraction.sentences import sentences_of, stated_language
 from factormodels.extraction.stages.atomizer import sentence_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.nouns import counted, is_or_are
-from factormodels.selection import CachedRelations, Relevance, Selection, restricted
+from factormodels.selection import Relevance, Selection, restricted
 from factormodels.selection import select as select_claims
 from factormodels.selection.weights import EPSILON
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from factormodels.selection import Core
 
     Responses = str | os.PathLike[str] | Iterable[FactGraph]
-
-
-_POINTS = 4
-"""Points of each curve beside 0, evenly spaced."""
-
-
-class PaddingSettings(Settings, together={"append": "verifier paraphrases templates_known"}):
-    """Padding."""
-
-    append: Annotated[int, Field(ge=0)] = 0
-    """Append up to this many true sentences that add nothing, and show whether scores rise."""
-
-    verifier: Annotated[str | None, Option("NAME")] = None
-    """The assessor whose verdicts stand for labels of padded responses. Without it people's labels
-    count; where there are none, FR2 on the recorded relations, or on those of --relations."""
-
-    paraphrases: Model = None
-    """Also repeat claims as paraphrases written by this language model."""
-
-    templates_known: bool = False
-    """Recognise the templates of the padding instead of judging it by its words alone."""
-
-
-def _padding(
-    graphs: Sequence[FactGraph],
-    choices: CoreChoices,
-    settings: SelectSettings,
-    source: str,
-    model: LanguageModel | None,
-    writer: LanguageModel | None,
-) -> tuple[list[str], dict[str, Table], pd.DataFrame]:
-    """What is to be said of padding, its tables, and the curves by its length."""
-    missing: Counter[str] = Counter()
-    assessors = assessors_by_name(choices.relations, model, missing)
-    labelled, whose, remark = labelled_by(graphs, settings.verifier, assessors, source)
-    choices = replace(choices, templates_known=settings.templates_known)
-    judge = choices.relations
-    # One cache for all versions of all responses, since they share most of their claims.
-    related = CachedRelations(
-        known_templates(judge, labelled, settings.append) if settings.templates_known else judge
-    )
-    assessors = {
-        whose: by_labels,
-        **assessors,
-        "FR2, atoms related": by_related_atoms("FR2", related),
-    }
-    tell("padded responses")
-    scores = padded_scores(
-        labelled, assessors, choices, appended=settings.append, paraphraser=writer
-    )
-    tell("curves")
-    counts = [round(settings.append * point / _POINTS) for point in range(_POINTS + 1)]
-    curves = robustness_curves(labelled, assessors, choices, counts=counts, seed=settings.seed)
-    told = [
-        f"{name}: {counted(number, 'verdict')} missing in all tables and curves of padding; they "
-        "count as not supported."
-        for name, number in missing.items()
-        if number
-    ]
-    tables = {
-        "padding": _scores(robustness_table(labelled, scores)),
-        "gains": gains_table(
-            padding_gains(scores),
-            "assessor",
-            "What padding gains in precision over the normal response.",
-            "In brackets: 95% intervals over responses, paired.",
-        ),
-        "curves": _curves(curves),
-    }
-    return [*([remark] if remark else []), *told], tables, curves
-
-
-def _scores(frame: pd.DataFrame) -> Table:
-    columns = (
-        *columns_as("core Core | kind response", core=_with),
-        *columns_as("counted:1 claims | precision:3 Pr | f1:3 F1@K'"),
-    )
-    return Table(frame, columns, "Normal and padded responses.", group="assessor")
-
-
-def _curves(points: pd.DataFrame) -> Table:
-    """A line per curve: precision by number of sentences, and how many responses rise at last."""
-    of = ["assessor", "core", "response", "padding"]
-    counts = sorted(points["appended"].unique())
-    wide = points.pivot_table(index=of, columns="appended", values="precision")
-    last = points[points["appended"] == counts[-1]][[*of, "raised", "responses"]]
-    # In the order of the points, which pivoting does not keep.
-    frame = last.merge(wide.rename(columns="p{}".format).reset_index(), on=of)
-    columns = (
-        *columns_as("core Core | padding | response", core=_with),
-        *(Column(f"p{count}", str(count), digits=3) for count in counts),
-        *columns_as("raised:0 | responses:0 of"),
-    )
-    return Table(
-        frame,
-        columns,
-        "Precision by the number of appended sentences.",
-        group="assessor",
-        note="Raised: responses that, with all sentences appended, score above the clean response.",
-    )
-
-
-def _padding_figures(curves: pd.DataFrame) -> dict[str, PaperFigure]:
-    figures = {}
-    drawn = zip(curves["assessor"], curves["padding"], strict=True)
-    for assessor, padding in dict.fromkeys(drawn):
-        own = curves[(curves["assessor"] == assessor) & (curves["padding"] == padding)]
-        # Names of assessors hold commas and spaces, which file names had better not.
-        stem = f"padding-{assessor}-{padding}".replace(", ", "-").replace(" ", "-")
-        title = f"Precision with {padding} sentences appended, {assessor}"
-        figures[stem] = PaperFigure(robustness_figure(curves, assessor, padding), own, title)
-    return figures
-
-
-def _with(core: bool) -> str:
-    return "with" if core else "without"
 
 
 PEOPLE = "people"
@@ -192,7 +58,6 @@ PEOPLE = "people"
 
 class SelectSettings(
     DrawnSettings,
-    PaddingSettings,
     SelectionRule,
     AskingSettings,
     together={"relations": "labels", "": "model", SET: "*"},
@@ -207,7 +72,7 @@ class SelectSettings(
     """What the labels of an NLI model mean, if their names do not say."""
 
     domain: Annotated[str | None, Option("NAME")] = None
-    """Domain of the bleached claims; people by default, and with --append that of the response."""
+    """Domain of the bleached claims; people by default."""
 
     epsilon: Annotated[float, Field(ge=0)] = EPSILON
     """Amount subtracted from each informativeness."""
@@ -219,18 +84,12 @@ class SelectSettings(
     """Relation model that gives P(c given h), as one trained on UNLI."""
 
     model: Model = None
-    """Language model that decides entailment and, with --append, judges claims by prompts; as
-    litellm spells it, its key from the environment."""
+    """Language model that decides entailment; as litellm spells it, its key from the
+    environment."""
 
     relevance: Model = None
     """Language model that decides which claims are relevant to the question; others do not
     count."""
-
-    bins: Annotated[int, Field(ge=1, le=20)] = 5
-    """Bins of relative position, for responses with labels."""
-
-    samples: Annotated[int, Field(ge=0)] = 0
-    """Also select under uncertain redundancy, with this many sampled redundancy graphs."""
 
     openness: Openness = OPENNESS
 
@@ -290,26 +149,19 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
     """Select the claims that count (Core) and tabulate what that changes.
 
     Shows the claims of each response before and after; with --out also each claim with its weight
-    and the reason why it does not count. For responses with labels, also shows claims by sentence,
-    and factuality by relative position, before and after. Responses without claims are split into
-    sentences.
-
-    With --append, shows whether scores stand up to padding: true sentences that repeat a claim, say
-    something true of anything, or are claims of other responses. For each assessor (the labels;
-    FR1, FR2 and FR3 on the recorded relations; FR2 on the relation model's; FR2 with atoms related
-    to each other; with --model those that judge by a prompt), normal and padded responses with and
-    without selection, what padding gains, and curves against the number of sentences.
+    and the reason why it does not count, and the responses with the claims that count, which every
+    command reads. For responses with labels, also shows by sentence which share of the claims is
+    kept, and whether those that are kept are true more often. Responses without claims are split
+    into sentences.
 
     Examples::
 
         factormodels select ChatGPT.jsonl
         factormodels select ChatGPT.jsonl --set weights=uniform,rule=both \\
             --out results/select
-        factormodels select demonstration --set domain=things,samples=200
+        factormodels select demonstration --set domain=things
         factormodels select answers.jsonl --model openai/NAME \\
             --set relevance=openai/NAME
-        factormodels select demonstration --append 20 --out results/padding
-        factormodels select assessed/graphs.jsonl --append 4,verifier=FR2
 
     Args:
         responses: Responses with the texts of their claims, or as text: FActScore's JSON Lines,
@@ -329,23 +181,12 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
 def _selected(responses: Responses, settings: SelectSettings, session: Session) -> Findings:
     loaded = load_responses(responses)
     graphs, source, remarks = loaded.graphs, loaded.source, loaded.remarks
-    if settings.append and settings.share is not None:
-        raise InputError(
-            "--share is about sentences of the response, and what --append adds is in none; leave "
-            "one out"
-        )
-    if settings.append and settings.relevance is not None:
-        raise InputError("--relevance is not asked of what --append adds; leave one out")
     model = session.model
-    judge_of_relevance, writer = map(session.asked, (settings.relevance, settings.paraphrases))
+    judge_of_relevance = session.asked(settings.relevance)
     choices = settings.choices(model)
-    labelled = _placed_labels(graphs)
-    for name in ("samples", "bins", *(() if settings.append else ("seed",))):
-        if name in settings.model_fields_set and not labelled:
-            raise InputError(
-                f"--{name} is about labelled claims that say which sentence they are from; there "
-                "are none"
-            )
+    labelled = any(atom.label is not None for graph in graphs for atom in graph.atoms)
+    if "seed" in settings.model_fields_set and not labelled:
+        raise InputError("--seed is about the intervals of labelled claims; there are none")
     split: set[str] = set()
     unjudged = 0
     found: list[tuple[FactGraph, Selection]] = []
@@ -369,29 +210,13 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         *_remarks(found, settings, len(graphs) - len(found), len(split), unjudged),
     ]
     tables = {"responses": _responses(found), "claims": _claims(found)}
-    drawings: list[Callable[[], Mapping[str, PaperFigure]]] = []
-    given = [(graph, one) for graph, one in found if graph.id not in split]
-    if labelled and _placed_labels([restricted(g, [c.id for c in one.chosen]) for g, one in given]):
-        study = selection_study(
-            given,
-            source=source,
-            intervals=IntervalSettings(seed=settings.seed),
-            n_positions=settings.bins,
-        )
-        tables |= study_tables(study)
-        drawings.append(partial(study_figures, study))
-        if settings.samples:
-            rows = uncertain_rows(given, choices, samples=settings.samples, seed=settings.seed)
-            tables["uncertain"] = uncertain_table(rows)
-    if settings.append:
-        by_subject = replace(choices, domain=settings.domain)
-        graphs_with_claims = [graph for graph, _ in found]
-        told, padded, curves = _padding(
-            graphs_with_claims, by_subject, settings, source, model, writer
-        )
-        tables |= padded
-        sentences += told
-        drawings.append(partial(_padding_figures, curves))
+    counting = tuple(_counting(graph, selection) for graph, selection in found)
+    draw = no_figures
+    if labelled:
+        kept = _kept(found, settings.seed)
+        tables["sentences"] = kept
+        if len(kept.frame) > 1:
+            draw = partial(_figures, kept)
     if settings.dry_run:
         return planned_findings(source, session.ledger)
     tables |= cost_tables(session.ledger)
@@ -401,8 +226,9 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
             sentences=tuple(sentences),
             tables=tables,
             settings={"relations": settings.judge, "domain": choices.domain},
-            draw=lambda: {name: figure for draw in drawings for name, figure in draw().items()},
+            draw=draw,
             unshown=("claims",),
+            graphs=counting,
         ),
         calls_in_ledger(session.ledger),
     )
@@ -450,20 +276,6 @@ def _remarks(
     return sentences
 
 
-def _placed_labels(graphs: Sequence[FactGraph]) -> bool:
-    """Whether claims have labels, and all that do say where they stand."""
-    labelled = [
-        (graph, atom)
-        for graph in graphs
-        for atom in graph.atoms
-        if atom.label is not None or atom.annotation
-    ]
-    return bool(labelled) and all(
-        atom.sentence is not None and ("sentences" in graph.metadata or graph.response.strip())
-        for graph, atom in labelled
-    )
-
-
 def _with_relevance(graph: FactGraph, core: Core, model: LanguageModel) -> tuple[Core, int]:
     """Core whose weights are 0 for claims beside the question, and how many nobody judged."""
     told = relevances(model, graph, [atom.text for atom in graph.atoms], "relevance")
@@ -497,6 +309,35 @@ def _responses(found: Sequence[tuple[FactGraph, Selection]]) -> Table:
         *columns_as("status"),
     )
     return Table(data_frame(rows), columns, "Claims that count, by response.")
+
+
+def _counting(graph: FactGraph, selection: Selection) -> FactGraph:
+    """The response with the claims that count, which says how many sentences it has."""
+    kept = restricted(graph, [claim.id for claim in selection.chosen])
+    if "sentences" in graph.metadata or not graph.response.strip():
+        return kept
+    # The splitter may find fewer sentences than the annotators counted.
+    length = max(len(sentences_of(graph)), *(atom.sentence or 0 for atom in graph.atoms))
+    return replace(kept, metadata={**graph.metadata, "sentences": length})
+
+
+def _kept(found: Sequence[tuple[FactGraph, Selection]], seed: int) -> Table:
+    selections = [(graph, {claim.id for claim in one.chosen}) for graph, one in found]
+    return Table(
+        data_frame(kept_by_sentence(selections, seed=seed)),
+        columns_as(KEPT_COLUMNS),
+        "What is kept by the place of the sentence.",
+        note=KEPT_NOTE,
+    )
+
+
+def _figures(kept: Table) -> dict[str, PaperFigure]:
+    from experiments.analyses.figures import line_figure
+
+    by_sentence = kept.frame[kept.frame["sentence"] != "all"]
+    figure = line_figure(by_sentence, "sentence", KEPT)
+    title = "What is kept by the place of the sentence"
+    return {"kept-by-sentence": PaperFigure(figure, by_sentence, title)}
 
 
 def _claims(found: Sequence[tuple[FactGraph, Selection]]) -> Table:

@@ -65,7 +65,7 @@ class SelectionSolver:
         Raises:
             InputError: if there are no bleached claims of its domain.
         """
-        from experiments.evaluators.robustness import CoreChoices
+        from experiments.evaluators.core_choices import CoreChoices
 
         choice = self.choice
         return CoreChoices(

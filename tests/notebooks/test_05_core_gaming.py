@@ -1,4 +1,4 @@
-"""Notebook 5: padding gains what the tests of robustness measured, and no more under Core."""
+"""Notebook 5: padding gains what the tests of gaming measured, and no more under Core."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_numbers(tmp_path: Path) -> None:
     assert price.left_out[0] > price.left_out[1] > 0
     gains: Any = pd.read_csv(folder / "gains.csv").set_index(["guard", "padding"])
     for padding in ("repetitive", "uninformative"):
-        # As tests/experiments/evaluators/test_robustness.py: 0.220 plain, 0.012 and 0.014 by words.
+        # As tests/experiments/evaluators/test_gaming.py: 0.220 plain, 0.012 and 0.014 by words.
         plain, words = gains.loc[("no guard", padding)], ("Core, words compared", padding)
         assert plain.rise == pytest.approx(0.220, abs=0.001)
         assert plain.raised == 14
@@ -36,8 +36,8 @@ def test_numbers(tmp_path: Path) -> None:
     assert uniform.lower["uninformative"] > 0.03
 
     curves: Any = pd.read_csv(folder / "figure.csv")
-    end = curves[curves.appended == 20].set_index(["guard", "response", "padding"])
-    start = curves[curves.appended == 0].set_index(["guard", "response", "padding"])
+    end = curves[curves.appended == 20].set_index(["guard", "version", "padding"])
+    start = curves[curves.appended == 0].set_index(["guard", "version", "padding"])
     for padding in ("repetitive", "uninformative"):
         clean = start.precision["no guard", "clean", padding]
         assert end.precision["no guard", "corrupted", padding] > clean
@@ -51,7 +51,7 @@ def test_numbers(tmp_path: Path) -> None:
 
     kinds: Any = pd.read_csv(folder / "kinds.csv").set_index(["assessor", "core", "kind"])
     for assessor in ("human labels", "FR1"):
-        # As the test of the table of robustness: padding alone is all true, and Core empties it.
+        # As the test of the table of kinds: padding alone is all true, and Core empties it.
         assert kinds.precision[assessor, "without", "repetitive, alone"] == 1
         assert kinds.counted[assessor, "with", "uninformative, alone"] == 0
         assert kinds.counted[assessor, "with", "repetitive, alone"] <= 1

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.interval_values import tiny
 from experiments.analyses.ours.shared.frontier_figure import frontier_figure
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.ours.shared.measured_backends import measure, ratio_texts, summarise
 from experiments.analyses.ours.shared.measured_graphs import Reference, networks, reference_of
 from experiments.analyses.posteriors import built_backends
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.interval_values import tiny
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import duration
 from experiments.settings.limits import Count, Positive

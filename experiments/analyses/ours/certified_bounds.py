@@ -11,9 +11,9 @@ from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
-from experiments.analyses.interval_values import interval_text, means_of_clusters, tiny
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.interval_values import interval_text, means_of_clusters, tiny
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.settings.limits import Count
 from experiments.study.config import STRICT

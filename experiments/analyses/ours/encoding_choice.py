@@ -11,7 +11,6 @@ from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure
-from experiments.analyses.interval_values import tiny
 from experiments.analyses.posteriors import (
     context_posteriors,
     labelled_atoms,
@@ -20,6 +19,7 @@ from experiments.analyses.posteriors import (
     with_drawn_labels,
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.interval_values import tiny
 from experiments.findings.table import Column, Table, columns_as, data_frame, named
 from experiments.findings.text import number
 from experiments.study.config import STRICT, DatasetChoice

@@ -13,7 +13,6 @@ from calibration.scores.measures import verdicts
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure
-from experiments.analyses.interval_values import interval_text, kendall, tiny
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     built_backends,
@@ -22,6 +21,7 @@ from experiments.analyses.posteriors import (
     scores_with_intervals,
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.interval_values import interval_text, kendall, tiny
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.settings.limits import EncodingName
 from experiments.study.config import STRICT, BackendChoice, DatasetChoice

@@ -12,9 +12,9 @@ from pydantic.dataclasses import dataclass
 from calibration.scores import smooth_ece
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
-from experiments.analyses.interval_values import difference_of_clusters
 from experiments.analyses.posteriors import labelled_atoms, scores_with_intervals
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.interval_values import difference_of_clusters
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.settings.limits import EncodingName, Probability
 from experiments.study.config import STRICT, DatasetChoice

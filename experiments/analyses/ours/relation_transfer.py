@@ -14,11 +14,11 @@ from calibration.grouping import group_by_response
 from calibration.validation import Floats, Integers
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure
-from experiments.analyses.interval_values import mean_loss_of_clusters
 from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
 from experiments.analyses.user_data import DATA_FILE, user_data
 from experiments.evaluators.relation_quality import LabelledPair, fit_lexical, labelled_pairs
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.interval_values import mean_loss_of_clusters
 from experiments.findings.table import Table, columns_as, data_frame, interval_column, named
 from experiments.settings.limits import Count
 from experiments.study.config import STRICT

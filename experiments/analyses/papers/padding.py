@@ -11,15 +11,16 @@ from pydantic.dataclasses import dataclass
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
-from experiments.evaluators.gaming import paddings_of
-from experiments.evaluators.robustness import (
-    CoreChoices,
+from experiments.evaluators.core_choices import CoreChoices
+from experiments.evaluators.gaming import (
+    NO_GUARD,
+    VERSIONS,
+    Guard,
     by_inference,
+    by_kind,
     by_labels,
-    padded_scores,
-    robustness_curves,
-    robustness_figure,
-    robustness_table,
+    curves,
+    gaming,
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, columns_as
@@ -30,6 +31,7 @@ from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 LABELS = "human labels"
 
@@ -42,6 +44,12 @@ KINDS = {
 }
 """What table 4 calls responses; the last two, padding after a normal one, are ours alone."""
 
+POINTS = (
+    *("assessor", "core", "response", "padding", "appended", "precision", "raised"),
+    "responses",
+)
+"""Columns of the points of the curves."""
+
 
 @dataclass(frozen=True, config=STRICT)
 class Settings:
@@ -52,8 +60,7 @@ class Settings:
         relations: the relation model of the selection: "lexical" or "nli:FOLDER".
         weights: of the claims.
         templates_known: whether the relation model sees through the templates of padding.
-        assessors: "labels", "FR1", "FR2" or "FR3"; `factormodels select --append` has those by a
-            prompt.
+        assessors: "labels", "FR1", "FR2" or "FR3"; `experiments.evaluators.gaming` takes any.
         appended: sentences of padding, in the table; a multiple of `steps`.
         steps: points of the curves beside 0.
         corrupt: share of true claims that are turned false in the curves.
@@ -75,29 +82,32 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """The table of normal and padded responses and the curves of each assessor."""
     graphs, remark = responses_to_pad(settings.data, context)
     model = relation_model(settings.relations)[0]
-    choices = CoreChoices(model, settings.weights, templates_known=settings.templates_known)
+    guard = Guard(CoreChoices(model, settings.weights), settings.templates_known)
     assessors = {
         LABELS if name == "labels" else name: by_labels if name == "labels" else by_inference(name)
         for name in settings.assessors
     }
-    with context.track("table and curves", 2) as advance:
-        scores = padded_scores(graphs, assessors, choices, appended=settings.appended)
-        rows = robustness_table(graphs, scores)
-        advance()
-        counts = [round(settings.appended * k / settings.steps) for k in range(settings.steps + 1)]
-        curves = robustness_curves(
-            *(graphs, assessors, choices),
-            counts=counts,
+    with context.track("padded responses", 1) as advance:
+        scores = gaming(
+            graphs,
+            {"Core": guard},
+            assessors=assessors,
+            counts=[
+                round(settings.appended * k / settings.steps) for k in range(settings.steps + 1)
+            ],
+            versions=VERSIONS,
             corrupt=settings.corrupt,
             seed=context.seed,
         )
         advance()
-    rows["core"] = _with(rows["core"])
-    wide = rows.assign(precision=100 * rows["precision"]).pivot_table(
+    means = by_kind(scores)
+    wide = means.assign(precision=100 * means["precision"], core=_with(means["guard"])).pivot_table(
         index=["assessor", "core"], columns="kind", values="precision", sort=False
     )
     frame = wide.reset_index().rename_axis(columns=None)
-    points = curves.assign(core=_with(curves["core"]))
+    points = curves(scores).rename(columns={"version": "response"})
+    points["core"] = _with(points["guard"])
+    points = points[[*POINTS]]
     kinds = (Column(kind, title, digits=1) for kind, title in KINDS.items())
     columns = columns_as(
         "assessor | core | response | padding | appended:0 | precision:3 | raised:0 above clean"
@@ -108,15 +118,11 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     )
     caption = f"Core, table 4: factual precision in percent, with and without Core. {remark}"
     table = (*columns_as("assessor metric | core Core"), *kinds)
-    figures = {
-        f"figure-4-{padding}-{name.replace(' ', '-')}": PaperFigure(
-            robustness_figure(curves, name, padding),
-            points[(points["assessor"] == name) & (points["padding"] == padding)],
-            f"Core, figure 4: {padding} sentences appended, {name}. {remark}",
-        )
-        for name in assessors
-        for padding in paddings_of(graphs)
-    }
+    figures = {}
+    for (name, padding), drawn in points.groupby(["assessor", "padding"], sort=False):
+        stem = f"figure-4-{padding}-{str(name).replace(' ', '-')}"
+        title = f"Core, figure 4: {padding} sentences appended, {name}. {remark}"
+        figures[stem] = PaperFigure(curve_figure(drawn, f"{name}", f"{padding}"), drawn, title)
     return Artefacts(
         {
             "table-4": Table(frame, table, caption, note=note),
@@ -138,5 +144,27 @@ def responses_to_pad(data: SourceName, context: AnalysisContext) -> tuple[Sequen
     return graphs, remark + said
 
 
-def _with(core: pd.Series[bool]) -> pd.Series[str]:
-    return core.map({True: "with", False: "without"})
+def curve_figure(points: pd.DataFrame, assessor: str, padding: str) -> Figure:
+    """The curves of one assessor and padding, with the clean responses' level as a line."""
+    from calibration.figures.panels import COLUMN, name_lines, nth_look, panels
+
+    with panels(1, 1, (COLUMN, 2.5)) as (figure, ((axes,),)):
+        lines = {}
+        for number, core in enumerate(("without", "with")):
+            own = points[points["core"] == core]
+            name = f"{core} Core"
+            curve = own[own["response"] == "corrupted"].sort_values("appended")
+            (lines[name],) = axes.plot(curve["appended"], curve["precision"], **nth_look(number))
+            clean = own[(own["response"] == "clean") & (own["appended"] == 0)]["precision"]
+            look = {**nth_look(number), "marker": None, "alpha": 0.7, "linewidth": 0.8}
+            ends, level = [0, curve["appended"].max()], clean.iloc[0]
+            (lines[f"clean,\n{name}"],) = axes.plot(ends, [level, level], **look)
+        axes.set_xticks(sorted(points["appended"].unique()))
+        axes.set(ylim=(0, 1), xlabel=f"{padding} sentences appended")
+        axes.set_ylabel(f"factual precision, {assessor}")
+        name_lines(axes, lines)
+        return figure
+
+
+def _with(guards: pd.Series[str]) -> pd.Series[str]:
+    return guards.map({NO_GUARD: "without"}).fillna("with")

@@ -13,7 +13,8 @@ from pydantic.dataclasses import dataclass
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
-from experiments.evaluators.robustness import CoreChoices, by_labels, selected
+from experiments.evaluators.core_choices import CoreChoices, selected
+from experiments.evaluators.gaming import by_labels
 from experiments.findings.artefacts import Artefacts
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.study.config import STRICT

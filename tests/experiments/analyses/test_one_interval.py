@@ -17,11 +17,11 @@ from calibration.learned_potentials import ClaimTable
 from calibration.learned_potentials.methods import CrossFitTask
 from calibration.scoring import ScoreTable
 from calibration.significance import score_difference
-from experiments.analyses.interval_values import N_BOOTSTRAP
 from experiments.analyses.ours import encoding_choice, inference_error
 from experiments.analyses.ours.shared import cross_fit_rows
 from experiments.analyses.ours.shared.scored_views import case_rows
 from experiments.analyses.posteriors import LabelledAtoms, labelled_atoms
+from experiments.findings.interval_values import N_BOOTSTRAP
 from experiments.settings.backend_settings import build_backend
 from factormodels.synthetic import labelled_responses
 from inference.batch import claim_posteriors

@@ -406,3 +406,10 @@ def test_responses_without_text_do_not_stop_those_whose_claims_are_taken(tmp_pat
     assert "1 response without a text: left out." in counted.sentences
     path.write_text(lines(blank))
     refused("'t' has no text to take claims from", fastfact, path, documents=documents, **asked)
+
+
+def test_the_ids_of_a_table_are_kept_wherever_it_is_read(folder: Path) -> None:
+    (folder / "texts.csv").write_text(
+        "id,question,response\n7,What?,That.\nx,Why?,So.\n,How?,Thus.\n"
+    )
+    assert [graph.id for graph in read_many("texts.csv")] == ["7", "x", "texts-004"]

@@ -161,12 +161,11 @@ def test_a_graded_model_gives_the_weights_and_the_other_caps() -> None:
     assert found["claims"]["weight"].tolist() == pytest.approx(plain["claims"]["weight"].tolist())
 
 
-def test_options_of_labelled_tables_are_refused_without_them(tmp_path: Path) -> None:
+def test_a_seed_is_refused_without_labels(tmp_path: Path) -> None:
     path = tmp_path / "answer.txt"
     path.write_text(TEXT, encoding="utf-8")
-    for key in ("samples", "bins", "seed"):
-        result = invoke("select", str(path), "--set", f"{key}=3", code=2)
-        assert f"--set {key} is about labelled claims" in " ".join(result.stderr.split())
+    result = invoke("select", str(path), "--set", "seed=3", code=2)
+    assert "seed is about the intervals of labelled claims" in " ".join(result.stderr.split())
 
 
 LABELLED = FactGraph(
@@ -182,24 +181,32 @@ LABELLED = FactGraph(
 def test_labelled_responses_are_written_claim_by_claim_too(tmp_path: Path) -> None:
     write_fact_graphs([LABELLED], tmp_path / "own.jsonl")
     out = tmp_path / "out"
-    options = ("--set", "weights=uniform,bins=2")
+    options = ("--set", "weights=uniform")
     invoke("select", tmp_path / "own.jsonl", *options, "--out", out)
     written = {path.name for path in out.iterdir()}
     assert {"claims.csv", "responses.csv", "findings.json", "sentences.csv"} <= written
-    assert {"positions.csv", "selection.pdf"} <= written
+    assert {"kept-by-sentence.pdf", "graphs.jsonl"} <= written
     shown = invoke("select", tmp_path / "own.jsonl", *options, "--json")
     sentences = json.loads(shown.stdout)["tables"]["sentences"]
-    assert [(row["sentence"], row["before"], row["true_before"]) for row in sentences] == [
+    assert [(row["sentence"], row["claims"], row["true"]) for row in sentences] == [
         ("1", 1, 1.0),
         ("2", 1, 0.0),
         ("all", 2, 0.5),
     ]
 
 
+def test_the_claims_that_count_are_responses_that_say_how_long_they_are(tmp_path: Path) -> None:
+    bare = replace(LABELLED, metadata={})
+    path = tmp_path / "counting.jsonl"
+    select([bare, replace(LABELLED, id="s")], weights="uniform").save(path)
+    first, second = read_many(path)
+    assert first.metadata["sentences"] == second.metadata["sentences"] == 2
+    shown = invoke("self-knowledge", path, "--set", "bins=2").stdout
+    assert "4 labelled claims in 4 of 4 sentences" in shown
+
+
 def test_relevance_counts_in_the_tables_of_labelled_claims() -> None:
     found = select([LABELLED], weights="uniform", relevance=AnsweringModel(judged_pairs))
-    assert found["sentences"]["after"].tolist() == [1, 0, 1]
-    # Factuality by position needs a labelled claim that counts.
-    none = select([LABELLED], epsilon=1e3)
-    assert none["responses"]["selected"].tolist() == [0]
-    assert "positions" not in none.tables
+    assert found["sentences"]["kept"].tolist() == [1, 0, 0.5]
+    # Of the second sentence no claim counts, so that none can be true.
+    assert math.isnan(found["sentences"]["true_kept"][1])

@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.self_knowledge import IntervalSettings
 from calibration.significance import paired_permutation
+from experiments.evaluators.core_choices import CoreChoices
 from experiments.evaluators.response import measured
-from experiments.evaluators.robustness import CoreChoices
-from experiments.evaluators.selection_study import selection_study
 from experiments.study import selections
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
@@ -91,19 +89,13 @@ def test_the_atoms_are_those_of_the_library(run: Path, title: str) -> None:
         assert row.missing == found.missing
 
 
-def test_the_numbers_of_the_selection_study(run: Path) -> None:
-    choices = CoreChoices(LexicalRelations(), "uniform")
-    study = selection_study(
-        [(g, select(subclaims_of(g), choices.core(g))) for g in load("demonstration").graphs],
-        source="demonstration",
-        intervals=IntervalSettings(n_bootstrap=20),
-    )
-    total = study.rows.iloc[-1]
+def test_the_summary_counts_the_claims_that_the_library_keeps(run: Path) -> None:
+    found = of_library(CORE).values()
     summary = pd.read_csv(run / "summary.csv")
     chosen = summary[(summary.variant == "FR2") & (summary.backend_label == "exact")]
     counts = chosen.set_index("selection").n_atoms
-    assert (counts["all"], counts["core"]) == (total.before, total.after)
-    assert total.after < total.before
+    assert counts["all"] == sum(len(each.claims) for each in found)
+    assert counts["core"] == sum(len(each.chosen) for each in found) < counts["all"]
 
 
 @pytest.mark.parametrize("title", ["all", CORE, INFORMATIVE])

@@ -19,8 +19,8 @@ from calibration.learned_potentials.methods import (
     learning_parts,
 )
 from calibration.validation import Floats
-from experiments.analyses.interval_values import mean_of_clusters
 from experiments.analyses.posteriors import LabelledAtoms, score_change, scores_with_intervals
+from experiments.findings.interval_values import mean_of_clusters
 from experiments.findings.table import Table, columns_as, named
 
 if TYPE_CHECKING:

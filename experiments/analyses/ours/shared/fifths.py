@@ -9,8 +9,8 @@ import numpy as np
 
 from calibration.validation import Floats
 from experiments.analyses.figures import line_figure
-from experiments.analyses.interval_values import difference_of_clusters, mean_of_clusters
 from experiments.analyses.posteriors import LabelledAtoms
+from experiments.findings.interval_values import difference_of_clusters, mean_of_clusters
 from experiments.findings.table import ENDS, Column, Table, data_frame, interval_column, named
 from factormodels.fact_graph import FactGraph
 

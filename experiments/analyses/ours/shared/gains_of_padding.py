@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from experiments.analyses.figures import estimate_figure
-from experiments.evaluators.robustness import GAINS, gains_table
-from experiments.findings.table import Table
+from experiments.findings.table import Column, Table, interval_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
 KNOWN, BLIND = "templates known", "words alone"
 """Whether the relation model sees through the templates of padding, or judges its words."""
+
+GAINS: Mapping[str, str] = {
+    "plain": "gain without Core",
+    "core": "gain with Core",
+    "kept_off": "kept off by Core",
+}
+"""What padding gains in precision, and what the table calls it."""
 
 
 def padding_table(gains: pd.DataFrame, remark: str) -> Table:
@@ -23,7 +30,9 @@ def padding_table(gains: pd.DataFrame, remark: str) -> Table:
         "Core for both. Intervals: 95 % over responses, paired. Words alone: the relation model "
         "judges the words of the padding; templates known: it sees through them."
     )
-    return gains_table(gains, "judge", f"What padding gains in precision. {remark}", note)
+    columns = (interval_column(name, title, 3) for name, title in GAINS.items())
+    caption = f"What padding gains in precision. {remark}"
+    return Table(gains, (Column("kind", "padding"), *columns), caption, group="judge", note=note)
 
 
 def gains_figure(gains: pd.DataFrame) -> Figure:

@@ -10,8 +10,8 @@ import numpy as np
 
 from calibration.scores.measures import verdicts
 from calibration.validation import Floats
-from experiments.analyses.interval_values import difference_of_clusters
 from experiments.analyses.posteriors import LabelledAtoms
+from experiments.findings.interval_values import difference_of_clusters
 from experiments.findings.table import named
 from factormodels.fact_graph import FactGraph
 from inference.batch import claim_posteriors

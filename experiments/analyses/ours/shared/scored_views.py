@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration.validation import Floats
-from experiments.analyses.interval_values import Value, tiny
 from experiments.analyses.posteriors import LabelledAtoms, score_change, scores_with_intervals
+from experiments.findings.interval_values import Value, tiny
 from experiments.findings.table import Column, Table, columns_as, named
 
 if TYPE_CHECKING:

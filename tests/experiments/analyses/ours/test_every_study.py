@@ -13,12 +13,6 @@ import pytest
 from scipy.stats import kendalltau
 
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.interval_values import (
-    difference_of_clusters,
-    interval_text,
-    kendall,
-    tiny,
-)
 from experiments.analyses.ours import (
     backend_comparison,
     certified_bounds,
@@ -31,6 +25,12 @@ from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.ours.shared.measured_backends import summarise
 from experiments.analyses.posteriors import labelled_atoms, scores_with_intervals, with_drawn_labels
 from experiments.analyses.user_data import DATA_FILE, VARIABLE
+from experiments.findings.interval_values import (
+    difference_of_clusters,
+    interval_text,
+    kendall,
+    tiny,
+)
 from experiments.settings.backend_settings import build_backend
 from experiments.study.config import BackendChoice
 from factormodels.errors import InputError

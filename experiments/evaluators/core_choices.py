@@ -1,0 +1,220 @@
+"""How Core is set up for a response, and what it keeps of labelled ones.
+
+Source: Core, sections 3 to 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from experiments.findings.interval_values import difference_of_clusters, mean_of_clusters
+from experiments.findings.table import named
+from factormodels.errors import InputError
+from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.fact_graph import FactGraph
+from factormodels.selection import (
+    CachedRelations,
+    Core,
+    Informativeness,
+    SolverSettings,
+    Weighting,
+    read_templates,
+    restricted,
+    select,
+    subclaims_of,
+    templates_of,
+    uniform,
+)
+from factormodels.selection.program import EdgeRule
+from factormodels.selection.weights import EPSILON
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a response is about.
+
+    Attributes:
+        name: the name that bleached claims are filled with.
+        domain: the domain of the bleached claims.
+    """
+
+    name: str
+    domain: str = "things"
+
+
+DEMONSTRATION: Mapping[str, Subject] = MappingProxyType(
+    {
+        "demo-01-marie-curie": Subject("Marie Curie", "people"),
+        "demo-02-lake-baikal": Subject("Lake Baikal", "places"),
+        "demo-03-penicillin": Subject("penicillin", "medicine"),
+        "demo-04-world-cup-1966": Subject("the 1966 football World Cup", "events"),
+        "demo-05-apollo-11": Subject("the flight of Apollo 11", "events"),
+        "demo-06-mona-lisa": Subject("the Mona Lisa"),
+        "demo-07-octopus": Subject("the octopus"),
+        "demo-08-beethoven": Subject("Ludwig van Beethoven", "people"),
+        "demo-09-chocolate": Subject("chocolate"),
+        "demo-10-world-wide-web": Subject("the World Wide Web"),
+        "demo-11-magna-carta": Subject("Magna Carta"),
+        "demo-12-alan-turing": Subject("Alan Turing", "people"),
+        "demo-13-panama-canal": Subject("the Panama Canal", "places"),
+        "demo-14-antarctica": Subject("Antarctica", "places"),
+    }
+)
+"""Subjects of the embedded responses, whose topics are subject areas."""
+
+
+def subject_of(graph: FactGraph) -> Subject:
+    """What a response is about: known of the embedded ones, otherwise its topic."""
+    if graph.id in DEMONSTRATION:
+        return DEMONSTRATION[graph.id]
+    return Subject(graph.topic or graph.id)
+
+
+WEIGHTS = ("informativeness", "uniform")
+
+
+@dataclass(frozen=True)
+class CoreChoices:
+    """How selection is set up for each response.
+
+    Attributes:
+        relations: the relation model that judges claims.
+        weights: "informativeness", with the bleached claims of the response's domain, or "uniform".
+        rule: see `factormodels.selection.conflicts_of`.
+        domain: domain of the bleached claims; None takes that of `subject_of`.
+        templates: file of bleached claims by domain; None takes the project's.
+        solver: limits of the solver.
+        share: least share of faithful claims among the chosen; None asks for none.
+        epsilon: what is taken off each informativeness.
+        cap: the relation model whose answer caps it; None takes `relations`.
+        graded: the relation model that gives P(claim given a bleached one), as Core wants it; None
+            takes `relations`.
+
+    Raises:
+        InputError: for unknown weights, or templates that do not have the domain.
+    """
+
+    relations: RelationModel
+    weights: str = "informativeness"
+    rule: EdgeRule = "either"
+    domain: str | None = None
+    templates: Path | None = None
+    solver: SolverSettings = field(default_factory=SolverSettings)
+    share: float | None = None
+    epsilon: float = EPSILON
+    cap: RelationModel | None = None
+    graded: RelationModel | None = None
+
+    def __post_init__(self) -> None:
+        if self.weights not in WEIGHTS:
+            raise InputError(
+                f"the weights {self.weights!r} are unknown; use one of {', '.join(WEIGHTS)}"
+            )
+
+    def core(self, graph: FactGraph) -> Core:
+        """Core for a response and its padded versions."""
+        # Weights and exclusions ask about the same pairs.
+        cached = CachedRelations(self.relations)
+        weighting: Weighting = uniform
+        if self.weights == "informativeness":
+            informing = cached if self.graded is None else CachedRelations(self.graded)
+            # Who excludes whom also says what a bleached claim entails, beside a graded model.
+            capping = self.cap or (None if self.graded is None else cached)
+            weighting = Informativeness(
+                informing, self._templates(graph), cap=capping, epsilon=self.epsilon
+            )
+        return Core(cached, weighting, self.rule, share=self.share, solver=self.solver)
+
+    def remembering(self) -> CoreChoices:
+        """The same choices, whose relation models are asked about each pair once.
+
+        For one response: its versions and paddings share most of their pairs, different responses
+        few, and what is remembered of all would grow with their number.
+        """
+        return replace(
+            self,
+            relations=CachedRelations(self.relations),
+            cap=None if self.cap is None else CachedRelations(self.cap),
+            graded=None if self.graded is None else CachedRelations(self.graded),
+        )
+
+    def _templates(self, graph: FactGraph) -> tuple[str, ...]:
+        domain = self.domain or subject_of(graph).domain
+        if self.templates is None:
+            return templates_of(domain)
+        own = read_templates(self.templates)
+        if domain not in own:
+            raise InputError(
+                f"{self.templates}: it has no bleached claims of the domain {domain!r}; name one "
+                f"of {', '.join(own)}"
+            )
+        return own[domain]
+
+
+def selected(graph: FactGraph, core: Core) -> FactGraph:
+    """The response with the claims that count: what an assessor then sees."""
+    # Bleached claims are filled with the subject; topics of the embedded responses are subject
+    # areas.
+    topic = subject_of(graph).name
+    claims = [replace(claim, topic=topic) for claim in subclaims_of(graph)]
+    return restricted(graph, [claim.id for claim in select(claims, core).chosen])
+
+
+KEPT = MappingProxyType({"kept": "kept", "true": "true of all", "true_kept": "true of kept"})
+"""Shares of `kept_by_sentence`, and what a figure calls them."""
+
+KEPT_COLUMNS = "sentence | claims:0 | kept:2± | true:3± | true_kept:3± true of kept | change:3±"
+KEPT_NOTE = "Intervals: 95 % over responses, the change's paired. True: of claims with a label."
+
+
+def kept_by_sentence(
+    selections: Sequence[tuple[FactGraph, Collection[str]]], *, sentences: int = 10, seed: int = 0
+) -> Iterator[dict[str, Any]]:
+    """Yield what selection keeps by the place of the sentence: a row a place, and last "all".
+
+    A row has `sentence`, from "1"; `claims`, their number; and with the ends of their intervals in
+    NAME_lower and NAME_upper, which redraw responses: `kept`, the share of claims that count;
+    `true` and `true_kept`, the shares labelled true of all labelled claims and of those that count;
+    `change`, the second less the first, paired. Claims that do not say which sentence they are from
+    are in the last row alone.
+
+    Args:
+        selections: responses with claims, and the ids of their claims that count.
+        sentences: sentences that have a row of their own; later ones share one.
+        seed: seed of the intervals.
+    """
+    columns = np.array(
+        [
+            (
+                *(number, 0 if atom.sentence is None else min(atom.sentence, sentences + 1)),
+                *(atom.id in chosen, atom.label is not None, atom.label is True),
+            )
+            for number, (graph, chosen) in enumerate(selections)
+            for atom in graph.atoms
+        ],
+        dtype=np.int64,
+    )
+    owner, sentence, kept, labelled, true = columns.reshape(-1, 5).T
+    sums = partial(np.bincount, owner, minlength=len(selections))
+    titles = [*map(str, range(1, sentences + 1)), f"from {sentences + 1}", "all"]
+    for number, title in enumerate(titles, start=1):
+        here = np.ones_like(sentence) if title == "all" else (sentence == number).astype(np.int64)
+        if not here.any():
+            continue
+        before = sums(here * true), sums(here * labelled)
+        after = sums(here * true * kept), sums(here * labelled * kept)
+        yield {
+            "sentence": title,
+            "claims": int(here.sum()),
+            **named("kept", mean_of_clusters(sums(here * kept), sums(here), seed)),
+            **named("true", mean_of_clusters(*before, seed)),
+            **named("true_kept", mean_of_clusters(*after, seed)),
+            **named("change", difference_of_clusters(after, before, seed)),
+        }

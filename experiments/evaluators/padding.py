@@ -1,0 +1,372 @@
+"""Responses made to score well: true sentences appended that repeat, say nothing, or change topic.
+
+The sentences come from templates of this project, from other responses, or from a language model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from experiments.evaluators.core_choices import subject_of
+from factormodels.claims import Atom, Context, Relation, RelationKind
+from factormodels.errors import InputError
+from factormodels.extraction.language_model import Failure, LanguageModel
+from factormodels.extraction.stages.asking import Question, ask_all
+from factormodels.fact_graph import FactGraph
+from factormodels.selection import bleached_claims
+
+FRAMES = (
+    "In fact, {claim}",
+    "It is true that {claim}",
+    "To say it again, {claim}",
+    "It is a fact that {claim}",
+    "As already said, {claim}",
+    "Once more: {claim}",
+    "It cannot be denied that {claim}",
+    "In other words, {claim}",
+    "One may repeat that {claim}",
+    "It remains true that {claim}",
+)
+"""Sentences that say what their claim says."""
+
+SAYINGS = (
+    "{claim}",
+    "Clearly, {claim}",
+    "It goes without saying that {claim}",
+    "Of course, {claim}",
+)
+"""Sentences around a bleached claim."""
+
+EVIDENCE = 0.95
+"""Probability with which a passage that says a bleached claim entails it."""
+
+_TOKENS_PER_SENTENCE = 40
+
+
+@dataclass(frozen=True)
+class Padded:
+    """A response with sentences appended.
+
+    Attributes:
+        graph: the response; the appended atoms are its last, labelled true.
+        canonical: of each appended text the text that it says in other words: an atom of the
+            response, or a bleached claim. Empty where no template wrote it.
+        failures: why a language model wrote nothing; empty otherwise.
+    """
+
+    graph: FactGraph
+    canonical: Mapping[str, str] = field(default_factory=dict)
+    failures: tuple[str, ...] = ()
+
+
+Padder = Callable[[FactGraph, int], Padded]
+"""Appends a number of true sentences to a response, one claim each, or fewer if it has no more."""
+
+
+def paddings_of(graphs: Sequence[FactGraph]) -> dict[str, Padder]:
+    """The paddings that responses can have, by name.
+
+    "off-topic" is not among them if only one response has a claim labelled true.
+    """
+    padders: dict[str, Padder] = {"repetitive": repetitive, "uninformative": uninformative}
+    if sum(any(atom.label is True for atom in graph.atoms) for graph in graphs) > 1:
+        padders["off-topic"] = partial(off_topic, graphs=graphs)
+    return padders
+
+
+def repetitive(graph: FactGraph, n: int) -> Padded:
+    """The response with n paraphrases of one of its true claims appended.
+
+    Each has the evidence and the relations of that claim, `repeated_claim`. Templates recur once
+    all are used.
+
+    Raises:
+        InputError: if no claim is labelled true.
+    """
+    original = repeated_claim(graph)
+    texts = [FRAMES[k % len(FRAMES)].replace("{claim}", _inside(original.text)) for k in range(n)]
+    said = dict.fromkeys(texts, original.text)
+    return Padded(_with_repetitions(graph, original, texts), said)
+
+
+def uninformative(graph: FactGraph, n: int) -> Padded:
+    """The response with n sentences appended that hold of nearly everything of its domain.
+
+    Each has a passage that says so. Templates recur once all are used.
+    """
+    about = subject_of(graph)
+    claims = bleached_claims(about.domain, about.name)
+    said = [claims[k % len(claims)] for k in range(n)]
+    # A claim stands by itself the first time round, and in a frame once the templates recur.
+    texts = [
+        SAYINGS[k // len(claims) % len(SAYINGS)].replace(
+            "{claim}", claim if k < len(claims) else _inside(claim)
+        )
+        for k, claim in enumerate(said)
+    ]
+    return Padded(_with_truisms(graph, texts), dict(zip(texts, said, strict=True)))
+
+
+def off_topic(graph: FactGraph, n: int, graphs: Sequence[FactGraph]) -> Padded:
+    """The response with n true claims of other responses appended, each with its evidence.
+
+    One claim of each other response in turn, then the next of each, so that neighbours have
+    different topics; claims that recur stand more than once.
+
+    Args:
+        graph: the response.
+        n: number of claims.
+        graphs: the responses, of which others lend claims.
+
+    Raises:
+        InputError: if no other response has a claim labelled true.
+    """
+    lists = [
+        [(other, atom) for atom in other.atoms if atom.label is True]
+        for other in graphs
+        if other.id != graph.id
+    ]
+    longest = max(map(len, lists), default=0)
+    lent = [claims[turn] for turn in range(longest) for claims in lists if turn < len(claims)]
+    if not lent:
+        raise InputError(
+            f"response {graph.id!r}: no other response has a claim labelled true, which padding "
+            "off topic takes; give more responses"
+        )
+    chosen = [lent[k % len(lent)] for k in range(n)]
+    fresh = _atoms(graph, [atom.text for _, atom in chosen])
+    contexts, relations = list(graph.contexts), list(graph.relations)
+    for new, (other, atom) in zip(fresh, chosen, strict=True):
+        passages = {c.id: c for c in other.contexts}
+        bearing = [r for r in other.relations if r.target == atom.id and r.source in passages]
+        served = [c.id for c in other.contexts if atom.id in c.retrieved_for]
+        for name in dict.fromkeys([*served, *(r.source for r in bearing)]):
+            copied = f"{new.id}-{name}"
+            contexts.append(replace(passages[name], id=copied, retrieved_for=(new.id,)))
+            relations += [
+                replace(r, source=copied, target=new.id) for r in bearing if r.source == name
+            ]
+    return Padded(
+        replace(
+            graph,
+            atoms=(*graph.atoms, *fresh),
+            contexts=tuple(contexts),
+            relations=tuple(relations),
+        )
+    )
+
+
+def written_by(model: LanguageModel, kind: Literal["repetitive", "uninformative"]) -> Padder:
+    """A padding whose sentences a language model writes, up to as many as are asked for.
+
+    They are labelled true, which the prompt asks for and nobody checked. A failed call appends
+    nothing, and `Padded.failures` says why.
+    """
+
+    def padder(graph: FactGraph, n: int) -> Padded:
+        original = repeated_claim(graph)
+        fields = {
+            "kind": kind,
+            "subject": subject_of(graph).name,
+            "claim": original.text if kind == "repetitive" else "(none)",
+            "number": str(n),
+        }
+        question = Question(fields, lambda value: _sentences(value, n), _TOKENS_PER_SENTENCE * n)
+        (written,) = ask_all(model, "padding", "padding", [question])
+        if isinstance(written, Failure):
+            return Padded(graph, failures=(written.reason,))
+        if kind == "repetitive":
+            return Padded(_with_repetitions(graph, original, written))
+        return Padded(_with_truisms(graph, written))
+
+    return padder
+
+
+def corrupted(
+    graph: FactGraph,
+    share: float = 0.5,
+    seed: int = 0,
+    swap_from: Sequence[FactGraph] | None = None,
+) -> FactGraph:
+    """The response with some of its true claims turned into false ones (Core, section 5.3).
+
+    Each true claim is turned with the given probability: its text says that it is not so, or names
+    another name or number in the place of its last one; its label is false, and evidence for it
+    speaks against it. The one that repetition repeats is spared: what is repeated is true. A claim
+    that has no name or number, or for which there is no other, is denied.
+
+    Args:
+        graph: the response, with labels.
+        share: probability with which a true claim is turned.
+        seed: seed of the draw.
+        swap_from: responses that lend names and numbers, beside the response itself; None: every
+            claim that is turned is denied.
+
+    Raises:
+        InputError: for a share outside [0, 1], or if no claim is labelled true.
+    """
+    if not 0 <= share <= 1:
+        raise InputError(f"the share of corrupted claims is {share}; give one between 0 and 1")
+    drawn = np.random.default_rng(seed).random(len(graph.atoms)) < share
+    # Drawn for every atom before anything is spared, so that the draw does not depend on the
+    # labels.
+    spared = repeated_claim(graph).id
+    turned = {
+        atom.id
+        for atom, hit in zip(graph.atoms, drawn, strict=True)
+        if hit and atom.label is True and atom.id != spared
+    }
+    pool = [] if swap_from is None else _entities([graph, *swap_from])
+
+    def turned_text(text: str, number: int) -> str:
+        other = _swapped(text, pool, seed + number) if pool else None
+        return other or f"It is not the case that {_inside(text)}"
+
+    opposite = {
+        RelationKind.ENTAILMENT: RelationKind.CONTRADICTION,
+        RelationKind.CONTRADICTION: RelationKind.ENTAILMENT,
+    }
+    return replace(
+        graph,
+        atoms=tuple(
+            replace(atom, label=False, text=turned_text(atom.text, number))
+            if atom.id in turned
+            else atom
+            for number, atom in enumerate(graph.atoms)
+        ),
+        relations=tuple(
+            replace(r, kind=opposite.get(r.kind, r.kind)) if r.target in turned else r
+            for r in graph.relations
+        ),
+    )
+
+
+_NUMBER = re.compile(r"\d[\d.,]*\d|\d")
+_NAME = re.compile(r"(?<=[a-z,;)] )[A-Z][\w'-]*(?: (?:of |de |van |von )?[A-Z][\w'-]*)*")
+"""Words with capitals that begin no sentence."""
+
+
+def _entities(graphs: Sequence[FactGraph]) -> list[str]:
+    """Names and numbers of the claims, each once, in order."""
+    texts = {
+        text: None
+        for graph in graphs
+        for atom in graph.atoms
+        for kind in (_NUMBER, _NAME)
+        for text in kind.findall(atom.text)
+    }
+    return list(texts)
+
+
+def _swapped(text: str, pool: Sequence[str], seed: int) -> str | None:
+    """The claim with another name or number in place of its last one; None if there is none."""
+    matches = [match for kind in (_NUMBER, _NAME) for match in kind.finditer(text)]
+    if not matches:
+        return None
+    last = max(matches, key=lambda match: match.start())
+    is_number = last.group()[0].isdigit()
+    others = [
+        entity
+        for entity in pool
+        if entity[0].isdigit() == is_number and entity not in text and last.group() not in entity
+    ]
+    if is_number:
+        # A year becomes a year, a count a count: else the claim would be nonsense, and not false.
+        others = [entity for entity in others if len(entity) == len(last.group())]
+    if not others:
+        return None
+    other = others[int(np.random.default_rng(seed).integers(len(others)))]
+    return text[: last.start()] + other + text[last.end() :]
+
+
+def repeated_claim(graph: FactGraph) -> Atom:
+    """The claim that repetition repeats: the first true one with evidence for it.
+
+    The first true one if there is no evidence for any.
+
+    Raises:
+        InputError: if no claim is labelled true.
+    """
+    true = [atom for atom in graph.atoms if atom.label is True]
+    if not true:
+        raise InputError(
+            f"response {graph.id!r}: no claim is labelled true, so none can be repeated"
+        )
+    borne_out = {r.target for r in graph.relations if r.kind is RelationKind.ENTAILMENT}
+    against = {r.target for r in graph.relations if r.kind is RelationKind.CONTRADICTION}
+    # The claim with undisputed evidence: its repetitions then score as well as it does.
+    return next((atom for atom in true if atom.id in borne_out - against), true[0])
+
+
+def _with_repetitions(graph: FactGraph, original: Atom, texts: Sequence[str]) -> FactGraph:
+    """The response with copies of a claim, which share its evidence and relations."""
+    fresh = _atoms(graph, texts)
+    ids = [atom.id for atom in fresh]
+    contexts = tuple(
+        replace(context, retrieved_for=(*context.retrieved_for, *ids))
+        if original.id in context.retrieved_for
+        else context
+        for context in graph.contexts
+    )
+    relations = list(graph.relations)
+    for name in ids:
+        for r in graph.relations:
+            if r.target == original.id:
+                relations.append(replace(r, target=name))
+            # A relation that starts at the claim, such as one to another claim, is repeated too.
+            elif r.source == original.id:
+                relations.append(replace(r, source=name))
+    return replace(
+        graph, atoms=(*graph.atoms, *fresh), contexts=contexts, relations=tuple(relations)
+    )
+
+
+def _with_truisms(graph: FactGraph, texts: Sequence[str]) -> FactGraph:
+    """The response with claims appended, each borne out by a passage of its own."""
+    fresh = _atoms(graph, texts)
+    # A passage for each, so that an assessor which retrieves finds its evidence too.
+    passages = tuple(
+        Context(f"{atom.id}-passage", atom.text, retrieved_for=(atom.id,)) for atom in fresh
+    )
+    relations = tuple(
+        Relation(passage.id, atom.id, RelationKind.ENTAILMENT, EVIDENCE)
+        for passage, atom in zip(passages, fresh, strict=True)
+    )
+    return replace(
+        graph,
+        atoms=(*graph.atoms, *fresh),
+        contexts=(*graph.contexts, *passages),
+        relations=(*graph.relations, *relations),
+    )
+
+
+def _atoms(graph: FactGraph, texts: Sequence[str]) -> tuple[Atom, ...]:
+    last = max((atom.sentence or 0 for atom in graph.atoms), default=0)
+    return tuple(
+        # A sentence each, behind the last one of the response.
+        Atom(f"appended{k}", text, label=True, sentence=last + k)
+        for k, text in enumerate(texts, start=1)
+    )
+
+
+def _inside(claim: str) -> str:
+    """A claim as it reads within a sentence: an article or pronoun loses its capital."""
+    first, _, rest = claim.partition(" ")
+    # A name keeps its capital within a sentence, so only words that are none lose it.
+    plain = first in {"The", "A", "An", "It", "Its", "In", "He", "She", "They", "People", "Ask"}
+    return f"{first.lower()} {rest}" if plain else claim
+
+
+def _sentences(value: object, n: int) -> list[str] | None:
+    # None tells `ask_all` that the answer is not usable.
+    if not isinstance(value, list) or not value:
+        return None
+    if not all(isinstance(text, str) and text.strip() for text in value):
+        return None
+    return [" ".join(text.split()) for text in value[:n]]
