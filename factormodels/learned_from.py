@@ -44,7 +44,7 @@ class ResponseIdentity:
         id: id of the response.
         text: digest of its text; empty without one.
         claims: digests of the texts of its claims; empty without texts.
-        evidence: digest of its relations; empty where claims have texts, or without relations.
+        evidence: digest of its relations; empty without relations.
     """
 
     id: str
@@ -57,7 +57,7 @@ def identity_of(graph: FactGraph) -> ResponseIdentity:
     """Identity of a response. Texts count without regard to case and white space."""
     claims = frozenset(_digest(text) for text in graph.column("atoms", "text") if text.strip())
     evidence = ""
-    if not claims and graph.relations:
+    if graph.relations:
         # Claims are numbered, since a claim without a text may be renamed with its response.
         number = {name: str(place) for place, name in enumerate(graph.atom_ids)}
         rows = sorted(
@@ -97,11 +97,17 @@ def learned_from(
         for claim in each.claims:
             with_claim.setdefault(claim, []).append(number)
     texts = {each.text for each in taught} - {""}
-    evidence = {each.evidence for each in taught} - {""}
+    by_evidence: dict[str, list[ResponseIdentity]] = {}
+    for each in taught:
+        by_evidence.setdefault(each.evidence, []).append(each)
     by_id = {each.id: each for each in taught}
 
     def is_taught(asked: ResponseIdentity) -> bool:
-        if asked.text in texts or asked.evidence in evidence:
+        if asked.text in texts:
+            return True
+        if asked.evidence and any(
+            not _differ(asked, each) for each in by_evidence.get(asked.evidence, ())
+        ):
             return True
         shared = Counter(number for claim in asked.claims for number in with_claim.get(claim, ()))
         if any(

@@ -15,7 +15,16 @@ from experiments.evaluators.response import METADATA_KEY
 from experiments.findings.table import data_frame
 from experiments.findings.text import some_of
 from experiments.settings import SET, ColumnName, ColumnNames, Settings
-from experiments.settings.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns, LabelColumns
+from experiments.settings.columns import (
+    LABEL,
+    MODEL,
+    PROBABILITY,
+    RESPONSE,
+    Columns,
+    LabelColumns,
+    mark_columns,
+    marks_of,
+)
 from experiments.study.cell_names import CELL
 from factormodels.claims import ClaimLabel
 from factormodels.errors import InputError
@@ -324,7 +333,8 @@ def probability_frame(
     claims: list[ClaimRow] = []
     labels_alone: list[ClaimRow] = []
     labels_of_all: list[ClaimRow] = []
-    marks = {column: _marks_of(names, column) for column in probabilities}
+    marked = mark_columns(names, table.rows)
+    marks = {column: marks_of(marked, column, names) for column in probabilities}
     needed = [name for name in (*by, group, claim) if name is not None]
     unanswered = 0
     notations = {column: Counter[Notation]() for column in probabilities}
@@ -441,19 +451,6 @@ def probability_frame(
     frame.attrs["by"] = by
     frame.attrs["columns"] = probabilities
     return frame, remarks
-
-
-def _marks_of(names: Columns, probability: str) -> list[str]:
-    """Columns that tell from which labels the probabilities of a column were learned.
-
-    These are that of the column's own name and, since a column of probabilities may have been
-    renamed, all whose column of probabilities is not there.
-    """
-    end = f" {folded(LEARNED_FROM)}"
-    known = {folded(name) for name in names.names}
-    of = {name: f" {folded(name)}".removesuffix(end).strip() for name in names.names
-          if f" {folded(name)}".endswith(end)}  # fmt: skip
-    return [mark for mark, own in of.items() if own == folded(probability) or own not in known]
 
 
 def without_taught(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.settings import ColumnName, Settings, Words
 from factormodels.errors import InputError, nearest
 from factormodels.io.claim_rows import is_blank_column
+from factormodels.learned_from import LEARNED_FROM, LearnedFrom
 from factormodels.words import folded
 
 _MOST_SHOWN = 30
@@ -151,3 +153,47 @@ class Columns:
             return ""
         found = ", ".join(f"{meaning} {column!r}" for meaning, column in self.guessed.items())
         return f"Columns known by their names: {found}."
+
+
+_JOINED = re.compile(r" (?:x|y|\d+)$")
+"""What is put behind the name of a column when tables are joined."""
+
+
+def mark_columns(names: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Columns that tell from which labels probabilities were learned.
+
+    A column is known by its name or, since tables are renamed and joined, by its first value.
+
+    Args:
+        names: the columns of the table.
+        rows: its rows.
+
+    Returns:
+        The name, as `folded` gives it, of the column of probabilities by that of the column; empty
+        where the name does not tell it.
+    """
+    end = f" {folded(LEARNED_FROM)}"
+    values = {str(mark) for mark in LearnedFrom}
+    found: dict[str, str] = {}
+    for name in names.names:
+        plain = _JOINED.sub("", f" {folded(name)}")
+        if plain.endswith(end):
+            found[name] = plain.removesuffix(end).strip()
+        elif next((v for row in rows if (v := folded(row.get(name)))), "") in values:
+            found[name] = ""
+    return found
+
+
+def marks_of(marked: Mapping[str, str], column: str, names: Columns) -> list[str]:
+    """Columns whose marks are those of a column of probabilities.
+
+    These are that of the column's own name and, since a column of probabilities may have been
+    renamed, all whose column of probabilities is not there.
+
+    Args:
+        marked: what `mark_columns` gives.
+        column: the column of probabilities.
+        names: the columns of the table.
+    """
+    known = {folded(name) for name in names.names}
+    return [name for name, of in marked.items() if of == folded(column) or of not in known]

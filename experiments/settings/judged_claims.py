@@ -12,7 +12,15 @@ from typing import Annotated, Any
 
 from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
 from experiments.settings import ColumnName, ColumnNames, Option
-from experiments.settings.columns import LABEL, MODEL, RESPONSE, Columns, LabelColumns
+from experiments.settings.columns import (
+    LABEL,
+    MODEL,
+    RESPONSE,
+    Columns,
+    LabelColumns,
+    mark_columns,
+    marks_of,
+)
 from experiments.settings.labelled_claims import LabelledClaims
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -31,6 +39,7 @@ from factormodels.io.not_used import note_cells
 from factormodels.io.published.self_judgements import ACCURATE, RIGHT, VOTES
 from factormodels.io.table_numbers import Notation, cell_number, cell_share, notation_remark
 from factormodels.io.tables import DataTable
+from factormodels.learned_from import LearnedFrom, mark_of
 from factormodels.nouns import counted, is_or_are
 from factormodels.words import ABSENT, folded, truth_of
 
@@ -55,6 +64,9 @@ _CONFIDENCE = (
 _VOTES = ("votes", "answers", "samples")
 _CONDITION = ("condition",)
 _SETTING = ("setting",)
+
+_MOST_NAMED = 3
+"""Responses that an error names."""
 
 _GRID = 1_000_000
 """A relative position is a place on a grid so fine that no edge of a bin is missed."""
@@ -250,6 +262,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in names.names else None
     at = _columns(names, wanted, label, rows, has_setting=fixed is None)
     said, kind = _said(names, wanted)
+    _refuse_taught(names, rows, at, said, label)
     spelling = label_spelling(
         (row.values.get(label) for row in rows),
         f"{source}: column {label!r}",
@@ -306,6 +319,32 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
             *filter(None, starmap(notation_remark, notations.items())),
         ),
     )
+
+
+def _refuse_taught(
+    names: Columns, rows: Sequence[FlatRow], at: ClaimColumns, said: Sequence[_Source], label: str
+) -> None:
+    """Refuse labels that taught what is said of their claims: they cannot tell how right it is.
+
+    Raises:
+        InputError: if there are some, or a mark cannot be read.
+    """
+    marked = mark_columns(names, [row.values for row in rows])
+    columns = {mark for one in said for mark in marks_of(marked, one.column, names)}
+    taught = dict.fromkeys(
+        _response(row, at)
+        for row in rows
+        for mark in columns
+        if mark_of(row.values.get(mark), row.where) is LearnedFrom.THIS_RESPONSE
+        and folded(row.values.get(label))
+    )
+    if taught:
+        some = ", ".join([*taught][:_MOST_NAMED]) + (", ..." if len(taught) > _MOST_NAMED else "")
+        raise InputError(
+            f"{names.where}: labels of {counted(len(taught), 'response')} ({some}) taught what is "
+            "said of their claims, and cannot judge it; give labels of other responses, or "
+            "cross-fitted posteriors, which factormodels fit writes"
+        )
 
 
 def placed_claims(claims: LabelledClaims) -> JudgedTable:

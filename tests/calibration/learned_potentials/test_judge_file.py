@@ -277,10 +277,12 @@ def test_another_response_of_the_same_id_did_not_teach_the_judge() -> None:
         for g in responses()
     ]
     assert marks(others) == [False] * 6
-    # Without texts ids are all that tells.
+    # Without texts ids and relations tell.
     silent = [replace(g, atoms=tuple(replace(a, text="") for a in g.atoms)) for g in responses()]
     assert marks(silent) == [True] * 6
-    assert marks([replace(g, id=g.id + "x") for g in silent]) == [False] * 6
+    renamed = [replace(g, id=g.id + "x") for g in silent]
+    assert marks(renamed) == [True] * 6
+    assert marks([replace(g, relations=(), contexts=()) for g in renamed]) == [False] * 6
 
 
 def test_responses_without_texts_are_recognized_by_their_relations() -> None:

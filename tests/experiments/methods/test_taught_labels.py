@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from calibration.learned_potentials import read_judge
-from experiments import apply, estimate, fit, keep, score
+from experiments import apply, estimate, fit, keep, score, self_knowledge
 from factormodels import Atom, FactGraph, InputError
 from factormodels.extraction.pipeline import relation_stage
 from factormodels.extraction.relation_models.lexical import LexicalRelations
@@ -82,6 +82,8 @@ def test_the_mark_is_read_from_any_file(tmp_path: Path, suffix: str) -> None:
         ({"p": "chance", "p_learned_from": "chance learned from"}, {"p": ("chance",)}),
         ({"p_learned_from": "P-Learned-From"}, {}),
         ({"p_learned_from": "learned_from"}, {}),
+        ({"p_learned_from": "p_learned_from_x"}, {}),
+        ({"p_learned_from": "origin"}, {}),
     ],
 )
 def test_the_mark_stays_with_columns_that_are_renamed(
@@ -142,6 +144,18 @@ def test_estimate_leaves_out_what_taught_even_without_its_labels(tmp_path: Path)
     )
     assert rest["estimates"]["value"].tolist() == alone["estimates"]["value"].tolist()
     assert any("left out" in each for each in rest.sentences)
+
+
+def test_self_knowledge_refuses_labels_that_taught_the_confidences() -> None:
+    names = {"p": "confidence", "p_learned_from": "confidence_learned_from"}
+    said = refused(
+        "labels of 4 responses \\(r0, r1, r2, \\.\\.\\.\\) taught",
+        self_knowledge,
+        claims().rename(columns=names),
+    )
+    assert "give labels of other responses" in said
+    found = self_knowledge(claims(taught=0).rename(columns=names), bins=1)
+    assert found["quantities"]["estimate"].between(0, 1).any()
 
 
 def test_keep_learns_no_threshold_from_such_labels() -> None:
@@ -258,3 +272,15 @@ def test_what_is_learned_from_such_relations_keeps_their_mark(judge: Path) -> No
     stage = relation_stage(LexicalRelations(), "FR1", taught=known)
     marks = read_judge(judge).learned_from([stage(graph) for graph in of_cities(9)])
     assert [str(mark) for mark in marks] == ["this response"] * 8 + ["other responses"]
+
+
+def test_a_response_without_texts_is_known_by_its_relations(judge: Path) -> None:
+    without = [
+        replace(
+            graph, id=f"x{k}", topic="", atoms=tuple(replace(atom, text="") for atom in graph.atoms)
+        )
+        for k, graph in enumerate(of_cities(12))
+    ]
+    marks = [recorded_marks(graph) for graph in apply(judge, without).graphs]
+    wanted = [LearnedFrom.THIS_RESPONSE] * 6 + [LearnedFrom.OTHER_RESPONSES] * 6
+    assert [each["judge"] for each in marks] == wanted
