@@ -14,13 +14,16 @@ from experiments.findings.table import data_frame, named
 from experiments.findings.text import ABSENT
 from factormodels.factor_graph import FactorGraph, digest
 from inference import Backend, InferenceError, Posterior, infer_batch
-from inference.posterior import LogZKind
+from inference.posterior import LogZKind, Status
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_CALLS = 1000
 """Keeps a call of nanoseconds from looping on a bad guess of its time."""
+
+_FROM_BEST = (Status.EXACT, Status.CONVERGED, Status.NOT_CONVERGED, Status.INTERRUPTED)
+"""Of the answers to a batch the worst is told."""
 
 N_BOOTSTRAP = 10_000
 """Draws of rounds, for the interval of a ratio of times."""
@@ -136,10 +139,9 @@ def _timed(backend: Backend, graphs: Sequence[FactorGraph]) -> tuple[float, Sequ
 
 def _compared(answers: Sequence[Posterior], reference: Reference | None) -> dict[str, Any]:
     """How a backend answered; log Z only where there is one graph."""
-    statuses = [str(answer.status) for answer in answers]
-    worst = "not_converged" if "not_converged" in statuses else statuses[0]
+    worst = max((answer.status for answer in answers), key=_FROM_BEST.index)
     alone = answers[0] if len(answers) == 1 else None
-    row: dict[str, Any] = {"status": worst, "log_z_kind": str(LogZKind.NONE)}
+    row: dict[str, Any] = {"status": str(worst), "log_z_kind": str(LogZKind.NONE)}
     if alone is not None:
         row["log_z_kind"] = str(alone.log_z_kind)
         if "induced_width" in alone.stats:

@@ -40,6 +40,7 @@ from factormodels.synthetic import Constant, Uniform, grid, labelled_responses
 from inference import Posterior, infer
 from inference.batch import claim_posteriors
 from inference.messages.frustration import frustration
+from inference.posterior import Status
 from tests.experiments.conftest import invoke
 from tests.inference.answers import given
 
@@ -169,6 +170,27 @@ def test_a_slow_first_call_is_not_shown_as_a_repeated_one(monkeypatch: pytest.Mo
     assert row["first_seconds"] == 14.5
     assert row["seconds"] == 0.25
     assert set(row["round_seconds"]) == {0.25}
+
+
+@pytest.mark.parametrize(
+    ("statuses", "told"),
+    [
+        (("exact", "interrupted", "not_converged"), "interrupted"),
+        (("exact", "converged"), "converged"),
+        (("not_converged", "exact"), "not_converged"),
+    ],
+)
+def test_a_batch_is_no_better_than_its_worst_answer(
+    statuses: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = grid(1, 2, coupling=1.0, field=0.5, seed=1)
+    answers = [replace(infer(graph), status=Status(status)) for status in statuses]
+    monkeypatch.setattr(measured_backends, "infer_batch", lambda *_: answers)
+    named: list[tuple[str, Any]] = [("any", None)]
+    (row,) = measured_backends.measure(
+        [graph] * len(answers), named, None, rounds=1, budget=0.0, seed=0
+    )
+    assert row["status"] == told
 
 
 def test_what_is_refused_is_a_row_and_a_batch_is_one_call(tmp_path: Path) -> None:
