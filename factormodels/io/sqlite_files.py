@@ -57,6 +57,7 @@ _EXPRESSION = -2
 """What SQLite numbers a part of an index that is computed."""
 
 _CHECK = re.compile(r"\bCHECK\b", re.IGNORECASE)
+_WHERE = re.compile(r"\bWHERE\b", re.IGNORECASE)
 _NOT_PLAIN = "it has more than plain tables: views, triggers or functions are not run"
 _REASONS = {
     sqlite3.SQLITE_AUTH: _NOT_PLAIN,
@@ -94,7 +95,10 @@ class _Bounded(sqlite3.Connection):
             elif kind == "index":
                 quoted = str(name).replace('"', '""')
                 parts = super().execute(f'PRAGMA index_xinfo("{quoted}")').fetchall()
-                plain = all(part[1] != _EXPRESSION for part in parts)
+                # The condition of a partial index is computed for every row that is written.
+                plain = all(part[1] != _EXPRESSION for part in parts) and not _WHERE.search(
+                    definition or ""
+                )
             else:
                 plain = False
             if not plain:

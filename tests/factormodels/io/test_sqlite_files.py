@@ -71,6 +71,8 @@ WRITTEN: dict[str, str] = {
     "BEGIN INSERT INTO heap SELECT a.name FROM sqlite_master a, sqlite_master b; END;",
     "check": ANSWERS.replace("answer TEXT", "answer TEXT CHECK (length(hex(zeroblob(9))) > 0)"),
     "index": f"{ANSWERS}CREATE INDEX i ON answers (hex(zeroblob(100000000)));",
+    "partial index": f"{ANSWERS}CREATE INDEX i ON answers (model) "
+    "WHERE hex(zeroblob(100000000)) > model;",
 }
 
 
