@@ -175,6 +175,12 @@ def test_hand_values_by_group() -> None:
     assert np.isnan(by_group.lower[1:]).all()
     weighted = group_calibration(p, y, groups, weights=[3, 1, 1, 1])
     assert weighted.observed.tolist() == [0.25, 0.5]
+    # A weight is a number of atoms.
+    counts = [1, 3, 2, 5]
+    weighted = group_calibration(p, y, groups, weights=counts)
+    repeated = group_calibration(*(np.repeat(each, counts) for each in (p, y, groups)))
+    for name in ("mean_predicted", "observed", "gap"):
+        np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), atol=1e-15)
     assert weighted.groups == ("early", "late")
     assert weighted.n_responses is None
 

@@ -40,6 +40,19 @@ def test_scores_are_those_of_cross_fitting() -> None:
     np.testing.assert_allclose(best.predict(p), whole.predict(p), atol=1e-9)
 
 
+def test_a_weight_is_a_number_of_atoms_of_its_response() -> None:
+    p, y, responses = clustered(4)
+    weights = np.random.default_rng(4).integers(1, 4, p.size)
+    weighted = BestRecalibrator(CANDIDATES).fit(p, y, weights, responses=responses)
+    repeated = BestRecalibrator(CANDIDATES).fit(
+        *(np.repeat(each, weights) for each in (p, y)), responses=np.repeat(responses, weights)
+    )
+    # Sums in another order, and the end of Newton's method.
+    assert weighted.scores_ == pytest.approx(repeated.scores_, rel=1e-9)
+    assert weighted.chosen_ == repeated.chosen_ != "none"
+    np.testing.assert_allclose(weighted.predict(p), repeated.predict(p), atol=1e-9)
+
+
 def test_what_is_calibrated_is_left_alone() -> None:
     generator = np.random.default_rng(1)
     p = generator.random(5000)

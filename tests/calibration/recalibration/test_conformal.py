@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import ks_2samp
 
 from calibration.grouping import group_by_response
 from calibration.recalibration.conformal import (
@@ -245,6 +246,14 @@ def test_new_responses_that_look_otherwise_are_found() -> None:
     p, same, other = generator.random(400), generator.random(400), generator.random(400) ** 3
     assert min(exchangeability(p, responses, same, responses).values()) > 0.05
     assert exchangeability(p, responses, other, responses)["mean probability"] < 1e-6
+    # Bonferroni's three times the p-value of scipy's test on one number a response, at most 1.
+    nearly = np.sqrt(same)
+    expected = (
+        3 * ks_2samp(p.reshape(80, 5).mean(axis=1), nearly.reshape(80, 5).mean(axis=1)).pvalue
+    )
+    found = exchangeability(p, responses, nearly, responses)
+    assert found["mean probability"] == pytest.approx(expected, rel=1e-9)
+    assert found["number of claims"] == 1.0
     short = np.repeat(np.arange(100), 4)
     assert exchangeability(p, responses, same, short)["number of claims"] < 1e-6
     with pytest.raises(InputError, match="one labelled response"):
