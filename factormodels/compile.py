@@ -60,7 +60,7 @@ class CompiledFacts:
             ones without a factor included.
         rest: float64 (m, 2), what each says where it is not of its kind, as
             `factormodels.encodings.rest_of` returns it; zeros by default.
-        statements: bool (m,), which relations are statements, that no posterior moves against;
+        statements: bool (m,), which are statements on a claim, that no posterior moves against;
             others are parameters of a model, as all are by default.
         n_left_out: number of relations that *mixture* reads and that are left out here.
 
@@ -314,7 +314,8 @@ def compile_columns(
         "probabilities": np.array(probabilities, dtype=np.float64),
         "relation_numbers": np.array(numbers, dtype=np.int64),
         "rest": np.array(rests, dtype=np.float64).reshape(-1, 2),
-        "statements": np.full(len(codes), statements, dtype=np.bool_),
+        # Between passages the table is that of FactReasoner's code: no claim is judged there.
+        "statements": is_atom[np.array(ends, dtype=np.int64)[1::2]] & statements,
     }
     for array in arrays.values():
         array.setflags(write=False)

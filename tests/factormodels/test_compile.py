@@ -36,8 +36,8 @@ def factor_by_factor(
         if relation.kind is not RelationKind.NEUTRAL:
             scope = names.index(relation.source), names.index(relation.target)
             prior = priors[scope[1]]
-            if PARAMETERS_KEY not in graph.metadata:
-                # A statement is not overruled by the prior in its own table.
+            if PARAMETERS_KEY not in graph.metadata and relation.target in graph.atom_ids:
+                # A statement on a claim is not overruled by the prior in its own table.
                 if relation.kind in (RelationKind.ENTAILMENT, RelationKind.CO_NECESSITY):
                     prior = max(prior, 0.5)
                 elif relation.kind is RelationKind.CONTRADICTION:

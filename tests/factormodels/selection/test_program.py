@@ -88,7 +88,7 @@ def test_enumeration_and_the_solver_name_the_same_set(
 def test_loading_the_solver_takes_nothing_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = 0.0
 
-    def load(library: str) -> None:  # noqa: ARG001
+    def load(library: str) -> None:
         nonlocal seconds
         seconds += 60.0 if library == "scipy.optimize" else 0.0
 
