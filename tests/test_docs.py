@@ -166,8 +166,18 @@ def test_a_key_without_a_meaning_is_refused(helper: Any) -> None:
         list(helper("study_keys").keys_of(Untold))
 
 
+SLOW = {DOCS / "guide" / "other-libraries.md"}
+"""Pages that run at night: this one spends its time within the libraries that it tells of."""
+
+
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page != GETTING_STARTED], ids=lambda page: page.stem
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.nightly) if page in SLOW else page
+        for page in PAGES
+        if page != GETTING_STARTED
+    ],
+    ids=lambda page: page.stem,
 )
 def test_every_block_of_a_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

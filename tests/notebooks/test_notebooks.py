@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import nbformat
@@ -26,6 +27,14 @@ def test_the_twin_is_the_script_without_outputs(script: Path) -> None:
     code = [cell for cell in document.cells if cell.cell_type == "code"]
     assert code
     assert all(not cell.outputs and cell.execution_count is None for cell in code)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_what_a_notebook_imports_is_there(script: Path) -> None:
+    tree = ast.parse(script.read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert imports
+    exec(compile(ast.Module(imports, []), str(script), "exec"), {})
 
 
 def test_every_script_has_a_twin_and_no_twin_is_without_a_script() -> None:
