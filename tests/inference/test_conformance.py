@@ -22,16 +22,44 @@ pytestmark = pytest.mark.slow
 
 BACKENDS = tuple(entries())
 
-SETTINGS: dict[str, dict[str, int]] = {"mean_field": {"restarts": 2}}
+SETTINGS: dict[str, dict[str, int]] = {"mean_field": {"restarts": 1}}
 """Where defaults take long; the contract holds with any settings."""
 
 BY_NAME = {check.__name__: check for check in CHECKS}
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+SLOW = {
+    *(("log_z_is_of_its_kind", name) for name in ("numpyro", "exact_jax")),
+    *(("exact_or_refused_in_wide_ranges", name) for name in ("numpyro", "exact_jax")),
+    *(("order_does_not_matter", name) for name in ("pgmax", "exact_jax")),
+    ("exact_where_it_says_so", "numpyro"),
+}
+"""Checks of many graphs, each of which JAX compiles as a program of its own: they run at night.
+
+`test_agreement` holds these backends to the enumeration of fewer graphs.
+"""
+
+
+@pytest.mark.parametrize(
+    ("check", "backend"),
+    [
+        pytest.param(
+            check,
+            backend,
+            id=f"{check.__name__}-{backend}",
+            marks=[pytest.mark.nightly] if (check.__name__, backend) in SLOW else [],
+        )
+        for check in CHECKS
+        for backend in BACKENDS
+    ],
+)
 def test_a_backend_keeps_the_contract(check: Check, backend: str) -> None:
     check(get_backend(backend, **SETTINGS.get(backend, {})), EXACTNESS[backend])
+
+
+def test_what_is_slow_is_a_check_of_a_backend() -> None:
+    assert {name for name, _ in SLOW} <= set(BY_NAME)
+    assert {backend for _, backend in SLOW} <= set(BACKENDS)
 
 
 def test_every_backend_says_where_it_is_exact() -> None:

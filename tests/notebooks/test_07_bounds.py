@@ -14,7 +14,7 @@ from inference import infer
 from inference.mini_buckets.intervals import certified_intervals
 from tests.notebooks.execution import run
 
-pytestmark = pytest.mark.notebook
+pytestmark = [pytest.mark.notebook, pytest.mark.nightly]
 
 
 def test_numbers(tmp_path: Path) -> None:
