@@ -32,7 +32,7 @@ from factormodels.encodings import (
     holds_prior,
     kind_codes,
     mixture_tables,
-    opposed,
+    overruled,
     rest_of,
 )
 from factormodels.errors import InputError
@@ -161,20 +161,27 @@ class CompiledFacts:
         tables = self._places.take(entries[self.kinds] + self._rows)
         values = logarithms.take(np.concatenate([np.arange(2 * n), tables.ravel()]), axis=-1)
         if encoding == CONDITIONAL and self.statements.any():
-            even = self.opposed(np.broadcast_to(known, (*settings, n)))
+            even = self.opposed(np.broadcast_to(known, (*settings, n)), given)
             rows = holds_prior()[self.kinds] & even[..., None, None]
             values[..., 2 * n :].reshape(*settings, m, 2, 2)[rows] = np.log(0.5)
         return values
 
-    def opposed(self, priors: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def opposed(
+        self, priors: NDArray[np.float64], probabilities: NDArray[np.float64] | None = None
+    ) -> NDArray[np.bool_]:
         """Which statements have an even row under *conditional*, bool (..., m).
+
+        Those that would move their target the other way if their source is as likely as its prior.
 
         Args:
             priors: float64 (..., n), those of the variables.
+            probabilities: float64 (..., m), those of the relations; as stated by default.
         """
         if not self.statements.any():
             return np.zeros((*priors.shape[:-1], len(self.kinds)), dtype=np.bool_)
-        return self.statements & opposed(self.kinds, priors[..., self.pairs[:, 1]])
+        p = self.probabilities if probabilities is None else probabilities
+        source, target = (priors[..., self.pairs[:, end]] for end in (0, 1))
+        return self.statements & overruled(self.kinds, p, source, target)
 
     def _mixture(
         self, priors: NDArray[np.float64], probabilities: NDArray[np.float64]

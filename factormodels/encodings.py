@@ -115,7 +115,7 @@ def conditional(kind: RelationKind, probability: float, target_prior: float) -> 
     relation, as in Table 1; the other row is (1 - target_prior, target_prior), as in FactReasoner's
     released code with priors. A true source of an entailment or a contradiction speaks, and a false
     one of a co-necessity; under equivalence and exclusion both do, as under *implication*. A graph
-    of statements has an even row in place of a prior that speaks against the relation (`opposed`).
+    of statements has an even row in place of a prior that speaks against the relation (`overruled`).
 
     Raises:
         InputError: for a neutral relation, which has no factor.
@@ -204,23 +204,30 @@ def holds_prior() -> NDArray[np.bool_]:
     return _ENTRIES[CONDITIONAL] >= _NOT_PRIOR
 
 
-def opposed(codes: NDArray[np.int64], target_priors: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which relations would be overruled under *conditional* by the prior in their own table.
+def overruled(
+    codes: NDArray[np.int64],
+    probabilities: NDArray[np.float64],
+    source_priors: NDArray[np.float64],
+    target_priors: NDArray[np.float64],
+) -> NDArray[np.bool_]:
+    """Which relations the prior in their own table of *conditional* overrules.
 
-    Both rows of a table sum to 1. If the target is likelier true in both of them, or as likely, the
-    factor makes it no less likely in any graph: whatever the joint distribution Q of source s and
-    target t without it, sum_s Q(s, 1) f(s, 1) >= Q(t=1)/2 and sum_s Q(s, 0) f(s, 0) <= Q(t=0)/2. If
-    one row says the opposite, a source that is likely enough to be in its state turns an entailment
-    into evidence against its target.
+    A source that speaks with probability s sends its target the message s row + (1 - s) (1 - q, q),
+    q the target's prior. Both rows sum to 1, so that the sign of
+    s (p - 1/2) + (1 - s) (q - 1/2), p taken as 1 - p of a contradiction, is where it moves.
 
     Args:
         codes: int64 (m,), the relations as in `KIND_CODES`.
-        target_priors: float64 (..., m).
+        probabilities, source_priors, target_priors: float64 (..., m).
 
     Returns:
-        bool (..., m): whether the prior is on the other side of 1/2 than the relation.
+        bool (..., m): whether that is the other way than the relation says.
     """
-    result: NDArray[np.bool_] = _SAYS[codes] * (target_priors - 0.5) < 0.0
+    says = _SAYS[codes]
+    speaks = np.where(codes == KIND_CODES[RelationKind.CO_NECESSITY], 1.0 - source_priors,
+                      source_priors)  # fmt: skip
+    moves = speaks * (probabilities - 0.5) + (1.0 - speaks) * says * (target_priors - 0.5)
+    result: NDArray[np.bool_] = (says != 0.0) & (probabilities >= 0.5) & (moves < 0.0)
     return result
 
 

@@ -115,7 +115,7 @@ class Design:
         """Derivatives of relations' log tables by p and by the target's prior, (m, 2, 2) each."""
         # A prior that a statement does not follow stands in none of its rows.
         even = (
-            self.facts.opposed(priors)
+            self.facts.opposed(priors, p)
             if self.potentials.encoding == CONDITIONAL
             else np.zeros(len(p), dtype=np.bool_)
         )

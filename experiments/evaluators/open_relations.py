@@ -17,7 +17,7 @@ from calibration.scores.measures import (
     verdicts,
 )
 from factormodels.claims import LEAST_PROBABILITY, RelationKind
-from factormodels.encodings import MIXTURE, encode_many, kind_codes, opposed
+from factormodels.encodings import MIXTURE, encode_many
 from factormodels.extraction.stages.relations import (
     METADATA_KEY,
     unanswered_atoms,
@@ -156,8 +156,5 @@ def _tables(
 ) -> NDArray[np.float64]:
     """The tables of a relation at the ends of its probability, and that of none."""
     ends: list[Any] = [(kind, p) for kind in kinds for p in (least, 1.0)]
-    codes, priors = kind_codes([kind for kind, _ in ends]), np.full(len(ends), prior)
-    # As in the graph, a relation is not overruled by the prior in its table.
-    priors[opposed(codes, priors)] = 0.5
-    tables = encode_many(codes, [p for _, p in ends], priors, encoding)
+    tables = encode_many([k for k, _ in ends], [p for _, p in ends], [prior] * len(ends), encoding)
     return np.concatenate([np.zeros((1, 2, 2)), tables])

@@ -145,9 +145,9 @@ def relation_remarks(graphs: Iterable[FactGraph], encoding: str) -> tuple[str, .
     ]
     if opposed:
         remarks.append(
-            f"{opposed:,} of {counted(n_relations, 'relation')} {is_or_are(opposed)} on the other "
-            "side of 1/2 than the prior of the target: if the source is silent, they leave the "
-            "target even, so that the prior in their table does not overrule them."
+            f"{opposed:,} of {counted(n_relations, 'relation')} {is_or_are(opposed)} "
+            "weaker than the prior of the claim in the same table: if the source is silent, the "
+            "claim is left even."
         )
     return tuple(remarks)
 

@@ -36,12 +36,15 @@ def factor_by_factor(
         if relation.kind is not RelationKind.NEUTRAL:
             scope = names.index(relation.source), names.index(relation.target)
             prior = priors[scope[1]]
-            if PARAMETERS_KEY not in graph.metadata and relation.target in graph.atom_ids:
+            says = {RelationKind.ENTAILMENT: 1, RelationKind.CO_NECESSITY: 1,
+                    RelationKind.CONTRADICTION: -1}.get(relation.kind, 0)  # fmt: skip
+            if PARAMETERS_KEY not in graph.metadata and relation.target in graph.atom_ids and says:
                 # A statement on a claim is not overruled by the prior in its own table.
-                if relation.kind in (RelationKind.ENTAILMENT, RelationKind.CO_NECESSITY):
-                    prior = max(prior, 0.5)
-                elif relation.kind is RelationKind.CONTRADICTION:
-                    prior = min(prior, 0.5)
+                speaks = priors[scope[0]]
+                if relation.kind is RelationKind.CO_NECESSITY:
+                    speaks = 1 - speaks
+                if p >= 0.5 and speaks * (p - 0.5) + (1 - speaks) * says * (prior - 0.5) < 0:
+                    prior = 0.5
             (table,) = encode_many([relation.kind], [p], [prior], encoding)
             factors.append((scope, table))
     return FactorGraph.from_factors([2] * len(names), factors, names=names, log=True)

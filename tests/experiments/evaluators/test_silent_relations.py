@@ -37,12 +37,15 @@ def test_infer_says_what_is_improbable_and_what_was_made_neutral(tmp_path: Path)
 def test_infer_says_where_a_prior_does_not_overrule(tmp_path: Path) -> None:
     path = tmp_path / "graph.json"
     relations = tuple(
-        Relation(f"c{i}", f"a{i}", kind, 0.8)  # type: ignore[arg-type]
+        Relation(f"c{i}", f"a{i}", kind, 0.502)  # type: ignore[arg-type]
         for i, kind in enumerate(("entailment", "contradiction"))
     )
     write(graph(*relations, prior=0.2), path)
     said = [" ".join(infer(path, encoding=name).sentences) for name in ("conditional", "mixture")]
-    assert ["1 of 2 relations is on the other side of 1/2" in one for one in said] == [True, False]
+    assert ["1 of 2 relations is weaker than the prior of the claim" in one for one in said] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
