@@ -115,7 +115,7 @@ def conditional(kind: RelationKind, probability: float, target_prior: float) -> 
     relation, as in Table 1; the other row is (1 - target_prior, target_prior), as in FactReasoner's
     released code with priors. A true source of an entailment or a contradiction speaks, and a false
     one of a co-necessity; under equivalence and exclusion both do, as under *implication*. A graph
-    of statements has an even row in place of a prior that speaks against the relation (`overruled`).
+    of statements has an even row in place of a prior that overrules the relation (`overruled`).
 
     Raises:
         InputError: for a neutral relation, which has no factor.
