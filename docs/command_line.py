@@ -20,12 +20,11 @@ def page() -> str:
         "done, but lacks posteriors, or answers of a model that its result needs, ends with exit "
         "code 1; one that reaches a limit on calls or costs, with exit code 3. "
         "`factormodels --install-completion` lets the shell complete commands and options.\n",
-        "What belongs together is one option with keys: `--retriever local,top-k=5` is the same "
-        "as `--retriever local --retriever top-k=5`, and a key that is there or not stands alone, "
-        "as in `--retriever queries`; `queries=no` takes it back. `--set` takes every setting by "
-        "its name, also those without an option, and files of them in YAML: `--set paper.yaml` "
-        "with the lines `venue: acl` and `show: [brier, auroc]`. What stands on the command line "
-        "goes before what stands in a file.\n",
+        "`--help` shows what nine in ten people need, `--help-all` every option. A list is one "
+        "word: `--show brier,auroc`. `--config paper.yaml` takes options from a file, with a line "
+        "for each, such as `venue: acl` and `show: [brier, auroc]`; what stands on the command "
+        "line goes before what stands in a file. The settings of a backend are options too: "
+        "`--backend lbp --damping 0.5` is `--backend lbp,damping=0.5`.\n",
         *_prose(HELP),
     ]
     for name in sorted(COMMANDS):

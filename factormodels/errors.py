@@ -62,15 +62,26 @@ def nearest(name: object, known: Iterable[str]) -> str | None:
     return by_folded[found[0]] if found else None
 
 
+_MOST_LISTED = 9
+"""Names that an error lists; of more it lists the nearest three."""
+
+
 def unknown_name(subject: str, name: object, known: Iterable[str]) -> str:
-    """What an error says of a name that is not known: the nearest one, then all of them.
+    """What an error says of a name that is not known: which ones there are, or the nearest.
 
     Args:
         subject: what is unknown, its name included, such as "the backend 'exat'".
         name: the name that was given.
         known: the names there are.
     """
-    names = [str(known_name) for known_name in known]
-    near = nearest(name, names)
-    hint = "" if near is None else f" (did you mean {near!r}?)"
+    import difflib
+
+    names = list(dict.fromkeys(map(str, known)))
+    if len(names) > _MOST_LISTED:
+        by_folded = {each.casefold(): each for each in names}
+        near = difflib.get_close_matches(str(name).casefold(), by_folded, n=3, cutoff=0)
+        first, second, third = (repr(by_folded[each]) for each in near)
+        return f"{subject} is unknown (did you mean {first}, {second} or {third}?)"
+    near_name = nearest(name, names)
+    hint = "" if near_name is None else f" (did you mean {near_name!r}?)"
     return f"{subject} is unknown{hint}; use one of {', '.join(names)}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from experiments.asking.relation_models import content_hash
-from experiments.settings import Option, Settings
+from experiments.settings import USUAL, Option, Settings
 from experiments.settings.inputs import is_dataset, read_graphs
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.retrieval.base import Retriever
@@ -71,21 +71,22 @@ DocumentSource = Annotated[
     BeforeValidator(as_documents),
     PlainSerializer(_shown_documents),
     Field(
-        description="Documents to search: .txt, .md, .html, .pdf, .jsonl, a Chroma database "
-        "(chroma.sqlite3); or a dataset."
+        description="Documents to search: a folder, a file or a dataset. Files are .txt, .md, "
+        ".html, .pdf, .jsonl or a Chroma database (chroma.sqlite3)."
     ),
 ]
 """Documents to search, as `as_documents` takes them, with what they may be."""
 
 
-class EvidenceSettings(Settings, together={"retriever": "*", "": "documents"}):
+class EvidenceSettings(Settings):
     """Evidence."""
 
-    retriever: Annotated[str | None, Option("NAME")] = None
-    """Evidence: given (as recorded), local (--documents, or the input's own passages), dense (the
-    same by embeddings), wikipedia, or google (key in SERPER_API_KEY)."""
+    retriever: Annotated[str | None, Option("NAME", usual=True)] = None
+    """Evidence: given, local, dense, wikipedia or google. Given is as recorded, local searches
+    --documents or the input's own passages, dense the same by embeddings, google with the key in
+    SERPER_API_KEY."""
 
-    documents: DocumentSource = None
+    documents: Annotated[DocumentSource, USUAL] = None
 
     queries: bool = False
     """Let the language model write the searches."""
@@ -93,7 +94,7 @@ class EvidenceSettings(Settings, together={"retriever": "*", "": "documents"}):
     question_contexts: bool = False
     """Also search for the question (used by FR2 and FR3)."""
 
-    top_k: Annotated[int | None, Field(ge=1), Option("K")] = None
+    top_k: Annotated[int | None, Field(ge=1), Option("K", usual=True)] = None
     """Passages per claim; 3 by default, 5 with Google."""
 
     reading: Annotated[str, Option("NAME")] = "head"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, PlainSerializer
 
-from experiments.settings import Option, Settings
+from experiments.settings import USUAL, Option, Settings
 from experiments.settings.limits import Calls, Count, FilePath, Positive, Price
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
@@ -27,10 +27,10 @@ Model = Annotated[Any, Option("NAME"), PlainSerializer(name_of_model)]
 methods of `LanguageModel`."""
 
 
-class AnswerSettings(Settings, together={"model": "*"}):
-    """Answers of language models."""
+class AnswerSettings(Settings):
+    """Language model."""
 
-    api_base: Annotated[str | None, Field(min_length=1), Option("URL")] = None
+    api_base: Annotated[str | None, Field(min_length=1), Option("URL", usual=True)] = None
     """Address of a server with a compatible API."""
 
     cache: FilePath = Path("answers.sqlite")
@@ -54,8 +54,8 @@ class AnswerSettings(Settings, together={"model": "*"}):
     price_out: Annotated[Price | None, Option("USD")] = None
     """Price of a million output tokens."""
 
-    max_cost: Annotated[Price | None, Option("USD")] = None
-    """Stop before the run costs more than this; you can continue it later."""
+    max_cost: Annotated[Price | None, Option("USD", usual=True)] = None
+    """Stop before it costs more than this; you can continue later."""
 
     max_calls: Calls | None = None
     """Stop after this many calls; you can continue later."""
@@ -82,21 +82,21 @@ class AnswerSettings(Settings, together={"model": "*"}):
         )
 
 
-class AskingSettings(AnswerSettings, together={"model": "*", "": "dry_run"}):
+class AskingSettings(AnswerSettings):
     """Language model."""
 
-    model: Model = None
-    """Language model as litellm spells it, such as openai/NAME; its key comes from the
+    model: Annotated[Model, USUAL] = None
+    """Language model as litellm spells it, such as openai/NAME. Its key comes from the
     environment."""
 
     prompts: Annotated[FilePath | None, Option("DIR")] = None
     """Folder of prompts that replace ours by name; `factormodels list prompts` lists them."""
 
-    dry_run: bool = False
+    dry_run: Annotated[bool, USUAL] = False
     """Show what would be asked, by stage, without sending anything."""
 
 
-class WebSettings(Settings, together={"retriever": "*"}):
+class WebSettings(Settings):
     """Requests to the web."""
 
     search_base: Annotated[str | None, Option("URL")] = None

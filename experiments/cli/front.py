@@ -1,28 +1,33 @@
 """Commands made from the functions of the front door: options, help and output are theirs.
 
 A command is named as its function. What the function takes beside its settings are arguments; every
-field of the settings is an option, with its help, default and limits. What it returns are findings,
-which every command prints, writes and makes a page of in the same way.
+field of the settings is an option of its own, with its help, default and limits, and a key of a
+file of settings. What it returns are findings, which every command prints, writes and makes a page
+of in the same way.
 """
 
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from keyword import iskeyword
 from pathlib import Path
 from types import new_class
 from typing import Annotated, Any, get_args
 
-from cyclopts import App, CycloptsError, Group, Parameter
-from docstring_parser import parse
-from docstring_parser.common import DocstringStyle
+from cyclopts import (
+    App,
+    CoercionError,
+    CycloptsError,
+    Group,
+    MissingArgumentError,
+    Parameter,
+    UnusedCliTokensError,
+)
 from pydantic import BeforeValidator, Field
 from rich.console import Console
 
+from experiments.cli.config import read_configs
 from experiments.cli.console import (
     INCOMPLETE,
     LIMIT_REACHED,
@@ -32,13 +37,16 @@ from experiments.cli.console import (
     show_written,
     write_json,
 )
-from experiments.cli.options import (
-    TakenOption,
-    fields_set,
-    options_of,
-    set_option,
-    spelled_as_options,
-    with_keys_in_options,
+from experiments.cli.help import (
+    argument_help,
+    command_help,
+    first_sentence,
+    heading_of,
+    is_flag,
+    meaning_of,
+    metavar_of,
+    show_panel,
+    takes_several,
 )
 from experiments.cli.progress import TerminalWatcher, announced
 from experiments.destination import check_destination, check_file
@@ -46,52 +54,74 @@ from experiments.findings.findings import Findings
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.progress import watched
 from experiments.settings import (
-    SET,
+    USUAL,
+    Files,
     Names,
     Option,
     Settings,
     command_name,
+    declared_in,
     files_read,
     found_by,
+    option_of,
     settings_of,
 )
+from experiments.settings.backend_settings import AlgorithmSettings, setting_names
 from experiments.settings.limits import FilePath
-from factormodels.errors import FactormodelsError, InputError
+from factormodels.errors import InputError, unknown_name
+from factormodels.io.plain_yaml import parse_yaml
+
+_CONFIG = "config"
+_HELP_ALL = "help-all"
+_OF_COMMAND_LINE = (_CONFIG, _HELP_ALL)
+"""Options that no file of settings holds."""
+
+_HYPHEN = "\0-"
+"""In place of a hyphen that stands alone, standard input, which is no option."""
 
 
 def _by_name(value: Any) -> Any:
     """Texts NAME=TEXT as a mapping."""
-    return dict(each.split("=", 1) for each in value) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    for text in value:
+        if "=" not in text:
+            raise ValueError("give NAME=TEXT, such as --rename gpt-4o=GPT-4o")
+    return dict(text.split("=", 1) for text in value)
 
 
-class Output(Settings, together={"show": "naming venue"}):
+class Output(Settings):
     """Output."""
 
-    out: Annotated[FilePath | None, Option("PATH")] = None
-    """Write tables (CSV, LaTeX, Markdown), figures and findings.json to this folder; or the
-    first table to a file that ends in .csv, .parquet, .tex or .md, responses to .jsonl."""
+    out: Annotated[FilePath | None, Option("PATH", usual=True)] = None
+    """Write everything to this folder, or one table to this file. A folder gets all tables (CSV,
+    LaTeX, Markdown), figures and findings.json; a file that ends in .csv, .parquet, .tex or .md
+    gets the first table, one that ends in .jsonl the responses."""
 
-    report: Annotated[FilePath | None, Option("FILE")] = None
+    report: Annotated[FilePath | None, Option("FILE", usual=True)] = None
     """Write everything as one page for a browser."""
 
     show: Annotated[Names, Option("COLUMN,...")] = ()
     """Columns of numbers to show, in this order, by name or title: --show brier,auroc."""
 
-    naming: Annotated[dict[str, str], Option("NAME=TEXT", rest=True), BeforeValidator(_by_name)] = (
-        Field(default_factory=dict)
+    rename: Annotated[dict[str, str], Option("NAME=TEXT"), BeforeValidator(_by_name)] = Field(
+        default_factory=dict
     )
-    """What stands in place of a name: --show gpt-4o=GPT-4o."""
+    """What stands in place of a name: --rename gpt-4o=GPT-4o; repeatable."""
 
     venue: Annotated[str, Option("NAME")] = DEFAULT_VENUE
     """What LaTeX tables and figures of --out fit: article, acl, icml, neurips, iclr, aaai, slides,
     or widths of a column and of the text in points, such as 219x455."""
 
-    json_: bool = False
+    config: Files = ()
+    """Options from a YAML file with a line for each, such as seed: 1; repeatable. What stands on
+    the command line goes before."""
+
+    json_: Annotated[bool, USUAL] = False
     """Print one JSON object and nothing else."""
 
-
-_HYPHEN = "\0-"
-"""In place of a hyphen that stands alone, standard input, which is no option."""
+    help_all: Annotated[bool, USUAL] = False
+    """Show every option."""
 
 
 def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> int:
@@ -100,70 +130,103 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
     Raises:
         InputError: for what no option or argument takes, and as the function does.
     """
-    command = command_of(function)
+    every = f"--{_HELP_ALL}" in arguments
+    command = command_of(function, every=every)
+    words = ["--help"] if every else words_of(arguments)
     try:
-        return int(command(tokens_of(function, arguments), result_action="return_value") or 0)
+        return int(command(words, result_action="return_value") or 0)
     except CycloptsError as error:
-        error.verbose = False
-        said = " ".join(str(error).split())
-        raise InputError(f"{said} (see {command.name[0]} --help)") from None
-    except FactormodelsError as error:
-        sentence = spelled_as_options(settings_of(function), str(error))
-        error.args = (sentence, *error.args[1:])
-        raise
+        raise InputError(f"{_refusal(function, error)} (see {command.name[0]} --help)") from None
 
 
-def tokens_of(function: Callable[..., Findings], arguments: Sequence[str]) -> list[str]:
+def words_of(arguments: Iterable[str]) -> list[str]:
     """What `command_of` a function is called with for the words of a command line."""
-    words = with_keys_in_options(_with_output(settings_of(function)), arguments)
-    return [_HYPHEN if each == "-" else each for each in words]
+    return [_HYPHEN if word == "-" else word for word in arguments]
 
 
-def command_of(function: Callable[..., Findings]) -> App:
-    """The command of a function of the front door."""
-    plain = inspect.unwrap(function)
+def _refusal(function: Callable[..., Findings], error: CycloptsError) -> str:
+    """What is wrong with the words of a command line, in the user's terms."""
+    name = command_name(function)
+    places = [*map(_place, _places(function))]
+    if isinstance(error, UnusedCliTokensError):
+        superfluous = ", ".join(map(repr, error.unused_tokens or ()))
+        takes = f"takes {' and '.join(places)}" if places else "takes no argument"
+        return f"{superfluous}: factormodels {name} {takes} beside its options; leave it out"
+    by_option = _fields_by_option(_with_output(settings_of(function)))
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        option = (error.keyword or error.argument.name).lstrip("-")
+        if not error.argument.field_info.is_keyword and error.keyword is None:
+            return f"{option} is missing; write factormodels {name} {' '.join(places)}"
+        if option not in by_option:
+            return _no_option(option, by_option)
+        metavar = metavar_of(_with_output(settings_of(function)), by_option[option])
+        return f"--{option}: no value stands behind it; write --{option} {metavar}"
+    if isinstance(error, CoercionError) and error.token is not None and error.token.keyword:
+        return f"{error.token.keyword}: it takes no value; leave {error.token.value!r} out"
+    error.verbose = False
+    return " ".join(str(error).split())
+
+
+def _no_option(name: str, known: Iterable[str]) -> str:
+    options = [f"--{each}" for each in known]
+    return unknown_name(f"the option --{name}", f"--{name}", options)
+
+
+def _places(function: Callable[..., Findings]) -> list[inspect.Parameter]:
+    """Parameters of a function that are arguments of its command."""
+    parameters = inspect.signature(inspect.unwrap(function)).parameters.values()
+    return [each for each in parameters if each.name != "settings"]
+
+
+def _place(parameter: inspect.Parameter) -> str:
+    """What stands in the place of an argument; in brackets if it may be left out."""
+    name = parameter.name.strip("_").upper()
+    if parameter.annotation == "Overrides":
+        return f"[{name}...]"
+    several = "..." * parameter.annotation.startswith("Sequence[")
+    return f"{name}{several}" if parameter.default is parameter.empty else f"[{name}{several}]"
+
+
+def command_of(function: Callable[..., Findings], *, every: bool = True) -> App:
+    """The command of a function of the front door.
+
+    Args:
+        function: the function.
+        every: whether its help is about every option; else about what is usual.
+    """
     kind = settings_of(function)
-    told = inspect.getdoc(plain) or ""
-    meant = {
-        each.arg_name: each.description or "" for each in parse(told, DocstringStyle.GOOGLE).params
-    }
-    parameters = inspect.signature(plain).parameters.values()
-    places = [each for each in parameters if each.name != "settings"]
     both = _with_output(kind)
-    options = _arranged(both)
-    panels = {
-        each: Group(_title(Further if each is Settings else each), sort_key=place)
-        for place, each in enumerate(dict.fromkeys(option.panel for option in options))
+    places = _places(function)
+    meanings = argument_help(function)
+    fields = _arranged(both)
+    headings = {
+        heading: Group(heading, sort_key=number)
+        for number, heading in enumerate(
+            dict.fromkeys(heading_of(declared_in(both, field)) for field in fields)
+        )
     }
     signature = [
-        *(_argument(each, meant.get(each.name, "")) for each in places),
-        *(_parameter(option, panels[option.panel]) for option in options),
+        *(_argument(each, meanings.get(each.name, ""), every=every) for each in places),
+        *(
+            _parameter(both, field, headings[heading_of(declared_in(both, field))], every=every)
+            for field in fields
+        ),
+        _others(),
     ]
-    takes = {
-        each.name: option for each, option in zip(signature[len(places) :], options, strict=True)
-    }
 
-    def call(*typed: Any, **named: Any) -> int:
+    def call(*typed: Any, **words: Any) -> int:
         arguments = [_as_typed(each) for each in typed]
-        given: dict[str, Any] = {}
-        for name, value in named.items():
-            option = takes[name]
-            if option.name == SET or value is None:
-                continue
-            given |= {option.head: value} if option.is_flag else option.fields(_as_typed(value))
-        settings = both.from_given({**fields_set(both, named.get(SET) or ()), **given})
+        settings = _settings(both, words)
         watcher = TerminalWatcher(messages())
-        own = {name: getattr(settings, name) for name in settings.model_fields_set}
-        asked = kind(**{name: value for name, value in own.items() if name in kind.model_fields})
+        values = {name: getattr(settings, name) for name in settings.model_fields_set}
+        asked = kind(**{name: value for name, value in values.items() if name in kind.model_fields})
         # Before anything is computed.
         venue_named(settings.venue)
         _check_destinations(settings, asked, _gathered(places, arguments))
         with announced(messages()), watcher.shown(), watched(watcher):
             findings = found_by(function, asked, *_gathered(places, arguments))
-        told = (spelled_as_options(kind, each) for each in findings.sentences)
-        findings = replace(findings, sentences=tuple(told))
-        if settings.naming or settings.show:
-            findings = findings.presented(settings.naming, settings.show)
+        if settings.rename or settings.show:
+            findings = findings.presented(settings.rename, settings.show)
         deliver(findings, settings)
         if findings.limit_reached:
             return LIMIT_REACHED
@@ -171,11 +234,14 @@ def command_of(function: Callable[..., Findings]) -> App:
 
     call.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in signature}
-    call.__name__ = plain.__name__
+    call.__name__ = inspect.unwrap(function).__name__
+    name = f"factormodels {command_name(function)}"
     app = App(
-        name=f"factormodels {command_name(function)}",
-        help=_help(told, kind),
+        name=name,
+        usage=f"Usage: {' '.join([name, *map(_place, places), '[OPTIONS]'])}",
+        help=command_help(function, every=every),
         help_format="plaintext",
+        help_formatter=show_panel,
         version_flags=[],
         exit_on_error=False,
         suppress_keyboard_interrupt=False,
@@ -187,6 +253,51 @@ def command_of(function: Callable[..., Findings]) -> App:
     app.default(call)
     app["--help"].show = False
     return app
+
+
+def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
+    """Settings from the words behind options and from files, whose options the words replace.
+
+    Raises:
+        InputError: for an option that there is not, one that is given twice, a file that cannot be
+            read, or a value that a field does not take.
+    """
+    by_option = _fields_by_option(kind)
+    typed = {
+        name.strip("_").replace("_", "-"): _as_typed(value)
+        for name, value in words.items()
+        if value is not None
+    }
+    in_files = read_configs(map(Path, typed.pop(_CONFIG, ())))
+    by_option = {name: field for name, field in by_option.items() if name not in _OF_COMMAND_LINE}
+    values = {name: value for name, (value, _) in in_files.items()}
+    for name, value in typed.items():
+        field = by_option.get(name)
+        if isinstance(value, list) and not (field and takes_several(kind, field)):
+            if len(value) > 1:
+                raise InputError(f"--{name}: it is given {len(value)} times; keep one")
+            value = value[0] if field else parse_yaml(value[0], f"--{name}")
+        values[name] = value
+    given = {by_option[name]: values.pop(name) for name in [*values] if name in by_option}
+    settings_of_backend = _settings_of_backend(kind, given)
+    for name in values:
+        if name not in settings_of_backend:
+            known = [*by_option, *settings_of_backend]
+            if name in typed:
+                raise InputError(_no_option(name, known))
+            raise InputError(unknown_name(f"{in_files[name][1]}: the option {name!r}", name, known))
+    if values:
+        own = {settings_of_backend[name]: value for name, value in values.items()}
+        given["backend_settings"] = own
+    return kind.from_given(given)
+
+
+def _settings_of_backend(kind: type[Settings], given: Mapping[str, Any]) -> dict[str, str]:
+    """Settings of the backend that is asked for, by the names that they have as options."""
+    if not issubclass(kind, AlgorithmSettings):
+        return {}
+    backend = str(given.get("backend") or kind.model_fields["backend"].default)
+    return {name.replace("_", "-"): name for name in setting_names(backend.partition(",")[0])}
 
 
 def _gathered(places: Sequence[inspect.Parameter], given: Sequence[Any]) -> Sequence[Any]:
@@ -202,6 +313,8 @@ def described(function: Callable[..., Findings]) -> tuple[str, list[tuple[str, s
     command = command_of(function)
     rows = []
     for parameter in inspect.signature(command.default_command or function).parameters.values():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            continue
         note = next(each for each in get_args(parameter.annotation) if isinstance(each, Parameter))
         name = next(iter(note.name or ()), parameter.name)
         rows.append((f"{name} {note.metavar or ''}".strip(), note.help or ""))
@@ -221,51 +334,28 @@ def _with_output(kind: type[Settings]) -> type[Output]:
     return both
 
 
-class Further(Settings):
-    """All settings."""
+@cache
+def _fields_by_option(kind: type[Settings]) -> dict[str, str]:
+    """Fields of settings by the options that give them."""
+    options = {field: option_of(kind, field) for field in kind.model_fields}
+    return {option.name: field for field, option in options.items() if option.command_line}
 
 
-def _arranged(kind: type[Settings]) -> list[TakenOption]:
-    """Options in the order of the help: what is nearest comes first, and output last."""
+def _arranged(kind: type[Settings]) -> list[str]:
+    """Fields in the order of the help: what is nearest comes first, and output last."""
     order = [*(each for each in kind.__mro__ if each is not Output), Output]
 
-    def place_of(option: TakenOption) -> tuple[int, int]:
-        return order.index(option.panel), list(option.panel.model_fields).index(option.first)
+    def place_of(field: str) -> tuple[int, int]:
+        owner = declared_in(kind, field)
+        return order.index(owner), list(owner.model_fields).index(field)
 
-    options = sorted(options_of(kind), key=place_of)
-    place = next(i for i, option in enumerate(options) if option.panel is Output)
-    return [*options[:place], set_option(kind), *options[place:]]
-
-
-def _title(kind: type[Settings]) -> str:
-    return (inspect.getdoc(kind) or "").partition("\n")[0].removesuffix(".")
+    return sorted(_fields_by_option(kind).values(), key=place_of)
 
 
-_SECTION = re.compile(r"^(Args|Raises|Returns|Examples)::?\n((?:^(?: .*)?\n?)*)", re.MULTILINE)
-
-
-def _help(docstring: str, kind: type[Settings]) -> str:
-    """A docstring's prose and, behind it, its examples as lines of a shell."""
-    sections = dict(_SECTION.findall(docstring))
-    prose = spelled_as_options(kind, unwrapped(_SECTION.sub("", docstring).strip()))
-    examples = sections.get("Examples", "").strip("\n")
-    return f"{prose}\n\nExamples\n\n{examples}" if examples else prose
-
-
-def unwrapped(text: str | None) -> str:
-    """A docstring with a line for each paragraph, for the terminal to wrap.
-
-    Lines that are indented, which are examples, stay as they are.
-    """
-    paragraphs = inspect.cleandoc(text or "").split("\n\n")
-    return "\n\n".join(
-        part if part.startswith("  ") else part.replace("\n", " ") for part in paragraphs
-    )
-
-
-def _argument(parameter: inspect.Parameter, meant: str) -> inspect.Parameter:
+def _argument(parameter: inspect.Parameter, meaning: str, *, every: bool) -> inspect.Parameter:
     name = parameter.name.strip("_").upper()
-    note = Parameter(name=[name], help=" ".join(meant.split()), show_default=False)
+    shown = meaning if every else first_sentence(meaning)
+    note = Parameter(name=[name], help=shown, show_default=False)
     # In Python a text may be data themselves; a person at a terminal names where they are.
     given_as: Any = str if parameter.annotation == "str" else Path
     if parameter.annotation == "Overrides":
@@ -285,22 +375,39 @@ def _argument(parameter: inspect.Parameter, meant: str) -> inspect.Parameter:
     )
 
 
-def _parameter(option: TakenOption, panel: Group) -> inspect.Parameter:
+def _parameter(
+    kind: type[Settings], field: str, heading: Group, *, every: bool
+) -> inspect.Parameter:
+    option = option_of(kind, field)
+    flag = is_flag(kind, field)
+    default = kind.model_fields[field].get_default(call_default_factory=True)
     note = Parameter(
         name=f"--{option.name}",
-        help=option.help,
-        metavar=option.metavar,
-        group=panel,
-        negative=f"--no-{option.name}" if option.is_flag and option.default is not False else (),
+        help=meaning_of(kind, field, every=every),
+        metavar=metavar_of(kind, field),
+        group=heading,
+        negative=f"--no-{option.name}" if flag and default is not False else (),
+        show=every or option.usual,
         show_default=False,
         # What stands behind an option is its value, whatever it begins with.
         allow_leading_hyphen=True,
     )
-    given_as: Any = bool if option.is_flag else list[str]
-    noted = Annotated[given_as | None, note]
-    # A keyword of Python's is no name of a parameter.
-    name = option.name.replace("-", "_") + "_" * iskeyword(option.name)
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=noted)
+    given_as: Any = bool if flag else list[str]
+    return inspect.Parameter(
+        # Ends so that it is no keyword of Python's, nor the name of an argument.
+        f"{option.name.replace('-', '_')}_",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[given_as | None, note],
+    )
+
+
+def _others() -> inspect.Parameter:
+    """What takes options that are none of the command's: settings of its backend, or mistakes."""
+    note = Parameter(show=False, allow_leading_hyphen=True)
+    return inspect.Parameter(
+        "others", inspect.Parameter.VAR_KEYWORD, annotation=Annotated[list[str], note]
+    )
 
 
 def _check_destinations(settings: Output, asked: Settings, arguments: Sequence[Any]) -> None:

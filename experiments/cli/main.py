@@ -29,7 +29,8 @@ from experiments.cli.console import (
     spell_what_has_no_form,
     warnings_on_stderr,
 )
-from experiments.cli.front import command_of, run_command, unwrapped
+from experiments.cli.front import command_of, run_command
+from experiments.cli.help import show_panel, unwrapped
 from experiments.evaluators.threads import AT_WORK
 from factormodels.errors import FactormodelsError, InputError, LimitReachedError, unknown_name
 from factormodels.io.guarded_opening import (
@@ -90,8 +91,8 @@ If you have
 
 Options
 
-  --retriever local,top-k=5               one option for what belongs together
-  --set top-k=5 --set paper.yaml          any setting, and files of them (YAML)
+  --backend lbp --damping 0.5             a backend, and a setting of it
+  --config paper.yaml                     options from a file (YAML)
 
 Exit codes
 
@@ -101,7 +102,7 @@ Exit codes
   2     refused, with the reason
   3     a limit on calls or costs is reached; the same command goes on
   130   interrupted
-  143   stopped by the system (SIGTERM); --model cache keeps the answers so far
+  143   stopped by the system (SIGTERM); --cache keeps the answers so far
 
   Whatever asks models or searches ends with 1 if all calls of a stage failed.
 """
@@ -212,6 +213,7 @@ def _whole() -> App:
         name="factormodels",
         help=unwrapped(HELP),
         help_format="plaintext",
+        help_formatter=show_panel,
         version_flags=[],
         group_parameters=Group("Options", sort_key=0),
         console=Console(markup=False, highlight=False, emoji=False),

@@ -163,7 +163,7 @@ def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
             raise InputError(
                 f"{location(file, record.line)}: there is no response with claims_lst, and none "
                 "with recorded verdicts; give a file of FaStfact-Bench's annotation tool, an "
-                "output of FactReasoner, or what `factormodels assess --assessors` wrote"
+                "output of FactReasoner, or what `factormodels assess --assessor` wrote"
             )
         found += judged
     if not found:

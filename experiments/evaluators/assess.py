@@ -48,7 +48,7 @@ from experiments.evaluators.setup import AssessmentPlan, Stride, make_plan
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
 from experiments.findings.text import in_sample_remark, interval
-from experiments.settings import SET, Option, Settings, Words, front_door
+from experiments.settings import Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.inputs import relation_remarks
 from experiments.settings.limits import Encoding, Least, Openness
@@ -68,12 +68,12 @@ MOST_MISSING = 0.05
 """The share of relations, or of verdicts, that may be missing of an assessment that is complete."""
 
 
-class ClaimSettings(Settings, together={"atoms": "*"}):
+class ClaimSettings(Settings):
     """Claims."""
 
-    atoms: Annotated[str | None, Option("NAME")] = None
-    """Claims: given (as recorded), model (listed by the language model), or sentences (each
-    sentence one claim)."""
+    atoms: Annotated[str | None, Option("NAME", usual=True)] = None
+    """Claims: given, model or sentences. Given claims are as recorded, the language model lists
+    them, or each sentence is one."""
 
     stride: Stride = "all"
 
@@ -84,15 +84,10 @@ class ClaimSettings(Settings, together={"atoms": "*"}):
 
 class JudgementSettings(
     AlgorithmSettings,
-    together={
-        "relations": "method window openness least orders few_calls decisive",
-        "variant": "encoding",
-        SET: "dask early_exit",
-    },
 ):
     """Relations and judgement."""
 
-    relations: Annotated[str | None, Option("NAME")] = None
+    relations: Annotated[str | None, Option("NAME", usual=True)] = None
     """Relation model: lexical, model, recorded:FILE, nli:FOLDER, minicheck:FOLDER or
     alignscore:FOLDER."""
 
@@ -126,7 +121,7 @@ class JudgementSettings(
     half of the words of any claim). In Python also a function of the response with its claims and
     passages that gives the reason, empty to go on."""
 
-    variant: Annotated[Words, Option("NAME")] = ("FR2",)
+    variant: Annotated[Words, Option("NAME", usual=True)] = ("FR2",)
     """FR1, FR2 or FR3; repeatable."""
 
     assessors: Annotated[Words, Option("NAME", "assessor")] = ()
@@ -178,8 +173,8 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
             --retriever local
         factormodels assess answer.txt --query "Who was she?" --documents notes
         factormodels assess answers.jsonl --documents notes --out assessed
-        factormodels assess answers.csv --response answer,question=prompt \\
-            --documents notes --out assessed
+        factormodels assess answers.csv --text-column answer \\
+            --question-column prompt --documents notes --out assessed
         factormodels assess answers.jsonl --model openai/NAME \\
             --retriever wikipedia --dry-run
         factormodels assess answers.jsonl --model openai/NAME \\
@@ -187,17 +182,17 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
         factormodels assess demonstration --variant FR1 --variant FR2 --variant FR3
         factormodels assess demonstration --model openai/NAME --assessor factscore
         factormodels assess demonstration --retriever local \\
-            --set core,domain=things,faithfulness=no
+            --core --domain things --no-faithfulness
         factormodels assess demonstration --coherence --claim-window 8
-        factormodels assess demonstration --relations few-calls
+        factormodels assess demonstration --few-calls
         factormodels assess answers.jsonl --model openai/NAME \\
-            --retriever wikipedia --relations few-calls --max-calls 200
+            --retriever wikipedia --few-calls --max-calls 200
 
     Args:
-        texts: Responses: a text; a table with a row per response (CSV, TSV, JSON, JSON Lines,
-            Parquet, Arrow); a folder of texts or of a saved dataset; fact graphs; or an embedded
-            dataset. Use - for standard input. In Python a path, or texts, rows of a table, a data
-            frame or fact graphs themselves.
+        texts: Responses: a text, a table, a folder, fact graphs or an embedded dataset. A table
+            has a row per response (CSV, TSV, JSON, JSON Lines, Parquet, Arrow), a folder holds
+            texts or a saved dataset. Use - for standard input. In Python a path, or texts, rows of
+            a table, a data frame or fact graphs themselves.
         settings: how; in Python the fields may be named instead, such as ``max_cost=2.0``.
             `documents` are then also texts, or texts by title, `model` also an object with the
             methods of `LanguageModel`, or settings of litellm, `backend` also one that is built.

@@ -23,7 +23,7 @@ from experiments.evaluators.response import (
     judged,
 )
 from experiments.evaluators.threads import OneAtATime, as_ready
-from experiments.settings import SET, Option, Settings
+from experiments.settings import Option, Settings
 from factormodels.errors import InputError, LimitReachedError
 from factormodels.extraction.language_model.accounting import Account, charged_to
 from factormodels.extraction.pipeline import Stage, StageError, run_stages
@@ -130,7 +130,7 @@ class _Failed:
     limited: bool = False
 
 
-class BatchSettings(Settings, together={SET: "retry_failed partial"}):
+class BatchSettings(Settings):
     """How a batch is run."""
 
     out: Annotated[

@@ -24,7 +24,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import with_interval
 from experiments.progress import each_response
-from experiments.settings import SET, Option, Settings, front_door
+from experiments.settings import USUAL, Option, Settings, front_door
 from experiments.settings.inputs import relation_remarks
 from experiments.settings.limits import Encoding, Least, Openness
 from factormodels.claims import LEAST_PROBABILITY, Atom
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     Responses = str | os.PathLike[str] | Iterable[FactGraph]
 
 
-class ClaimCoherenceSettings(Settings, together={SET: "*"}):
+class ClaimCoherenceSettings(Settings):
     """Coherence."""
 
     coherence: bool = False
@@ -73,19 +73,18 @@ ASSERTED = 0.99
 
 class CoherenceSettings(
     AskingSettings,
-    together={"relations": "window most by openness least", SET: "encoding prior evidence"},
 ):
     """How claims are related to each other."""
 
-    relations: Annotated[str | None, Option("NAME")] = None
+    relations: Annotated[str | None, Option("NAME", usual=True)] = None
     """Where the relations between claims come from: given (those of the graphs), lexical, model or
     senses (by --model; senses knows exclusive and co-necessary claims too), recorded:FILE or
     nli:FOLDER. By default given where there are any, else senses with --model, else lexical."""
 
-    window: Annotated[int | None, Field(ge=1), Option("CLAIMS")] = None
+    window: Annotated[int | None, Field(ge=1), Option("CLAIMS", usual=True)] = None
     """Ask only about claims that are at most so many apart."""
 
-    most: Annotated[int | None, Field(ge=1), Option("PAIRS")] = None
+    most: Annotated[int | None, Field(ge=1), Option("PAIRS", usual=True)] = None
     """Ask only about so many pairs of each response."""
 
     by: Annotated[str, Option("NAME")] = "related"
@@ -97,7 +96,7 @@ class CoherenceSettings(
 
     least: Least = LEAST_PROBABILITY
 
-    model: Model = None
+    model: Annotated[Model, USUAL] = None
     """Language model that relates claims; as litellm spells it, its key from the environment."""
 
     encoding: Encoding = DEFAULT_ENCODING
@@ -105,7 +104,7 @@ class CoherenceSettings(
     prior: Annotated[float, Field(ge=0, le=1), Option("P")] = ASSERTED
     """Prior of every claim; a response asserts its claims, and 0.99 takes it at its word."""
 
-    evidence: bool = False
+    evidence: Annotated[bool, USUAL] = False
     """Let the passages of the graphs take part, with their relations and priors."""
 
 
@@ -140,8 +139,8 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
         factormodels coherence at-odds
         factormodels coherence graphs.jsonl
         factormodels coherence answers.jsonl --model openai/NAME \\
-            --relations window=8
-        factormodels coherence demonstration --relations lexical,most=40 \\
+            --window 8
+        factormodels coherence demonstration --relations lexical --most 40 \\
             --out results/coherence
 
     Args:

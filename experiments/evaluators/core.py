@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from experiments.asking.relation_models import relation_model
 from experiments.evaluators.response import CORE_KEY
 from experiments.evaluators.threads import LocalRelations
-from experiments.settings import SET, Option, Settings
+from experiments.settings import Option, Settings
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import Stage
@@ -30,7 +30,7 @@ from factormodels.selection import (
 )
 
 
-class CoreSettings(Settings, together={SET: "*"}):
+class CoreSettings(Settings):
     """Claims that count."""
 
     core: bool = False

@@ -50,7 +50,7 @@ from experiments.evaluators.setup import Stride, stride_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame
 from experiments.findings.text import number
-from experiments.settings import SET, ColumnNames, Option, front_door
+from experiments.settings import USUAL, ColumnNames, Option, front_door
 from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.claim_failures import claim_failures_stage
@@ -80,17 +80,16 @@ class FastFactRun(
     WebSettings,
     CoreSettings,
     BatchSettings,
-    together={"retriever": "pages pieces words overlap", "": "documents", SET: "*"},
 ):
     """FaStfact."""
 
-    stride: Stride = "all"
+    stride: Annotated[Stride, USUAL] = "all"
 
     context: Literal["chunk", "response"] = "chunk"
     """What such a call sees beside the question: only its chunk of sentences, or the whole response
     too."""
 
-    theta: Annotated[float, Field(ge=0, le=1)] = 0.995
+    theta: Annotated[float, Field(ge=0, le=1), USUAL] = 0.995
     """Confidence above which a claim is skipped."""
 
     audit: Annotated[float, Field(ge=0, le=1), Option("SHARE")] = 0.0
@@ -102,11 +101,11 @@ class FastFactRun(
     failure_types: bool = False
     """Also judge which extracted claims are unverifiable, redundant or missing."""
 
-    retriever: Annotated[str | None, Option("NAME")] = None
-    """Evidence: local (--documents, or the input's own passages), wikipedia, or google (key in
-    SERPER_API_KEY)."""
+    retriever: Annotated[str | None, Option("NAME", usual=True)] = None
+    """Evidence: local, wikipedia or google. Local searches --documents or the input's own
+    passages, google with the key in SERPER_API_KEY."""
 
-    documents: DocumentSource = None
+    documents: Annotated[DocumentSource, USUAL] = None
 
     pages: Annotated[int, Field(ge=1)] = 5
     """Pages read per claim."""
@@ -120,7 +119,7 @@ class FastFactRun(
     overlap: Annotated[int, Field(ge=0)] = 40
     """Words shared by neighbouring pieces."""
 
-    k_prime: Annotated[Any, Option("K")] = None
+    k_prime: Annotated[Any, Option("K", usual=True)] = None
     """How many claims people find in a response: a number, or the column that holds it (k_prime by
     default, if there is one)."""
 
@@ -130,7 +129,7 @@ class FastFactRun(
     by: ColumnNames = ("model", "benchmark")
     """Column to group by; repeatable."""
 
-    annotated: bool = False
+    annotated: Annotated[bool, USUAL] = False
     """Ask nothing: show what annotators made of a pipeline's claims and verdicts, as the file
     records it (the paper's table 2)."""
 
@@ -158,12 +157,12 @@ def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
 
         factormodels fastfact answers.jsonl --model openai/NAME --documents notes
         factormodels fastfact answers.jsonl --model openai/NAME \\
-            --retriever google --set k-prime=22 --out judged
+            --retriever google --k-prime 22 --out judged
         factormodels fastfact answers.jsonl --model openai/NAME \\
-            --documents notes --set stride=10,audit=0.2 --report judged.html
+            --documents notes --stride 10 --audit 0.2 --report judged.html
         factormodels fastfact answers.jsonl --model openai/NAME \\
             --documents notes --dry-run
-        factormodels fastfact annotated.jsonl --set annotated --out aligned
+        factormodels fastfact annotated.jsonl --annotated --out aligned
 
     Args:
         texts: Responses: a text, a table of any kind, a folder of texts, fact graphs, or an

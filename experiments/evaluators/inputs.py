@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
-from experiments.settings import ColumnName, Option, Settings, Words
+from experiments.settings import USUAL, ColumnName, Option, Settings, Words
 from experiments.settings.inputs import graphs_of, is_dataset, read_graphs
 from experiments.settings.limits import Language
 from factormodels.errors import InputError, nearest, unknown_name
@@ -114,9 +114,10 @@ def guessed_column(columns: Iterable[str], role: str) -> str | None:
     for names in NAMES[role]:
         found = [column for name in names for column in by_name.get(name, ())]
         if len(found) > 1:
+            option = _COLUMN_OPTIONS.get(role, "").replace("_", "-")
+            remedy = f"name one with --{option}" if option else "rename all but one"
             raise InputError(
-                f"the columns {' and '.join(map(repr, found))} may each hold the {role}; name one "
-                f"with --{role}"
+                f"the columns {' and '.join(map(repr, found))} may each hold the {role}; {remedy}"
             )
         if found:
             return found[0]
@@ -155,7 +156,7 @@ def _identifier(table: DataTable, rows: Sequence[int]) -> tuple[str | None, str]
                 )
                 said = said or (
                     f"Column {column!r} {fault}, so that it identifies no response; responses have "
-                    "the numbers of their rows, unless --id names a column."
+                    "the numbers of their rows, unless --id-column names a column."
                 )
                 break
         else:
@@ -188,7 +189,7 @@ def responses_of_table(
     if response is None:
         raise InputError(
             f"{table.source}: none of its columns is obviously the response; name it with "
-            f"--response ({', '.join(table.columns)})"
+            f"--text-column ({', '.join(table.columns)})"
         )
     filled, empty = [], []
     for row in range(len(table.rows)):
@@ -252,15 +253,15 @@ def _require_column(table: DataTable, row: int, column: str) -> None:
 
 
 def _column(table: DataTable, columns: ResponseSettings, role: str) -> str | None:
-    # No option names the columns of topics and passages: --topic and --passages are others.
-    given: str | None = None if role in ("topic", "contexts") else getattr(columns, role)
+    option = _COLUMN_OPTIONS.get(role)
+    given: str | None = option and getattr(columns, option)
     if given is None:
         try:
             return guessed_column(table.columns, role)
         except InputError as error:
             raise InputError(f"{table.source}: {error}") from None
     if given not in table.columns:
-        subject = f"{table.source}: the column {given!r} of --{role}"
+        subject = f"{table.source}: the column {given!r} of --{str(option).replace('_', '-')}"
         raise InputError(unknown_name(subject, given, table.columns))
     return given
 
@@ -338,9 +339,13 @@ Text = str | FactGraph | Mapping[str, Any]
 """A response: its text, a fact graph, or a row of a table with its text, such as
 ``{"response": ..., "question": ..., "id": ...}``."""
 
-_Read: TypeAlias = tuple[Sequence[FactGraph], tuple[str, ...], bool]
-"""Responses, remarks on how they were read, and whether `ResponseSettings.response` was a column
-of theirs."""
+_Read: TypeAlias = tuple[Sequence[FactGraph], tuple[str, ...]]
+"""Responses, and remarks on how they were read."""
+
+_COLUMN_OPTIONS: Mapping[str, str] = MappingProxyType(
+    {"response": "text_column", "question": "question_column", "id": "id_column"}
+)
+"""The setting that names the column of a role; topics and passages have none."""
 
 Texts: TypeAlias = "Text | os.PathLike[str] | Iterable[Text] | pd.DataFrame"
 """Responses: one, several, a file or folder (a path, not a text), or a data frame of rows."""
@@ -406,26 +411,26 @@ class LoadedResponses:
         return self.only(lambda graph: graph.response.strip(), "a text", refusal)
 
 
-class ResponseSettings(Settings, together={"response": "topic question id take passages"}):
+class ResponseSettings(Settings):
     """Responses."""
 
-    query: str | None = None
+    query: Annotated[str | None, USUAL] = None
     """The question that was asked."""
 
     topic: str | None = None
     """The topic of the response, added to the search for each claim."""
 
-    response: Annotated[str | None, Option("NAME")] = None
-    """In a table, the column of the responses; if there is no such column, the same as --take."""
+    response: Annotated[Words, Option("ID", usual=True)] = ()
+    """Which response to use, if there are many; repeatable."""
 
-    question: ColumnName = None
+    text_column: Annotated[ColumnName, USUAL] = None
+    """In a table, the column of the responses."""
+
+    question_column: ColumnName = None
     """In a table, the column of the questions."""
 
-    id: ColumnName = None
+    id_column: ColumnName = None
     """In a table, the column of the ids."""
-
-    take: Annotated[Words, Option("ID")] = ()
-    """Id of a response to use; repeatable."""
 
     language: Language = None
 
@@ -437,8 +442,7 @@ class ResponseSettings(Settings, together={"response": "topic question id take p
 
         A text is one response, and so is each file of a folder of texts. A table has one in each
         row (`factormodels.io.tables`), in columns that are named or whose names tell. Besides, fact
-        graphs and the other formats that `factormodels.read_many` knows. A `response` that names no
-        column is the id of the one response that is wanted.
+        graphs and the other formats that `factormodels.read_many` knows.
 
         Args:
             texts: the file or folder, as a path; "-" is standard input; or the name of an embedded
@@ -450,18 +454,15 @@ class ResponseSettings(Settings, together={"response": "topic question id take p
         """
         if isinstance(texts, os.PathLike):
             source: object = Path(texts)
-            graphs, remarks, columns_used = _read(Path(texts), self)
+            graphs, remarks = _read(Path(texts), self)
         else:
             source = "the responses"
-            graphs, remarks, columns_used = _of_texts(texts, self)
+            graphs, remarks = _of_texts(texts, self)
         if self.passages is not None:
             from factormodels.io.published.factscore import with_passages
 
             graphs = with_passages(graphs, self.passages)
-        wanted = list(self.take)
-        if self.response is not None and not columns_used:
-            wanted.append(self.response)
-        for name in wanted:
+        for name in self.response:
             if not any(graph.id == name for graph in graphs):
                 ids = ", ".join(graph.id for graph in graphs[:4]) + (", ..." * (len(graphs) > 4))
                 raise InputError(f"{source}: there is no response {name!r}; it holds {ids}")
@@ -476,7 +477,7 @@ class ResponseSettings(Settings, together={"response": "topic question id take p
                     else {**graph.metadata, LANGUAGE_KEY: self.language},
                 )
                 for graph in graphs
-                if not wanted or graph.id in wanted
+                if not self.response or graph.id in self.response
             ),
             remarks,
             source.name if isinstance(source, Path) else str(source),
@@ -502,7 +503,8 @@ def _of_texts(texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseSett
         several = list(found)
     elif _named_columns(columns):
         raise InputError(
-            "--response, --question and --id name columns, and there is no table; leave them out"
+            "--text-column, --question-column and --id-column name columns, and there is no table; "
+            "leave them out"
         )
     graphs = []
     for number, one in enumerate(several, 1):
@@ -521,7 +523,7 @@ def _of_texts(texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseSett
     if isinstance(several[0], str) and not any(one.response or one.atoms for one in known):
         raise InputError("text 1 is empty; give the text of a response")
     kept, empty = _without_empty(known, "id")
-    return kept, (*remarks, *empty), True
+    return kept, (*remarks, *empty)
 
 
 def _read(source: Path, columns: ResponseSettings) -> _Read:
@@ -561,8 +563,8 @@ def _read(source: Path, columns: ResponseSettings) -> _Read:
         header = ", ".join(column_names(text))
         raise InputError(
             f"{name}: this looks like a table (columns {header}) and not like the text of a "
-            "response; name the column with --response, or the file .csv; a text that is meant as "
-            "it stands can be a row of JSON Lines"
+            "response; name the column with --text-column, or the file .csv; a text that is meant "
+            "as it stands can be a row of JSON Lines"
         )
     stem = "response" if source == STANDARD_INPUT else record_id(source)
     return _without_columns([FactGraph(stem, (), response=text.strip())], source, columns)
@@ -597,7 +599,8 @@ def _is_table(text: str) -> bool:
 
 
 def _named_columns(columns: ResponseSettings) -> set[str]:
-    return {name for name in (columns.response, columns.question, columns.id) if name is not None}
+    named = (getattr(columns, option) for option in _COLUMN_OPTIONS.values())
+    return {name for name in named if name is not None}
 
 
 def _of_json(text: str, name: str, columns: ResponseSettings) -> _Read:
@@ -605,7 +608,7 @@ def _of_json(text: str, name: str, columns: ResponseSettings) -> _Read:
     formats = [format_of(value) for value in values]
     plain = all(form is None or form.name in _PLAIN_FORMATS for form in formats)
     # A mixture goes to the reader of graphs, whose error is better.
-    if plain or any(isinstance(value, dict) and columns.response in value for value in values):
+    if plain or any(isinstance(value, dict) and columns.text_column in value for value in values):
         return _of_table(parse_table(text, name), columns)
     graphs = [item for item, _ in items_of(text, name) if isinstance(item, FactGraph)]
     if not graphs:
@@ -614,28 +617,20 @@ def _of_json(text: str, name: str, columns: ResponseSettings) -> _Read:
 
 
 def _of_table(table: DataTable, columns: ResponseSettings) -> _Read:
-    named = columns.response is not None and columns.response in table.columns
-    if columns.response is None or named:
-        graphs, remarks = responses_of_table(table, columns)
-        return _unique(graphs, table.source), remarks, named
-    # No column: then it is an id, if there is one, and otherwise a column that was misspelled.
-    try:
-        plain = columns.model_copy(update={"response": None})
-        graphs, remarks = responses_of_table(table, plain)
-    except InputError:
-        graphs, remarks = [], ()
-    if not any(graph.id == columns.response for graph in graphs):
-        responses_of_table(table, columns)
-    return _unique(graphs, table.source), remarks, False
+    graphs, remarks = responses_of_table(table, columns)
+    return _unique(graphs, table.source), remarks
 
 
 def _without_columns(
     graphs: Sequence[FactGraph], source: Path, columns: ResponseSettings, noun: str = "id"
 ) -> _Read:
-    for role in ("question", "id"):
-        if getattr(columns, role) is not None:
-            raise InputError(f"{source}: --{role} names a column, and this is not a table; drop it")
-    return *_without_empty(graphs, noun), False
+    for option in _COLUMN_OPTIONS.values():
+        if getattr(columns, option) is not None:
+            raise InputError(
+                f"{source}: --{option.replace('_', '-')} names a column, and this is not a table; "
+                "leave it out"
+            )
+    return _without_empty(graphs, noun)
 
 
 def _without_empty(

@@ -23,7 +23,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.methods.fit import score_rows
 from experiments.progress import tell
-from experiments.settings import SET, Option, front_door
+from experiments.settings import USUAL, Option, front_door
 from experiments.settings.inputs import graphs_of
 from experiments.settings.limits import DrawnSettings, Folds, Openness
 from factormodels.datasets import sampled_answers
@@ -60,10 +60,10 @@ _SCORES = ("brier", "corp_brier_miscalibration", "log_loss", "auroc")
 _SUREST = 1e-6
 
 
-class ConsensusSettings(DrawnSettings, AskingSettings, together={"": "save", SET: "*"}):
+class ConsensusSettings(DrawnSettings, AskingSettings):
     """What is asked, and what is learned from it."""
 
-    labels: Literal["relations", "claims"] | None = None
+    labels: Annotated[Literal["relations", "claims"] | None, USUAL] = None
     """What is known: the relations of the responses, or which claims are true. By default relations
     where passages have any to claims."""
 
@@ -73,10 +73,10 @@ class ConsensusSettings(DrawnSettings, AskingSettings, together={"": "save", SET
     temperatures: Annotated[tuple[float, ...], Option("T")] = TEMPERATURES
     """Temperature that answers are sampled at, in turn; repeatable."""
 
-    samples: Annotated[int, Field(ge=2)] = SAMPLES
+    samples: Annotated[int, Field(ge=2), USUAL] = SAMPLES
     """Answers per pair."""
 
-    recorded: Annotated[Path | None, Option("FILE")] = None
+    recorded: Annotated[Path | None, Option("FILE", usual=True)] = None
     """Take the answers from this file (JSON Lines, a line for each pair) and ask nobody;
     temperatures and samples are then those of the file. Without a model the demonstration has
     answers, which are imitated."""
@@ -94,8 +94,8 @@ class ConsensusSettings(DrawnSettings, AskingSettings, together={"": "save", SET
     folds: Folds = 5
     """Folds of responses in which it is learned and scored."""
 
-    save: Annotated[Path | None, Option("FILE", writes=True)] = None
-    """Write the law to this file (JSON), for --relations method=consensus:FILE."""
+    save: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
+    """Write the law to this file (JSON), for --method consensus:FILE."""
 
     @property
     def votes(self) -> ConsensusLaw:
@@ -180,16 +180,16 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
     temperatures, and once for its log-probabilities and its stated confidence. Shows how each way
     scores against what is known: the shares of votes, plain and weighed by how alike answers are,
     the mean likeness itself, log-probabilities, confidence, and the law that is learned, judged on
-    responses that it has not seen. --save writes it, for --relations method=consensus:FILE. Answers
+    responses that it has not seen. --save writes it, for --method consensus:FILE. Answers
     that were recorded need no model; the demonstration comes with some.
 
     Examples::
 
-        factormodels consensus demonstration --set complete
+        factormodels consensus demonstration --complete
         factormodels consensus labelled.csv --model openai/NAME --save law.json
-        factormodels consensus labelled.csv --set recorded=answers.jsonl
-        factormodels consensus graphs.jsonl --set labels=claims --model openai/NAME
-        factormodels consensus demonstration --set complete \\
+        factormodels consensus labelled.csv --recorded answers.jsonl
+        factormodels consensus graphs.jsonl --labels claims --model openai/NAME
+        factormodels consensus demonstration --complete \\
             --model openai/NAME --dry-run
 
     Args:

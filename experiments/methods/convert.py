@@ -38,7 +38,7 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
 
         factormodels convert factreasoner.json graph.json
         factormodels convert graph.json graph.uai --variant FR2 \\
-            --variant encoding=conditional
+            --encoding conditional
         factormodels convert alarm.bif alarm.uai
         factormodels convert annotated.jsonl graphs.jsonl
         factormodels convert demonstration demonstration.jsonl

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as
-from experiments.settings import SET, Option, Settings, front_door
+from experiments.settings import Option, Settings, front_door
 from experiments.settings.inputs import is_dataset
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError, unknown_name
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from factormodels.io.file_report import FileReport
 
 
-class DatasetsSettings(Settings, together={SET: "format"}):
+class DatasetsSettings(Settings):
     """How files are checked."""
 
-    format: Annotated[str | None, Option("NAME")] = None
+    format: Annotated[str | None, Option("NAME", usual=True)] = None
     """Format of the files; recognised by content if not given."""
 
 
@@ -45,7 +45,7 @@ def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Fin
         factormodels datasets
         factormodels datasets factcheck-bench
         factormodels datasets longfact veriscore.jsonl
-        factormodels datasets longfact --set format=longfact
+        factormodels datasets longfact --format longfact
         factormodels run compare datasets='[demonstration]'
 
     Args:
@@ -66,7 +66,7 @@ def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Fin
             from factormodels.datasets import names
 
             known = unknown_name(f"the dataset {name!r}", name, names())
-            raise InputError(f"{known}, or the path of a file")
+            raise InputError(f"{known}; name another, or the path of a file")
     return _checked([Path(path) for path in paths], settings.format)
 
 

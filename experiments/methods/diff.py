@@ -12,7 +12,7 @@ from experiments.findings.diff import difference
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
 from experiments.findings.text import ABSENT, small
-from experiments.settings import SET, front_door
+from experiments.settings import front_door
 from experiments.settings.limits import DrawnSettings
 from experiments.study.cell_names import CELL, cell_words
 from factormodels.nouns import counted
@@ -27,7 +27,7 @@ _LONGEST = 60
 _MOST_VALUES = 6
 
 
-class DiffSettings(DrawnSettings, together={SET: "*"}):
+class DiffSettings(DrawnSettings):
     """How differences are estimated."""
 
 

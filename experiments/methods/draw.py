@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.drawing import draw_to, graph_figure, graph_text
 from experiments.findings.findings import Findings
 from experiments.findings.graph_figure import legible
 from experiments.methods.infer import findings_of, name_of
-from experiments.settings import SET, front_door
+from experiments.settings import USUAL, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.inputs import Models, ModelSettings
 from factormodels.errors import InputError
 
 
-class DrawSettings(ModelSettings, AlgorithmSettings, together={SET: "neutral graphviz"}):
+class DrawSettings(ModelSettings, AlgorithmSettings):
     """How a graph is drawn."""
 
     neutral: bool = False
     """Draw neutral relations too."""
 
-    graphviz: bool = False
+    graphviz: Annotated[bool, USUAL] = False
     """Let Graphviz place the nodes of TARGET; it must be installed."""
 
 
@@ -41,9 +42,9 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
         factormodels draw worked-examples example.pdf \\
             --response factreasoner-example-1
         factormodels draw graph.json graph.png --variant FR2 --backend lbp
-        factormodels draw graph.json graph.svg --set graphviz
+        factormodels draw graph.json graph.svg --graphviz
         factormodels draw graph.json graph.dot
-        factormodels draw graph.json --out figures --show venue=acl
+        factormodels draw graph.json --out figures --venue acl
 
     Args:
         source: Fact graph JSON, UAI or BIF; or the name of an embedded dataset. In Python also a

@@ -47,7 +47,7 @@ from experiments.methods.probability_table import (
     without_taught,
 )
 from experiments.progress import tell
-from experiments.settings import SET, Names, Numbers, Option, Words, front_door
+from experiments.settings import USUAL, Names, Numbers, Option, Words, front_door
 from experiments.settings.columns import LABEL, Columns
 from experiments.settings.limits import DrawnSettings, KPolicy
 from factormodels.claims import ClaimLabel
@@ -76,14 +76,13 @@ class EstimateSettings(
     DrawnSettings,
     ProbabilityColumns,
     TaughtSettings,
-    together={"choose": "unit minutes sheet", "": "labels", SET: "*"},
 ):
     """What is estimated, and what is labelled next."""
 
-    labels: Annotated[Words, Option("FILE")] = ()
+    labels: Annotated[Words, Option("FILE", usual=True)] = ()
     """A sheet of labels, as --choose wrote it and a person filled it in; repeatable."""
 
-    quantities: Names = ("share", "mean-share", "brier", "f1-at-k")
+    quantities: Annotated[Names, USUAL] = ("share", "mean-share", "brier", "f1-at-k")
     """What is estimated: share (of true claims, over all), mean-share (mean over responses), brier,
     f1-at-k."""
 
@@ -103,16 +102,16 @@ class EstimateSettings(
     finite: bool = False
     """Estimate for these responses alone, not for others like them."""
 
-    choose: Annotated[int | None, Field(ge=1)] = None
+    choose: Annotated[int | None, Field(ge=1), USUAL] = None
     """How many claims or responses to label next."""
 
-    unit: Literal["claim", "response"] = "response"
+    unit: Annotated[Literal["claim", "response"], USUAL] = "response"
     """What is chosen: single claims, or whole responses."""
 
     minutes: Numbers = (2.0, 1.0)
     """Minutes that a person takes to read a response, and to label a claim."""
 
-    sheet: Annotated[Path | None, Option("FILE", writes=True)] = None
+    sheet: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
     """Write what --choose chooses to this CSV, to be filled in."""
 
 
@@ -163,9 +162,9 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
     Examples::
 
         factormodels estimate claims.csv
-        factormodels estimate claims.csv --choose 20,sheet=first.csv
+        factormodels estimate claims.csv --choose 20 --sheet first.csv
         factormodels estimate claims.csv --labels first.csv
-        factormodels estimate claims.csv --labels first.csv --choose 9,sheet=b.csv
+        factormodels estimate claims.csv --labels first.csv --choose 9 --sheet b.csv
         factormodels estimate assessed/graphs.jsonl --labels first.csv \\
             --labels b.csv
 

@@ -41,7 +41,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import interval, number, some_of
 from experiments.progress import tell
-from experiments.settings import SET, ColumnNames, Names, Option, Settings, front_door
+from experiments.settings import USUAL, ColumnNames, Names, Option, Settings, front_door
 from experiments.settings.inputs import graphs_of
 from experiments.settings.limits import DrawnSettings, ObjectiveName, VariantName
 from factormodels.errors import InputError
@@ -66,10 +66,10 @@ FIELD, GIVEN = "field", "as given"
 _SCORES = ("brier", "log_loss", "auroc")
 
 
-class ColumnSettings(Settings, together={SET: "*"}):
+class ColumnSettings(Settings):
     """Columns of one's own."""
 
-    table: Annotated[Path | None, Option("FILE")] = None
+    table: Annotated[Path | None, Option("FILE", usual=True)] = None
     """Table with columns of one's own: a row for every claim, with its response and claim."""
 
     numbers: ColumnNames = ()
@@ -126,13 +126,13 @@ class ColumnSettings(Settings, together={SET: "*"}):
         return UserColumns(str(self.table), self.numbers, rows, self.groups, members)
 
 
-class FitSettings(DrawnSettings, ColumnSettings, together={"": "save", SET: "*"}):
+class FitSettings(DrawnSettings, ColumnSettings):
     """What is learned, and how."""
 
-    save: Annotated[Path | None, Option("FILE", writes=True)] = None
+    save: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
     """Write the judge to this file (JSON), for `factormodels apply`."""
 
-    columns: Names = ("evidence", "position", "texts")
+    columns: Annotated[Names, USUAL] = ("evidence", "position", "texts")
     """Families of columns: evidence, position, neighbours (means over sentence and response),
     others (passages that were not retrieved for the claim), passages (how many words of the topic
     and of the claim their texts hold), texts (the share of the claim's names that any passage of
@@ -158,10 +158,10 @@ class FitSettings(DrawnSettings, ColumnSettings, together={"": "save", SET: "*"}
     """Weight of half the squared couplings of causes: few responses then join claims loosely, many
     as they are joined."""
 
-    variant: VariantName = "FR1"
+    variant: Annotated[VariantName, USUAL] = "FR1"
     """Relations that are a claim's evidence."""
 
-    folds: Annotated[int, Field(ge=0)] = 5
+    folds: Annotated[int, Field(ge=0), USUAL] = 5
     """Folds of responses in which it is judged; 0 for none."""
 
     members: Annotated[int, Field(ge=1)] = 3
@@ -206,9 +206,9 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
 
         factormodels fit factscore --save judge.json
         factormodels fit graphs.jsonl --save judge.json \\
-            --set potential=small,columns=evidence,position,neighbours
-        factormodels fit graphs.jsonl --set table=mine.csv,numbers=confidence \\
-            --set causes=sentence,response --save judge.json
+            --potential small --columns evidence,position,neighbours
+        factormodels fit graphs.jsonl --table mine.csv --numbers confidence \\
+            --causes sentence,response --save judge.json
         factormodels fit graphs.jsonl --out folds.jsonl
 
     Args:
@@ -414,10 +414,10 @@ _WHY = {
 """Why the prior that was learned stays."""
 
 
-class ApplySettings(DrawnSettings, ColumnSettings, together={SET: "*"}):
+class ApplySettings(DrawnSettings, ColumnSettings):
     """How the judge is used."""
 
-    adapt: bool = False
+    adapt: Annotated[bool, USUAL] = False
     """Move the posteriors to the share of true claims that the evidence here determines, where it
     is a mixture of what was learned and that share is another; else the learned prior stays."""
 
@@ -443,7 +443,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
 
         factormodels apply judge.json new.jsonl --out new.judged.jsonl
         factormodels score new.judged.jsonl
-        factormodels apply judge.json new.jsonl --set adapt --report new.html
+        factormodels apply judge.json new.jsonl --adapt --report new.html
 
     Args:
         judge: The file of the judge.

@@ -18,8 +18,8 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as
 from experiments.findings.text import duration, shortened, verdict, word
 from experiments.progress import tell
-from experiments.settings import Option, front_door
-from experiments.settings.backend_settings import AlgorithmSettings, build_backend, parse_settings
+from experiments.settings import USUAL, Option, front_door
+from experiments.settings.backend_settings import AlgorithmSettings, build_backend
 from experiments.settings.inputs import (
     LoadedModel,
     Models,
@@ -45,19 +45,19 @@ _STATES_IN_COLUMNS = 6
 _SEARCH_SECONDS = 60.0
 
 
-class InferSettings(ModelSettings, AlgorithmSettings, together={"backend": "seconds"}):
+class InferSettings(ModelSettings, AlgorithmSettings):
     """What is asked of a model."""
 
-    evidence: Path | dict[str, Any] | None = None
+    evidence: Annotated[Path | dict[str, Any] | None, USUAL] = None
     """Evidence: a UAI evidence file, or a JSON object that gives names their states (or lists of
     likelihoods, one per state)."""
 
-    seconds: Annotated[float | None, Field(ge=0), Option("S")] = None
+    seconds: Annotated[float | None, Field(ge=0), Option("S", usual=True)] = None
     """Tighten bounds on log Z for this many seconds with the backend auto, showing each
-    improvement. Ctrl-C stops and shows the best so far. With --map: for so long may toulbar2 search
-    where elimination does not fit (60)."""
+    improvement; Ctrl-C stops and shows the best so far. The limit of another backend that has one.
+    With --map: how long toulbar2 may search where elimination does not fit (60)."""
 
-    map_: bool = False
+    map_: Annotated[bool, USUAL] = False
     """The most probable states of all variables together, in place of the probability of each; of
     a graph too wide, the best that toulbar2 finds."""
 
@@ -75,10 +75,10 @@ def infer(source: Models, settings: InferSettings) -> Findings:
     Examples::
 
         factormodels infer graph.json
-        factormodels infer graph.json --variant FR1,encoding=conditional
+        factormodels infer graph.json --variant FR1 --encoding conditional
         factormodels infer network.uai --evidence network.uai.evid --json
         factormodels infer network.uai --backend lbp,damping=0.5
-        factormodels infer network.uai --backend seconds=60
+        factormodels infer network.uai --seconds 60
         factormodels infer network.bif --evidence seen.json --map
         factormodels infer corpus.jsonl --out posteriors
         factormodels infer worked-examples --response factreasoner-example-1
@@ -118,8 +118,12 @@ def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[An
     models = settings.load(source)
     first = list(islice(models, 2))
     several = len(first) > 1
-    for option, value in (("--evidence", settings.evidence), ("--seconds", seconds)):
-        if several and value is not None:
+    tightens = seconds is not None and settings.backend == "auto"
+    for option, is_given in (
+        ("--evidence", settings.evidence is not None),
+        ("--seconds", tightens),
+    ):
+        if several and is_given:
             names = ", ".join(graph.id for model in first if (graph := model.fact_graph))
             raise InputError(
                 f"{name_of(source)}: it holds several responses, and {option} is for one; choose "
@@ -138,7 +142,7 @@ def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[An
         )
     if several:
         return True, _posteriors(chain(first, models), algorithm)
-    ask = partial(_tightened, algorithm) if seconds else algorithm.infer
+    ask = partial(_tightened, algorithm) if tightens and seconds else algorithm.infer
     return False, ((model, ask(model.factor_graph)) for model in first)
 
 
@@ -147,15 +151,14 @@ def _algorithm(settings: InferSettings) -> Backend:
     if settings.map_:
         if name not in ("exact", "auto"):
             raise InputError(f"--map has algorithms of its own; leave --backend {name} out")
-        return build_backend("exact", parse_settings(settings.set_))
+        return build_backend("exact", settings.backend_settings)
     if seconds is None:
         return settings.algorithm
-    if name != "auto":
-        raise InputError(
-            f"--seconds is for the backend auto, and --backend asks for {name}; leave one out, or "
-            "give the limit by --backend seconds=S where a backend has it"
-        )
-    return build_backend("auto", {**parse_settings(settings.set_), "seconds": seconds})
+    if not isinstance(name, str):
+        raise InputError(f"--seconds: the backend {name.name} is built already; leave it out")
+    if "seconds" in settings.backend_settings:
+        raise InputError("--seconds: it is given 2 times; keep one")
+    return build_backend(name, {**settings.backend_settings, "seconds": seconds})
 
 
 def _posteriors(models: Iterable[LoadedModel], algorithm: Backend) -> Iterator[Answer]:

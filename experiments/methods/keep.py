@@ -25,7 +25,7 @@ from experiments.methods.probability_table import (
     without_taught,
 )
 from experiments.progress import tell
-from experiments.settings import SET, Option, front_door
+from experiments.settings import USUAL, Option, front_door
 from experiments.settings.columns import Columns
 from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError
@@ -52,23 +52,22 @@ class KeepSettings(
     DrawnSettings,
     ProbabilityColumns,
     TaughtSettings,
-    together={"precision": "confidence guarantee", "answers": "dropped", SET: "splits"},
 ):
     """What is promised of what is kept."""
 
-    precision: Annotated[float, Field(gt=0, le=1)] = 0.9
+    precision: Annotated[float, Field(gt=0, le=1), USUAL] = 0.9
     """Least share of true claims among those that are kept of a response."""
 
-    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.9
+    confidence: Annotated[float, Field(gt=0, lt=1), USUAL] = 0.9
     """Probability that a new response has that precision."""
 
-    guarantee: Literal["probability", "mean"] = "probability"
+    guarantee: Annotated[Literal["probability", "mean"], USUAL] = "probability"
     """Promise the precision of a response with --confidence, or in the mean over responses."""
 
-    answers: Annotated[Path | None, Option("FILE", writes=True)] = None
+    answers: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
     """Write the answers with what is kept to this file: .txt, .md, .html, .json or .jsonl."""
 
-    dropped: Literal["strike", "remove"] = "strike"
+    dropped: Annotated[Literal["strike", "remove"], USUAL] = "strike"
     """What becomes of dropped claims in --answers: struck through, or removed."""
 
     splits: Annotated[int, Field(ge=1)] = 200
@@ -90,8 +89,8 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
 
         factormodels keep labelled.csv new.csv
         factormodels keep labelled.jsonl new.jsonl --answers kept.html
-        factormodels keep labelled.csv new.csv --precision 0.8,guarantee=mean \\
-            --answers kept.txt,dropped=remove
+        factormodels keep labelled.csv new.csv --precision 0.8 --guarantee mean \\
+            --answers kept.txt --dropped remove
 
     Args:
         labelled: Responses with probabilities and labels, as `factormodels score` takes them.

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as
-from experiments.settings import SET, Option, Settings, front_door
+from experiments.settings import Option, Settings, front_door
 from factormodels.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from inference import Backend
 
 
-class ListSettings(Settings, together={SET: "prompts"}):
+class ListSettings(Settings):
     """What is listed."""
 
-    prompts: Annotated[Path | None, Option("DIR")] = None
+    prompts: Annotated[Path | None, Option("DIR", usual=True)] = None
     """Of prompts: those with the changes in this folder."""
 
     out: Annotated[Path | None, Option(command_line=False, writes=True)] = None

@@ -19,7 +19,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import with_interval
 from experiments.progress import each_response
-from experiments.settings import SET, Option, front_door
+from experiments.settings import USUAL, Option, front_door
 from experiments.settings.limits import Encoding, Openness, VariantName
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.language_model import LanguageModel
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
     Responses = str | os.PathLike[str] | Iterable[FactGraph]
 
 
-class OmissionSettings(AskingSettings, together={SET: "relations openness variant encoding"}):
+class OmissionSettings(AskingSettings):
     """How facts are found and compared."""
 
-    model: Model = None
+    model: Annotated[Model, USUAL] = None
     """Language model that lists the facts of passages, says which bear on the question, and whether
     the response says them; as litellm spells it, its key from the environment. Without one, every
     sentence of a passage is a fact that counts."""
 
-    relations: Annotated[str | None, Option("NAME")] = None
+    relations: Annotated[str | None, Option("NAME", usual=True)] = None
     """Who says what the response entails: lexical, model, recorded:FILE or nli:FOLDER. By default
     the language model where there is one, else lexical."""
 
     openness: Openness = OPENNESS
 
-    variant: VariantName = "FR2"
+    variant: Annotated[VariantName, USUAL] = "FR2"
     """Which recorded relations count for the posteriors of claims and passages."""
 
     encoding: Encoding = DEFAULT_ENCODING

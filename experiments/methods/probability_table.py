@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from experiments.evaluators.assessed_metadata import check_posteriors
 from experiments.evaluators.response import METADATA_KEY
 from experiments.findings.table import data_frame
 from experiments.findings.text import some_of
-from experiments.settings import SET, ColumnName, ColumnNames, Settings
+from experiments.settings import USUAL, ColumnName, ColumnNames, Settings
 from experiments.settings.columns import (
     LABEL,
     MODEL,
@@ -249,7 +249,7 @@ _ANY_TEXT = ("text", "content")
 """Names of columns of texts, which may be of claims or of whole responses."""
 
 
-class TaughtSettings(Settings, together={SET: "*"}):
+class TaughtSettings(Settings):
     """What becomes of probabilities that labels of the same response taught."""
 
     leave_out_taught: bool = False
@@ -257,16 +257,16 @@ class TaughtSettings(Settings, together={SET: "*"}):
     mark them; otherwise such labels are refused."""
 
 
-class ProbabilityColumns(LabelColumns, together={"column": "*"}):
+class ProbabilityColumns(LabelColumns):
     """Columns of the table."""
 
-    p: ColumnNames = ()
+    p: Annotated[ColumnNames, USUAL] = ()
     """Probability of being true; repeat it for several models."""
 
-    group: ColumnName = None
+    group: Annotated[ColumnName, USUAL] = None
     """The response that the claim belongs to; without one, every claim is its own."""
 
-    by: ColumnNames = ()
+    by: Annotated[ColumnNames, USUAL] = ()
     """What to score separately: model, dataset; repeatable."""
 
     claim: ColumnName = None

@@ -24,7 +24,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import with_interval
 from experiments.progress import each_response
-from experiments.settings import SET, Option, front_door
+from experiments.settings import USUAL, Option, front_door
 from experiments.settings.limits import Encoding, Least, Openness, VariantName
 from factormodels.claims import (
     CONFLICTS,
@@ -59,22 +59,22 @@ HEDGE = "It is not certain whether this is so: "
 
 
 class ReviseSettings(
-    AskingSettings, together={"keep": "drop", SET: "relations openness least variant encoding"}
+    AskingSettings,
 ):
     """What becomes of doubtful claims."""
 
-    keep: Annotated[float, Field(ge=0, le=1), Option("P")] = 0.5
+    keep: Annotated[float, Field(ge=0, le=1), Option("P", usual=True)] = 0.5
     """Claims at least so probable stay as they are."""
 
-    drop: Annotated[float, Field(ge=0, le=1), Option("P")] = 0.2
+    drop: Annotated[float, Field(ge=0, le=1), Option("P", usual=True)] = 0.2
     """Claims less probable are corrected, or dropped where no passage says what is right; those
     between are hedged."""
 
-    model: Model = None
+    model: Annotated[Model, USUAL] = None
     """Language model that corrects claims from the passages against them; as litellm spells it, its
     key from the environment. Without one, claims are dropped and hedged only."""
 
-    relations: Annotated[str | None, Option("NAME")] = None
+    relations: Annotated[str | None, Option("NAME", usual=True)] = None
     """Who judges corrected claims: lexical, model (that of --model), recorded:FILE or nli:FOLDER;
     by default the language model."""
 
@@ -127,7 +127,7 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
 
         factormodels revise assessed/graphs.jsonl --report revised.html
         factormodels revise assessed/graphs.jsonl --model openai/NAME --out revised
-        factormodels revise demonstration --keep 0.6,drop=0.3
+        factormodels revise demonstration --keep 0.6 --drop 0.3
 
     Args:
         responses: Responses with claims, passages and relations: the graphs of `assess`, fact

@@ -14,7 +14,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import ABSENT, duration, in_sample_remark
 from experiments.progress import watcher
-from experiments.settings import SET, Option, Settings, Words, front_door
+from experiments.settings import USUAL, Option, Settings, Words, front_door
 from factormodels.errors import InputError, LimitReachedError
 from factormodels.io.files import results_folder
 from factormodels.nouns import counted
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from experiments.study.selections import Selections
 
 
-class RunSettings(Settings, together={"workers": "dask", SET: "retry_failed every_cell"}):
+class RunSettings(Settings):
     """How a study is run."""
 
     writes_several_files = True
@@ -38,27 +38,27 @@ class RunSettings(Settings, together={"workers": "dask", SET: "retry_failed ever
     venue: Annotated[str | None, Option("NAME", command_line=False)] = None
     """What LaTeX tables and figures fit, in place of the study's `venue`."""
 
-    resume: bool = False
+    resume: Annotated[bool, USUAL] = False
     """Continue the run in the folder; finished units are kept."""
 
     retry_failed: bool = False
     """Continue, and repeat the units that failed."""
 
-    overwrite: bool = False
+    overwrite: Annotated[bool, USUAL] = False
     """Discard any run that the folder holds."""
 
-    workers: Annotated[int | None, Field(ge=1), Option("N")] = None
+    workers: Annotated[int | None, Field(ge=1), Option("N", usual=True)] = None
     """Number of processes; 1 means this one only. If not given: this one at first, then one per
     processor if the run is long."""
 
     dask: Annotated[str | None, Option("ADDRESS")] = None
     """Address of the scheduler of a Dask cluster that runs the units."""
 
-    only: Annotated[Words, Option("KEY=VALUE,...")] = ()
+    only: Annotated[Words, Option("KEY=VALUE,...", usual=True)] = ()
     """Run only these cells, by dataset, variant, relation_model, encoding, prior, strength, backend
     or seed; repeatable."""
 
-    dry_run: bool = False
+    dry_run: Annotated[bool, USUAL] = False
     """Check the study and its data and count its units (of an analysis: say what it does), without
     running it."""
 
@@ -100,7 +100,7 @@ def run(
         factormodels run my-study.yaml --workers 8 --resume
         factormodels run my-study.yaml relation_models='[recorded, lexical]'
         factormodels run my-study.yaml --only backend=exact
-        factormodels run my-study.yaml --workers dask=tcp://head:8786
+        factormodels run my-study.yaml --dask tcp://head:8786
 
     Args:
         config: A YAML file, or the name of an embedded study (`factormodels list studies` shows

@@ -34,7 +34,7 @@ from experiments.methods.probability_table import (
     without_taught,
 )
 from experiments.progress import tell
-from experiments.settings import SET, Files, Names, Option, front_door
+from experiments.settings import USUAL, Files, Names, Option, front_door
 from experiments.settings.inputs import graphs_of
 from experiments.settings.limits import DrawnSettings, Folds, Language
 from factormodels.aligned_claims import Alignment, with_verdicts_of
@@ -272,21 +272,20 @@ class ScoreSettings(
     DrawnSettings,
     ProbabilityColumns,
     TaughtSettings,
-    together={"recalibrate": "folds", SET: "reference resamples n_bootstrap"},
 ):
     """How a table is scored."""
 
-    beside: Annotated[Files, Option("FILE", "with")] = ()
+    beside: Annotated[Files, Option("FILE", "with", usual=True)] = ()
     """What another tool wrote of the same responses, or we: FactReasoner, FActScore, VeriScore,
     SAFE, LM-Polygraph, MiniCheck, assess; a file, or a folder of JSON files; repeatable. The data
     are then responses with claims and labels."""
 
     language: Language = None
 
-    reference: Annotated[str | None, Option("NAME")] = None
+    reference: Annotated[str | None, Option("NAME", usual=True)] = None
     """The model to test the others against; the first if not given."""
 
-    recalibrate: Names = ()
+    recalibrate: Annotated[Names, USUAL] = ()
     """Also recalibrate, learning from other responses: platt, temperature, beta, isotonic,
     histogram, venn-abers, best (chosen within the folds)."""
 
@@ -337,10 +336,10 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
 
         factormodels score claims.csv
         factormodels score claims.csv \\
-            --column p=confidence,label=truth,group=answer \\
+            --p confidence --label truth --group answer \\
             --recalibrate platt,isotonic,best
         factormodels score results/compare/rows.parquet \\
-            --column by=dataset,by=backend_label --out scores --report scores.html
+            --by dataset --by backend_label --out scores --report scores.html
         factormodels score labelled.jsonl --with factscore.json --with safe.json
 
     Args:

@@ -31,7 +31,7 @@ from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.progress import each_response
-from experiments.settings import SET, Names, Option, front_door
+from experiments.settings import USUAL, Names, Option, front_door
 from experiments.settings.limits import DrawnSettings, Openness
 from experiments.settings.selection_rule import SelectionRule
 from factormodels.errors import InputError
@@ -60,18 +60,17 @@ class SelectSettings(
     DrawnSettings,
     SelectionRule,
     AskingSettings,
-    together={"relations": "labels", "": "model", SET: "*"},
 ):
     """How claims are selected."""
 
-    relations: Annotated[str | None, Option("NAME")] = None
+    relations: Annotated[str | None, Option("NAME", usual=True)] = None
     """What decides entailment: lexical, model (given by --model), recorded:FILE or nli:FOLDER. By
     default the language model where there is one, else lexical."""
 
     labels: Annotated[Names, Option("LABEL=RELATION,...")] = ()
     """What the labels of an NLI model mean, if their names do not say."""
 
-    domain: Annotated[str | None, Option("NAME")] = None
+    domain: Annotated[str | None, Option("NAME", usual=True)] = None
     """Domain of the bleached claims; people by default."""
 
     epsilon: Annotated[float, Field(ge=0)] = EPSILON
@@ -83,7 +82,7 @@ class SelectSettings(
     graded: Annotated[str | None, Option("NAME")] = None
     """Relation model that gives P(c given h), as one trained on UNLI."""
 
-    model: Model = None
+    model: Annotated[Model, USUAL] = None
     """Language model that decides entailment; as litellm spells it, its key from the
     environment."""
 
@@ -157,11 +156,11 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
     Examples::
 
         factormodels select ChatGPT.jsonl
-        factormodels select ChatGPT.jsonl --set weights=uniform,rule=both \\
+        factormodels select ChatGPT.jsonl --weights uniform --rule both \\
             --out results/select
-        factormodels select demonstration --set domain=things
+        factormodels select demonstration --domain things
         factormodels select answers.jsonl --model openai/NAME \\
-            --set relevance=openai/NAME
+            --relevance openai/NAME
 
     Args:
         responses: Responses with the texts of their claims, or as text: FActScore's JSON Lines,

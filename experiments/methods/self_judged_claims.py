@@ -20,7 +20,7 @@ from experiments.asking.session import Session
 from experiments.asking.settings import AskingSettings, Model, WebSettings
 from experiments.evaluators.batch import BatchSettings, assess_responses
 from experiments.evaluators.fastfact_tables import columns_of
-from experiments.settings import SET, Option
+from experiments.settings import USUAL, Option
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import Failure
@@ -57,18 +57,18 @@ LABELLER = "factscore"
 _JUDGED = ("S", "NS")
 
 
-class AskSettings(AskingSettings, WebSettings, BatchSettings, together={"": "model", SET: "*"}):
+class AskSettings(AskingSettings, WebSettings, BatchSettings):
     """Asking the model."""
 
-    model: Model = None
+    model: Annotated[Model, USUAL] = None
     """Ask this model for its judgements in the paper's three settings; the data are its responses
     with labelled claims. As litellm spells it; its key comes from the environment."""
 
-    extract: bool = False
+    extract: Annotated[bool, USUAL] = False
     """First split responses without claims into claims, and label these by passages: of --documents
     or of --retriever."""
 
-    documents: DocumentSource = None
+    documents: Annotated[DocumentSource, USUAL] = None
 
     retriever: Annotated[str | None, Option("NAME")] = None
     """A search instead of documents: wikipedia or google."""

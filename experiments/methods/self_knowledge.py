@@ -61,7 +61,7 @@ from experiments.methods.self_judged_claims import (
     planned_calls,
 )
 from experiments.progress import tell
-from experiments.settings import SET, Numbers, Option, front_door
+from experiments.settings import USUAL, Numbers, Option, front_door
 from experiments.settings.inputs import is_dataset
 from experiments.settings.judged_claims import (
     ClaimColumns,
@@ -143,11 +143,11 @@ _PLACES = (
 )
 
 
-class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings, together={SET: "*"}):
+class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings):
     """What is measured."""
 
-    threshold: Annotated[float | None, Field(ge=0, le=1)] = None
-    """Confidence or share of votes that counts as judged correct; by default 0.5, or a majority of
+    threshold: Annotated[float | None, Field(ge=0, le=1), USUAL] = None
+    """Confidence or share of votes that counts as judged correct. By default 0.5, or a majority of
     votes."""
 
     sweep: Annotated[Numbers, Option("T,T,...")] = ()
@@ -159,7 +159,7 @@ class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings, together={
     interval: Literal["automatic", "bootstrap", "delta"] = "automatic"
     """Intervals over responses; automatic: delta under 60 responses, where it covers better."""
 
-    bins: Annotated[int, Field(ge=1, le=20)] = 5
+    bins: Annotated[int, Field(ge=1, le=20), USUAL] = 5
     """Bins of relative position."""
 
     n_bootstrap: Annotated[int, Field(ge=1), Option(command_line=False)] = 1000
@@ -225,13 +225,13 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
     Examples::
 
         factormodels self-knowledge claims.csv
-        factormodels self-knowledge claims.jsonl --column confidence=p,true=Y \\
-            --set threshold=0.9,sweep=0.5,0.7,0.9
-        factormodels self-knowledge sampled.jsonl --column votes=answers,in-order \\
+        factormodels self-knowledge claims.jsonl --confidence p --true Y \\
+            --threshold 0.9 --sweep 0.5,0.7,0.9
+        factormodels self-knowledge sampled.jsonl --votes answers --in-order \\
             --out results/self-knowledge --report self-knowledge.html
         factormodels self-knowledge responses.jsonl --model openai/NAME \\
             --out results/self-knowledge
-        factormodels self-knowledge annotated.jsonl --set bins=4
+        factormodels self-knowledge annotated.jsonl --bins 4
 
     Args:
         data: Claims with a label and what the model says about each: CSV, TSV, Parquet, JSON Lines

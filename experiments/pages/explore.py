@@ -12,7 +12,7 @@ from pydantic import Field
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as
 from experiments.progress import watcher
-from experiments.settings import SET, Option, Settings, front_door
+from experiments.settings import USUAL, Option, Settings, front_door
 from experiments.settings.inputs import graphs_of
 from factormodels.errors import InputError
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from experiments.settings.inputs import Responses
 
 
-class ExploreSettings(Settings, together={SET: "*"}):
+class ExploreSettings(Settings):
     """The page."""
 
     writes_several_files = True
 
-    response: Annotated[str | None, Option("ID")] = None
+    response: Annotated[str | None, Option("ID", usual=True)] = None
     """Which response the page begins with, if the file holds many."""
 
-    port: Annotated[int, Field(ge=0, le=65535)] = 0
+    port: Annotated[int, Field(ge=0, le=65535), USUAL] = 0
     """Port on 127.0.0.1; 0 picks a free one."""
 
-    browser: bool = True
+    browser: Annotated[bool, USUAL] = True
     """Open the page in a browser."""
 
     out: Annotated[Path | None, Option(command_line=False, writes=True)] = None
@@ -53,8 +53,8 @@ def explore(source: Responses, settings: ExploreSettings) -> Findings:
     Examples::
 
         factormodels explore graph.json
-        factormodels explore demonstration --set response=demo-01-marie-curie
-        factormodels explore results/compare --set port=8080,browser=no
+        factormodels explore demonstration --response demo-01-marie-curie
+        factormodels explore results/compare --port 8080 --no-browser
 
     Args:
         source: Fact graph JSON, an embedded dataset, or the folder of a finished run. In Python

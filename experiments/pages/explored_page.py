@@ -158,8 +158,8 @@ def save(asked: Exploration, folder: Path) -> list[Path]:
         write_evidence(states, paths[-1])
         said = (
             "# Claims were observed, which a study cannot say; this command answers as the page "
-            f"did:\n# factormodels infer graph.json --variant {asked.variant},encoding="
-            f"{asked.encoding} --backend {asked.backend} --evidence observed.evid\n"
+            f"did:\n# factormodels infer graph.json --variant {asked.variant} "
+            f"--encoding {asked.encoding} --backend {asked.backend} --evidence observed.evid\n"
         )
     lines = (
         f"{said}study: explored\ndatasets:\n  - path: graph.json\nvariants: [{asked.variant}]\n"

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.progress import watcher
-from experiments.settings import SET, Option, Settings, Words, front_door
+from experiments.settings import Option, Settings, Words, front_door
 from factormodels.errors import InputError
 from factormodels.nouns import counted
 
@@ -25,13 +25,13 @@ def _named(value: Any) -> Any:
     return tuple(f"{name}={os.fspath(path)}" for name, path in value.items())
 
 
-class ReportSettings(Settings, together={SET: "*"}):
+class ReportSettings(Settings):
     """What the pages show."""
 
-    data: Annotated[Words, Option("NAME=PATH"), BeforeValidator(_named)] = ()
+    data: Annotated[Words, Option("NAME=PATH", usual=True), BeforeValidator(_named)] = ()
     """Where to find a data file that the run read; repeatable."""
 
-    response: Annotated[Words, Option("ID")] = ()
+    response: Annotated[Words, Option("ID", usual=True)] = ()
     """Make pages for these responses only; repeatable."""
 
     pages: Annotated[int | None, Field(ge=1), Option("N")] = None
@@ -63,8 +63,8 @@ def report(
     Examples::
 
         factormodels report results/compare
-        factormodels report results/mine report --set data=claims=claims.jsonl
-        factormodels report results/mine --set response=q17,response=q23
+        factormodels report results/mine report --data claims=claims.jsonl
+        factormodels report results/mine --response q17 --response q23
         factormodels report assessed
 
     Args:

@@ -34,21 +34,19 @@ class Option:
         metavar: what stands in the place of its value; the type's word if empty.
         name: the option's name without hyphens, if it is not the field's.
         command_line: whether there is such an option; some things only a program can give.
-        rest: whether it takes the keys of its option that no other field has.
+        usual: whether nine in ten people need it: `--help` shows it, and `--help-all` the others.
         writes: whether it names a file that the command writes.
     """
 
     metavar: str = ""
     name: str = ""
     command_line: bool = True
-    rest: bool = False
+    usual: bool = False
     writes: bool = False
 
 
-SET = "set"
-"""The option of which every setting is a key, and that takes files of settings."""
-
-NOTHING_TOGETHER: Mapping[str, str] = MappingProxyType({})
+USUAL = Option(usual=True)
+"""Mark of an option that `--help` shows, beside what the type of the field says of it."""
 
 
 class Settings(BaseModel):
@@ -58,18 +56,9 @@ class Settings(BaseModel):
         frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=False
     )
 
-    together: ClassVar[Mapping[str, str]] = {}
-    """Options with the fields of this class that are keys of theirs, as top_k is in the option
-    --retriever local,top-k=5; * stands for all fields that neither are named nor name one. A class
-    says it where it names its bases."""
-
     writes_several_files: ClassVar[bool] = False
     """Whether `out` of the command is a folder whatever its name: of a study, or of a page that
     saves in it."""
-
-    def __init_subclass__(cls, together: Mapping[str, str] = NOTHING_TOGETHER, **more: Any) -> None:
-        super().__init_subclass__(**more)
-        cls.together = together
 
     @classmethod
     def from_given(cls, given: Mapping[str, Any]) -> Self:
@@ -90,23 +79,18 @@ class Settings(BaseModel):
 
 @cache
 def option_of(kind: type[Settings], name: str) -> Option:
-    """How a field is asked for on the command line, its name there filled in."""
-    notes = [note for note in kind.model_fields[name].metadata if isinstance(note, Option)]
-    option = notes[-1] if notes else Option()
-    return replace(option, name=option.name or name.strip("_").replace("_", "-"))
+    """How a field is asked for on the command line, its name there filled in.
+
+    What is noted on the field goes before what its type says.
+    """
+    said: dict[str, Any] = {"name": name.strip("_").replace("_", "-")}
+    for note in kind.model_fields[name].metadata:
+        if isinstance(note, Option):
+            said |= {key: value for key, value in vars(note).items() if value != _PLAIN[key]}
+    return Option(**said)
 
 
-@cache
-def key_of(kind: type[Settings], name: str) -> str:
-    """The option of which a field is a key; empty for what is an option itself."""
-    together = declared_in(kind, name).together
-    found = {field: option for option, fields in together.items() for field in fields.split()}
-    own = option_of(kind, name).name
-    option = found.get(name, "" if own in together else found.get("*", ""))
-    if option == own:
-        return ""
-    # Keys of what is a key itself are keys of the same option.
-    return (key_of(kind, option) if option in kind.model_fields else "") or option
+_PLAIN: Mapping[str, Any] = MappingProxyType(vars(Option()))
 
 
 @cache

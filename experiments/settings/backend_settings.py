@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import typing
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from types import MappingProxyType
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from experiments.settings import Option, Settings
 from experiments.settings.mends import value_words
@@ -18,27 +21,42 @@ from inference import Backend, get_backend
 from inference.registry import backend_class
 
 
-def _assignments(value: Any) -> Any:
-    """Settings by name as texts, which is how a command is given them."""
-    if isinstance(value, Mapping):
-        return tuple(f"{name}={json.dumps(each)}" for name, each in value.items())
-    return (value,) if isinstance(value, str) else value
+def _by_name(value: Any) -> Any:
+    """Settings by name, which texts such as "damping=0.5" give as well."""
+    if isinstance(value, str | list | tuple):
+        return parse_settings([value] if isinstance(value, str) else value)
+    return value
 
 
 def _backend_name(backend: Any) -> str:
     return backend if isinstance(backend, str) else repr(backend)
 
 
-class AlgorithmSettings(Settings, together={"backend": "set_"}):
+class AlgorithmSettings(Settings):
     """Inference."""
 
-    backend: Annotated[Any, Option("NAME"), PlainSerializer(_backend_name)] = "auto"
-    """Inference algorithm; `factormodels list backends` names them."""
+    backend: Annotated[Any, Option("NAME", usual=True), PlainSerializer(_backend_name)] = "auto"
+    """Inference algorithm (`factormodels list backends`). Its settings stand behind it, as in
+    --backend lbp,damping=0.5, or are options of their own: --backend lbp --damping 0.5."""
 
-    set_: Annotated[
-        tuple[str, ...], Option("KEY=VALUE", rest=True), BeforeValidator(_assignments)
-    ] = ()
-    """A setting of the backend; repeatable."""
+    backend_settings: Annotated[
+        dict[str, Any], Option(command_line=False), BeforeValidator(_by_name)
+    ] = Field(default_factory=dict)
+    """Settings of the backend by name."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _behind_the_name(cls, given: Any) -> Any:
+        """What stands behind the name of the backend, as settings of it."""
+        backend = given.get("backend")
+        if not isinstance(backend, str) or "=" not in backend:
+            return given
+        name, *texts = re.split(r",(?=[^,=]+=)", backend)
+        return {
+            **given,
+            "backend": name,
+            "backend_settings": parse_settings(texts, given.get("backend_settings") or {}),
+        }
 
     @property
     def algorithm(self) -> Backend:
@@ -51,33 +69,51 @@ class AlgorithmSettings(Settings, together={"backend": "set_"}):
         if not isinstance(self.backend, str):
             built: Backend = self.backend
             return built
-        return build_backend(self.backend, parse_settings(self.set_))
+        return build_backend(self.backend, self.backend_settings)
 
 
-def parse_settings(assignments: Iterable[str]) -> dict[str, Any]:
-    """The settings that texts like "damping=0.5" stand for.
+def parse_settings(
+    assignments: Iterable[str], others: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """The settings that texts like "damping=0.5" stand for, beside those that are given already.
 
     Raises:
         InputError: for a text without "=", a bad value, or a setting given twice.
     """
-    settings: dict[str, Any] = {}
+    settings = dict(others)
     for text in assignments:
         key, value = parse_assignment(text, "--backend")
         if key in settings:
-            raise InputError(f"--backend {text!r}: {key!r} is set twice; keep one")
+            raise InputError(f"--{key.replace('_', '-')}: it is given 2 times; keep one")
         settings[key] = value
     return settings
 
 
+def setting_names(name: str) -> tuple[str, ...]:
+    """Names of the settings of a backend; none of a backend that is unknown.
+
+    Raises:
+        MissingDependencyError: if a library that the backend needs is not installed.
+    """
+    with suppress(InputError):
+        return tuple(setting_types(backend_class(name)))
+    return ()
+
+
+def _option(setting: str) -> str:
+    return f"--{setting.replace('_', '-')}" if setting else "--backend"
+
+
 def build_backend(
-    name: str, settings: Mapping[str, Any], where: Callable[[str], str] = "--backend {}".format
+    name: str, settings: Mapping[str, Any], where: Callable[[str], str] = _option
 ) -> Backend:
     """The backend called `name` with its settings checked against their declared types.
 
     Args:
         name: name of a registered backend.
         settings: settings by name, of plain YAML or JSON data.
-        where: the place of a setting, by its name, as errors begin; of all of them, by "".
+        where: the place of a setting, by its name, as errors begin; of all of them, by "". An
+            option, if it is not given.
 
     Raises:
         InputError: for an unknown backend or setting, or a value of the wrong type or range.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from experiments.settings import ColumnName, Settings, Words
+from experiments.settings import USUAL, ColumnName, Settings, Words
 from factormodels.errors import InputError, nearest
 from factormodels.io.claim_rows import is_blank_column
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom
@@ -33,10 +33,10 @@ MODEL = ("model", "method", "system")
 """Names by which a column is known, the likeliest first; case, dashes and underscores are alike."""
 
 
-class LabelColumns(Settings, together={"column": "*"}):
+class LabelColumns(Settings):
     """Columns of the table."""
 
-    label: ColumnName = None
+    label: Annotated[ColumnName, USUAL] = None
     """The human label of the claim."""
 
     true: Words = ()

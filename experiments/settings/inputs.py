@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from experiments.settings import Option, Settings
+from experiments.settings import USUAL, Option, Settings
 from experiments.settings.limits import EncodingName, VariantName
 from factormodels.claims import ModelJudgement
 from factormodels.encodings import CONDITIONAL, DEFAULT_ENCODING
@@ -49,16 +49,16 @@ Models = str | os.PathLike[str] | FactGraph | FactorGraph | Iterable[FactGraph]
 """The name of an embedded dataset, the path of a file, a graph, or several fact graphs."""
 
 
-class ModelSettings(Settings, together={"variant": "encoding"}):
+class ModelSettings(Settings):
     """Model."""
 
-    response: Annotated[str | None, Option("ID")] = None
+    response: Annotated[str | None, Option("ID", usual=True)] = None
     """Which response to use, if the file holds many."""
 
-    variant: VariantName | None = None
+    variant: Annotated[VariantName | None, USUAL] = None
     """Which relations of fact graphs count: all as given, unless you say otherwise."""
 
-    encoding: EncodingName | None = None
+    encoding: Annotated[EncodingName | None, USUAL] = None
     """How relations of fact graphs become tables; as implications, unless you say otherwise."""
 
     def load(self, source: Models) -> Iterator[LoadedModel]:
@@ -189,7 +189,7 @@ def graphs_of(responses: Responses) -> tuple[FactGraph, ...]:
 
             subject = f"the dataset {str(source)!r}"
             known = unknown_name(subject, str(source), datasets.names())
-            raise InputError(f"{known}, or the path of a file")
+            raise InputError(f"{known}; name another, or the path of a file")
         return tuple(read_graphs(source))
     graphs = tuple(responses)
     if not graphs:

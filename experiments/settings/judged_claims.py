@@ -11,7 +11,7 @@ from itertools import starmap
 from typing import Annotated, Any
 
 from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
-from experiments.settings import ColumnName, ColumnNames, Option
+from experiments.settings import USUAL, ColumnName, ColumnNames, Option
 from experiments.settings.columns import (
     LABEL,
     MODEL,
@@ -72,19 +72,19 @@ _GRID = 1_000_000
 """A relative position is a place on a grid so fine that no edge of a bin is missed."""
 
 
-class ClaimColumns(LabelColumns, together={"column": "*"}):
+class ClaimColumns(LabelColumns):
     """Columns of the table."""
 
-    response: ColumnName = None
-    """Id of the response."""
+    group: Annotated[ColumnName, USUAL] = None
+    """Id of the response that the claim belongs to."""
 
-    judgement: Annotated[ColumnNames, Option("[SETTING=]COLUMN")] = ()
+    judgement: Annotated[ColumnNames, Option("[SETTING=]COLUMN", usual=True)] = ()
     """What the model says: correct/incorrect, yes/no, A/B/C; repeatable by setting."""
 
-    confidence: ColumnName = None
+    confidence: Annotated[ColumnName, USUAL] = None
     """Its confidence, from 0 to 1."""
 
-    votes: ColumnNames = ()
+    votes: Annotated[ColumnNames, USUAL] = ()
     """Several answers per claim: a column of lists, or repeated, a column each."""
 
     claim: ColumnName = None
@@ -470,11 +470,11 @@ def _columns(
     nested = _are_nested(rows)
     response = (
         # An object that holds claims is a response; its own name for it need not be known.
-        names.given("--response", wanted.response)
-        if nested and wanted.response
+        names.given("--group", wanted.group)
+        if nested and wanted.group
         else None
         if nested
-        else names.required("--response", wanted.response, RESPONSE, "response")
+        else names.required("--group", wanted.group, RESPONSE, "response")
     )
     setting = (
         names.optional("--setting", wanted.setting, _SETTING, "setting") if has_setting else None
@@ -492,7 +492,7 @@ def _columns(
         sentence = position = None
     found = {
         "label": label,
-        "response": response,
+        "group": response,
         "claim": claim,
         "sentence": sentence,
         "sentences": names.optional("--sentences", wanted.sentences, _SENTENCES, "sentences"),
@@ -700,7 +700,7 @@ def _name(row: FlatRow, column: str, what: str) -> str:
 
 
 def _response(row: FlatRow, at: ClaimColumns) -> str:
-    return str(row.parent) if at.response is None else _name(row, at.response, "response")
+    return str(row.parent) if at.group is None else _name(row, at.group, "response")
 
 
 def _sentence(row: FlatRow, at: ClaimColumns) -> int | None:

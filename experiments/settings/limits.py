@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from experiments.settings import SET, Option, Settings
+from experiments.settings import Option, Settings
 from factormodels.encodings import ENCODINGS
 from factormodels.languages import checked_language
 from factormodels.variants import VARIANTS
@@ -91,7 +91,7 @@ Openness = Annotated[
 """Widest interval of a relation's probability from log-probabilities, with what it means."""
 
 
-class DrawnSettings(Settings, together={SET: "*"}):
+class DrawnSettings(Settings):
     """What is drawn at random."""
 
     seed: Seed = 0

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from experiments.settings import SET, Settings
+from experiments.settings import USUAL, Settings
 from experiments.settings.limits import FilePath, Probability
 
 Weights = Annotated[
@@ -16,10 +16,10 @@ Weights = Annotated[
 """Name of a way to weigh claims, with what it means."""
 
 
-class SelectionRule(Settings, together={SET: "*"}):
+class SelectionRule(Settings):
     """Which claims exclude each other, and what they are worth."""
 
-    weights: Weights = "informativeness"
+    weights: Annotated[Weights, USUAL] = "informativeness"
 
     rule: Literal["either", "both"] = "either"
     """Claims exclude each other if either entails the other, or both."""

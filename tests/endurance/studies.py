@@ -41,7 +41,7 @@ TRIALS: dict[str, tuple[tuple[str, ...], tuple[str, ...], float]] = {
     "run with two workers": ((*_RUN, "2"), ("--resume",), 0.25),
     "run with Dask": ((*_RUN, "dask=ADDRESS"), ("--resume",), 0.2),
     "report": (("report", "made"), (), 0.15),
-    "fit": (("fit", "graphs.jsonl", "--set", "folds=0", "--save", "made/judge.json"), (), 0.15),
+    "fit": (("fit", "graphs.jsonl", "--folds", "0", "--save", "made/judge.json"), (), 0.15),
 }
 """Commands that are killed, what is added to go on, and the part of all kills that each gets."""
 
@@ -125,7 +125,7 @@ def _report(folder: Path, size: int) -> tuple[str, ...]:
     rest = "backends: [exact]\noutputs: [csv]\n"
     (folder / "s.yaml").write_text(f"study: s\ndatasets: [{made}]\n{rest}")
     done(folder, "run", "s.yaml", "--out", "made")
-    return ("report", "made", "--set", f"pages={size}")
+    return ("report", "made", "--pages", str(size))
 
 
 def _contexts(folder: Path, size: int) -> tuple[str, ...]:

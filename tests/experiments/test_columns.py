@@ -11,6 +11,6 @@ from factormodels.errors import InputError
 def test_an_error_lists_no_more_columns_than_a_person_reads() -> None:
     columns = Columns([f"k{number}" for number in range(1000)], "wide.csv")
     with pytest.raises(InputError, match=r"wide\.csv: .* it has k0, k1, .*k29 and 970 more$"):
-        columns.required("--column p", None, PROBABILITY, "probability")
+        columns.required("--p", None, PROBABILITY, "probability")
     with pytest.raises(InputError, match=r"there is no such column.* and 970 more$"):
-        columns.given("--column p", "share")
+        columns.given("--p", "share")

@@ -53,7 +53,7 @@ def test_three_commands_judge_other_responses(tmp_path: Path) -> None:
     write_many(biographies(0, 60), tmp_path / "a.jsonl")
     write_many(biographies(60, 90), tmp_path / "b.jsonl")
     judge, judged = tmp_path / "judge.json", tmp_path / "b.judged.jsonl"
-    arguments = ("--set", "penalty=30,folds=2", "--save", judge)
+    arguments = ("--penalty", "30", "--folds", "2", "--save", judge)
     told = called(*map(str, ("fit", tmp_path / "a.jsonl", *arguments))).stdout
     assert "field" in told
     assert "boosted trees" in told

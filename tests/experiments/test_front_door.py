@@ -152,7 +152,7 @@ def test_scores_take_the_columns_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("demonstratio",), r"did you mean 'demonstration'\?.*or the path of a file"),
+        (("demonstratio",), r"did you mean 'demonstration', .*or the path of a file"),
         (("absent.json",), "there is no such file"),
         (([],), "there is no response"),
         (([0.5],), "one of these is a float"),
@@ -342,7 +342,7 @@ def test_an_evaluation_is_that_of_the_command(folder: Path) -> None:
     assert {path.name for path in written} >= {
         *("claims.csv", "evidence.csv", "summary.csv", "cost.csv", "graphs.jsonl", "findings.json")
     }
-    options = ["--variant", "FR1", "--variant", "FR2", "--retriever", "local,top-k=2"]
+    options = ["--variant", "FR1", "--variant", "FR2", "--retriever", "local", "--top-k", "2"]
     write_many(graphs, folder / "given.jsonl")
     invoke("assess", "given.jsonl", *options, "--out", "command")
     assert tuple(read_many("command/graphs.jsonl")) == found.graphs

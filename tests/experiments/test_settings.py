@@ -14,9 +14,8 @@ from pydantic import Field
 from experiments.cli.front import command_of, run_command
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame, text_columns
-from experiments.methods.score import score
 from experiments.settings import (
-    SET,
+    USUAL,
     ColumnName,
     Names,
     Numbers,
@@ -25,8 +24,8 @@ from experiments.settings import (
     Words,
     declared_in,
     front_door,
-    key_of,
 )
+from experiments.settings.backend_settings import AlgorithmSettings
 from factormodels.errors import InputError
 from tests.refusals import refused
 
@@ -112,38 +111,6 @@ def test_every_way_of_asking_gives_the_same_settings(capsys: pytest.CaptureFixtu
     assert asked_for(capsys=capsys) == Measure().model_dump(mode="json")
 
 
-class Web(Settings, together={"search": "*"}):
-    """Requests."""
-
-    contact: str = ""
-    """Who asks."""
-
-
-class Searching(Web, together={"search": "at"}):
-    """A search of its own."""
-
-    search: str = ""
-    """Where."""
-
-    at: str = ""
-    """When."""
-
-
-class Measuring(Web, together={SET: "*"}):
-    """A search among others."""
-
-    search: str = ""
-    """Where."""
-
-
-def test_keys_of_what_is_a_key_itself_are_keys_of_the_same_option() -> None:
-    assert [key_of(Searching, name) for name in ("search", "at", "contact")] == [
-        "",
-        *["search"] * 2,
-    ]
-    assert [key_of(Measuring, name) for name in ("search", "contact")] == [SET, SET]
-
-
 def test_only_what_is_given_is_given() -> None:
     settings = Measure.from_given({"seed": 0, "column": None})
     assert settings.model_fields_set == {"seed"}
@@ -160,8 +127,8 @@ def test_only_what_is_given_is_given() -> None:
         ("--at-most 1.5", "--at-most 1.5: give 1 or less"),
         ("--at-most nan", "--at-most nan: give a number"),
         ("--how sharpe", "--how sharpe is unknown (did you mean 'sharp'?)"),
-        ("--sede 1", "Unknown option: --sede. Did you mean --seed?"),
-        ("--column", "requires an argument"),
+        ("--sede 1", "the option --sede is unknown (did you mean '--seed',"),
+        ("--column", "--column: no value stands behind it; write --column COLUMN"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(arguments: str, sentence: str) -> None:
@@ -170,11 +137,11 @@ def test_what_is_wrong_is_one_sentence(arguments: str, sentence: str) -> None:
 
 def test_a_program_is_told_of_arguments() -> None:
     refused("`seed` -1: give 0 or more", measure, "t.csv", seed=-1)
-    refused(r"the argument 'sede' is unknown \(did you mean 'seed'\?\)", measure, "t.csv", sede=1)
+    refused(r"the argument 'sede' is unknown \(did you mean 'seed',", measure, "t.csv", sede=1)
 
 
 def test_help_is_made_from_the_declaration(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(measure, ["--help"]) == 0
+    assert run_command(measure, ["--help-all"]) == 0
     shown = capsys.readouterr().out
     told = " ".join(shown.split())
     assert "More of it, over two lines." in told
@@ -186,11 +153,11 @@ def test_help_is_made_from_the_declaration(capsys: pytest.CaptureFixture[str]) -
         "Seed of what is drawn. [default: 0]",
         "One of plain, sharp. [default: plain]",
         "--at-most P",
-        "DATA A table. [required]",
+        "DATA A table.",
         "Write everything as one page",
     ):
         assert words in told, words
-    assert "told" not in told.partition("Options")[2]
+    assert "told" not in told.partition("[OPTIONS]")[2]
 
 
 def test_what_is_missing_is_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
@@ -201,23 +168,17 @@ def test_what_is_missing_is_the_exit_code(capsys: pytest.CaptureFixture[str]) ->
     assert declared_in(Measure, "seed") is Common
 
 
-class Search(Settings, together={"retriever": "top_k queries", "backend": "more", SET: "*"}):
+class Search(AlgorithmSettings):
     """How it is searched."""
 
-    retriever: str = "local"
-    """Where."""
+    retriever: Annotated[str, Option("NAME"), USUAL] = "local"
+    """Where. The web is a place too."""
 
     top_k: Annotated[int, Field(ge=1)] = 3
-    """Passages. See also --seed and --retriever."""
+    """Passages. See also --seed."""
 
-    queries: bool = False
+    queries: Annotated[bool | None, USUAL] = None
     """Whether a model writes them."""
-
-    backend: str = "auto"
-    """How."""
-
-    more: Annotated[tuple[str, ...], Option("KEY=VALUE", rest=True)] = ()
-    """A setting of it."""
 
     seed: int = 0
     """Seed of what is drawn."""
@@ -228,7 +189,18 @@ class Search(Settings, together={"retriever": "top_k queries", "backend": "more"
 
 @front_door
 def search(data: str, settings: Search) -> Findings:
-    """Search, with --top-k passages."""
+    """Search, with --top-k passages.
+
+    There is more to say.
+
+    Examples::
+
+        factormodels search a
+        factormodels search b \\
+            --top-k 2
+        factormodels search c
+        factormodels search d
+    """
     if settings.seed < 0:
         raise InputError("--seed is from 0; --no-queries and --retriever stay")
     return Findings(data, ("Give --top-k.",))
@@ -237,35 +209,34 @@ def search(data: str, settings: Search) -> Findings:
 @pytest.mark.parametrize(
     ("arguments", "given"),
     [
-        ("--retriever web,top-k=5,queries", {"retriever": "web", "top_k": 5, "queries": True}),
-        ("--retriever top-k=5 --retriever a,b", {"retriever": "a,b", "top_k": 5}),
-        ("--retriever queries=no,top_k=2", {"queries": False, "top_k": 2}),
-        ("--backend lbp,damping=0.5,n=1", {"backend": "lbp", "more": ["damping=0.5", "n=1"]}),
-        ("--set words=a,b,words=c --set seed=4", {"words": ["a,b", "c"], "seed": 4}),
-        ("--set kept.yaml", {"top_k": 7, "words": ["x", "y"], "seed": 1}),
-        ("--set seed=2 --set kept.yaml", {"top_k": 7, "words": ["x", "y"], "seed": 2}),
-        ("--set kept.yaml, --retriever top-k=1", None),
+        ("--top-k 5 --retriever web --queries", {"retriever": "web", "top_k": 5, "queries": True}),
+        ("--no-queries --seed=4 --words a", {"queries": False, "seed": 4, "words": ["a"]}),
+        ("--config kept.yaml", {"top_k": 7, "words": ["x", "y"], "seed": 1}),
+        ("--seed 2 --config kept.yaml", {"top_k": 7, "words": ["x", "y"], "seed": 2}),
         (
-            "--top-k 5 --retriever web --queries",
-            {"retriever": "web", "top_k": 5, "queries": True},
+            "--config kept.yaml --config later.yaml --words z",
+            {"top_k": 8, "words": ["z"], "seed": 1},
         ),
         (
-            "--no-queries --seed=4 --words a",
-            {"queries": False, "seed": 4, "words": ["a"]},
+            "--backend lbp,damping=0.5,schedule=residual",
+            {"backend": "lbp", "backend_settings": {"damping": 0.5, "schedule": "residual"}},
         ),
-        ("--set top-k=4,queries --retriever top-k=1", {"top_k": 1, "queries": True}),
+        (
+            "--max-iterations 9 --backend lbp,damping=0.5",
+            {"backend": "lbp", "backend_settings": {"damping": 0.5, "max_iterations": 9}},
+        ),
+        (
+            "--config backend.yaml --damping 0.25",
+            {"backend": "lbp", "backend_settings": {"damping": 0.25, "max_iterations": 9}},
+        ),
     ],
 )
-def test_keys_of_options_and_files_give_fields(
-    arguments: str,
-    given: Mapping[str, Any] | None,
-    folder: Path,
-    capsys: pytest.CaptureFixture[str],
+def test_options_and_files_give_fields(
+    arguments: str, given: Mapping[str, Any], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "kept.yaml").write_text("top-k: 7\nwords: [x, y]\nseed: 1\n")
-    if given is None:
-        refused("kept.yaml,: there is no such file", run_command, search, ["t", *arguments.split()])
-        return
+    (folder / "later.yaml").write_text("top-k: 8\n")
+    (folder / "backend.yaml").write_text("backend: lbp\nmax-iterations: 9\ndamping: 0.5\n")
     run_command(search, ["t", *arguments.split(), "--json"])
     found = json.loads(capsys.readouterr().out)["settings"]
     assert found == {**Search().model_dump(mode="json"), **given}
@@ -274,47 +245,58 @@ def test_keys_of_options_and_files_give_fields(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("--retriever web,top-k=0", "--retriever top-k=0: give 1 or more"),
-        ("--retriever web,topk=2", "the key 'topk' is unknown (did you mean 'top-k'?)"),
-        ("--retriever a --retriever b", "--retriever: it is given 2 times; keep one"),
-        ("--set seed=-1", "--set seed is from 0; --retriever queries=no and --retriever stay"),
-        ("--set sede=1", "--set sede=1: the key 'sede' is unknown (did you mean 'seed'?)"),
-        ("--set bad.yaml", "bad.yaml: the setting 'sede' is unknown (did you mean 'seed'?)"),
-        ("--set list.yaml", "list.yaml: a file of settings is a mapping"),
-        ("--seed -1", "--set seed is from 0; --retriever queries=no and --retriever stay"),
-        ("--seed", "--set seed : give a whole number"),
+        ("t --top-k 0", "--top-k 0: give 1 or more"),
+        ("t --retriever a --retriever b", "--retriever: it is given 2 times; keep one"),
+        ("t --seed -1", "--seed is from 0; --no-queries and --retriever stay"),
+        ("t --seed", "--seed: no value stands behind it; write --seed N (see factormodels search"),
+        ("t --queries=3", "--queries: it takes no value; leave '3' out"),
+        ("t --sede 1", "the option --sede is unknown (did you mean '--seed',"),
+        ("t --sede", "the option --sede is unknown (did you mean '--seed',"),
+        ("t --top-kk 1 --backend lbp", "the option --top-kk is unknown (did you mean '--top-k',"),
+        ("t --dampng 1 --backend lbp", "the option --dampng is unknown (did you mean '--damping',"),
+        ("t --damping 1 --backend lbp,damping=1", "--damping: it is given 2 times; keep one"),
+        ("t u", "'u': factormodels search takes DATA beside its options; leave it out"),
+        ("", "DATA is missing; write factormodels search DATA (see factormodels search --help)"),
+        ("t --config bad.yaml", "bad.yaml: the option 'sede' is unknown (did you mean 'seed',"),
+        ("t --config spelled.yaml", "the option 'top_k' is unknown (did you mean 'top-k',"),
+        ("t --config list.yaml", "list.yaml: a file of settings is a mapping; write OPTION: VALUE"),
+        ("t --config absent.yaml", "absent.yaml: there is no such file"),
+        ("t --rename a", "--rename"),
     ],
 )
-def test_what_is_wrong_with_a_key_is_one_sentence(
+def test_what_is_wrong_with_words_or_files_is_one_sentence(
     arguments: str, sentence: str, folder: Path
 ) -> None:
     (folder / "bad.yaml").write_text("sede: 1\n")
+    (folder / "spelled.yaml").write_text("top_k: 1\n")
     (folder / "list.yaml").write_text("- 1\n")
-    refused(re.escape(sentence), run_command, search, ["t", *arguments.split()])
+    refused(re.escape(sentence), run_command, search, arguments.split())
 
 
-def test_a_key_without_a_value_is_told_how_it_gets_one() -> None:
-    asked = ["table.csv", "--column", "p"]
-    refused(
-        "--column p: nothing is given for 'p'; write --column p=VALUE", run_command, score, asked
+def test_python_is_told_of_arguments() -> None:
+    refused("`top_k` 0: give 1 or more", search, "t", top_k=0)
+    assert search("t", top_k=2).sentences == ("Give --top-k.",)
+    assert search("t", backend="lbp", backend_settings={"damping": 0.5}).settings == (
+        search("t", backend="lbp,damping=0.5").settings
     )
 
 
-def test_python_is_told_of_fields_whatever_option_they_are_keys_of() -> None:
-    refused("`top_k` 0: give 1 or more", search, "t", top_k=0)
-    assert search("t", top_k=2).sentences == ("Give --top-k.",)
-
-
-def test_help_and_sentences_name_keys(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_is_what_is_usual_and_help_all_is_everything(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     run_command(search, ["--help"])
-    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    short = capsys.readouterr().out
+    assert "  --retriever NAME        Where. [default: local]\n" in short
+    assert short.count("    factormodels search ") == 3
+    assert "Every option: factormodels search --help-all" in short
+    run_command(search, ["--help-all"])
+    whole = capsys.readouterr().out
+    assert "--retriever NAME" in whole
     for words in (
-        "Search, with --retriever top-k passages.",
-        "--retriever TEXT,KEY=VALUE Where. [default: local] top-k=N: Passages. See also --set seed "
-        "and --retriever. [default: 3] queries: Whether a model writes them.",
-        "KEY=VALUE: A setting of it.",
-        "--set KEY=VALUE Any of these settings",
+        "There is more",
+        "Where. The web is a place too.",
+        "search d",
+        "See also --seed.",
     ):
-        assert words in told, words
-    run_command(search, ["t"])
-    assert "Give --retriever top-k." in capsys.readouterr().out
+        assert words in whole, words
+        assert words not in short, words

@@ -517,7 +517,7 @@ def _invoke(folder: Path, *arguments: str) -> object:
     return result.exit_code
 
 
-_REPORT = _of_run("report", "run", "pages", "--set", "data=graph=graph.json")
+_REPORT = _of_run("report", "run", "pages", "--data", "graph=graph.json")
 _DIFF = _of_run("diff", "run", "../out")
 _RUN_FILES = ("manifest.json", "rows.parquet", "summary.csv")
 
@@ -536,7 +536,7 @@ _COMMANDS: tuple[tuple[str, str, tuple[bytes, ...], int], ...] = (
     ("coherence FILE", "g.json", (_GRAPH,), 3),
     ("revise FILE", "g.json", (_GRAPH,), 3),
     ("estimate FILE --choose 1", "t", (_FEW_LABELS.encode(), *_LOGS), 4),
-    ("fit FILE --set folds=0", "g.jsonl", (_LINES,), 2),
+    ("fit FILE --folds 0", "g.jsonl", (_LINES,), 2),
     ("assess FILE --documents d", "r.txt", (_TEXT,), 1),
     ("run FILE --dry-run", "s.yaml", (STUDY,), 6),
     ("run FILE --out o", "s.yaml", (STUDY,), 1),

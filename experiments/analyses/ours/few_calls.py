@@ -1,4 +1,4 @@
-"""Few calls: how many verdicts the rule of `assess --relations few-calls` keeps of those of all."""
+"""Few calls: how many verdicts the rule of `assess --few-calls` keeps of those of all."""
 
 from __future__ import annotations
 

@@ -13,17 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cli.front import command_of, described, tokens_of
+from experiments.cli.front import command_of, described, words_of
 from experiments.cli.main import COMMANDS, function_named
-from experiments.cli.options import fields_set, options_of
-from experiments.settings import settings_of
+from experiments.settings.backend_settings import setting_names
 from tests.experiments.conftest import EXAMPLE, invoke
 
 pytestmark = pytest.mark.slow
 
 OUTPUTS = [
-    *("--set KEY=VALUE", "--out PATH", "--report FILE"),
-    *("--show COLUMN,...,KEY=VALUE", "--json"),
+    *("--out PATH", "--report FILE", "--show COLUMN,...", "--rename NAME=TEXT", "--venue NAME"),
+    *("--config FILE", "--json", "--help-all"),
 ]
 
 ASKED = {
@@ -31,8 +30,8 @@ ASKED = {
     "assess": ("answer.txt", "--documents", "notes"),
     "coherence": ("graph.json",),
     "consensus": ("demonstration",),
-    "score": ("claims.csv", "--set", "bootstrap=20,resamples=20"),
-    "select": ("graph.json", "--set", "domain=things"),
+    "score": ("claims.csv", "--bootstrap", "20", "--resamples", "20"),
+    "select": ("graph.json", "--domain", "things"),
     "self-knowledge": ("judged.jsonl",),
     "draw": ("graph.json",),
     "diff": ("first", "second"),
@@ -127,14 +126,11 @@ def test_every_command_that_we_show_takes_its_options() -> None:
     for name, *rest in commands_shown():
         if name not in COMMANDS:
             continue
-        function = function_named(name)
-        kind = settings_of(function)
-        words = tokens_of(function, rest)
-        _, bound, *_ = commands[name].parse_args(words, exit_on_error=False, print_error=False)
-        for option in options_of(kind):
-            given = bound.kwargs.get(option.name.replace("-", "_"))
-            if isinstance(given, list):
-                option.fields(given)
-        fields_set(kind, bound.kwargs.get("set") or ())
+        _, bound, *_ = commands[name].parse_args(
+            words_of(rest), exit_on_error=False, print_error=False
+        )
+        others = bound.kwargs.keys() - bound.signature.parameters.keys()
+        backend = (bound.kwargs.get("backend_") or ["auto"])[0].partition(",")[0]
+        assert {each.replace("-", "_") for each in others} <= {*setting_names(backend)}, rest
         shown[name] += 1
     assert shown.keys() == set(COMMANDS)

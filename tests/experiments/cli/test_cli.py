@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,8 +14,10 @@ from typing import IO
 import pytest
 
 import factormodels
-from experiments.cli.front import command_of, unwrapped
+from experiments.cli.front import command_of
+from experiments.cli.help import unwrapped
 from experiments.cli.main import COMMANDS, HELP, function_named
+from experiments.settings.backend_settings import setting_names
 from tests.experiments.conftest import call, environment, invoke, study_file
 from tests.processes import run_python
 
@@ -35,10 +38,51 @@ def test_help_of_the_whole_names_every_command() -> None:
     assert all(f" {command} " in result.stdout for command in COMMANDS)
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_a_screen(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = invoke(command, "--help").stdout.splitlines()
+    assert len(lines) <= 50
+    assert max(map(len, lines)) <= 80
+    assert lines.index("Examples") < lines.index("Output:")
+    assert lines[-2].split() == ["--help-all", "Show", "every", "option."]
+
+
+OTHERS = {
+    *("fast", "sync", "to", "output", "wheel-dir", "max-size", "version", "install-completion"),
+    *("help", "error-unmatch", "no-deps", "no-optional-locks", "porcelain", "verify", "surface"),
+}
+"""Options of the whole, and of other programs; the last is a variable of a style sheet."""
+
+
+def test_every_option_that_is_named_exists() -> None:
+    known = set(OTHERS)
+    for command in COMMANDS:
+        app = command_of(function_named(command))
+        for argument in app.assemble_argument_collection():
+            known |= {name.lstrip("-") for name in argument.names}
+    for backend in ("exact", "auto", "lbp", "wmb"):
+        known |= {name.replace("_", "-") for name in setting_names(backend)}
+    root = Path(__file__).parents[3]
+    pages = [
+        root / "README.md",
+        *(root / "docs").rglob("*.md"),
+        *(root / "experiments").rglob("*.py"),
+    ]
+    named = {
+        (option, page.relative_to(root))
+        for page in pages
+        for option in re.findall(
+            r"(?<![\w-])--([a-z](?:[a-z-]*[a-z])?)(?![\w-])", page.read_text("utf-8")
+        )
+    }
+    assert [each for each in named if each[0] not in known] == []
+
+
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_keeps_its_lines_at_80_columns(command: str) -> None:
     text = command_of(function_named(command)).help if command else unwrapped(HELP)
-    asked = filter(None, [command, "--help"])
+    asked = [command, "--help-all"] if command else ["--help"]
     shown = [line.strip() for line in invoke(*asked).stdout.splitlines()]
     for paragraph in text.split("\n\n"):
         examples = paragraph.startswith("  ")
@@ -47,13 +91,14 @@ def test_help_keeps_its_lines_at_80_columns(command: str) -> None:
 
 
 def test_help_shows_flags_without_a_value() -> None:
-    assert "<bool>" not in "".join(invoke(name, "--help").stdout for name in COMMANDS)
+    assert "<bool>" not in "".join(invoke(name, "--help-all").stdout for name in COMMANDS)
 
 
 def test_examples_in_help_keep_their_brackets() -> None:
     # Rich takes [FR1] for a style unless it is escaped.
-    assert "variants='[FR1]'" in invoke("run", "--help").stdout
-    assert "backends[1].settings.damping=0.3" in invoke("run", "--help").stdout
+    shown = invoke("run", "--help-all").stdout
+    assert "variants='[FR1]'" in shown
+    assert "backends[1].settings.damping=0.3" in shown
 
 
 def test_version() -> None:

@@ -15,7 +15,7 @@ from tests.experiments.conftest import invoke
 
 
 def test_a_fact_graph_becomes_a_network_with_names(graph_file: Path) -> None:
-    result = invoke("convert", graph_file, "graph.uai", "--variant", "encoding=conditional")
+    result = invoke("convert", graph_file, "graph.uai", "--encoding", "conditional")
     assert result.stdout.splitlines()[2].split() == ["graph.uai", "3", "5"]
     network, graph = read("graph.uai"), read(graph_file)
     assert isinstance(network, FactorGraph)
@@ -56,7 +56,7 @@ def test_what_is_converted_twice_stays_the_same(graph_file: Path) -> None:
     [
         ("graph.json graph.bif", ".bif"),
         ("graph.json graph", "without suffix"),
-        ("graph.json other.json --variant encoding=implication", "--variant encoding"),
+        ("graph.json other.json --encoding implication", "--encoding"),
         ("chain.uai chain.json", "general network"),
         ("chain.uai chain.jsonl", "chain.uai"),
         ("demonstration all.json", "--response"),

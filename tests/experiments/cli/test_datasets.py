@@ -93,10 +93,10 @@ def test_what_cannot_be_checked_is_one_sentence(folder: Path) -> None:
     result = invoke("datasets", "odd.jsonl", code=1)
     assert "of no known format" in result.stdout
     assert "the nearest is fastfact-bench, of which it lacks claims_lst" in result.stdout
-    forced = invoke("datasets", "odd.jsonl", "--set", "format=fastfact-bench", code=1)
+    forced = invoke("datasets", "odd.jsonl", "--format", "fastfact-bench", code=1)
     assert "the key" in forced.stdout
     for arguments, words in {
-        ("odd.jsonl", "--set", "format=fastfact"): "the format 'fastfact' is unknown",
+        ("odd.jsonl", "--format", "fastfact"): "the format 'fastfact' is unknown",
         ("absent.jsonl",): "absent.jsonl: there is no such file",
     }.items():
         assert words in invoke("datasets", *arguments, code=2).stderr
@@ -165,9 +165,7 @@ def test_every_command_ends_on_what_it_did_not_use(folder: Path) -> None:
     (folder / "t.csv").write_text(table)
     found = json.loads(invoke("score", "t.csv", "--json").stdout)
     assert found["findings"][-1] == "Not used: evidence (1)."
-    rows = json.loads(
-        invoke("self-knowledge", "t.csv", "--column", "confidence=p", "--json").stdout
-    )
+    rows = json.loads(invoke("self-knowledge", "t.csv", "--confidence", "p", "--json").stdout)
     assert rows["not_used"] == [
         {"file": "t.csv", "key": "evidence", "count": 1, "holds": ["evidence"]}
     ]

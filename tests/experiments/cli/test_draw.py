@@ -46,7 +46,7 @@ def test_graphviz_is_given_the_text_and_the_file(
     # Whether the true program is installed depends on the machine; what it is told does not.
     stand_in(folder, 'echo "$1" > "$3"; cat >> "$3"')
     monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    invoke("draw", graph_file, "g.svg", "--set", "graphviz")
+    invoke("draw", graph_file, "g.svg", "--graphviz")
     written = Path("g.svg").read_text()
     assert written.startswith("-Tsvg\ndigraph")
     assert "P = 0.32" in written
@@ -57,7 +57,7 @@ def test_graphviz_is_given_the_text_and_the_file(
     [
         ("g.jpg", "end the name in .pdf, .png, .svg or .dot"),
         ("none/g.pdf", "none/g"),
-        ("g.pdf --set graphviz", "Graphviz is not installed"),
+        ("g.pdf --graphviz", "Graphviz is not installed"),
         ("g.pdf --backend exac", "did you mean 'exact'"),
     ],
 )
@@ -77,13 +77,13 @@ def test_graphviz_that_fails_leaves_no_file(
 ) -> None:
     stand_in(folder, "echo broken >&2; exit 3")
     monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    result = invoke("draw", graph_file, "g.pdf", "--set", "graphviz", code=2)
+    result = invoke("draw", graph_file, "g.pdf", "--graphviz", code=2)
     assert "Graphviz cannot draw the graph (broken)" in result.stderr
     assert not Path("g.pdf").exists()
 
 
 def test_options_of_fact_graphs_are_refused_for_a_network(network_file: Path) -> None:
-    result = invoke("draw", network_file, "--set", "neutral", "g.pdf", code=2)
+    result = invoke("draw", network_file, "--neutral", "g.pdf", code=2)
     assert "network without claims" in result.stderr
     assert not Path("g.pdf").exists()
 
@@ -100,9 +100,9 @@ def test_a_drawing_that_is_too_large_says_what_is_missing(folder: Path) -> None:
 
 
 def test_a_folder_has_the_figure_for_a_paper_and_the_text(graph_file: Path) -> None:
-    invoke("draw", graph_file, "--out", "paper", "--show", "venue=acl", "--report", "page.html")
+    invoke("draw", graph_file, "--out", "paper", "--venue", "acl", "--report", "page.html")
     names = {path.name for path in Path("paper").iterdir()}
     assert {"graph.pdf", "graph.png", "graph.tex", "graph.csv", "graph.dot"} < names
     assert "P = 0.32" in Path("paper/graph.dot").read_text()
     assert "<svg" in Path("page.html").read_text()
-    assert "TARGET" in invoke("draw", graph_file, "--set", "graphviz", code=2).stderr
+    assert "TARGET" in invoke("draw", graph_file, "--graphviz", code=2).stderr

@@ -86,7 +86,7 @@ def test_the_posterior_is_the_papers(graph_file: Path) -> None:
 
 
 def test_encoding_and_variant_are_applied(graph_file: Path) -> None:
-    conditional = infer_json(graph_file, "--variant", "encoding=conditional")["marginals"]
+    conditional = infer_json(graph_file, "--encoding", "conditional")["marginals"]
     # 10361/33097: the row of a false context is the atom's prior.
     assert conditional["a1"] == pytest.approx(10361 / 33097, abs=ROUNDING)
     one = infer_json(graph_file, "--variant", "FR1")["marginals"]
@@ -126,7 +126,7 @@ def test_soft_and_boolean_evidence(graph_file: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["exact", "lbp", "enumeration"])
 def test_backends_and_settings(graph_file: Path, backend: str) -> None:
-    settings = ["--backend", "damping=0.5,tolerance=1e-12"] if backend == "lbp" else []
+    settings = ["--damping", "0.5", "--tolerance", "1e-12"] if backend == "lbp" else []
     document = infer_json(graph_file, "--backend", backend, *settings)
     # A tree: belief propagation is exact up to its tolerance of 1e-12 in log messages.
     assert document["marginals"]["a1"] == pytest.approx(48 / 151, abs=1e-10)
@@ -136,10 +136,10 @@ def test_backends_and_settings(graph_file: Path, backend: str) -> None:
         assert document["damping"] == 0.5
 
 
-def test_a_setting_of_a_backend_is_told_where_it_stands(graph_file: Path) -> None:
-    result = invoke("infer", graph_file, "--set", "memory_limit=1000", code=2)
-    assert result.stderr.startswith("factormodels: --set memory_limit=1000: the key")
-    assert "; or give it to the backend: --backend memory_limit=1000" in result.stderr
+def test_the_limit_of_another_backend_is_given_to_it(graph_file: Path) -> None:
+    assert infer_json(graph_file, "--backend", "cavi", "--seconds", "60")["backend"] == "cavi"
+    twice = invoke("infer", graph_file, "--backend", "cavi,seconds=1", "--seconds", "1", code=2)
+    assert "--seconds: it is given 2 times; keep one" in twice.stderr
 
 
 def test_the_table_shows_claims(graph_file: Path) -> None:
@@ -204,15 +204,15 @@ def test_a_run_that_did_not_converge_says_so(folder: Path) -> None:
 @pytest.mark.usefixtures("folder")
 def test_bounds_tighten_for_some_seconds(folder: Path) -> None:
     write(grid(14, 14, coupling=2.0, field=1.0, seed=0), folder / "wide.uai")
-    limits = ("--backend", "seconds=0.5,memory_limit=200000")
+    limits = ("--backend", "auto,memory_limit=200000", "--seconds", "0.5")
     result = invoke("infer", folder / "wide.uai", *limits)
     for words in ("(upper)", "log Z at least", "upper by ", "lower by ", "marginals by "):
         assert words in result.stdout
     stats = infer_json(folder / "wide.uai", *limits)
     assert stats["backend"] == "auto"
     assert stats["lower"] < stats["upper"]
-    refused = invoke("infer", folder / "wide.uai", "--backend", "lbp,seconds=1", code=2)
-    assert "--backend seconds is for the backend auto" in refused.stderr
+    refused = invoke("infer", folder / "wide.uai", "--backend", "lbp", "--seconds", "1", code=2)
+    assert "--seconds: the backend 'lbp' has no such setting" in refused.stderr
 
 
 @pytest.mark.usefixtures("folder")
@@ -222,10 +222,9 @@ def test_a_response_of_many_is_chosen_by_id() -> None:
     chosen = infer_json("many.jsonl", "--response", first["id"])
     assert list(chosen["marginals"]) == [node["id"] for node in first["nodes"]]
     Path("seen.json").write_text("{}", encoding="utf-8")
-    for option, value in (("--evidence", "seen.json"), ("--backend", "seconds=1")):
+    for option, value in (("--evidence", "seen.json"), ("--seconds", "1")):
         refused = invoke("infer", "many.jsonl", option, value, code=2)
-        named = f"{option} seconds" if option == "--backend" else option
-        assert f"{named} is for one; choose it with --response" in refused.stderr
+        assert f"{option} is for one; choose it with --response" in refused.stderr
         assert first["id"] in refused.stderr
 
 
@@ -248,9 +247,14 @@ def test_all_responses_of_a_file_are_answered() -> None:
 @pytest.mark.usefixtures("folder")
 def test_what_is_in_memory_is_asked_like_a_file(graph_file: Path) -> None:
     graph = read(graph_file)
-    found = infer(graph, encoding="conditional", evidence={"c1": True}, set_={"memory_limit": None})
+    found = infer(
+        graph,
+        encoding="conditional",
+        evidence={"c1": True},
+        backend_settings={"memory_limit": None},
+    )
     Path("seen.json").write_text('{"c1": true}', encoding="utf-8")
-    own = infer_json(graph_file, "--variant", "encoding=conditional", "--evidence", "seen.json")
+    own = infer_json(graph_file, "--encoding", "conditional", "--evidence", "seen.json")
     assert (
         dict(zip(*(found["posteriors"][key] for key in ("variable", "p")), strict=True))
         == (own["marginals"])
@@ -287,7 +291,7 @@ def test_the_most_probable_states(network_file: Path, graph_file: Path) -> None:
         1:
     ]
     assert [line.split() for line in lines[2:5]] == [["0", "0"], ["1", "2", "observed"], ["2", "1"]]
-    searched = infer_json(network_file, "--map", "--backend", "seconds=5")
+    searched = infer_json(network_file, "--map", "--seconds", "5")
     assert searched["assignment"] == document["assignment"]
     claims = invoke("infer", graph_file, "--map").stdout.splitlines()[1:]
     assert claims[0].split()[:2] == ["variable", "state"]

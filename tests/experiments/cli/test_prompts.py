@@ -53,7 +53,7 @@ def test_the_prompts_are_listed_with_their_slots_and_hashes(mine: Path) -> None:
         assert prompt.identity.digest[:12] in line
         assert all(slot in line for slot in prompt.slots)
     assert prompt_text("relation") in invoke("list", "prompts", "relation").stdout
-    replaced = invoke("list", "prompts", "--set", "prompts=mine")
+    replaced = invoke("list", "prompts", "--prompts", "mine")
     assert "assess_factscore (yours)" in replaced.stdout
     assert read_prompts(mine / "mine").digests()["assess_factscore"][:12] in replaced.stdout
 
@@ -75,10 +75,10 @@ def test_assess_asks_with_a_users_prompts(mine: Path) -> None:
         *("--relations", "lexical", "--model", "openai/scripted", "--assessor", "factscore"),
     )
     with ScriptedServer(provider) as server:
-        options = ("--model", f"api-base={server.url}")
+        options = ("--api-base", server.url)
         invoke(*command, *options)
         ours = len(server.requests)
-        invoke(*command, *options, "--model", "prompts=mine", "--out", "o")
+        invoke(*command, *options, "--prompts", "mine", "--out", "o")
         # Other words are another question to the cache.
         assert len(server.requests) == 2 * ours == 4
         assert all(text.startswith("In my words: ") for text in asked(server)[ours:])
@@ -90,13 +90,13 @@ def test_assess_asks_with_a_users_prompts(mine: Path) -> None:
 @pytest.mark.service
 def test_a_batch_that_was_begun_with_other_prompts_is_not_gone_on_with(mine: Path) -> None:
     command = (
-        *("assess", "answer.txt", "--documents", "notes.txt", "--model", "prompts=mine"),
+        *("assess", "answer.txt", "--documents", "notes.txt", "--prompts", "mine"),
         *("--model", "openai/scripted", "--out", "o"),
     )
     with ScriptedServer(lambda *_: Reply("no", status=400)) as server:
-        invoke(*command, "--model", f"api-base={server.url}", code=1)
+        invoke(*command, "--api-base", server.url, code=1)
         (mine / "mine" / "assess_factscore.yaml").write_text(MINE.replace("my", "other"))
-        result = invoke(*command, "--model", f"api-base={server.url}", code=2)
+        result = invoke(*command, "--api-base", server.url, code=2)
     assert "it was begun with other settings" in result.stderr
 
 
@@ -126,9 +126,9 @@ def test_a_wrong_slot_is_one_sentence(mine: Path, text: str, said: str) -> None:
     (mine / "mine" / "assess_factscore.yaml").write_text(text)
     (mine / "study.yaml").write_text(STUDY)
     for command in (
-        ("assess", "answer.txt", "--documents", "notes.txt", "--model", "prompts=mine"),
+        ("assess", "answer.txt", "--documents", "notes.txt", "--prompts", "mine"),
         ("run", "study.yaml", "--out", "out"),
-        ("list", "prompts", "--set", "prompts=mine"),
+        ("list", "prompts", "--prompts", "mine"),
     ):
         assert said in invoke(*command, code=2).stderr
     assert (

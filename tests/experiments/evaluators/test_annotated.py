@@ -85,7 +85,7 @@ def test_two_unchanged_and_one_revised_are_two_and_one(tmp_path: Path) -> None:
     found = statistics(fastfact(path, annotated=True))
     assert (found["unchanged"], found["revised"]) == (2.0, 1.0)
     assert (found["removed"], found["added"]) == (0.0, 0.0)
-    shown = invoke("fastfact", str(path), "--set", "annotated").stdout
+    shown = invoke("fastfact", str(path), "--annotated").stdout
     lines = {line.split("  ")[0].strip(): line.split()[2:3] for line in shown.splitlines()}
     assert lines["# unchanged"] == ["2.00"]
     assert lines["# revised"] == ["1.00"]

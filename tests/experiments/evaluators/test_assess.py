@@ -153,7 +153,7 @@ def test_recorded_relations_give_the_recorded_graph_back(notes: Path) -> None:
 
 
 def test_a_backend_and_its_settings(notes: Path) -> None:
-    options = ["--backend", "lbp,damping=0.5", "--variant", "encoding=conditional"]
+    options = ["--backend", "lbp,damping=0.5", "--encoding", "conditional"]
     invoke("assess", "demonstration", *options, "--out", "o")
     view = read_many(notes / "o/graphs.jsonl")[0].metadata["assessment"]["FR2"]
     assert (view["backend"], view["encoding"]) == ("lbp", "conditional")
@@ -169,27 +169,27 @@ def test_a_backend_and_its_settings(notes: Path) -> None:
         ("answer.txt --documents notes --variant FR4", "'FR4' is unknown"),
         ("answer.txt --documents notes --variant given", "'given' is unknown"),
         ("demonstration --variant FR1 --variant FR1", "given twice"),
-        ("answer.txt --documents notes --variant encoding=x", "encoding x is unknown"),
+        ("answer.txt --documents notes --encoding x", "encoding x is unknown"),
         ("answer.txt --documents notes --backend x", "'x' is unknown"),
         ("answer.txt --documents notes --relations x", "--relations 'x'"),
         ("answer.txt --documents notes --relations recorded:no", "no such file"),
         ("answer.txt --documents notes --relations model", "--model"),
         ("answer.txt --documents notes --atoms given", "holds no atoms"),
         ("answer.txt --documents notes --atoms model", "--model"),
-        ("answer.txt --documents notes --atoms revise", "--model"),
-        ("answer.txt --documents notes --atoms stride=0", "--atoms stride '0' is not"),
-        ("answer.txt --retriever google --model replay", "no such cache"),
-        ("answer.txt --documents notes --model replay --model x/y", "no such cache"),
+        ("answer.txt --documents notes --revise", "--model"),
+        ("answer.txt --documents notes --stride 0", "--stride '0' is not"),
+        ("answer.txt --retriever google --replay", "no such cache"),
+        ("answer.txt --documents notes --replay --model x/y", "no such cache"),
         ("answer.txt --retriever x", "--retriever 'x'"),
         ("answer.txt --retriever local", "--documents"),
         ("answer.txt --retriever given", "holds no passages"),
         ("answer.txt --retriever google", "SERPER_API_KEY is not set"),
         ("answer.txt --retriever wikipedia --documents notes", "leave one out"),
-        ("answer.txt --retriever wikipedia,reading=all", "'all' of pages"),
+        ("answer.txt --retriever wikipedia --reading all", "'all' of pages"),
         ("demonstration --response x", "no response 'x'"),
         ("demonstration --atoms sentences --retriever given", "--retriever local"),
         ("demonstration --out answer.txt", "answer.txt"),
-        ("demonstration --response passages=answer.txt", "answer.txt, line 1"),
+        ("demonstration --passages answer.txt", "answer.txt, line 1"),
         ("empty.txt --documents notes", "it is empty"),
         (
             "bad.jsonl --documents notes",
@@ -241,8 +241,8 @@ def test_a_batch_is_continued_with_its_own_settings_only(notes: Path) -> None:
     invoke(*BATCH, code=1)
     for other in (
         ["--variant", "FR1"],
-        ["--retriever", "top-k=5"],
-        ["--variant", "encoding=conditional"],
+        ["--top-k", "5"],
+        ["--encoding", "conditional"],
     ):
         assert "begun with other settings" in invoke(*BATCH, *other, code=2).stderr
     (notes / "notes" / "more.txt").write_text("More.")
@@ -308,7 +308,7 @@ def test_two_processes_do_not_share_a_folder(notes: Path) -> None:
 
 def test_a_dry_run_counts_what_a_run_asks(notes: Path) -> None:
     names = [part for name in ("FR1", "FR2", "FR3") for part in ("--variant", name)]
-    options = ["demonstration", "--retriever", "local,top-k=2", *names]
+    options = ["demonstration", "--retriever", "local", "--top-k", "2", *names]
     dry = invoke("assess", *options, "--dry-run", "--out", "o")
     assert not (notes / "o/graphs.jsonl").exists()
     invoke("assess", *options, "--out", "o")
@@ -331,10 +331,8 @@ def stages_of(shown: str) -> dict[str, str]:
 def test_a_dry_run_with_a_model_sends_and_writes_nothing(notes: Path) -> None:
     batch_of(notes, 7)
     before = sorted(notes.rglob("*"))
-    options = ["--model", "openai/gpt-4o-mini,api-base=http://127.0.0.1:9/v1"]
-    result = invoke(
-        *BATCH[:-2], *options, "--atoms", "revise", "--retriever", "queries", "--dry-run"
-    )
+    options = ["--model", "openai/gpt-4o-mini", "--api-base", "http://127.0.0.1:9/v1"]
+    result = invoke(*BATCH[:-2], *options, "--revise", "--queries", "--dry-run")
     assert sorted(notes.rglob("*")) == before
     rows = stages_of(result.stdout)
     assert re.search(r"^atomizer 7 ", rows["atomizer"])

@@ -32,7 +32,7 @@ def test_verdicts_stand_beside_the_posteriors(keyed: Path) -> None:
     write_many(originals, keyed / "three.jsonl")
     command = ("assess", "three.jsonl", *OPTIONS, *ASSESSED, "--out", "o")
     with ScriptedServer(provider) as server:
-        result = invoke(*command, "--model", f"api-base={server.url}", code=1)
+        result = invoke(*command, "--api-base", server.url, code=1)
     written = read_many(keyed / "o/graphs.jsonl")
     claims, missing = [], 0
     for graph, original in zip(written, originals, strict=True):
@@ -67,7 +67,7 @@ def test_every_row_is_over_the_claims_that_all_rows_have_a_verdict_on(keyed: Pat
     write_many(originals, keyed / "three.jsonl")
     command = ("assess", "three.jsonl", *OPTIONS, *ASSESSED, "--out", "o")
     with ScriptedServer(shy) as server:
-        result = invoke(*command, "--model", f"api-base={server.url}", code=1)
+        result = invoke(*command, "--api-base", server.url, code=1)
     graphs = read_many(keyed / "o/graphs.jsonl")
     rows: dict[str, list[tuple[float, bool | None, str]]] = {}
     found: list[set[str]] = []
@@ -122,11 +122,11 @@ def test_what_no_relation_was_found_for_is_no_undecided_claim() -> None:
 def test_one_response_shows_every_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     options = [*ASSESS, *ASSESSED, "--response", "demo-01-marie-curie"]
     with ScriptedServer(provider) as server:
-        first = invoke(*options, "--model", f"api-base={server.url}", code=1)
+        first = invoke(*options, "--api-base", server.url, code=1)
     assert re.search(r"^claim .* factscore +factverify +label ", first.stdout, re.M)
     assert re.search(r"factscore: \d+ verdicts of openai/scripted, \d+ missing", first.stdout)
     monkeypatch.delenv("OPENAI_API_KEY")
-    replayed = invoke(*options, "--model", "replay", code=1)
+    replayed = invoke(*options, "--replay", code=1)
     table = first.stdout.partition("stage ")[0]
     assert replayed.stdout.startswith(table)
 
@@ -149,5 +149,5 @@ def test_a_dry_run_counts_the_verdicts() -> None:
     ],
 )
 def test_what_does_not_fit_is_one_sentence(options: list[str], said: str) -> None:
-    more = ("--dry-run",) if "--model" in options else ("--model", "replay")
+    more = ("--dry-run",) if "--model" in options else ("--replay",)
     assert said in invoke(*ASSESS, *options, *more, code=2).stderr

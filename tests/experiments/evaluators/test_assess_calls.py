@@ -63,7 +63,7 @@ def test_answers_that_cannot_be_read_are_not_replayed_when_the_server_is_mended(
 
 def test_a_limit_of_calls_ends_a_run_and_the_next_goes_on(notes: Path) -> None:
     with ScriptedServer(provider) as server:
-        stopped = invoke(*arguments(server.url, "o", "--model", "max-calls=6"), code=3)
+        stopped = invoke(*arguments(server.url, "o", "--max-calls", "6"), code=3)
         assert len(server.requests) == 6
         # What cannot be read is asked for again; which of two responses is ahead is open.
         again = sum("lost" in hypothesis_of(request) for request in server.requests)
@@ -75,18 +75,18 @@ def test_a_limit_of_calls_ends_a_run_and_the_next_goes_on(notes: Path) -> None:
         assert "atomizer" in stopped.stderr
         invoke(*arguments(server.url, "o"), code=1)
         assert len(server.requests) == CALLS + again
-        invoke(*arguments(server.url, "calm", "--model", "cache=other.sqlite"), code=1)
+        invoke(*arguments(server.url, "calm", "--cache", "other.sqlite"), code=1)
     assert (notes / "o/graphs.jsonl").read_bytes() == (notes / "calm/graphs.jsonl").read_bytes()
 
 
 @pytest.mark.usefixtures("notes")
 def test_prices_of_the_user_are_counted_and_limited() -> None:
-    prices = ["--model", "price-in=100,price-out=1000"]
+    prices = ["--price-in", "100", "--price-out", "1000"]
     with ScriptedServer(provider) as server:
-        unknown = invoke(*arguments(server.url, "o", "--model", "max-cost=1"), code=2)
-        assert "--model max-cost: the price of 'openai/scripted' is not known" in unknown.stderr
+        unknown = invoke(*arguments(server.url, "o", "--max-cost", "1"), code=2)
+        assert "--max-cost: the price of 'openai/scripted' is not known" in unknown.stderr
         # A call has 20 tokens of a hundred dollars a million, and 2 of a thousand: 0.4 cents.
-        limited = invoke(*arguments(server.url, "o", *prices, "--model", "max-cost=0.03"), code=3)
+        limited = invoke(*arguments(server.url, "o", *prices, "--max-cost", "0.03"), code=3)
         assert "the limit of 0.03 US dollars is reached, 0.028 are spent" in limited.stderr
         assert len(server.requests) == 7
         # Which of two responses is ahead is nobody's promise: the one with an answer that cannot be
@@ -111,7 +111,7 @@ def test_a_provider_s_model_on_this_machine_needs_no_key(
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with web_server(lambda asked, _: anthropic(asked)) as server:
-        model = ("--model", f"anthropic/claude-sonnet-4-5,api-base={server.url}")
+        model = ("--model", "anthropic/claude-sonnet-4-5", "--api-base", server.url)
         options = ["assess", "batch.jsonl", "--documents", "notes", *model, "--out", "o"]
         result = invoke(*options)
     told = "anthropic/claude-sonnet-4-5 takes no log-probabilities or seed: not sent"
@@ -123,7 +123,7 @@ def test_a_provider_s_model_on_this_machine_needs_no_key(
     prompts = ("relation", "relation_verbalised")
     assert relations["prompts"] == [identity_of(name) for name in prompts]
     assert graph.metadata["consumption"]["relations"]["not_sent"] == ["logprobs", "seed"]
-    invoke(*options[:-1], "again", "--model", "replay")
+    invoke(*options[:-1], "again", "--replay")
     assert (notes / "again/graphs.jsonl").read_bytes() == (notes / "o/graphs.jsonl").read_bytes()
 
 
@@ -138,7 +138,7 @@ def test_where_probabilities_are_from_is_told_and_not_what_was_asked_for(notes: 
         return Reply("contradiction") if "Cars" in question_of(request) else reply
 
     with ScriptedServer(forgetful) as server:
-        result = invoke(*arguments(server.url, "o", "--relations", "method=logprobs"))
+        result = invoke(*arguments(server.url, "o", "--method", "logprobs"))
     # What cannot be read is asked for in words, too.
     told = "- openai/scripted: probabilities of relations: 2 logprobs, 2 verbalised."
     assert told in result.stdout.splitlines()
@@ -154,7 +154,7 @@ def test_where_probabilities_are_from_is_told_and_not_what_was_asked_for(notes: 
 @pytest.mark.usefixtures("notes")
 def test_a_dry_run_knows_what_a_model_takes() -> None:
     options = ["assess", "batch.jsonl", "--documents", "notes", "--dry-run"]
-    stated = invoke(*options, "--model", "openai/gpt-5,price-in=1", "--model", "price-out=2")
+    stated = invoke(*options, "--model", "openai/gpt-5", "--price-in", "1", "--price-out", "2")
     by_tokens = invoke(*options, "--model", "openai/gpt-4o-mini")
     # Twenty tokens of a stated relation, three of a word.
     for result, tokens_of_an_answer in ((stated, 20), (by_tokens, 3)):
@@ -181,10 +181,10 @@ def test_a_dry_run_counts_the_windows_of_long_passages(notes: Path) -> None:
     words = " ".join(f"Only trains cross bridge {i}." for i in range(60))
     (notes / "notes" / "long.txt").write_text(words)
     options = ["assess", "batch.jsonl", "--documents", "notes", "--atoms", "sentences"]
-    options += ["--model", "openai/gpt-4o-mini", "--relations", "window=750"]
+    options += ["--model", "openai/gpt-4o-mini", "--window", "750"]
     dry = invoke(*options, "--dry-run")
     with ScriptedServer(lambda *_: label_reply("neutral", 0.97)) as server:
-        invoke(*options, "--model", f"api-base={server.url}", "--out", "o")
+        invoke(*options, "--api-base", server.url, "--out", "o")
         asked = sum(stage_of(request) == "relations" for request in server.requests)
     pairs = sum(
         graph.metadata["relations"]["asked"] for graph in read_many(notes / "o/graphs.jsonl")

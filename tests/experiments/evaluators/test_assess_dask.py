@@ -32,9 +32,9 @@ def notes(keyed: Path) -> Path:
 def test_a_cluster_gives_the_same_result(notes: Path, cluster: str) -> None:
     base = ("assess", "batch.jsonl", "--documents", "notes", "--variant", "FR1", "--variant", "FR3")
     with ScriptedServer(provider) as server:
-        model = ("--model", f"openai/scripted,api-base={server.url}", "--atoms", "sentences")
+        model = ("--model", "openai/scripted", "--api-base", server.url, "--atoms", "sentences")
         for name, options in (("local", ()), ("asked", model), ("few", (*model, "--few-calls"))):
-            for out, more in ((name, ()), (f"{name}-there", ("--set", f"dask={cluster}"))):
+            for out, more in ((name, ()), (f"{name}-there", ("--dask", str(cluster)))):
                 result = invoke(*base, *options, *more, "--out", out, code=1)
                 assert "dots failed: there is no sentence in the response" in result.stdout
             here, there = (notes / f"{name}{end}" / "graphs.jsonl" for end in ("", "-there"))
@@ -44,7 +44,5 @@ def test_a_cluster_gives_the_same_result(notes: Path, cluster: str) -> None:
 
 @pytest.mark.usefixtures("notes")
 def test_a_cluster_that_does_not_answer_is_named() -> None:
-    result = invoke(
-        "assess", "batch.jsonl", "--documents", "notes", "--set", "dask=nowhere", code=2
-    )
-    assert "--set dask=nowhere: no Dask scheduler answers there" in result.stderr
+    result = invoke("assess", "batch.jsonl", "--documents", "notes", "--dask", "nowhere", code=2)
+    assert "--dask nowhere: no Dask scheduler answers there" in result.stderr

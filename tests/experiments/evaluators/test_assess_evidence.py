@@ -139,15 +139,15 @@ def test_fr1_without_provenance_is_refused(release_like: Path) -> None:
 
 
 def test_the_least_probability_is_an_option(release_like: Path) -> None:
-    invoke("assess", "alder.json", "--out", "all", "--relations", "least=0")
-    invoke("assess", "alder.json", "--out", "none", "--relations", "least=1")
+    invoke("assess", "alder.json", "--out", "all", "--least", "0")
+    invoke("assess", "alder.json", "--out", "none", "--least", "1")
     kinds = []
     for name in ("all", "none"):
         (graph,) = read_many(release_like / f"{name}/graphs.jsonl")
         told = graph.metadata["relations"]
         kinds.append(told["entailment"] + told["contradiction"])
     assert kinds[0] > kinds[1] == 0
-    invoke("assess", "alder.json", "--relations", "least=1.5", code=2)
+    invoke("assess", "alder.json", "--least", "1.5", code=2)
 
 
 @pytest.mark.usefixtures("release_like")
@@ -156,16 +156,16 @@ def test_the_least_probability_is_an_option(release_like: Path) -> None:
     [
         ("--retriever bing", "use one of given, local, dense, wikipedia, google"),
         ("--retriever googel", "did you mean 'google'"),
-        ("--retriever question-contexts", "--retriever question-contexts: nothing is searched"),
-        ("--retriever summarise", "--retriever summarise needs a language model"),
-        ("--retriever dense", "--retriever dense needs --retriever embeddings"),
-        ("--retriever local,embeddings=x/y", "--retriever embeddings is for --retriever dense"),
-        ("--retriever local,search-base=http://x", "--retriever search-base"),
-        ("--retriever wikipedia,contact=ä", "contact"),
-        ("--retriever google --model max-cost=1", "the price of a search is not known"),
+        ("--question-contexts", "--question-contexts: nothing is searched"),
+        ("--summarise", "--summarise needs a language model"),
+        ("--retriever dense", "--retriever dense needs --embeddings"),
+        ("--retriever local --embeddings x/y", "--embeddings is for --retriever dense"),
+        ("--retriever local --search-base http://x", "--search-base"),
+        ("--retriever wikipedia --contact ä", "contact"),
+        ("--retriever google --max-cost 1", "the price of a search is not known"),
         (
-            "--documents notes --retriever embeddings=openai/x --model max-cost=1",
-            "the price of 'openai/x' is not known; give --retriever price-embeddings",
+            "--documents notes --embeddings openai/x --max-cost 1",
+            "the price of 'openai/x' is not known; give --price-embeddings",
         ),
     ],
 )
@@ -188,20 +188,20 @@ def wikipedia(asked: Asked, articles: Mapping[str, str]) -> Answer:
 @pytest.mark.service
 def test_a_search_of_one_s_own_is_asked_once_for_claims_and_question(release_like: Path) -> None:
     articles = {"Cape Alder": "The lighthouse was finished in 1871."}
-    options = ["--retriever", "wikipedia,question-contexts,contact=me@example.org"]
+    options = ["--retriever", "wikipedia", "--question-contexts", "--contact", "me@example.org"]
     with web_server(lambda asked, _: wikipedia(asked, articles)) as server:
-        options += ["--retriever", f"search-base={server.url}/w/api.php"]
+        options += ["--search-base", f"{server.url}/w/api.php"]
         refused = invoke("assess", "alder.json", *options, code=1)
-        assert "--retriever allow-private-hosts" in " ".join(refused.output.split())
+        assert "--allow-private-hosts" in " ".join(refused.output.split())
         assert server.asked == []
-        invoke("assess", "alder.json", *options, "--retriever", "allow-private-hosts", "--out", "o")
+        invoke("assess", "alder.json", *options, "--allow-private-hosts", "--out", "o")
         # Two different claims and the question are searched for, one page is read.
         assert len(server.asked) == 4
         assert "me@example.org" in server.asked[0].headers["user-agent"]
         searched = {one.query["srsearch"] for one in server.asked if "srsearch" in one.query}
         assert "Question Tell me about the Cape Alder lighthouse." in searched
         del server.asked[:]
-        invoke("assess", "alder.json", *options, "--retriever", "allow-private-hosts", "--out", "p")
+        invoke("assess", "alder.json", *options, "--allow-private-hosts", "--out", "p")
         assert server.asked == []
     assert (release_like / "o/graphs.jsonl").read_text() == (
         release_like / "p/graphs.jsonl"
@@ -231,15 +231,15 @@ def test_a_search_of_google_is_paid_once_though_a_page_fails(
         ]
         return Answer(json.dumps({"organic": hits}))
 
-    options = ["--retriever", "google,allow-private-hosts"]
+    options = ["--retriever", "google", "--allow-private-hosts"]
     with web_server(script) as server:
-        options += ["--retriever", f"search-base={server.url}/search"]
+        options += ["--search-base", f"{server.url}/search"]
         for name in ("1", "2", "3"):
-            invoke("assess", "answer.txt", *options, "--out", f"{name}")
+            invoke("assess", "answer.txt", *options, "--out", str(name))
         assert server.paths().count("/search") == 10
         assert sorted(set(server.paths())) == ["/gone", "/page", "/search"]
         assert len(server.asked) == 12
-    invoke("assess", "answer.txt", *options, "--model", "replay", "--out", "r")
+    invoke("assess", "answer.txt", *options, "--replay", "--out", "r")
     assert len({(folder / f"{name}/graphs.jsonl").read_text() for name in "123r"}) == 1
 
 
@@ -307,9 +307,9 @@ def test_embeddings_find_documents(folder: Path) -> None:
         }
         return Answer(json.dumps(body))
 
-    options = ["--documents", "notes", "--retriever", "embeddings=openai/some,top-k=1"]
+    options = ["--documents", "notes", "--embeddings", "openai/some", "--top-k", "1"]
     with web_server(script) as server:
-        options += ["--retriever", f"embeddings-base={server.url}/v1"]
+        options += ["--embeddings-base", f"{server.url}/v1"]
         invoke("assess", "answer.txt", *options, "--out", "o")
         asked = len(server.asked)
         invoke("assess", "answer.txt", *options, "--out", "p")

@@ -59,8 +59,8 @@ def notes(keyed: Path) -> Path:
 
 
 def arguments(url: str, out: str, *more: str) -> list[str]:
-    options = ("--documents", "notes", "--atoms", "revise", "--retriever", "queries")
-    model = ("--model", f"openai/scripted,api-base={url}")
+    options = ("--documents", "notes", "--revise", "--queries")
+    model = ("--model", "openai/scripted", "--api-base", url)
     return ["assess", "batch.jsonl", *options, *model, "--out", out, *more]
 
 
@@ -98,12 +98,12 @@ def test_a_run_is_replayed_without_a_server_or_a_key(
     with ScriptedServer(provider) as server:
         invoke(*arguments(server.url, "o"), code=1)
     monkeypatch.delenv("OPENAI_API_KEY")
-    again = invoke(*arguments("http://127.0.0.1:9/v1", "again", "--model", "replay"), code=1)
+    again = invoke(*arguments("http://127.0.0.1:9/v1", "again", "--replay"), code=1)
     assert re.search(r"^relations +0 +3 +2 ", again.stdout, re.M)
     assert (notes / "again/graphs.jsonl").read_bytes() == (notes / "o/graphs.jsonl").read_bytes()
     with (notes / "batch.jsonl").open("a") as file:
         file.write('\n{"id": "r2", "response": "Nobody asked this."}')
-    missing = invoke(*arguments("http://127.0.0.1:9/v1", "third", "--model", "replay"), code=2)
+    missing = invoke(*arguments("http://127.0.0.1:9/v1", "third", "--replay"), code=2)
     assert "'atomizer'" in missing.stderr
 
 
@@ -131,11 +131,11 @@ def test_a_response_that_no_model_takes_apart_fails_alone(notes: Path) -> None:
         return provider(request, number)
 
     with ScriptedServer(script) as server:
-        result = invoke(*arguments(server.url, "o", "--atoms", "stride=all"), code=1)
+        result = invoke(*arguments(server.url, "o", "--stride", "all"), code=1)
     assert "r1 failed: no claims were extracted" in result.stdout
     assert [graph.id for graph in read_many(notes / "o/graphs.jsonl")] == ["r0"]
     with ScriptedServer(provider) as server:
         # Every response has a result, and the one pair that cannot be read is missing still.
-        result = invoke(*arguments(server.url, "o", "--atoms", "stride=all"), code=1)
+        result = invoke(*arguments(server.url, "o", "--stride", "all"), code=1)
     assert "failed:" not in result.stdout
     assert [graph.id for graph in read_many(notes / "o/graphs.jsonl")] == ["r0", "r1"]

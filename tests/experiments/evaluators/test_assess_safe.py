@@ -153,11 +153,11 @@ def test_calls_by_stage_are_those_that_the_server_counts(keyed: Path) -> None:
             return Reply("Verdict: supported")
         return Reply(answer_to(question))
 
-    command = ["assess", "batch.jsonl", "--atoms", "sentences,revise=no", "--retriever", "top-k=1",
+    command = ["assess", "batch.jsonl", "--atoms", "sentences", "--no-revise", "--top-k", "1",
                "--documents", "notes", "--relations", "lexical", "--model", "openai/scripted",
                "--assessor", "safe"]  # fmt: skip
     with ScriptedServer(provider) as server:
-        result = invoke(*command, "--model", f"api-base={server.url}", "--out", "o")
+        result = invoke(*command, "--api-base", server.url, "--out", "o")
     counts = Counter(asked)
     assert counts["safe-revision"] == counts["safe-relevance"] == 2
     assert counts["safe"] == 1

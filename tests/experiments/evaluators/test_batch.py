@@ -30,9 +30,9 @@ def notes(keyed: Path) -> Path:
 
 
 def arguments(url: str, *more: str) -> list[str]:
-    options = ["--documents", "notes", "--model", f"openai/scripted,api-base={url}"]
+    options = ["--documents", "notes", "--model", "openai/scripted", "--api-base", url]
     # Two calls that list claims, and no other but those for relations.
-    options += ["--atoms", "stride=1,revise=no"]
+    options += ["--stride", "1", "--no-revise"]
     return ["assess", "batch.jsonl", *options, "--out", "o", *more]
 
 
@@ -64,7 +64,7 @@ def test_results_are_in_order_and_one_limit_holds(notes: Path) -> None:
         return provider(request, number)
 
     with ScriptedServer(slow) as server:
-        result = invoke(*arguments(server.url, "--model", f"concurrency={LIMIT}"))
+        result = invoke(*arguments(server.url, "--concurrency", f"{LIMIT}"))
     assert [graph.id for graph in read_many(notes / "o/graphs.jsonl")] == [
         f"r{i:02}" for i in range(N)
     ]
@@ -110,7 +110,7 @@ def test_responses_that_an_outage_cut_off_are_not_scored_and_asked_again(notes: 
 @pytest.mark.service
 def test_an_outage_is_accepted_on_request(notes: Path) -> None:
     with ScriptedServer(Refusing("3")) as server:
-        result = invoke(*arguments(server.url, "--set", "partial"))
+        result = invoke(*arguments(server.url, "--partial"))
     graphs = read_many(notes / "o/graphs.jsonl")
     assert [len(graph.metadata["relations"]["missing"]) for graph in graphs] == [
         int(i == 3) for i in range(N)
@@ -136,7 +136,7 @@ def test_what_failed_is_asked_again_on_request_alone(notes: Path) -> None:
         again = invoke(*arguments(server.url), code=1)
         assert not any("Train 3 " in one for one in script.asked)
         assert "1 of 22 relations missing" in again.stdout
-        retried = invoke(*arguments(server.url, "--set", "retry-failed"), code=1)
+        retried = invoke(*arguments(server.url, "--retry-failed"), code=1)
         assert any("Train 3 " in one for one in script.asked)
         assert "relations missing" not in retried.stdout
         # Train 3 alone is assessed anew, beside train 5, which has no result.

@@ -105,11 +105,11 @@ def test_fastfact_gives_both_scores(tmp_path: Path) -> None:
 def test_calls_for_selection_are_those_that_the_server_counts(notes: Path) -> None:
     text = "Trains cross the bridge. Cars cross it."
     (notes / "batch.jsonl").write_text(json.dumps({"id": "r0", "response": text}))
-    core = ("--set", "core,domain=things,core-relations=model")
+    core = ("--core", "--domain", "things", "--core-relations", "model")
     with ScriptedServer(provider) as server:
-        invoke(*arguments(server.url, "plain", "--model", "cache=a.sqlite"))
+        invoke(*arguments(server.url, "plain", "--cache", "a.sqlite"))
         without = Counter(map(stage_of, server.requests))
-        result = invoke(*arguments(server.url, "o", "--model", "cache=b.sqlite", *core))
+        result = invoke(*arguments(server.url, "o", "--cache", "b.sqlite", *core))
         asked = Counter(map(stage_of, server.requests)) - without
     (graph,) = read_many(notes / "o/graphs.jsonl")
     told = graph.metadata["core"]

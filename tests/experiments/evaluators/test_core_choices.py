@@ -157,7 +157,7 @@ def test_the_command_writes_tables_a_figure_and_the_claims_that_count(tmp_path: 
     path, own, out = tmp_path / "in.jsonl", tmp_path / "own.json", tmp_path / "out"
     write_many([response("g"), response("h")], path)
     own.write_text(json.dumps({"bridges": ["{topic} is a bridge."]}), encoding="utf-8")
-    options = ["--set", f"domain=bridges,templates={own}", "--out", str(out)]
+    options = ["--domain", "bridges", "--templates", f"{own}", "--out", str(out)]
     assert "of 8 claims of 2 responses count" in invoke("select", str(path), *options).output
     rows = list(csv.DictReader((out / "sentences.csv").read_text().splitlines()))
     assert [row["sentence"] for row in rows] == ["1", "2", "all"]
@@ -166,10 +166,10 @@ def test_the_command_writes_tables_a_figure_and_the_claims_that_count(tmp_path: 
         int(row["selected"])
         for row in csv.DictReader((out / "responses.csv").read_text().splitlines())
     ]
-    result = invoke("select", str(path), "--set", f"templates={own}", code=2)
+    result = invoke("select", str(path), "--templates", f"{own}", code=2)
     assert "no bleached claims of the domain 'people'" in result.output
-    result = invoke("select", str(path), "--set", "rule=none", code=2)
-    assert "--set rule none is unknown" in result.output
+    result = invoke("select", str(path), "--rule", "none", code=2)
+    assert "--rule none is unknown" in result.output
 
 
 def test_the_study_of_core_pads_in_three_ways(

@@ -107,7 +107,7 @@ def notes(keyed: Path) -> Path:
 
 
 def arguments(url: str, *more: str) -> list[str]:
-    model = ["--model", f"openai/scripted,api-base={url}"]
+    model = ["--model", "openai/scripted", "--api-base", url]
     return ["fastfact", "batch.jsonl", *model, "--documents", "notes", *more]
 
 
@@ -119,7 +119,7 @@ def rows_of(result: Any, table: str, key: str) -> dict[str, Any]:
 @pytest.mark.usefixtures("notes")
 @pytest.mark.parametrize(("stride", "chunks"), [("all", 2), ("2", 4), ("1", 7)])
 def test_calls_by_stage_are_those_that_the_server_counts(stride: str, chunks: int) -> None:
-    options = ("--set", f"stride={stride},audit=1", "--json")
+    options = ("--stride", str(stride), "--audit", "1", "--json")
     with ScriptedServer(readable) as server:
         first = rows_of(invoke(*arguments(server.url, *options)), "cost", "stage")
         counted = Counter(stage_of(question_of(one)) for one in server.requests)
@@ -177,7 +177,7 @@ def test_what_failed_responses_took_is_counted(failing: tuple[str, ...]) -> None
             return Reply(SHY, usage=(100, 30))
         return provider(request, number)
 
-    prices = ("--model", "price-in=10,price-out=100")
+    prices = ("--price-in", "10", "--price-out", "100")
     with ScriptedServer(refusing) as server:
         result = invoke(*arguments(server.url, *prices, "--json"), code=1)
         asked = [one for one in server.requests if stage_of(question_of(one)) != "fastfact"]
@@ -198,7 +198,7 @@ def test_what_failed_responses_took_is_counted(failing: tuple[str, ...]) -> None
 @pytest.mark.usefixtures("notes")
 def test_the_terminal_shows_scores_failures_and_costs() -> None:
     with ScriptedServer(provider) as server:
-        result = invoke(*arguments(server.url, "--set", "k-prime=3"))
+        result = invoke(*arguments(server.url, "--k-prime", "3"))
     # r0: one supported, two not, one irrelevant; r1: one supported, one not, one not read.
     assert re.search(r"^r0 +1 +2 +1 +0 +0\.333 +3 ", result.stdout, re.M)
     assert re.search(r"^r1 +1 +1 +0 +1 +0\.500 +3 ", result.stdout, re.M)
@@ -272,7 +272,7 @@ def test_searches_of_the_web_are_those_that_its_server_counts(
         return Answer(json.dumps({"organic": hits}))
 
     with ScriptedServer(readable) as server, web_server(web) as searched:
-        model = ("--model", f"openai/scripted,api-base={server.url}")
+        model = ("--model", "openai/scripted", "--api-base", server.url)
         found = f"google,search-base={searched.url}/search,allow-private-hosts"
         command = ("fastfact", "batch.jsonl", *model, "--retriever", found)
         result = invoke(*command, "--out", "o", "--json")
@@ -423,16 +423,16 @@ def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ("", "FaStfact asks a language model; name one with --model"),
-        ("--model openai/x --set target-error=0.1", "add --set audit 1"),
+        ("--model openai/x --target-error 0.1", "add --audit 1"),
         ("--model openai/x", "there is no evidence: name a folder with --documents"),
         ("--model openai/x --retriever given", "--retriever 'given' is unknown"),
-        ("--model openai/x --documents notes --set context=x", "--set context x is unknown"),
-        ("--model openai/x --documents notes --set k-prime=kp", "'kp' is not a number"),
-        ("--model openai/x --documents notes --retriever overlap=300", "make overlap small"),
-        ("--model openai/x --documents notes --set gamma=0", "--set gamma=0: give more than 0"),
-        ("--model openai/x --documents notes --set stride=0", "--set stride '0' is not"),
-        ("--model openai/x --documents notes --model prompts=notes", "holds no prompt"),
-        ("--model openai/x --retriever google --model max-cost=1", "--retriever price-search"),
+        ("--model openai/x --documents notes --context x", "--context x is unknown"),
+        ("--model openai/x --documents notes --k-prime kp", "'kp' is not a number"),
+        ("--model openai/x --documents notes --overlap 300", "make overlap small"),
+        ("--model openai/x --documents notes --gamma 0", "--gamma 0: give more than 0"),
+        ("--model openai/x --documents notes --stride 0", "--stride '0' is not"),
+        ("--model openai/x --documents notes --prompts notes", "holds no prompt"),
+        ("--model openai/x --retriever google --max-cost 1", "--price-search"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(options: str, said: str) -> None:
@@ -441,7 +441,7 @@ def test_what_does_not_fit_is_one_sentence(options: str, said: str) -> None:
 
 @pytest.mark.usefixtures("notes")
 def test_a_dry_run_counts_and_sends_nothing() -> None:
-    result = invoke(*arguments("http://127.0.0.1:9/v1", "--set", "stride=2", "--dry-run"))
+    result = invoke(*arguments("http://127.0.0.1:9/v1", "--stride", "2", "--dry-run"))
     assert re.search(r"^pre-verification +4$", result.stdout, re.M)
     # Seven sentences with 4.2 claims each, rounded by response: SAFE takes N + 4M calls.
     assert re.search(r"^SAFE +97 +30 +30 +127$", result.stdout, re.M)

@@ -199,7 +199,7 @@ def test_a_limit_ends_with_what_was_answered_and_the_same_command_goes_on(keyed:
 
     def run(out: str, *more: str, code: int = 0) -> tuple[int, Any]:
         with ScriptedServer(provider) as server:
-            given = ("--model", f"openai/scripted,api-base={server.url}", "--atoms", "sentences")
+            given = ("--model", "openai/scripted", "--api-base", server.url, "--atoms", "sentences")
             result = invoke(
                 *("assess", "batch.jsonl", "--documents", "notes", *given, "--few-calls"),
                 *("--json", "--out", out, *more),
@@ -223,11 +223,11 @@ def test_a_limit_ends_with_what_was_answered_and_the_same_command_goes_on(keyed:
     assert not any(one["missing"] for one in facts)
     # What was paid for is not asked again, and the result is that of one calm run.
     again, _ = run("o")
-    calm, whole = run("calm", "--model", "cache=calm.sqlite")
+    calm, whole = run("calm", "--cache", "calm.sqlite")
     assert 5 + again == calm
     assert not whole["incomplete"]
     assert (keyed / "o/graphs.jsonl").read_bytes() == (keyed / "calm/graphs.jsonl").read_bytes()
-    prices = ("--price-in", "1", "--price-out", "1", "--model", "cache=paid.sqlite")
+    prices = ("--price-in", "1", "--price-out", "1", "--cache", "paid.sqlite")
     paid, _ = run("paid", *prices, "--max-cost", "0.00005", code=3)
     # A call has twenty-two tokens, at a dollar a million.
     assert 0 < paid <= 3
@@ -237,7 +237,7 @@ def test_a_limit_ends_with_what_was_answered_and_the_same_command_goes_on(keyed:
 def test_responses_whose_claims_a_limit_forbids_have_no_result(keyed: Path) -> None:
     write_batch(keyed, ["Trains cross.", "Cars cross."], {"n.txt": "Only trains cross."})
     with ScriptedServer(provider) as server:
-        given = ("--model", f"openai/scripted,api-base={server.url},concurrency=1")
+        given = ("--model", "openai/scripted", "--api-base", server.url, "--concurrency", "1")
         command = ("assess", "batch.jsonl", "--documents", "notes", "--few-calls", *given)
         stopped = invoke(*command, "--max-calls", "1", "--out", "o", code=3)
         assert "failed: the limit of 1 calls is reached." in " ".join(stopped.stdout.split())

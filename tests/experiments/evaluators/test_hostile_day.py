@@ -68,8 +68,8 @@ def test_calls_take_no_more_rounds_than_they_must(keyed: Path) -> None:
 
     write_batch(keyed, responses)
     with Provider(gate=all_are_there) as provider:
-        options = ["--documents", "notes", "--atoms", "stride=1", "--variant", "FR1"]
-        options += ["--model", f"openai/scripted,api-base={provider.url}"]
-        invoke("assess", "batch.jsonl", *options, "--model", f"concurrency={limit}", "--out", "o")
+        options = ["--documents", "notes", "--stride", "1", "--variant", "FR1"]
+        options += ["--model", "openai/scripted", "--api-base", provider.url]
+        invoke("assess", "batch.jsonl", *options, "--concurrency", str(limit), "--out", "o")
     assert len(provider.calls) == responses * sum(stages)
     assert provider.rounds <= 1.1 * len(provider.calls) / limit

@@ -76,17 +76,17 @@ def test_every_table_gives_the_same_responses(name: str, tmp_path: Path) -> None
 def test_columns_are_named_and_numbers_name_rows(tmp_path: Path) -> None:
     frame = pd.DataFrame({"what": ["Why?"], "text": ["x"], "said": ["It is red."], "n": [7]})
     frame.to_parquet(tmp_path / "t.parquet")
-    named = ResponseSettings(response="said", question="what", id="n")
+    named = ResponseSettings(text_column="said", question_column="what", id_column="n")
     (graph,) = named.load(tmp_path / "t.parquet").graphs
     assert (graph.id, graph.query, graph.response) == ("7", "Why?", "It is red.")
     refused(
-        "the column 'sayd' of --response is unknown .did you mean 'said'",
-        ResponseSettings(response="sayd").load,
+        "the column 'sayd' of --text-column is unknown .did you mean 'said'",
+        ResponseSettings(text_column="sayd").load,
         tmp_path / "t.parquet",
     )
     refused(
-        "the column 'whut' of --question is unknown",
-        ResponseSettings(response="said", question="whut").load,
+        "the column 'whut' of --question-column is unknown",
+        ResponseSettings(text_column="said", question_column="whut").load,
         tmp_path / "t.parquet",
     )
 
@@ -109,24 +109,16 @@ def test_columns_that_leave_a_doubt_are_asked_for(tmp_path: Path) -> None:
     path.write_text("answer,output\nIt is red.,It is blue.\n")
     refused("'answer' and 'output' may each hold the response", load_responses, path)
     path.write_text("a,b\nIt is red.,It is blue.\n")
-    refused(r"none of its columns is obviously .* --response \(a, b\)", load_responses, path)
+    refused(r"none of its columns is obviously .* --text-column \(a, b\)", load_responses, path)
 
 
-def test_without_a_column_of_that_name_response_takes_an_id(tmp_path: Path) -> None:
+def test_responses_are_chosen_by_their_ids(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("".join(f'{{"id": "r{i}", "response": "It is {i}."}}\n' for i in range(3)))
-    for named in (ResponseSettings(response="r1"), ResponseSettings(take=("r1",))):
-        (graph,) = named.load(path).graphs
-        assert graph.id == "r1"
-    both = ResponseSettings(response="response", take=("r2", "r0")).load(path)
+    both = ResponseSettings(text_column="response", response=("r2", "r0")).load(path)
     assert [graph.id for graph in both.graphs] == ["r0", "r2"]
     assert not both.remarks
-    refused(
-        "the column 'r9' of --response is unknown",
-        ResponseSettings(response="r9").load,
-        path,
-    )
-    unknown = ResponseSettings(take=("r9",))
+    unknown = ResponseSettings(response=("r9",))
     refused("there is no response 'r9'; it holds r0, r1, r2", unknown.load, path)
 
 
@@ -156,11 +148,11 @@ def test_a_table_given_as_prose_is_refused_with_the_mend(tmp_path: Path) -> None
     path = tmp_path / "answers.txt"
     ROWS.to_csv(path, index=False)
     refused(
-        "looks like a table .columns question, answer, id, model.*--response, or the file .csv",
+        "looks like a table .columns question, answer, id, model.*--text-column, or the file .csv",
         load_responses,
         path,
     )
-    loaded = ResponseSettings(response="answer").load(path)
+    loaded = ResponseSettings(text_column="answer").load(path)
     assert [graph.id for graph in loaded.graphs] == ["one", "two"]
     for prose in (
         "The answer, which is long,\nis red, large, old.",
@@ -179,7 +171,7 @@ def test_prose_as_regular_as_a_table_is_refused_whatever_its_columns_are_called(
     path.write_text(text)
     refused("looks like a table .* can be a row of JSON Lines", load_responses, path)
     column = "Antwort" if ";" in text else "said"
-    assert len(ResponseSettings(response=column).load(path).graphs) == 2
+    assert len(ResponseSettings(text_column=column).load(path).graphs) == 2
 
 
 def test_a_damaged_workbook_is_refused_with_the_mend(tmp_path: Path) -> None:
@@ -191,8 +183,8 @@ def test_a_damaged_workbook_is_refused_with_the_mend(tmp_path: Path) -> None:
 def test_columns_are_refused_where_there_are_none(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("It is red.")
     refused(
-        "--question names a column, and this is not a table",
-        ResponseSettings(question="q").load,
+        "--question-column names a column, and this is not a table",
+        ResponseSettings(question_column="q").load,
         tmp_path / "a.txt",
     )
 
@@ -282,7 +274,7 @@ def test_a_table_goes_through_the_command(folder: Path) -> None:
     assert "answers.csv, CSV: response from 'answer'" in result.stdout
     assert [graph.id for graph in read_many(folder / "o/graphs.jsonl")] == ["one", "two"]
     text = Path("answers.csv").read_text()
-    invoke("assess", "-", "--response", "answer", *options, input=text)
+    invoke("assess", "-", "--text-column", "answer", *options, input=text)
     assert "looks like a table" in invoke("assess", "-", *options, code=2, input=text).output
 
 
@@ -303,10 +295,12 @@ def test_rows_and_data_frames_are_evaluated(folder: Path) -> None:
     assert {path.name for path in found.save("saved")} >= {"claims.csv", "graphs.jsonl"}
     assert len(read_many(folder / "saved" / "graphs.jsonl")) == 2
     renamed = frame.rename(columns={"answer": "said", "question": "what", "id": "n"})
-    named = assess(renamed, documents=documents, response="said", question="what", id="n")
+    named = assess(
+        renamed, documents=documents, text_column="said", question_column="what", id_column="n"
+    )
     pd.testing.assert_frame_equal(named["claims"], found["claims"])
     refused(
-        "none of its columns is obviously the response; name it with `response`",
+        "none of its columns is obviously the response; name it with `text_column`",
         *(assess, [{"a": "It is red."}]),
     )
 
@@ -372,7 +366,7 @@ def test_a_column_that_repeats_or_lacks_values_identifies_nothing_and_that_is_sa
     loaded = load_responses(path)
     assert [graph.id for graph in loaded.graphs] == ["t-002", "t-003"]
     assert any("'qid' has 'm' in line 2 and line 3, so that it" in one for one in loaded.remarks)
-    refused("two responses have the id 'm'", ResponseSettings(id="qid").load, path)
+    refused("two responses have the id 'm'", ResponseSettings(id_column="qid").load, path)
     path.write_text("qid,answer,uid\nm,It is red.,\n,It is blue.,k\n")
     loaded = load_responses(path)
     assert [graph.id for graph in loaded.graphs] == ["t-002", "k"]

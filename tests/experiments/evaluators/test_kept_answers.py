@@ -83,7 +83,7 @@ def test_one_file_holds_every_answer_however_the_command_ends(
         assert asked - 8 * (sent is not None) <= len(kept) <= asked
         finished = len(kept)
         kept.close()
-        invoke(*command(server.url), "--out", "again", "--model", "cache=copied.sqlite")
+        invoke(*command(server.url), "--out", "again", "--cache", "copied.sqlite")
         whole = len(server.requests) - asked + finished
         # Nothing that the copy holds is asked for again.
         assert whole == len(AnswerCache(copied, read_only=True))
@@ -101,6 +101,6 @@ def test_interrupted_few_calls_go_on_where_they_were(keyed: Path) -> None:
         asked = [question_of(each) for each in server.requests if stage_of(each) == "relations"]
         # Only what was under way is asked for again, at most 8 calls.
         assert len(asked) - len(set(asked)) <= before - kept <= 8
-        calm = ("--out", "calm", "--model", "cache=calm.sqlite")
+        calm = ("--out", "calm", "--cache", "calm.sqlite")
         invoke(*command(server.url), *more, *calm)
     assert (keyed / "o/graphs.jsonl").read_bytes() == (keyed / "calm/graphs.jsonl").read_bytes()

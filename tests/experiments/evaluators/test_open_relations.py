@@ -233,7 +233,7 @@ def test_with_most_relations_filtered_the_range_is_printed_and_the_code_says_it(
     command = ["assess", "batch.jsonl", "--documents", "notes", "--atoms", "sentences"]
     command += ["--model", "openai/scripted", "--out", "o"]
     with ScriptedServer(filtering) as server:
-        result = invoke(*command, "--model", f"api-base={server.url}", code=1)
+        result = invoke(*command, "--api-base", server.url, code=1)
     shown = " ".join(result.stdout.split())
     assert "1 response, 5 atoms" in shown
     assert "15 of 22 relations missing" in result.stdout

@@ -121,7 +121,7 @@ def test_what_could_not_be_judged_is_said() -> None:
 def test_the_lexical_model_needs_no_key(tmp_path: Path) -> None:
     path = tmp_path / "graphs.jsonl"
     write_fact_graphs([graph("one"), FactGraph("empty", (), response="It is.")], path)
-    result = invoke("coherence", str(path), "--relations", "most=1", "--out", str(tmp_path / "out"))
+    result = invoke("coherence", str(path), "--most", "1", "--out", str(tmp_path / "out"))
     assert "goes by the words" in result.stdout
     assert "1 response without claims: left out." in result.stdout
     (written,) = read_many(tmp_path / "out" / "graphs.jsonl")
@@ -162,14 +162,14 @@ def test_a_response_whose_claims_have_no_state_agrees_least() -> None:
 def test_an_assessment_says_it_too(tmp_path: Path) -> None:
     out = tmp_path / "out"
     found = invoke(
-        *("assess", "demonstration", "--response", "take=demo-01-marie-curie"),
-        *("--set", "coherence,claim-window=3", "--out", str(out), "--json"),
+        *("assess", "demonstration", "--response", "demo-01-marie-curie"),
+        *("--coherence", "--claim-window", "3", "--out", str(out), "--json"),
     )
     document = json.loads(found.stdout)
     (row,) = document["tables"]["coherence"]
     assert row["response"] == "demo-01-marie-curie"
     assert any("Agreement per claim" in each for each in document["findings"])
-    plain = invoke("assess", "demonstration", "--response", "take=demo-01-marie-curie", "--json")
+    plain = invoke("assess", "demonstration", "--response", "demo-01-marie-curie", "--json")
     tables = json.loads(plain.stdout)["tables"]
     assert "coherence" not in tables
     # Relations between claims change no posterior of the paper's variants.

@@ -92,7 +92,7 @@ def labelled(folder: Path) -> Path:
 
 
 def asked(server: ScriptedServer, *more: str, code: int = 0) -> dict[str, Any]:
-    options = ("--model", f"openai/test,api-base={server.url}", "--json", *more)
+    options = ("--model", "openai/test", "--api-base", server.url, "--json", *more)
     printed = invoke("consensus", "graphs.jsonl", *options, code=code).stdout
     found: dict[str, Any] = json.loads(printed)
     return found
@@ -121,8 +121,8 @@ def test_it_learns_which_temperatures_to_trust(labelled: Path, server: ScriptedS
     assert len(server.requests) == 90 * 10
     # Nothing is asked twice, of the judge neither.
     before = len(server.requests)
-    method = ("--relations", "model,method=consensus:law.json", "--variant", "FR1")
-    model = ("--model", f"openai/test,api-base={server.url}")
+    method = ("--relations", "model", "--method", "consensus:law.json", "--variant", "FR1")
+    model = ("--model", "openai/test", "--api-base", server.url)
     graphs = json.loads(
         invoke("assess", "graphs.jsonl", *model, *method, "--json", "--out", "assessed").stdout
     )
@@ -140,7 +140,7 @@ def test_what_was_answered_is_scored_again_without_asking(
     scores = asked(server)["tables"]["scores"]
     before = len(server.requests)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    model = ("--model", f"openai/test,api-base={server.url},replay")
+    model = ("--model", "openai/test", "--api-base", server.url, "--replay")
     again = json.loads(invoke("consensus", "graphs.jsonl", *model, "--json").stdout)
     assert again["tables"]["scores"] == scores
     assert len(server.requests) == before
@@ -161,7 +161,7 @@ def test_what_was_answered_is_scored_again_without_asking(
                 "verbalised": [sure.probability if kind == sure.kind else rest for kind in KINDS],
             }
             file.write(json.dumps(record) + "\n")
-    chosen = ("--set", "recorded=answers.jsonl", "--json")
+    chosen = ("--recorded", "answers.jsonl", "--json")
     recorded = json.loads(invoke("consensus", "graphs.jsonl", *chosen).stdout)
     of_file = {(row["of"], row["model"]): row["brier"] for row in recorded["tables"]["scores"]}
     assert {way for _, way in of_file} >= {"consensus, learned", "consensus", "verbalised"}
@@ -172,7 +172,7 @@ def test_what_was_answered_is_scored_again_without_asking(
 
 
 def test_labels_of_claims_teach_it_too(labelled: Path, server: ScriptedServer) -> None:
-    found = asked(server, "--set", "labels=claims", "--save", "law.json")
+    found = asked(server, "--labels", "claims", "--save", "law.json")
     rows = {row["model"]: row for row in found["tables"]["scores"]}
     assert {row["of"] for row in rows.values()} == {"claim"}
     assert rows["consensus, learned"]["brier"] < rows["consensus"]["brier"]
@@ -181,7 +181,7 @@ def test_labels_of_claims_teach_it_too(labelled: Path, server: ScriptedServer) -
 
 @pytest.mark.usefixtures("labelled")
 def test_a_dry_run_asks_nobody(server: ScriptedServer) -> None:
-    found = asked(server, "--dry-run", "--set", "samples=4")
+    found = asked(server, "--dry-run", "--samples", "4")
     assert server.requests == []
     assert found["findings"][0] == "90 pairs: 540 calls of openai/test, at most."
 
@@ -194,7 +194,7 @@ def test_pairs_without_an_answer_are_left_out_and_counted(server: ScriptedServer
         return script(request, number)
 
     server.script = failing
-    found = asked(server, "--set", "samples=2", code=1)
+    found = asked(server, "--samples", "2", code=1)
     assert "1 pair without an answer of every kind: left out." in found["findings"]
     assert found["incomplete"]
 

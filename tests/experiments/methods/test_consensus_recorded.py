@@ -22,9 +22,7 @@ ANSWERS = Path(datasets.__file__).parent / "data" / "demonstration.answers.jsonl
 
 
 def test_the_demonstration_needs_no_model(folder: Path) -> None:
-    printed = invoke(
-        *("consensus", "demonstration", "--set", "complete", "--save", "law.json", "--json")
-    )
+    printed = invoke(*("consensus", "demonstration", "--complete", "--save", "law.json", "--json"))
     found = json.loads(printed.stdout)
     scores = {row["model"]: row for row in found["tables"]["scores"] if row["of"] == "entailment"}
     assert set(scores) == WAYS

@@ -81,13 +81,13 @@ def test_a_sheet_is_chosen_filled_in_and_read_back_with_its_weights(tmp_path: Pa
     data = tmp_path / "claims.csv"
     truth.drop(columns="label").to_csv(data, index=False)
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
-    result = invoke("estimate", str(data), "--choose", f"8,sheet={first}")
+    result = invoke("estimate", str(data), "--choose", "8", "--sheet", str(first))
     rows = pd.read_csv(first)
     assert list(rows) == ["response", "claim", "text", "label", "probability", "batch"]
     assert rows["response"].nunique() == 8
     filled(first, truth)
     sheets = ["--labels", str(first)]
-    more = ("--choose", "20,unit=claim", "--choose", f"sheet={second}")
+    more = ("--choose", "20", "--unit", "claim", "--sheet", str(second))
     invoke("estimate", str(data), *sheets, *more)
     rows = pd.read_csv(second)
     assert (len(rows), set(rows["batch"])) == (20, {2})

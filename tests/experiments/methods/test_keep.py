@@ -44,7 +44,7 @@ def test_what_is_kept_is_what_the_filter_keeps_by_command_and_in_python(tmp_path
     assert 0 < found["claims"]["kept"].mean() < 1
     old.to_csv(tmp_path / "old.csv", index=False)
     new.to_csv(tmp_path / "new.csv", index=False)
-    promise = ("--precision", "0.8,confidence=0.8", "--set", "splits=5", "--json")
+    promise = ("--precision", "0.8", "--confidence", "0.8", "--splits", "5", "--json")
     result = called("keep", str(tmp_path / "old.csv"), str(tmp_path / "new.csv"), *promise)
     told = json.loads(result.stdout)
     assert [row["kept"] for row in told["tables"]["claims"]] == list(found["claims"]["kept"])

@@ -267,7 +267,7 @@ def in_two_tools(
     file = written(tmp_path, "f.json", {"score": 0.5, "decisions": decisions})
     result = invoke(
         *("score", str(tmp_path / "labelled.jsonl"), "--with", str(file)),
-        *("--set", "bootstrap=20,resamples=99", "--json", *options),
+        *("--bootstrap", "20", "--resamples", "99", "--json", *options),
     )
     document: dict[str, Any] = json.loads(result.stdout)
     return document
@@ -434,7 +434,7 @@ def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
     result = invoke(
         *("score", str(tmp_path / "labelled.jsonl")),
         *(option for file in files for option in ("--with", str(file))),
-        *("--set", "bootstrap=20,resamples=99", "--json"),
+        *("--bootstrap", "20", "--resamples", "99", "--json"),
     )
     document = json.loads(result.stdout)
     rows = {row["model"]: row for row in document["tables"]["tools"]}
@@ -491,7 +491,7 @@ def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
     poor = written(tmp_path, "poor.json", bad)
     result = invoke(
         *("score", str(tmp_path / "labelled.jsonl"), "--with", str(good), "--with", str(poor)),
-        *("--set", "bootstrap=20,resamples=199", "--json"),
+        *("--bootstrap", "20", "--resamples", "199", "--json"),
     )
     document = json.loads(result.stdout)
     rows = {row["model"]: row for row in document["tables"]["scores"]}

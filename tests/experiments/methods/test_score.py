@@ -260,16 +260,14 @@ def test_the_command_writes_what_it_prints(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     drawn().to_csv(path, index=False)
     page = tmp_path / "scores.html"
-    result = invoke("score", str(path), "--set", "resamples=19", "--out",
+    result = invoke("score", str(path), "--resamples", "19", "--out",
                     str(tmp_path / "out"), "--report", str(page))  # fmt: skip
     brier = f"{row_of(score(drawn(), **QUICK), 'a')['brier']:.3f}"
     assert brier in result.stdout
     assert brier in page.read_text("utf-8")
     names = {file.name for file in (tmp_path / "out").iterdir()}
     assert {"scores.tex", "tests.csv", "reliability.pdf", "risk-coverage.csv"} <= names
-    assert (
-        "did you mean 'model'" in invoke("score", str(path), "--column", "by=modle", code=2).stderr
-    )
+    assert "did you mean 'model'" in invoke("score", str(path), "--by", "modle", code=2).stderr
 
 
 def test_the_help_names_every_recalibration() -> None:
@@ -281,8 +279,8 @@ def test_a_command_writes_for_a_venue(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     lines = [f"0.{i % 9 + 1},0.{i % 7 + 1},{i % 2 == 0},{i // 4}" for i in range(24)]
     Path("c.csv").write_text("\n".join(["p,q,label,answer", *lines]))
-    asked = ["--column", "p=p,p=q", "--set", "bootstrap=20,resamples=20"]
-    invoke("score", "c.csv", *asked, "--out", "wide", "--show", "venue=219x455")
-    invoke("score", "c.csv", *asked, "--out", "page", "--show", "venue=neurips")
+    asked = ["--p", "p", "--p", "q", "--bootstrap", "20", "--resamples", "20"]
+    invoke("score", "c.csv", *asked, "--out", "wide", "--venue", "219x455")
+    invoke("score", "c.csv", *asked, "--out", "page", "--venue", "neurips")
     assert r"\begin{table*}" in Path("wide/scores.tex").read_text()
     assert r"\begin{table}" in Path("page/scores.tex").read_text()

@@ -34,13 +34,13 @@ def graph(*texts: str, response: str = TEXT) -> FactGraph:
 def test_a_text_is_taken_apart_and_repetitions_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "answer.txt"
     path.write_text(TEXT, encoding="utf-8")
-    result = invoke("select", str(path), "--set", "weights=uniform", "--out", str(tmp_path / "out"))
+    result = invoke("select", str(path), "--weights", "uniform", "--out", str(tmp_path / "out"))
     assert "2 of 3 claims of 1 response count" in result.stdout
     assert "each sentence is taken for one" in result.stdout
     rows = (tmp_path / "out" / "claims.csv").read_text("utf-8").splitlines()
     assert len(rows) == 4
     assert sum("related to" in row for row in rows) == 1
-    shown = invoke("select", str(path), "--set", "weights=uniform", "--json")
+    shown = invoke("select", str(path), "--weights", "uniform", "--json")
     tables = json.loads(shown.stdout)["tables"]
     assert [row["selected"] for row in tables["claims"]].count(True) == 2
 
@@ -164,7 +164,7 @@ def test_a_graded_model_gives_the_weights_and_the_other_caps() -> None:
 def test_a_seed_is_refused_without_labels(tmp_path: Path) -> None:
     path = tmp_path / "answer.txt"
     path.write_text(TEXT, encoding="utf-8")
-    result = invoke("select", str(path), "--set", "seed=3", code=2)
+    result = invoke("select", str(path), "--seed", "3", code=2)
     assert "seed is about the intervals of labelled claims" in " ".join(result.stderr.split())
 
 
@@ -181,7 +181,7 @@ LABELLED = FactGraph(
 def test_labelled_responses_are_written_claim_by_claim_too(tmp_path: Path) -> None:
     write_fact_graphs([LABELLED], tmp_path / "own.jsonl")
     out = tmp_path / "out"
-    options = ("--set", "weights=uniform")
+    options = ("--weights", "uniform")
     invoke("select", tmp_path / "own.jsonl", *options, "--out", out)
     written = {path.name for path in out.iterdir()}
     assert {"claims.csv", "responses.csv", "findings.json", "sentences.csv"} <= written
@@ -201,7 +201,7 @@ def test_the_claims_that_count_are_responses_that_say_how_long_they_are(tmp_path
     select([bare, replace(LABELLED, id="s")], weights="uniform").save(path)
     first, second = read_many(path)
     assert first.metadata["sentences"] == second.metadata["sentences"] == 2
-    shown = invoke("self-knowledge", path, "--set", "bins=2").stdout
+    shown = invoke("self-knowledge", path, "--bins", "2").stdout
     assert "4 labelled claims in 4 of 4 sentences" in shown
 
 

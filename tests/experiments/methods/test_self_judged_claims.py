@@ -92,7 +92,7 @@ def responses(keyed: Path) -> Path:
 
 
 def arguments(url: str, file: str, *more: str) -> list[str]:
-    ask = ["--model", f"openai/scripted,api-base={url}", "--set", "bins=2", "--json"]
+    ask = ["--model", "openai/scripted", "--api-base", url, "--bins", "2", "--json"]
     return ["self-knowledge", file, *ask, *more]
 
 
@@ -129,7 +129,7 @@ def test_one_command_goes_from_labelled_claims_to_sigma() -> None:
         assert found["self_unknown"] == pytest.approx(2 / 3)
         assert found["sigma"] == pytest.approx((1 / 3) / (2 - 4 / 5 - 2 / 3))
     # What was asked is a table that the command reads without a model.
-    offline = invoke("self-knowledge", "out/claims.csv", "--set", "bins=2", "--json")
+    offline = invoke("self-knowledge", "out/claims.csv", "--bins", "2", "--json")
     assert json.loads(offline.stdout)["tables"]["overall"] == tables["overall"]
 
 
@@ -168,7 +168,7 @@ def test_an_answer_that_is_not_understood_is_missing_and_said_to_be() -> None:
         asked = stage_of(question) == "self-judgement"
         return Reply("D" if asked and "Alder" in question else answer_to(question))
 
-    command = ("--column", "setting=direct_asking")
+    command = ("--setting", "direct_asking")
     with ScriptedServer(answers) as server:
         result = invoke(*arguments(server.url, "claims.jsonl", *command, "--out", "out"))
     document = json.loads(result.stdout)
@@ -186,7 +186,7 @@ def test_an_answer_that_is_not_understood_is_missing_and_said_to_be() -> None:
     assert [row["text"] for row in rows if not row["direct_asking"]] == ["Alder is tall."]
     with ScriptedServer(lambda *_: Reply("D")) as server:
         nothing = invoke(
-            *arguments(server.url, "claims.jsonl", *command, "--model", "cache=other.sqlite"),
+            *arguments(server.url, "claims.jsonl", *command, "--cache", "other.sqlite"),
             code=2,
         )
     assert re.search(r"nothing can be measured: .*asked for\s+twice: 'D'", nothing.stderr)
@@ -195,7 +195,7 @@ def test_an_answer_that_is_not_understood_is_missing_and_said_to_be() -> None:
 @pytest.mark.service
 @pytest.mark.usefixtures("responses")
 def test_responses_are_taken_apart_and_labelled_first() -> None:
-    extract = ("--set", "extract,documents=notes", "--column", "setting=direct_asking")
+    extract = ("--extract", "--documents", "notes", "--setting", "direct_asking")
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "texts.jsonl", *extract))
         asked = Counter(stage_of(str(one["messages"][-1]["content"])) for one in server.requests)
@@ -213,7 +213,7 @@ DECLINED = FactGraph("r9", (), response="I'm sorry, I know nothing about yews. W
 @pytest.mark.service
 def test_responses_that_decline_are_left_out_as_the_model_says(responses: Path) -> None:
     write_fact_graphs([*graphs(with_claims=True), DECLINED], responses / "claims.jsonl")
-    command = ("--column", "setting=direct_asking")
+    command = ("--setting", "direct_asking")
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "claims.jsonl", *command))
         asked = Counter(stage_of(str(one["messages"][-1]["content"])) for one in server.requests)
@@ -236,7 +236,7 @@ def test_refusals_among_texts_are_not_taken_apart(responses: Path) -> None:
     lines = (responses / "texts.jsonl").read_text().splitlines()
     lines.append(json.dumps({"id": "r9", "query": "Which?", "response": DECLINED.response}))
     (responses / "texts.jsonl").write_text("\n".join(lines))
-    extract = ("--set", "extract,documents=notes", "--column", "setting=direct_asking")
+    extract = ("--extract", "--documents", "notes", "--setting", "direct_asking")
     for answer, sentence in (
         ('{"declines": true}', "declined to answer"),
         # What cannot be read is decided by the words of the response.
@@ -250,7 +250,7 @@ def test_refusals_among_texts_are_not_taken_apart(responses: Path) -> None:
             return provider(request, number)
 
         with ScriptedServer(answers) as server:
-            cache = ("--model", f"cache={len(answer)}.sqlite")
+            cache = ("--cache", f"{len(answer)}.sqlite")
             result = invoke(*arguments(server.url, "texts.jsonl", *extract, *cache))
             asked = Counter(
                 stage_of(str(one["messages"][-1]["content"])) for one in server.requests
@@ -264,7 +264,7 @@ def test_refusals_among_texts_are_not_taken_apart(responses: Path) -> None:
 def test_a_run_out_of_calls_goes_on_where_it_stopped() -> None:
     with ScriptedServer(provider) as server:
         command = arguments(server.url, "claims.jsonl", "--out", "out")
-        invoke(*command, "--model", "max-calls=9,concurrency=1", code=3)
+        invoke(*command, "--max-calls", "9", "--concurrency", "1", code=3)
         first = len(server.requests)
         assert first <= 9
         invoke(*command)
@@ -289,7 +289,7 @@ def test_a_run_whose_account_is_exhausted_ends_and_goes_on_with_credit() -> None
 
     with ScriptedServer(answers) as server:
         command = arguments(server.url, "claims.jsonl", "--out", "out")
-        result = invoke(*command, "--model", "concurrency=1", code=3)
+        result = invoke(*command, "--concurrency", "1", code=3)
         assert len(server.requests) == credit + 1
         assert "'openai/scripted' has nothing left to spend" in " ".join(result.stderr.split())
         credit = 1000

@@ -251,7 +251,7 @@ def test_a_rogan_gladen_out_of_its_range_is_said() -> None:
         ({"p": 2}, {"confidence": "p"}, "2 is not a confidence"),
         ({"response": ""}, {}, "column 'response': the cell is blank"),
         ({}, {"label": "lable"}, "there is no such column (did you mean 'label'?)"),
-        ({}, {"thresold": 1}, "the argument 'thresold' is unknown (did you mean 'threshold'?)"),
+        ({}, {"thresold": 1}, "the argument 'thresold' is unknown (did you mean 'threshold', "),
         ({}, {"confidence": "p", "votes": ["v"]}, "three forms of what the model says"),
     ],
 )
@@ -268,7 +268,7 @@ def test_findings_are_kept_as_files_one_page_and_json(tmp_path: Path) -> None:
     frame(sentences=2).to_csv(path, index=False)
     folder, page = tmp_path / "out", tmp_path / "page.html"
     result = invoke("self-knowledge", str(path), "--out", str(folder), "--report", str(page),
-                    "--json", "--set", "interval=delta")  # fmt: skip
+                    "--json", "--interval", "delta")  # fmt: skip
     document = json.loads(result.stdout)
     assert document["source"] == "claims.csv"
     rows = {row["quantity"]: row["estimate"] for row in document["tables"]["overall"]}
@@ -282,7 +282,7 @@ def test_findings_are_kept_as_files_one_page_and_json(tmp_path: Path) -> None:
     assert text.count("<svg") >= 3
     assert "//" not in text.replace("http://www.w3.org", "").split("<script>")[0]
     # The terminal shows the same.
-    shown = invoke("self-knowledge", str(path), "--set", "interval=delta").stdout
+    shown = invoke("self-knowledge", str(path), "--interval", "delta").stdout
     assert "Self-Known" in shown
     assert "0.714" in shown
 
@@ -348,9 +348,8 @@ def test_a_file_of_unknown_columns_names_them_and_the_options(tmp_path: Path) ->
     path = tmp_path / "claims.csv"
     frame().rename(columns={"judgement": "belief"}).to_csv(path, index=False)
     result = invoke("self-knowledge", str(path), code=2)
-    assert (
-        "--column judgement, --column confidence or --column votes; it has response, sentence, "
-        "label, belief" in (result.stderr)
+    assert "--judgement, --confidence or --votes; it has response, sentence, label, belief" in (
+        result.stderr
     )
     path.write_text(path.read_text().replace("belief", "model_score"))
     assert "'correct' is not a confidence" in invoke("self-knowledge", str(path), code=2).stderr
@@ -443,7 +442,7 @@ def test_one_command_writes_tables_and_figure_and_the_same_bytes_again(biographi
 
 def test_records_with_judgements_give_self_knowledge_too(folder: Path) -> None:
     write_records(random_records(0), folder / "records.jsonl")
-    result = invoke("self-knowledge", "records.jsonl", "--set", "interval=delta,bins=3")
+    result = invoke("self-knowledge", "records.jsonl", "--interval", "delta", "--bins", "3")
     for name in ("direct asking", "none of the above", "Self-Known", "33.3-66.7%"):
         assert name in result.stdout
     write_records(in_sentence("x", 1, 2, "S NS IR"), folder / "labels.jsonl")
@@ -455,7 +454,7 @@ def test_bad_input_is_one_sentence(biographies: Path, folder: Path) -> None:
     for arguments, message in (
         (["unlabelled.jsonl"], "no atom has a human label"),
         (["absent.jsonl"], "there is no such file"),
-        ([str(biographies), "--set", "interval=wald"], "--set interval wald is unknown"),
+        ([str(biographies), "--interval", "wald"], "--interval wald is unknown"),
         ([str(biographies), "--out", "people.jsonl/x"], "is a file; name a folder"),
     ):
         assert message in invoke("self-knowledge", *arguments, code=2).stderr

@@ -58,7 +58,7 @@ def test_pages_show_the_posteriors_of_the_file(folder: Path) -> None:
 def test_verdicts_and_what_is_missing_are_shown() -> None:
     import json
 
-    invoke(*ASSESS, "--response", "take=demo-01-marie-curie", "--out", "o")
+    invoke(*ASSESS, "--response", "demo-01-marie-curie", "--out", "o")
     record = json.loads(Path("o/graphs.jsonl").read_text())
     verdicts = {"a1": {"label": "true", "probability": 0.8, "p": 0.87654}}
     (metadata,) = [value for key, value in record.items() if key == "metadata"]
@@ -221,9 +221,9 @@ def test_files_that_were_not_assessed_are_refused(folder: Path) -> None:
     invoke("convert", "demonstration", "given.jsonl")
     result = invoke("report", "given.jsonl", code=2)
     assert "'demo-01-marie-curie' was not assessed; give what" in result.stderr
-    result = invoke("report", "given.jsonl", "--set", "only=variant=FR1", code=2)
-    assert "--set data and --set only are for the folder of a run" in result.stderr
-    invoke(*ASSESS, "--response", "take=demo-01-marie-curie", "--out", "o")
+    result = invoke("report", "given.jsonl", "--only", "variant=FR1", code=2)
+    assert "--data and --only are for the folder of a run" in result.stderr
+    invoke(*ASSESS, "--response", "demo-01-marie-curie", "--out", "o")
     (folder / "o" / "graphs.jsonl").rename(folder / "o.jsonl")
     (folder / "o-report").mkdir()
     (folder / "o-report" / "mine.txt").write_text("mine")

@@ -114,8 +114,7 @@ def served(*arguments: str) -> Iterator[str]:
         "factormodels",
         "explore",
         *arguments,
-        "--set",
-        "browser=no",
+        "--no-browser",
     ]
     # NiceGUI takes itself to be under test where it sees pytest's variables.
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
@@ -242,7 +241,7 @@ def test_relations_between_claims_are_named_in_words(browser: Browser, tmp_path:
     from playwright.sync_api import expect
 
     graph = datasets.load("at-odds").graphs[0]
-    chosen = ("--set", f"response={graph.id}", "--out", str(tmp_path / "out"))
+    chosen = ("--response", str(graph.id), "--out", str(tmp_path / "out"))
     with served("at-odds", *chosen) as url:
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         page.goto(url, timeout=120_000)

@@ -293,12 +293,12 @@ def test_equal_runs_have_equal_reports_and_the_manifest_lists_them(run: Path) ->
     again = run_study(run.parent, out="again")
     assert digests(again / "report") == first
     data = f"mine={run.parent / 'graphs.jsonl'}"
-    result = invoke("report", run, run.parent / "elsewhere", "--set", f"data={data}")
+    result = invoke("report", run, run.parent / "elsewhere", "--data", str(data))
     assert result.stdout == f"- {run.parent / 'elsewhere' / 'index.html'}: 5 pages\n"
     assert digests(run.parent / "elsewhere") == first
     # Made anew in the run's folder, with fewer pages: the manifest lists these.
-    fewer = ("--set", "response=labelled", "--set", "only=variant=FR1", "--set", "only=strength=1")
-    invoke("report", again, "--set", f"data={data}", *fewer)
+    fewer = ("--response", "labelled", "--only", "variant=FR1", "--only", "strength=1")
+    invoke("report", again, "--data", str(data), *fewer)
     listed = json.loads((again / "manifest.json").read_text())["files"]
     assert {name for name in listed if "/" in name} == set(digests(again / "report"))
     assert len(digests(again / "report")) == 2
@@ -389,7 +389,7 @@ def test_a_report_that_dies_leaves_the_one_before_it(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(writing, "response_page", die)
-    command = ("report", out, "--set", "data=mine=graphs.jsonl")
+    command = ("report", out, "--data", "mine=graphs.jsonl")
     invoke(*command, code=130)
     assert {path.name: path.read_bytes() for path in (out / "report").iterdir()} == before
     assert sorted(path.name for path in out.parent.iterdir()) == [
@@ -407,20 +407,20 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path) -> None:
         # As the folder of `assess` it is known by its file of graphs.
         ((folder,), "was not assessed; give what `factormodels assess --out` wrote"),
         ((run,), "'mine' is not what the run judged"),
-        ((run, "--set", "data=graphs.jsonl"), "--set data='graphs.jsonl': give NAME=PATH"),
-        ((run, "--set", f"data=mine={good},data=yours=x"), "--set data names 'yours'"),
-        ((run, "--set", "data=mine=absent.jsonl"), "absent.jsonl: there is no such file"),
-        ((run, "--set", "data=mine=graphs.jsonl"), "'mine' is not what the run judged"),
+        ((run, "--data", "graphs.jsonl"), "--data 'graphs.jsonl': give NAME=PATH"),
+        ((run, "--data", f"mine={good}", "--data", "yours=x"), "--data names 'yours'"),
+        ((run, "--data", "mine=absent.jsonl"), "absent.jsonl: there is no such file"),
+        ((run, "--data", "mine=graphs.jsonl"), "'mine' is not what the run judged"),
         (
-            (run, "--set", f"data=mine={good}", "--set", "response=labeled"),
+            (run, "--data", f"mine={good}", "--response", "labeled"),
             "did you mean 'labelled'?",
         ),
         (
-            (run, "mine", "--set", f"data=mine={good}"),
+            (run, "mine", "--data", f"mine={good}"),
             "mine: it holds something other than a report",
         ),
         (
-            (run, "--set", f"data=mine={good}", "--set", "only=backend=exct"),
+            (run, "--data", f"mine={good}", "--only", "backend=exct"),
             "did you mean 'exact'?",
         ),
     ]

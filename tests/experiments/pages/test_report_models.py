@@ -293,7 +293,7 @@ def test_what_the_manifest_does_not_vouch_for_is_not_shown(copied: Path) -> None
         for kind in ("texts", "priors"):
             last = "SELECT max(rowid) FROM kept WHERE kind = ?"
             connection.execute(f"DELETE FROM kept WHERE rowid = ({last})", (kind,))
-    invoke("report", copied, "--set", f"response={graphs()[0].id}")
+    invoke("report", copied, "--response", str(graphs()[0].id))
     page = page_of(copied, 1)
     # The last record of each is gone: relations of one response, and a fit.
     (unknown,) = page.all("p", class_="unknown")
@@ -302,7 +302,7 @@ def test_what_the_manifest_does_not_vouch_for_is_not_shown(copied: Path) -> None
 
 
 def test_assessors_alone_have_pages(copied: Path) -> None:
-    only = ("--set", "only=backend=factscore,verify", "--set", f"response={graphs()[0].id}")
+    only = ("--only", "backend=factscore,verify", "--response", str(graphs()[0].id))
     invoke("report", copied, *only)
     page = page_of(copied, 1)
     assert "no graph" in words(page.one("div", class_="tools sticky"))

@@ -151,7 +151,7 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("nonsense: 1", ("nonsense", "use one of study, datasets")),
         ("backends: [{backend: lbp, damping: 0.5}]", ("backends[0].damping", "under settings")),
         ("backends: [{backend: lbp, setings: {}}]", ("backends[0].setings", "'settings'")),
-        ("backends: [exact, lbpp]", ("backends[1].backend", "did you mean 'lbp'", "exact, lbp")),
+        ("backends: [exact, lbpp]", ("backends[1].backend", "did you mean 'lbp'")),
         ("backends: [exact, 5]", ("backends[1]", "5", "mapping")),
         ("backends: [exact, exact]", ("backends[1]", "'exact'", "label")),
         ("backends: []", ("backends: the list is empty; give at least one entry",)),

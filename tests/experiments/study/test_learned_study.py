@@ -326,7 +326,7 @@ def test_a_fit_that_fails_costs_its_units_alone_and_can_be_tried_again(
     before = (folder / "out" / "summary.csv").read_bytes()
     invoke("run", path, "--out", "out", "--resume", code=1)
     assert (folder / "out" / "summary.csv").read_bytes() == before
-    assert "6 units" in invoke("run", path, "--out", "out", "--set", "retry-failed").stderr
+    assert "6 units" in invoke("run", path, "--out", "out", "--retry-failed").stderr
     assert_same_run(run, folder / "out")
 
 

@@ -60,17 +60,17 @@ def test_they_are_done_again_and_nothing_else_is(
     assert 0 < failed < 32
     # What fails again fails as before; to go on tries nothing.
     before = Path("out/summary.csv").read_bytes()
-    for option, units in (("--resume", 0), ("--set=retry-failed", failed)):
+    for option, units in (("--resume", 0), ("--retry-failed", failed)):
         assert f"s: {units} units, {64 - units} kept" in invoke(*command, option, code=1).stderr
         assert Path("out/summary.csv").read_bytes() == before
     monkeypatch.setattr(Moody, "refuses", False)
     invoke(*command, "--resume", code=1)
     assert Path("out/summary.csv").read_bytes() == before
     # Of one cell alone, then of the others.
-    invoke(*command, "--set", "retry-failed", "--only", "variant=FR2", code=1)
+    invoke(*command, "--retry-failed", "--only", "variant=FR2", code=1)
     left = pd.read_csv("out/summary.csv").groupby("variant").n_failed.sum()
     assert left["FR2"] == 0 < left["given"]
-    invoke(*command, "--set", "retry-failed")
+    invoke(*command, "--retry-failed")
     assert read_rows(Path("out/rows.parquet")).p.notna().all()
     invoke("run", path, "--out", "fresh", "--workers", "1")
     assert_same_files(folder / "fresh", folder / "out")
@@ -109,7 +109,5 @@ def test_a_second_trial_that_is_cut_off_goes_on(
 
 
 def test_to_try_again_is_not_to_drop(folder: Path) -> None:
-    result = invoke(
-        "run", study_file(folder, STUDY), "--set", "retry-failed", "--overwrite", code=2
-    )
-    assert "--set retry-failed goes on with a run and --overwrite drops it" in result.stderr
+    result = invoke("run", study_file(folder, STUDY), "--retry-failed", "--overwrite", code=2)
+    assert "--retry-failed goes on with a run and --overwrite drops it" in result.stderr

@@ -269,7 +269,7 @@ def test_a_damaged_plan_is_told(small: Path) -> None:
     ("options", "said"),
     [
         ("--resume --overwrite", "give one of them"),
-        ("--workers dask=tcp://127.0.0.1:9 --workers 2", "leave --workers out"),
+        ("--dask tcp://127.0.0.1:9 --workers 2", "leave --workers out"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(

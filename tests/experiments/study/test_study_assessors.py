@@ -238,7 +238,7 @@ def test_a_response_without_any_answer_fails_and_is_tried_again(keyed: Path) -> 
         path = study(keyed, server.url)
         invoke("run", path, "--out", "out", "--resume", code=1)
         assert server.requests == [], "what failed is a result, until it is tried again"
-        invoke("run", path, "--out", "out", "--set", "retry-failed")
+        invoke("run", path, "--out", "out", "--retry-failed")
         asked = [question_of(request) for request in server.requests]
         assert asked
         assert all(any(text in question for text in first) for question in asked)

@@ -94,7 +94,7 @@ def test_self_knowledge_of_a_real_model_is_what_one_counts(name: str, shared_dat
     sigma = (1 - self_unknown) / (2 - self_unknown - self_known)
     assert found["sigma"] == pytest.approx(sigma, abs=1e-12)
     if name == "nq":
-        row = next(line for line in PAGE.splitlines() if "nq.jsonl --set threshold=0.9" in line)
+        row = next(line for line in PAGE.splitlines() if "nq.jsonl --threshold 0.9" in line)
         assert f"| {self_unknown:.3f} |" in row
 
 

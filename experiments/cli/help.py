@@ -1,0 +1,157 @@
+"""The help of a command: what it does, examples, and its options under headings.
+
+`--help` is a screen: the first paragraphs, three examples, and the options that are marked as usual
+where they are declared, each with its first sentence. `--help-all` has everything.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
+
+from docstring_parser import parse
+from docstring_parser.common import DocstringStyle
+
+from experiments.settings import Settings, choices_of, option_of
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpPanel
+    from rich.console import Console, ConsoleOptions
+
+_EXAMPLES = 3
+"""Examples of the short help."""
+
+_WIDEST_NAME = 24
+"""Characters of an option with its value, beside which its meaning stands."""
+
+_SECTION = re.compile(r"^(Args|Raises|Returns|Examples)::?\n((?:^(?: .*)?\n?)*)", re.MULTILINE)
+_SENTENCE = re.compile(r".*?\.(?=\s+[A-Z(]|$)", re.DOTALL)
+
+
+def command_help(function: Callable[..., Any], *, every: bool) -> str:
+    """The prose of a function's docstring and, behind it, its examples as lines of a shell.
+
+    Args:
+        function: a function of the front door.
+        every: whether all of it; else the first line and three examples.
+    """
+    docstring = inspect.getdoc(inspect.unwrap(function)) or ""
+    prose = unwrapped(_SECTION.sub("", docstring).strip())
+    examples = re.split(
+        r"\n(?=    \S)", dict(_SECTION.findall(docstring)).get("Examples", "").strip("\n")
+    )
+    if not every:
+        prose = prose.partition("\n")[0]
+        examples = examples[:_EXAMPLES]
+    shown = "\n".join(filter(None, examples))
+    return f"{prose}\n\nExamples\n\n{shown}" if shown else prose
+
+
+def argument_help(function: Callable[..., Any]) -> dict[str, str]:
+    """What each argument of a function means, by its name."""
+    docstring = inspect.getdoc(inspect.unwrap(function)) or ""
+    arguments = parse(docstring, DocstringStyle.GOOGLE).params
+    return {each.arg_name: " ".join((each.description or "").split()) for each in arguments}
+
+
+def heading_of(kind: type[Settings]) -> str:
+    """The heading above the options that a class of settings declares."""
+    return (inspect.getdoc(kind) or "").partition("\n")[0].removesuffix(".")
+
+
+def first_sentence(text: str) -> str:
+    """A text up to the end of its first sentence."""
+    sentence = _SENTENCE.match(text)
+    return text if sentence is None else sentence[0]
+
+
+def unwrapped(text: str | None) -> str:
+    """A docstring with a line for each paragraph, for the terminal to wrap.
+
+    Lines that are indented, which are examples, stay as they are.
+    """
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return "\n\n".join(
+        part if part.startswith("  ") else part.replace("\n", " ") for part in paragraphs
+    )
+
+
+def is_flag(kind: type[Settings], field: str) -> bool:
+    """Whether nothing stands behind the option of a field."""
+    hint = kind.model_fields[field].annotation
+    return hint is bool or hint == bool | None
+
+
+def takes_several(kind: type[Settings], field: str) -> bool:
+    """Whether the option of a field may be repeated."""
+    return get_origin(kind.model_fields[field].annotation) in (tuple, list, frozenset, dict)
+
+
+def metavar_of(kind: type[Settings], field: str) -> str:
+    """What stands in the place of a value of a field; empty where nothing does."""
+    if is_flag(kind, field):
+        return ""
+    if word := option_of(kind, field).metavar:
+        return word
+    hint = kind.model_fields[field].annotation
+    if choices_of(hint):
+        return "NAME"
+    alternatives = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    first = next((each for each in alternatives if each is not type(None)), str)
+    return {int: "N", float: "X", Path: "FILE"}.get(first, "TEXT")
+
+
+def meaning_of(kind: type[Settings], field: str, *, every: bool = True) -> str:
+    """What a field means, what may be chosen, and the default.
+
+    Args:
+        kind: the class of the settings.
+        field: the name of the field.
+        every: whether all of it; else its first sentence.
+    """
+    info = kind.model_fields[field]
+    text = " ".join((info.description or "").split())
+    if not every:
+        text = first_sentence(text)
+    if choices := choices_of(info.annotation):
+        text += f" One of {', '.join(map(str, choices))}."
+    default = info.get_default(call_default_factory=True)
+    if default or type(default) in (int, float):
+        shown = ", ".join(map(str, default)) if isinstance(default, tuple) else default
+        text += f" [default: {shown}]"
+    return text
+
+
+def show_panel(console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+    """Print a heading and, below it, names beside what they mean: a formatter of cyclopts."""
+    rows = [
+        (
+            " ".join(entry.display_labels_with_metavar),
+            # The text as it was given, which cyclopts wraps for terminals of many kinds.
+            str(getattr(entry.description, "primary_renderable", entry.description)),
+        )
+        for entry in panel.entries
+    ]
+    if not rows:
+        return
+    margin = " " * (4 + min(_WIDEST_NAME, max(len(name) for name, _ in rows)))
+    console.print(f"{panel.title}:")
+    for name, meaning in rows:
+        beside = f"  {name}".ljust(len(margin))
+        if len(beside) > len(margin):
+            console.print(f"  {name}", soft_wrap=True)
+            beside = margin
+        lines = textwrap.wrap(
+            meaning,
+            options.max_width,
+            initial_indent=beside,
+            subsequent_indent=margin,
+            break_on_hyphens=False,
+        )
+        console.print("\n".join(lines) or beside.rstrip(), soft_wrap=True)
+    console.print()
