@@ -152,7 +152,7 @@ def test_scores_take_the_columns_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("demonstratio",), r"did you mean 'demonstration', .*or the path of a file"),
+        (("demonstratio",), r"did you mean 'demonstration'\?.*or the path of a file"),
         (("absent.json",), "there is no such file"),
         (([],), "there is no response"),
         (([0.5],), "one of these is a float"),
@@ -435,7 +435,10 @@ def test_a_named_model_answers_from_its_cache(
         ({"documents": []}, "there are no documents"),
         ({"documents": PASSAGES, "variant": "FR4"}, "the variant 'FR4' is unknown"),
         ({"documents": PASSAGES, "retrieve": "local"}, "did you mean 'retriever'"),
-        ({"documents": PASSAGES, "id": "n"}, "`id` name columns, and there is no table"),
+        (
+            {"documents": PASSAGES, "id_column": "n"},
+            "`id_column` name columns, and there is no table",
+        ),
         (
             {"documents": PASSAGES, "model": AnsweringModel(str), "api_base": "http://x"},
             "`api_base` is for a model that is given by its name",

@@ -93,7 +93,7 @@ def test_fact_graph_files_survive_reading_and_writing(name: str) -> None:
 
 def test_unknown_names_and_options_are_refused() -> None:
     load, bench = datasets.load, "factcheck-bench"
-    refused(r"did you mean 'factcheck-bench', '.*' or '", load, "factcheck")
+    refused(r"did you mean 'factcheck-bench'.*; use one of factcheck-bench, ", load, "factcheck")
     refused("'factcheck' is unknown", datasets.card, "factcheck")
     refused(r"'stance' of the dataset 'factcheck-bench'.*: stances", load, bench, stance={})
     refused(r"'stances' of the dataset 'demonstration'.*: none", load, "demonstration", stances={})
