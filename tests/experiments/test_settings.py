@@ -288,7 +288,7 @@ def test_help_is_what_is_usual_and_help_all_is_everything(
     short = capsys.readouterr().out
     assert "  --retriever NAME        Where. [default: local]\n" in short
     assert short.count("    factormodels search ") == 3
-    assert "Every option: factormodels search --help-all" in short
+    assert "  --help-all     Show every option.\n" in short
     run_command(search, ["--help-all"])
     whole = capsys.readouterr().out
     assert "--retriever NAME" in whole
