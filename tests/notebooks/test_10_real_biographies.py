@@ -15,7 +15,7 @@ from factormodels.variants import fr1
 from inference import infer
 from tests.notebooks.execution import run
 
-pytestmark = pytest.mark.notebook
+pytestmark = [pytest.mark.notebook, pytest.mark.nightly]
 
 
 def test_numbers(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from calibration.learned_potentials.posterior import sample_posterior
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.nightly
 def test_draws_are_about_the_optimum_as_its_curvature_says() -> None:
     # Priors of weights are about what graphs state: here the truth is well inside.
     graphs = [graph.with_priors(contexts=0.75) for graph in generated(60, 1)]
