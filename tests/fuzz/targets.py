@@ -532,7 +532,6 @@ _COMMANDS: tuple[tuple[str, str, tuple[bytes, ...], int], ...] = (
     ("datasets FILE", "d.jsonl", (_LINES, *_TABLES), 12),
     ("self-knowledge FILE", "g.jsonl", (_LINES,), 3),
     ("select FILE", "g.jsonl", (_LINES,), 3),
-    ("select FILE --append 20", "g.jsonl", (_LINES,), 3),
     ("coherence FILE", "g.json", (_GRAPH,), 3),
     ("revise FILE", "g.json", (_GRAPH,), 3),
     ("estimate FILE --choose 1", "t", (_FEW_LABELS.encode(), *_LOGS), 4),
