@@ -14,6 +14,7 @@ from pydantic import Field
 from calibration.folds import response_folds
 from calibration.intervals import IntervalSettings
 from calibration.learned_potentials import (
+    RESPONSE,
     SENTENCE,
     FieldSettings,
     Judge,
@@ -40,12 +41,16 @@ from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import interval, number, some_of
+from experiments.methods.probability_table import read_labels, truth
 from experiments.progress import tell
 from experiments.settings import USUAL, ColumnNames, Names, Option, Settings, front_door
+from experiments.settings.columns import LabelColumns
 from experiments.settings.inputs import graphs_of
 from experiments.settings.limits import DrawnSettings, ObjectiveName, VariantName
+from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.extraction.text_match import leaves_no_topic_out
+from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_rows import required_name
 from factormodels.io.tables import read_table
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom, joined_mark, relations_mark
@@ -59,11 +64,12 @@ if TYPE_CHECKING:
     from calibration.learned_potentials import ClaimTable
     from calibration.validation import Floats, Integers
     from experiments.settings.inputs import Responses
-    from factormodels.fact_graph import FactGraph
 
 
 FIELD, GIVEN = "field", "as given"
 _SCORES = ("brier", "log_loss", "auroc")
+_TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".xlsx")
+"""What files of claims end in that are no responses."""
 
 
 class ColumnSettings(Settings):
@@ -86,7 +92,10 @@ class ColumnSettings(Settings):
         """
         if self.table is None:
             if self.numbers or self.groups:
-                raise InputError("--numbers and --groups name columns of --table; give one")
+                raise InputError(
+                    "--numbers and --groups name columns of --table, or of a table of labelled "
+                    "claims; give one"
+                )
             return None
         found = read_table(self.table)
         for name in ("response", "claim", *self.numbers, *self.groups):
@@ -210,18 +219,26 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
         factormodels fit graphs.jsonl --table mine.csv --numbers confidence \\
             --causes sentence,response --save judge.json
         factormodels fit graphs.jsonl --out folds.jsonl
+        factormodels fit votes.csv --numbers gpt --numbers llama --save judge.json
 
     Args:
-        responses: Labelled responses, or the name of an embedded dataset.
+        responses: Labelled responses, or the name of an embedded dataset; or a table with response,
+            claim and label whose --numbers are learned from alone, such as what several models say.
         settings: how; in Python the fields may be named instead.
 
     Raises:
         InputError: if they cannot be read, have no labels of both kinds, or columns do not fit.
         MissingDependencyError: if PyTorch is not installed.
     """
-    graphs = graphs_of(responses)
     source = str(responses) if isinstance(responses, str | Path) else "the responses"
-    own = settings.own()
+    votes = _votes(responses, settings)
+    graphs, own = votes or (graphs_of(responses), settings.own())
+    families = settings.families(graphs)
+    causes = settings.levels
+    if votes is not None:
+        # A table says nothing of evidence; its claims stand in responses alone.
+        families = families if "columns" in settings.model_fields_set else ()
+        causes = causes if "causes" in settings.model_fields_set else (RESPONSE,)
     labelled = sum(any(atom.label is not None for atom in graph.atoms) for graph in graphs)
     if not labelled:
         raise InputError(f"{source}: no claim has a label; give labelled responses")
@@ -235,8 +252,8 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     judge = learn_judge(
         graphs,
         settings.field,
-        families=settings.families(graphs),
-        causes=settings.levels,
+        families=families,
+        causes=causes,
         view=settings.variant,
         own=own,
     )
@@ -251,7 +268,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
         sentences.append(told)
         judge = replace(judge, scores=tuple(rows))
     tables |= {"columns": _columns_table(judge), "causes": _causes_table(judge)}
-    if judge.families != settings.columns:
+    if votes is None and judge.families != settings.columns:
         silent = sum(not records_texts([graph]) for graph in graphs)
         sentences.append(
             f"{silent:,} of {counted(len(graphs), 'response')} lack texts of claims or "
@@ -262,13 +279,44 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     sentences.append(
         f"Learned from {counted(len(judge.labels), 'labelled claim')} of "
         f"{counted(judge.law.n_responses, 'response')}, {100 * judge.share:.0f} % of them true; "
-        f"columns: {', '.join(judge.families)}; "
+        f"columns: {', '.join((*judge.families, *judge.own_columns))}; "
         f"evidence: {'; '.join(map(str, judge.sources))}; penalty {judge.field.penalty:g}."
     )
     if settings.save is not None:
         judge.save(settings.save)
         sentences.append(f"The judge is in {settings.save}.")
     return Findings(source, tuple(sentences), tables, graphs=cross_fit)
+
+
+def _votes(
+    responses: Responses, settings: ColumnSettings, *, labelled: bool = True
+) -> tuple[tuple[FactGraph, ...], UserColumns | None] | None:
+    """Responses and columns of a table of claims whose numbers are named; None of other data.
+
+    Raises:
+        InputError: if the table cannot be read, or lacks a column.
+    """
+    if settings.table is not None or not settings.numbers or not _is_table(responses):
+        return None
+    path = Path(str(responses))
+    table = read_table(path)
+    own = settings.model_copy(update={"table": path}).own()
+    if labelled and "label" not in table.columns:
+        raise InputError(
+            f"{path}: there is no column 'label'; it has {', '.join(table.columns)}; call what is "
+            "known of each claim so"
+        )
+    told = [row.get("label") for row in table.rows]
+    labels = read_labels(told, str(path), LabelColumns(), labelled=labelled)
+    atoms: dict[str, list[Atom]] = {}
+    for row, label in zip(table.rows, labels, strict=True):
+        atom = Atom(str(row["claim"]), label=truth(label))
+        atoms.setdefault(str(row["response"]), []).append(atom)
+    return tuple(FactGraph(name, tuple(each)) for name, each in atoms.items()), own
+
+
+def _is_table(responses: Responses) -> bool:
+    return isinstance(responses, str | Path) and Path(responses).suffix in _TABLES
 
 
 def _out_of_fold(
@@ -281,15 +329,21 @@ def _out_of_fold(
     tell(f"cross-fits in {counted(settings.folds, 'fold')}")
     found = {FIELD: cross_fitted(field(settings.field), table, fold)}
     tell("cross-fits rivals")
-    given = claim_posteriors([variant(graph, settings.variant) for graph in graphs])
     rivals: dict[str, Learner] = {"boosted trees": boosted_trees, "logistic regression": logistic}
     found |= {name: cross_fitted(learner, table, fold) for name, learner in rivals.items()}
-    alone = of_posteriors(table, given)
-    found |= {
-        "Platt scaling of as given": cross_fitted(recalibrated("platt"), alone, fold),
-        GIVEN: given,
-        "base rate": cross_fitted(base_rate, table, fold),
-    }
+    given = claim_posteriors([variant(graph, settings.variant) for graph in graphs])
+    if np.ptp(given) > 0:
+        alone = of_posteriors(table, given)
+        found |= {
+            "Platt scaling of as given": cross_fitted(recalibrated("platt"), alone, fold),
+            GIVEN: given,
+        }
+    for name in () if own is None else own.names:
+        values = table.values[:, table.names.index(name)]
+        if 0 <= values.min() < values.max() <= 1:
+            curve = cross_fitted(recalibrated("isotonic"), of_posteriors(table, values), fold)
+            found[f"isotonic curve of {name}"] = curve
+    found["base rate"] = cross_fitted(base_rate, table, fold)
     labels, responses = table.labels[kept], table.responses[kept]
     intervals = IntervalSettings(n_bootstrap=500, seed=settings.seed)
     rows = score_rows(
@@ -455,12 +509,14 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         MissingDependencyError: if PyTorch is not installed.
     """
     whole = judge if isinstance(judge, Judge) else read_judge(judge)
-    graphs = graphs_of(responses)
+    if _is_table(responses) and not settings.numbers and settings.table is None:
+        settings = settings.model_copy(update={"numbers": whole.own_columns})
+    votes = _votes(responses, settings, labelled=False)
+    graphs, own = votes or (graphs_of(responses), settings.own())
     known = whole.reading(graphs)
     strange = known.other_evidence(graphs)
     if strange and not settings.other_evidence:
         raise InputError(f"{strange}; make both in the same way, or give --other-evidence")
-    own = settings.own()
     table = known.table(graphs, own)
     shift = known.shift(table, n_bootstrap=settings.n_bootstrap, seed=settings.seed)
     p = before = known.probabilities(table)

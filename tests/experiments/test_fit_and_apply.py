@@ -342,3 +342,32 @@ def test_no_option_loses_its_dashes_where_no_judge_is_given(tmp_path: Path) -> N
     with pytest.raises(InputError) as error:
         apply(tmp_path / "b.json", biographies(0, 2))
     assert "save" not in str(error.value)
+
+
+VOTES = Path(__file__).with_name("votes_of_pairs.csv")
+"""Of 112 pairs of the demonstration whether the passage entails the claim, and what imitated
+answers of a language model say: share of eight votes, stated confidence, log-probability."""
+
+
+def test_what_several_models_say_is_learned_from_a_table_alone(tmp_path: Path) -> None:
+    judge = tmp_path / "votes.json"
+    names = ("votes", "stated", "log_probabilities")
+    found = fit(VOTES, numbers=names, penalty=3.0, save=judge)
+    scores = found["scores"].set_index("model")
+    # A law of weighed votes at four temperatures, made for these answers, had .0528 and .980.
+    assert scores.brier["field"] < 0.0528
+    assert scores.auroc["field"] > 0.98
+    curves = [name for name in scores.index if name.startswith("isotonic curve of ")]
+    assert curves == [f"isotonic curve of {name}" for name in names]
+    assert scores.brier["field"] < scores.brier[curves].min()
+    # Nothing else is known of these claims, so that no posterior is a rival.
+    assert not scores.index.str.contains("as given").any()
+    assert found["columns"]["column"].tolist() == list(names)
+    # Elsewhere labels are not needed, and the columns are those that the judge knows.
+    bare = tmp_path / "bare.csv"
+    rows = [line.split(",") for line in VOTES.read_text().splitlines()]
+    bare.write_text("".join(",".join((*row[:2], *row[3:])) + "\n" for row in rows))
+    claims = apply(judge, bare)["claims"]
+    assert len(claims) == len(rows) - 1
+    refused("there is no column 'label'", fit, bare, numbers=names)
+    refused("there is no column 'gpt'", fit, VOTES, numbers=("gpt",))
