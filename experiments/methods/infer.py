@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as
@@ -24,6 +23,7 @@ from experiments.settings.inputs import (
     LoadedModel,
     Models,
     ModelSettings,
+    evidence_parts,
     relation_remarks,
     with_evidence,
 )
@@ -48,9 +48,13 @@ _SEARCH_SECONDS = 60.0
 class InferSettings(ModelSettings, AlgorithmSettings):
     """What is asked of a model."""
 
-    evidence: Annotated[Path | dict[str, Any] | None, USUAL] = None
-    """Evidence: a UAI evidence file, or a JSON object that gives names their states (or lists of
-    likelihoods, one per state)."""
+    evidence: Annotated[
+        tuple[Any, ...],
+        Option("FILE|NAME=STATE", usual=True),
+        BeforeValidator(evidence_parts),
+    ] = ()
+    """What is observed: Alarm=on, or a file; repeatable. A file is UAI evidence, or a JSON object
+    that gives names their states (or lists of likelihoods, one per state)."""
 
     seconds: Annotated[float | None, Field(ge=0), Option("S", usual=True)] = None
     """Tighten bounds on log Z for this many seconds with the backend auto, showing each
@@ -76,6 +80,7 @@ def infer(source: Models, settings: InferSettings) -> Findings:
 
         factormodels infer graph.json
         factormodels infer graph.json --variant FR1 --encoding conditional
+        factormodels infer network.bif --evidence Alarm=on
         factormodels infer network.uai --evidence network.uai.evid --json
         factormodels infer network.uai --backend lbp,damping=0.5
         factormodels infer network.uai --seconds 60
@@ -120,7 +125,7 @@ def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[An
     several = len(first) > 1
     tightens = seconds is not None and settings.backend == "auto"
     for option, is_given in (
-        ("--evidence", settings.evidence is not None),
+        ("--evidence", bool(settings.evidence)),
         ("--seconds", tightens),
     ):
         if several and is_given:
@@ -129,7 +134,7 @@ def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[An
                 f"{name_of(source)}: it holds several responses, and {option} is for one; choose "
                 f"it with --response ({names}, ...)"
             )
-    if settings.evidence is not None:
+    if settings.evidence:
         seen = with_evidence(first[0].factor_graph, settings.evidence)
         first = [replace(first[0], factor_graph=seen)]
     # Loaded and compiled before, so that the time shown is inference's alone.

@@ -109,7 +109,7 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
     if settings.guarantee == "mean" and settings.precision == 1:
         raise InputError(
             "--precision 1 cannot be promised in the mean; give one below 1, or "
-            "guarantee=probability"
+            "--guarantee probability"
         )
     known, learned_from, remarks = _frame(labelled, settings, labelled=True)
     known = without_taught(known, known["y"].notna(), learned_from.source, settings, remarks)

@@ -28,6 +28,11 @@ def _named(value: Any) -> Any:
 class ReportSettings(Settings):
     """What the pages show."""
 
+    writes_several_files = True
+
+    out: Annotated[Path | None, Option("DIR", command_line=False, writes=True)] = None
+    """Folder of the pages; RESULTS/report if not given, or FILE-report."""
+
     data: Annotated[Words, Option("NAME=PATH", usual=True), BeforeValidator(_named)] = ()
     """Where to find a data file that the run read; repeatable."""
 
@@ -49,8 +54,6 @@ AS_PLANNED = ReportSettings()
 @front_door
 def report(
     results: str | os.PathLike[str],
-    folder: str | os.PathLike[str] | None = None,
-    *,
     settings: ReportSettings,
 ) -> Findings:
     """Make the HTML report of a finished run, or of assessed responses.
@@ -58,19 +61,19 @@ def report(
     The report is a folder of pages that any browser opens without a server or a network. It shows
     the summary, tests, plots and failures; and for each response every atom, its posterior by
     backend, the contexts that support or contradict it, and what removing each would change. A
-    study whose `outputs` include `report` makes it by itself.
+    study whose `outputs` include `report` makes it by itself. --out names the folder, which
+    otherwise is RESULTS/report, or FILE-report.
 
     Examples::
 
         factormodels report results/compare
-        factormodels report results/mine report --data claims=claims.jsonl
+        factormodels report results/mine --out pages --data claims=claims.jsonl
         factormodels report results/mine --response q17 --response q23
         factormodels report assessed
 
     Args:
         results: Folder of a run's results, or what `factormodels assess --out` wrote: the folder,
             or its file graphs.jsonl.
-        folder: Folder of the pages; RESULTS/report if not given, or FILE-report.
         settings: what the pages show.
 
     Returns:
@@ -89,19 +92,19 @@ def report(
     source = Path(results)
     if not (source / MANIFEST).exists() and (source / GRAPHS).is_file():
         source = source / GRAPHS
-    target = None if folder is None else Path(folder)
     watch = partial(watcher().steps, "pages")
     if source.is_file():
         if settings.data or settings.only:
             raise InputError(f"{source}: --data and --only are for the folder of a run; drop them")
-        folder = target or report_folder(source)
+        folder = settings.out or report_folder(source)
         written = report_of_graphs(read_many(source), source.stem, folder, settings, watch)
     else:
-        written = make_report(source, target, settings, watch)
+        written = make_report(source, settings.out, settings, watch)
     frame = data_frame({"page": [str(page) for page in written]})
     return Findings(
         source=str(source),
         sentences=(f"{written[0]}: {counted(len(written), 'page')}",),
         tables={"pages": Table(frame, columns_as("page"), "Pages")},
         unshown=("pages",),
+        written=(),
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +16,7 @@ from factormodels.claims import ModelJudgement
 from factormodels.encodings import CONDITIONAL, DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
-from factormodels.factor_graph import FactorGraph
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from factormodels.io import read_any
 from factormodels.io.fact_graph_json import DIALECT
 from factormodels.io.files import read_text
@@ -249,8 +251,23 @@ def is_dataset(source: Path) -> bool:
     return str(source) in datasets.names() and not exists(source)
 
 
-def with_evidence(graph: FactorGraph, evidence: Path | Mapping[str, Any]) -> FactorGraph:
-    """`graph` with evidence: a UAI evidence file, a file of a JSON object, or what one would hold.
+def evidence_parts(evidence: Any) -> Any:
+    """Evidence as a tuple: mappings, texts NAME=STATE, and paths of files."""
+    if evidence is None:
+        return ()
+    several = evidence if isinstance(evidence, list | tuple) else (evidence,)
+    return tuple(
+        Path(part) if isinstance(part, str) and ("=" not in part or exists(Path(part))) else part
+        for part in several
+    )
+
+
+Evidence = Path | str | Mapping[str, Any]
+"""A UAI evidence file or one of a JSON object, what that would hold, or a text NAME=STATE."""
+
+
+def with_evidence(graph: FactorGraph, evidence: Evidence | Iterable[Evidence]) -> FactorGraph:
+    """`graph` with evidence, of one part or several.
 
     The JSON object maps the name of a variable to its observed state, or to a list with one
     likelihood per state (soft evidence). A state is its name where states have names, its number
@@ -258,11 +275,38 @@ def with_evidence(graph: FactorGraph, evidence: Path | Mapping[str, Any]) -> Fac
     named states those with such a name, as true and false or yes and no.
 
     Raises:
-        InputError: if the file cannot be read or does not fit the graph.
+        InputError: if a file cannot be read, or what is observed does not fit the graph or another
+            part.
     """
-    if isinstance(evidence, Mapping):
-        return _with_json_evidence(graph, dict(evidence))
-    path = evidence
+    for part in evidence_parts(evidence):
+        if isinstance(part, str):
+            graph = _with_typed_evidence(graph, part)
+        elif isinstance(part, Mapping):
+            graph = _with_json_evidence(graph, dict(part))
+        else:
+            graph = _with_evidence_of_file(graph, part)
+    return graph
+
+
+def _with_typed_evidence(graph: FactorGraph, text: str) -> FactorGraph:
+    """The graph with the evidence of a text NAME=STATE."""
+    name, _, word = text.rpartition("=")
+    place = graph.index.get(name)
+    if place is not None and graph.evidence[place] != UNOBSERVED:
+        raise InputError(f"--evidence {text}: {name!r} is observed already; keep one of its states")
+    names = () if place is None or graph.state_names is None else graph.state_names[place]
+    state: Any = word
+    # A state's own name goes before what the text would be in JSON.
+    if word not in names:
+        with suppress(json.JSONDecodeError):
+            state = json.loads(word)
+    try:
+        return _with_json_evidence(graph, {name: state})
+    except InputError as error:
+        raise InputError(f"--evidence {text}: {error}") from None
+
+
+def _with_evidence_of_file(graph: FactorGraph, path: Path) -> FactorGraph:
     text = read_text(path)
     if not text.strip():
         raise InputError(f"{path}: the file is empty; write 0 for no observations")

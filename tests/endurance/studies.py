@@ -35,11 +35,11 @@ priors: [{}, {learned: {folds: 3}}]
 significance: {pairs: [[exact, gibbs draws=2000]], measures: [brier], resamples: 2000}
 outputs: [csv, latex, markdown]
 """
-_RUN = ("run", "s.yaml", "--out", "made", "--workers")
+_RUN = ("run", "s.yaml", "--out", "made")
 TRIALS: dict[str, tuple[tuple[str, ...], tuple[str, ...], float]] = {
-    "run with one worker": ((*_RUN, "1"), ("--resume",), 0.25),
-    "run with two workers": ((*_RUN, "2"), ("--resume",), 0.25),
-    "run with Dask": ((*_RUN, "dask=ADDRESS"), ("--resume",), 0.2),
+    "run with one worker": ((*_RUN, "--workers", "1"), ("--resume",), 0.25),
+    "run with two workers": ((*_RUN, "--workers", "2"), ("--resume",), 0.25),
+    "run with Dask": ((*_RUN, "--dask", "ADDRESS"), ("--resume",), 0.2),
     "report": (("report", "made"), (), 0.15),
     "fit": (("fit", "graphs.jsonl", "--folds", "0", "--save", "made/judge.json"), (), 0.15),
 }
@@ -67,9 +67,10 @@ def kills(
                 write_many(graphs, folder / "graphs.jsonl")
                 (folder / "made").mkdir()
                 if name == "report":
-                    done(folder, *_RUN, "2", "--overwrite")
+                    done(folder, *_RUN, "--workers", "2", "--overwrite")
             begun = time.monotonic()
-            done(calm, *(word.replace("dask=ADDRESS", "2") for word in arguments))
+            here = {"--dask": "--workers", "ADDRESS": "2"}
+            done(calm, *(here.get(word, word) for word in arguments))
             longest = min(max((time.monotonic() - begun) / 2, 2.0), _MOST_SECONDS)
             count, left = round(number * share), 0
             clustered = cluster_here(2, processes=True) if "Dask" in name else nullcontext("")
@@ -221,8 +222,8 @@ def measure(responses: int, workers: int, *, dask: bool = False) -> dict[str, fl
     with TemporaryDirectory() as place, clustered as address:
         folder, own = Path(place), time.process_time()
         (folder / "scale.yaml").write_text(_SCALE.format(size=responses))
-        where = f"dask={address}" if dask else str(workers)
-        process = begin(folder, "run", "scale.yaml", "--workers", where, "--out", "out")
+        where = ("--dask", address) if dask else ("--workers", str(workers))
+        process = begin(folder, "run", "scale.yaml", *where, "--out", "out")
         first = psutil.Process(process.pid)
         elder = psutil.Process() if dask else first
         # What workers of a cluster took before the study is not the study's.

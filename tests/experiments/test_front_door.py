@@ -292,7 +292,7 @@ def test_a_study_makes_its_report_and_it_is_made_again() -> None:
     made.unlink()
     assert report(found.folder)["pages"]["page"][0] == str(made)
     assert made.read_bytes() == before
-    other = report(str(found.folder), "elsewhere", pages=1, only=["backend=exact"])
+    other = report(str(found.folder), out="elsewhere", pages=1, only=["backend=exact"])
     assert other["pages"]["page"][0] == "elsewhere/index.html"
     assert other.sentences == ("elsewhere/index.html: 2 pages",)
     assert len(list(Path("elsewhere").iterdir())) == 2

@@ -49,6 +49,44 @@ def test_evidence_by_name_is_that_by_number() -> None:
     assert pickle.loads(pickle.dumps(NAMED)).state_names == NAMED.state_names
 
 
+def test_evidence_is_typed_beside_files(folder: Path) -> None:
+    (folder / "net.bif").write_text(BIF)
+    (folder / "seen.json").write_text('{"rain": "yes"}')
+
+    def p_on(*evidence: str) -> float:
+        words = [word for each in evidence for word in ("--evidence", each)]
+        found = json.loads(invoke("infer", "net.bif", *words, "--json").stdout)
+        rows = found["tables"]["posteriors"]
+        return sum(
+            float(row["p"])
+            for row in rows
+            if (row["variable"], row["state"]) == ("sprinkler", "on")
+        )
+
+    # By Bayes' rule, from the tables above.
+    assert p_on("rain=yes") == pytest.approx(0.01)
+    assert p_on("rain=0") == pytest.approx(0.4)
+    assert p_on("rain=[1, 1]") == pytest.approx(0.8 * 0.4 + 0.2 * 0.01)
+    assert p_on("seen.json", "sprinkler=on") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("evidence", "said"),
+    [
+        (["rain=wet"], "--evidence rain=wet: "),
+        (["rian=yes"], "--evidence rian=yes: "),
+        (["rain=yes", "rain=no"], "--evidence rain=no: 'rain' is observed already"),
+        (["rain"], "rain: there is no such file"),
+    ],
+)
+def test_typed_evidence_that_does_not_fit_is_refused(
+    evidence: list[str], said: str, folder: Path
+) -> None:
+    (folder / "net.bif").write_text(BIF)
+    words = [word for each in evidence for word in ("--evidence", each)]
+    assert said in invoke("infer", "net.bif", *words, code=2).stderr
+
+
 def with_names(*named: str) -> FactorGraph:
     return FactorGraph.from_factors(
         [2, 2], TABLES, names=["rain", "1"], state_names=[("no", "yes"), named]

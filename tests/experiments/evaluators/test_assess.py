@@ -369,8 +369,8 @@ ENDS = ("", "_lower", "_upper")
 @pytest.mark.slow
 def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Path) -> None:
     data = shared_data / "factscore_dev"
-    passages = f"passages={data / 'passages_bm25.jsonl'}"
-    options = ("--response", passages, "--variant", "FR1", "--variant", "FR2")
+    passages = str(data / "passages_bm25.jsonl")
+    options = ("--passages", passages, "--variant", "FR1", "--variant", "FR2")
     result = invoke("assess", data / "ChatGPT.jsonl", *options, "--out", "out")
     heading, *rows = (
         re.split(r"  +", line.strip())

@@ -273,8 +273,8 @@ def test_searches_of_the_web_are_those_that_its_server_counts(
 
     with ScriptedServer(readable) as server, web_server(web) as searched:
         model = ("--model", "openai/scripted", "--api-base", server.url)
-        found = f"google,search-base={searched.url}/search,allow-private-hosts"
-        command = ("fastfact", "batch.jsonl", *model, "--retriever", found)
+        web_there = ("--search-base", f"{searched.url}/search", "--allow-private-hosts")
+        command = ("fastfact", "batch.jsonl", *model, "--retriever", "google", *web_there)
         result = invoke(*command, "--out", "o", "--json")
         cost = rows_of(result, "cost", "stage")
         assert cost["searches"]["needed"] == searched.paths().count("/search") == 4

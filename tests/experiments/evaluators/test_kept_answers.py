@@ -37,9 +37,8 @@ def slow_provider(request: dict[str, Any], number: int) -> Reply:
 
 
 def command(url: str) -> tuple[str, ...]:
-    model = (f"openai/scripted,api-base={url}", "concurrency=8")
-    options = (option for setting in model for option in ("--model", setting))
-    return ("assess", "batch.jsonl", "--documents", "notes", *options)
+    model = ("--model", "openai/scripted", "--api-base", url, "--concurrency", "8")
+    return ("assess", "batch.jsonl", "--documents", "notes", *model)
 
 
 def stopped(

@@ -46,7 +46,7 @@ def test_pages_show_the_posteriors_of_the_file(folder: Path) -> None:
         for view in graph.metadata["assessment"].values():
             for found in view["atoms"].values():
                 assert f"{found['p']:.3f}" in page
-    third = report("o/graphs.jsonl", "third", response=[graphs[2].id])
+    third = report("o/graphs.jsonl", out="third", response=[graphs[2].id])
     assert third["pages"]["page"][0] == "third/index.html"
     assert sorted(path.name for path in (folder / "third").iterdir()) == [
         "index.html",

@@ -293,7 +293,7 @@ def test_equal_runs_have_equal_reports_and_the_manifest_lists_them(run: Path) ->
     again = run_study(run.parent, out="again")
     assert digests(again / "report") == first
     data = f"mine={run.parent / 'graphs.jsonl'}"
-    result = invoke("report", run, run.parent / "elsewhere", "--data", str(data))
+    result = invoke("report", run, "--out", run.parent / "elsewhere", "--data", str(data))
     assert result.stdout == f"- {run.parent / 'elsewhere' / 'index.html'}: 5 pages\n"
     assert digests(run.parent / "elsewhere") == first
     # Made anew in the run's folder, with fewer pages: the manifest lists these.
@@ -416,7 +416,7 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path) -> None:
             "did you mean 'labelled'?",
         ),
         (
-            (run, "mine", "--data", f"mine={good}"),
+            (run, "--out", "mine", "--data", f"mine={good}"),
             "mine: it holds something other than a report",
         ),
         (
@@ -432,10 +432,10 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path) -> None:
 def test_a_file_is_found_beside_or_asked_for(
     run: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = invoke("report", run, folder / "report", code=2)
+    result = invoke("report", run, "--out", folder / "report", code=2)
     assert "from graphs.jsonl, which is not in the current folder; say where" in result.stderr
     monkeypatch.chdir(run.parent)
-    invoke("report", run, folder / "report")
+    invoke("report", run, "--out", folder / "report")
 
 
 def test_a_dataset_without_a_name_of_its_own_has_a_report(folder: Path) -> None:
