@@ -6,10 +6,11 @@ best of all of them.
 
 Marginals are chosen by what is measured of their errors:
 
-- A sampler whose groups agree is nearly without bias, and its standard errors say how far off it
-  is. So the mean square of the difference between its marginals and those of any other algorithm,
-  less the mean square of its standard errors, estimates that algorithm's mean square error. The
-  smallest is taken; that of the sampler itself is the mean square of its standard errors.
+- A sampler whose groups agree is nearly without bias, and the spread of its draws says how far off
+  it is, unless they all miss the same. So the mean square of the difference between its marginals
+  and those of any other algorithm, less the mean square of its errors by that spread, estimates
+  that algorithm's mean square error. The smallest is taken; that of the sampler itself is the mean
+  square of its own errors.
 - Bounds that nearly meet say how far off the distribution is that gave the lower one: mean field
   by Pinsker's inequality, a sum over some assignments by what it leaves out.
 - Without either, errors are not known. Then those marginals are taken that are nearest to those of
@@ -32,10 +33,10 @@ from inference.messages.lbp import LoopyBeliefPropagation
 from inference.messages.trw import TreeReweighted
 from inference.mini_buckets.clamping import clamped_bound
 from inference.mini_buckets.ijgp import JoinGraphPropagation
-from inference.mini_buckets.sampling import MiniBucketSampling
 from inference.mini_buckets.wmb import WeightedMiniBuckets, coarse_bound
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.sampling.annealing import AnnealedImportance
+from inference.sampling.importance import MiniBucketSampling
 from inference.stop import Stop
 from inference.variational.cavi import CoordinateAscent
 from inference.variational.quadratic import QuadraticBound
@@ -183,7 +184,7 @@ class _Best:
         if posterior.log_z is None:
             return False
         slack = _SLACK * max(1.0, abs(posterior.log_z))
-        error = _log_z_error(posterior)
+        error = _spread(posterior)
         slack += _STANDARD_ERRORS * error if error < np.inf else 0.0
         return self.lower - slack <= posterior.log_z <= self.upper + slack
 
@@ -211,7 +212,7 @@ class _Best:
             why = "the bounds certify that their error is no larger"
             return _Choice(self.lower_by, candidates[self.lower_by], why, certain)
         best = self.estimate()
-        if best is not None and best[0] in _SAMPLERS and _log_z_error(best[1]) <= _AGREE:
+        if best is not None and best[0] in _SAMPLERS and _spread(best[1]) <= _AGREE:
             return _nearest_to(best[0], best[1], candidates)
         return _most_central(candidates, self.lower_by)
 
@@ -252,7 +253,7 @@ class _Best:
         status = posterior.status if self.posterior else Status.NOT_CONVERGED
         if not exact and stop.interrupted:
             status = Status.INTERRUPTED
-        error = 0.0 if exact else np.inf if best is None else _log_z_error(best[1])
+        error = 0.0 if exact else np.inf if best is None else self._stated_error(best[1])
         stats = {
             **posterior.stats,
             "upper": self.upper,
@@ -279,6 +280,14 @@ class _Best:
             status=status,
             stats=stats,
         )
+
+    def _stated_error(self, posterior: Posterior) -> float:
+        """Standard error of an estimate, of which two need not reach beyond the bounds."""
+        log_z, error = posterior.log_z, _log_z_error(posterior)
+        if log_z is None or error == np.inf:
+            return error
+        reach = 0.5 * max(self.upper - log_z, log_z - self.lower)
+        return max(_spread(posterior), min(error, reach))
 
     def _missing(self, error: float, choice: _Choice) -> dict[str, str]:
         """What the answer lacks, and why, by its key in `stats`."""
@@ -308,14 +317,26 @@ def _log_z_error(posterior: Posterior) -> float:
     return np.inf if error is None or few else float(error)
 
 
+def _spread(posterior: Posterior) -> float:
+    """Standard error of an estimate of log Z by its own draws; infinite where none is stated."""
+    error = _log_z_error(posterior)
+    return float(posterior.stats.get("log_z_spread", error)) if error < np.inf else error
+
+
+def _squares(sampled: Posterior) -> list[float]:
+    """Of every variable the squares of its standard errors by the draws alone, summed."""
+    errors = sampled.stats["standard_errors"].values()
+    unseen = 0.25 * float(sampled.stats.get("unseen_share", 0.0)) ** 2
+    # A state that is certain has no error.
+    return [float(np.maximum(own**2 - unseen, 0.0).sum()) for own in errors]
+
+
 def _nearest_to(reference: str, sampled: Posterior, candidates: dict[str, Posterior]) -> _Choice:
     """Of all marginals those of the least mean square error, as samples say.
 
     What they cannot tell from no error is given the error of what they tell.
     """
-    errors = sampled.stats["standard_errors"].values()
-    # A state that is certain has no error.
-    variance = sum(float(own @ own) for own in errors) / max(len(sampled.marginals.flat), 1)
+    variance = sum(_squares(sampled)) / max(len(sampled.marginals.flat), 1)
     why = f"they have the least mean square error that {reference!r} estimates"
     chosen, least = _Choice(reference, sampled, why), variance
     for name, posterior in candidates.items():
@@ -335,8 +356,7 @@ def _noise(sampled: Posterior) -> float:
     states of one variable go together, those of variables are taken as independent and normal; the
     variance is itself estimated from groups, with a degree of freedom less than there are.
     """
-    errors = sampled.stats["standard_errors"].values()
-    squares = np.array([float(own @ own) for own in errors])
+    squares = np.array(_squares(sampled))
     freedom = max(float(sampled.stats.get("groups", np.inf)) - 1.0, 1.0)
     return float(np.sqrt((2.0 + 2.0 / freedom) * (squares @ squares))) / max(
         len(sampled.marginals.flat), 1
@@ -471,7 +491,7 @@ def _estimates(memory_limit: int, seed: int, best: _Best) -> _Lane:
     """Message passing, then samplers planned to the time, then join graphs while there is some."""
     yield "lbp", 0.2, LoopyBeliefPropagation(tolerance=_TOLERANCE, seed=seed).solve_until
     for number in range(_LARGEST_ROUND + 1):
-        if number < 2 and _log_z_error(best.samples.get("ais", _NOTHING)) > _AGREE:
+        if number < 2 and _spread(best.samples.get("ais", _NOTHING)) > _AGREE:
             # The first may be too short for its groups to agree; the other has more particles.
             particles = AnnealedImportance(
                 particles=64, seed=seed + number, memory_limit=memory_limit, threads=1

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
-from inference.evidence import checked_graph, with_observed
+from inference.evidence import checked_graph, errors_with_observed, with_observed
 from inference.posterior import Posterior
 from inference.settings import check_settings
 from inference.thread_team import run_in_ranges
@@ -127,6 +127,8 @@ class Backend(ABC):
         if absorbed is not graph:
             marginals = with_observed(graph, marginals)
         stats = {**solved.stats, "seconds": time.perf_counter() - start}
+        if absorbed is not graph and "standard_errors" in stats:
+            stats["standard_errors"] = errors_with_observed(graph, stats["standard_errors"])
         return Posterior(
             marginals, solved.log_z, solved.log_z_kind, solved.status, stats, self.name
         )

@@ -41,7 +41,7 @@ ENTRIES = (
     ),
     Entry(
         name="wmb_is",
-        target="inference.mini_buckets.sampling:MiniBucketSampling",
+        target="inference.sampling.importance:MiniBucketSampling",
         summary="importance sampling from mini-buckets: bounds that hold with a probability",
         log_z_kind="estimate",
         limits="any graph; exact at the induced width; many zeros may leave no sample",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
@@ -106,3 +106,18 @@ def with_observed(graph: FactorGraph, marginals: Marginals) -> Marginals:
         np.repeat(~observed, np.where(observed, 1, graph.cardinalities))
     ]
     return Marginals.of(graph, values)
+
+
+def errors_with_observed(
+    graph: FactorGraph, errors: Mapping[str, NDArray[np.float64]]
+) -> dict[str, NDArray[np.float64]]:
+    """Standard errors by variable of a graph from those without its evidence, in its order.
+
+    What is observed has none.
+    """
+    observed = graph.evidence != UNOBSERVED
+    return {
+        name: np.zeros(int(count)) if known else errors[name]
+        for name, count, known in zip(graph.names, graph.cardinalities, observed, strict=True)
+        if known or name in errors
+    }

@@ -58,10 +58,14 @@ class Support:
         """What `expand` returns, by variable of the larger graph."""
         return Marginals.of(self.whole, self.expand(values))
 
-    def free_by_name(self, values: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        """Values by state of the smaller graph, by variable; 0 for a state that is not kept."""
-        by_state = self.marginals(values)
-        return {name: by_state[name] for name in self.graph.names}
+    def by_name(self, values: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """Values of the larger graph's variables by name, from those by state of the smaller.
+
+        They are 0 for a state that is not kept, and for a variable that has one left.
+        """
+        result = np.zeros(len(self.alive))
+        result[self._free_states] = values
+        return dict(Marginals.of(self.whole, result))
 
     def shrink_states(self, states: NDArray[np.int64]) -> NDArray[np.int64]:
         """Assignment of the smaller graph from one of the larger whose states are all kept."""

@@ -46,7 +46,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "inference": (
         ("compile_kernels", "conformance"),
         *(("warm_up",), ("tasks",), ("auto", "builtin_backends", "peers"), ("anytime",)),
-        *(("mini_buckets", "variational"), ("sampling",), ("exact", "messages")),
+        *(("sampling",), ("mini_buckets", "variational"), ("exact", "messages")),
         *(("batch", "enumeration"), ("memory", "possible_states"), ("stop",)),
         ("kernels", "registry"),
         *(("backend",), ("evidence", "stacked_graphs", "thread_team"), ("posterior", "settings")),

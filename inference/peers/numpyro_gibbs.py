@@ -15,7 +15,7 @@ from numpyro import distributions
 from numpyro.infer import DiscreteGibbs
 
 from factormodels.factor_graph import FactorGraph
-from inference.backend import Backend, TooLargeError
+from inference.backend import TooLargeError
 from inference.possible_states import (
     Support,
     arrays_of,
@@ -34,12 +34,13 @@ from inference.sampling.chains import (
     posterior_of_chains,
     with_observed,
 )
+from inference.sampling.judged import JudgedSampler
 from inference.sampling.kernels.chain import slot_strides
 from inference.settings import setting
 
 
 @dataclass(frozen=True)
-class NumPyroGibbs(Backend):
+class NumPyroGibbs(JudgedSampler):
     """NumPyro's DiscreteGibbs: every variable in turn from its conditional distribution.
 
     NumPyro's DiscreteHMCGibbs is this sampler followed by a step of HMC, which has nothing to do
@@ -49,7 +50,8 @@ class NumPyroGibbs(Backend):
     Marginals are shares of the draws.
 
     Single variables move alone. Where factors have zeros over several free variables, nothing
-    shows that the chain can reach every possible state, and the run ends as not converged.
+    shows that the chain can reach every possible state, and the run ends as not converged. As with
+    'gibbs', draws from mini-buckets judge the run.
 
     Attributes:
         seed: seed of starts and draws, a whole number not below 0.
@@ -58,6 +60,8 @@ class NumPyroGibbs(Backend):
         draws: draws of each chain, one after every sweep.
         min_effective: effective sample size that every state must reach.
         max_evaluations: look-ups of factors that a run may cost, 1e9 of which take about 10 s.
+        judge_i_bound: of the mini-buckets that the run is held against.
+        judge_draws: how many draws these give.
     """
 
     name: ClassVar[str] = "numpyro"
@@ -89,7 +93,10 @@ class NumPyroGibbs(Backend):
             "numpyro": numpyro.__version__,
             "seed": self.seed,
         }
-        return posterior_of_chains(support, states, sums, self.min_effective, connected, stats)
+        witness = self.witness(support, self.seed)
+        return posterior_of_chains(
+            support, states, sums, self.min_effective, connected, stats, witness
+        )
 
     def sample_chains(self, graph: FactorGraph) -> NDArray[Any]:
         """Draws, (chains, draws, n_variables), states as whole numbers.

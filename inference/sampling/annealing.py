@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
-from inference.backend import Backend, InferenceError
+from inference.backend import InferenceError
 from inference.evidence import checked_graph
 from inference.memory import allowance, require
 from inference.possible_states import Support, assignment, possible_states, state_starts
 from inference.posterior import LogZKind, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, WeightedDraws, log_mean, ratio_errors
+from inference.sampling.judge import Witness, judge_log_z, judge_marginals, too_few, why
+from inference.sampling.judged import JudgedSampler
 from inference.sampling.kernels.annealing import next_inverse_temperature
 from inference.sampling.path import AnnealingPath, Particles, annealing_path, forest_draws
 from inference.settings import setting
@@ -38,12 +40,15 @@ _EFFECTIVE = 5.0
 """Effective particles a group, from which the spread of groups tells the error: groups of fewer
 may agree because all of them miss the same."""
 
+_JUDGE_SHARE = 0.2
+"""Of the time that is left, what draws from mini-buckets may take."""
+
 _SHARE_OF_TIME = 0.8
 """Of the time that is left, what groups are planned to take: paces vary."""
 
 
 @dataclass(frozen=True)
-class AnnealedImportance(Backend):
+class AnnealedImportance(JudgedSampler):
     """Particles carried from equal potentials to those of the graph.
 
     All tables are raised to a power that grows from 0 to 1 as the particles move by Gibbs sampling
@@ -53,10 +58,13 @@ class AnnealedImportance(Backend):
     is the estimate, and their spread its error. A graph that is a forest is answered exactly.
 
     The run is converged if the groups' estimates of Z agree (an effective number of more than
-    half of them) and the weights of all particles have an effective number of `min_effective`.
-    Where groups disagree, or have less than five effective particles each, their spread says
-    nothing of the error, and none is stated. Where every particle ends in a zero, or the time does
-    not suffice for a few of them, log Z is a lower bound, the potential of one assignment.
+    half of them), the weights of all particles have an effective number of `min_effective`, and
+    draws from mini-buckets, which know nothing of the particles, leave no doubt
+    (`inference.sampling.judge`); `why_not_converged` says what else. The standard errors that are
+    stated reach what both may have missed; `log_z_spread` is that of the groups alone. Where
+    groups disagree, or have less than five effective particles each, their spread says nothing of
+    the error, and none is stated. Where every particle ends in a zero, or the time does not
+    suffice for a few of them, log Z is a lower bound, the potential of one assignment.
 
     A limit of time changes how many particles a group has, and never the powers: few particles
     choose these, and as many then go through all of them as that took time for.
@@ -77,6 +85,9 @@ class AnnealedImportance(Backend):
             depend on the clock.
         memory_limit: bytes that particles and tables may take; None: as for `exact`.
         threads: how many groups run at a time; None: as many as there are processors.
+        judge_i_bound: of the mini-buckets that the run is held against.
+        judge_draws: how many draws these give, before the particles move; they take a fifth of a
+            limit of time at most.
 
     Source: Neal 2001, "Annealed importance sampling"; Del Moral, Doucet & Jasra 2006, "Sequential
     Monte Carlo samplers"; Zhou, Johansen & Aston 2016 for the steps.
@@ -112,14 +123,19 @@ class AnnealedImportance(Backend):
         path = annealing_path(support.graph, np.random.SeedSequence([self.seed, 0]))
         stats: dict[str, Any] = {"seed": self.seed}
         if isinstance(path, Posterior):
-            zero = {name: np.zeros(len(own)) for name, own in path.marginals.items()}
             return replace(
                 path,
                 marginals=support.marginals(path.marginals.flat),
                 log_z=support.log_constant + (path.log_z or 0.0),
-                stats={**path.stats, **stats, "standard_errors": zero},
+                stats={
+                    **path.stats,
+                    **stats,
+                    "standard_errors": support.by_name(np.zeros(len(path.marginals.flat))),
+                },
             )
         self._require_memory(path.graph)
+        part = stop.part(_JUDGE_SHARE * stop.remaining)
+        witness = self.witness(support, self.seed, part, self.memory_limit, self.threads)
         schedule = self._schedule(path, stop)
         if schedule is None:
             return self._failed(support, stats)
@@ -133,25 +149,59 @@ class AnnealedImportance(Backend):
         }
         if len(groups) < 2 or not np.isfinite(sizes).any():
             return self._failed(support, stats)
-        log_z, error, interval = log_mean(sizes, CONFIDENCE)
+        return self._judged(path, support, groups, witness, stats)
+
+    def _judged(
+        self,
+        path: AnnealingPath,
+        support: Support,
+        groups: list[_Group],
+        witness: Witness | str,
+        stats: dict[str, Any],
+    ) -> Posterior:
+        """What groups say, held against the witness."""
+        sizes = np.array([group.log_z for group in groups])
+        log_z, spread, interval = log_mean(sizes, CONFIDENCE)
         shares, effective, agreeing, status = self._worth(groups)
         sums = np.stack([group.sums for group in groups])
         values, errors = ratio_errors(support.graph, shares, sums, effective)
-        agree = _agree(agreeing, len(groups)) and effective >= _EFFECTIVE * len(groups)
         offset = support.log_constant + path.log_base
+        log_z += offset
+        agree = _agree(agreeing, len(groups)) and effective >= _EFFECTIVE * len(groups)
+        doubt, error = "", None
+        if not agree:
+            doubt = (
+                f"the groups disagree: their {len(groups)} estimates of Z count for "
+                f"{agreeing:.3g}, their particles for {effective:.3g}"
+            )
+        elif status is not Status.CONVERGED:
+            doubt = too_few("particles", effective, self.min_effective)
+        if isinstance(witness, str):
+            doubt = doubt or witness
+        else:
+            of_log_z = judge_log_z(log_z, spread, witness)
+            of_marginals = judge_marginals(support.graph, values, errors, witness)
+            errors, error = of_marginals.errors, of_log_z.error if agree else None
+            doubt = doubt or of_log_z.doubt or of_marginals.doubt
+            stats |= witness.stats()
+        if error is not None:
+            low, high = log_z - 2.0 * error, log_z + 2.0 * error
+            interval = min(offset + interval[0], low), max(offset + interval[1], high)
         return Posterior(
             marginals=support.marginals(values),
-            log_z=offset + log_z,
+            log_z=log_z,
             log_z_kind=LogZKind.ESTIMATE,
-            status=status,
+            status=Status.NOT_CONVERGED if doubt else Status.CONVERGED,
             stats={
                 **stats,
                 "effective_sample_size": effective,
                 "effective_groups": agreeing,
-                "log_z_standard_error": error if agree else None,
-                "log_z_interval": tuple(offset + side for side in interval) if agree else None,
+                "log_z_standard_error": error,
+                "log_z_spread": spread,
+                "log_z_interval": None if error is None else interval,
                 "confidence": CONFIDENCE,
-                "standard_errors": support.free_by_name(errors),
+                "standard_errors": support.by_name(errors),
+                **why(doubt),
             },
         )
 
@@ -312,7 +362,6 @@ class AnnealedImportance(Backend):
         graph = support.graph
         states = assignment(graph, np.random.SeedSequence([self.seed, 3]))
         uniform = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
-        unknown = [np.full(int(count), np.inf) for count in graph.cardinalities]
         return Posterior(
             marginals=support.marginals(uniform),
             log_z=support.log_constant + graph.log_potential(states),
@@ -321,7 +370,8 @@ class AnnealedImportance(Backend):
             stats={
                 **stats,
                 "effective_sample_size": 0.0,
-                "standard_errors": dict(zip(graph.names, unknown, strict=True)),
+                "standard_errors": support.by_name(np.full(len(uniform), np.inf)),
+                "why_not_converged": "fewer than two groups ended in a possible state in the time",
             },
         )
 

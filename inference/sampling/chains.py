@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from factormodels.nouns import counted
 from inference.possible_states import Support, state_starts
 from inference.posterior import LogZKind, Posterior, Status
 from inference.sampling.diagnostics import effective_sample_size, split_chains, split_r_hat
+from inference.sampling.judge import Witness, judge_marginals, too_few, why
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -181,16 +183,17 @@ def posterior_of_chains(
     min_effective: float,
     connected: bool,
     stats: Mapping[str, Any],
+    witness: Witness | str,
     *,
     independent: bool = False,
 ) -> Posterior:
     """What chains say of the graph whose support they sampled.
 
     The status is converged if the largest split R-hat is below 1.01, the smallest effective sample
-    size at least `min_effective`, the moves of the chain are known to connect all states, and no
-    variable kept one state in all draws: nothing shows that such a chain did not merely stay where
-    it began. `stats["standard_errors"]` holds those of the marginals, for every variable that is
-    not certain; those of a variable that never moved are infinite.
+    size at least `min_effective`, the moves of the chain are known to connect all states, no
+    variable kept one state in all draws (nothing shows that such a chain did not merely stay where
+    it began), and the witness agrees. `stats["standard_errors"]` holds those of the marginals by
+    variable: 0 for one that is certain, infinite for one that never moved.
 
     Args:
         support: what `possible_states` left of the graph.
@@ -199,30 +202,47 @@ def posterior_of_chains(
         min_effective: the effective sample size that every state must have.
         connected: whether the chain is known to reach every possible state from every other.
         stats: what else there is to report.
+        witness: what the marginals are held against, or why there is nothing.
         independent: whether draws are known to be independent, so that a state that no other
             interrupts is no sign of a chain that does not move.
     """
     marginals, errors = standard_errors(support.graph, sums)
     found = convergence(support.graph, states)
+    effective = found["effective_sample_size_min"]
+    if not independent:
+        # A state that no draw is in may be as rare as one in the effective number of them.
+        errors = np.where((marginals > 0.0) & (marginals < 1.0), errors, 1.0 / effective)
     if found["constant_variables"] and not independent:
         still = np.zeros(support.graph.n_variables, dtype=bool)
         still[constant_variables(states)] = True
         errors = np.where(np.repeat(still, support.graph.cardinalities), np.inf, errors)
-    converged = (
-        connected
-        and (independent or not found["constant_variables"])
-        and found["r_hat_max"] < R_HAT_LIMIT
-        and found["effective_sample_size_min"] >= min_effective
-    )
+    doubt = ""
+    if not connected:
+        doubt = "zeros tie variables together, and nothing shows that a chain reaches every state"
+    elif found["constant_variables"] and not independent:
+        doubt = f"{counted(found['constant_variables'], 'variable')} had one state in all draws"
+    elif not found["r_hat_max"] < R_HAT_LIMIT:
+        doubt = f"the chains disagree: R-hat is {found['r_hat_max']:.4g}, not below {R_HAT_LIMIT}"
+    elif not effective >= min_effective:
+        doubt = too_few("draws", effective, min_effective)
+    judged: dict[str, float] = {}
+    if isinstance(witness, str):
+        doubt = doubt or witness
+    else:
+        verdict = judge_marginals(support.graph, marginals, errors, witness)
+        errors, doubt = verdict.errors, doubt or verdict.doubt
+        judged = witness.stats()
     return Posterior(
         marginals=support.marginals(marginals),
         log_z=None,
         log_z_kind=LogZKind.NONE,
-        status=Status.CONVERGED if converged else Status.NOT_CONVERGED,
+        status=Status.NOT_CONVERGED if doubt else Status.CONVERGED,
         stats={
             **stats,
             **found,
             "connected": connected,
-            "standard_errors": support.free_by_name(errors),
+            **judged,
+            "standard_errors": support.by_name(errors),
+            **why(doubt),
         },
     )

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
-from inference.backend import Backend
 from inference.kernels.interaction import factors_by_variable
 from inference.possible_states import (
     Support,
@@ -34,6 +33,7 @@ from inference.sampling.chains import (
     state_type,
     with_observed,
 )
+from inference.sampling.judged import JudgedSampler
 from inference.sampling.kernels.blocks import Blocks, choose_blocks, root_blocks
 from inference.sampling.kernels.tempering import run_chain
 from inference.settings import setting
@@ -42,12 +42,16 @@ _MOST_TEMPERATURES = 100
 
 
 @dataclass(frozen=True)
-class BlockGibbs(Backend):
+class BlockGibbs(JudgedSampler):
     """Gibbs sampling of blocks of variables that form forests when the others are fixed.
 
     Every draw of a block is exact given the rest, and marginals are averages of the probabilities
     from which the draws were made, which vary less than the draws (Rao-Blackwell). On a forest one
     block holds everything and the marginals are exact.
+
+    Marginals are held against those of draws from mini-buckets, which know nothing of the chains;
+    their standard errors reach what these may have missed (`inference.sampling.judge`), and
+    `why_not_converged` says what is in doubt.
 
     Chains start at random assignments of positive potential. Where zeros tie more variables
     together than a block can hold, nothing shows that a chain can reach every possible state from
@@ -70,6 +74,8 @@ class BlockGibbs(Backend):
         min_effective: effective sample size that every state must reach.
         temperatures: number of temperatures; 1: no tempering. More are needed the larger the graph
             is: until the least swap rate is some 0.2.
+        judge_i_bound: of the mini-buckets that the run is held against.
+        judge_draws: how many draws these give.
 
     Source: Hamze & de Freitas 2004, "From fields to trees"; Gelfand & Smith 1990, "Sampling-based
     approaches to calculating marginal densities", for the averages; Syed, Bouchard-Cote,
@@ -109,6 +115,7 @@ class BlockGibbs(Backend):
             self.min_effective,
             run.connected,
             stats,
+            self.witness(support, self.seed),
             independent=len(run.blocks.starts) == 2,
         )
         if run.tempering is None:
@@ -119,9 +126,14 @@ class BlockGibbs(Backend):
             "inverse_temperatures": run.tempering.inverse,
             "round_trips": run.tempering.round_trips,
         }
+        if run.tempering.round_trips.all():
+            return replace(posterior, stats=exchanges)
         # Copies that never were at both ends have shown nothing of other modes.
-        status = posterior.status if run.tempering.round_trips.all() else Status.NOT_CONVERGED
-        return replace(posterior, stats=exchanges, status=status)
+        exchanges["why_not_converged"] = (
+            "no copy of one of the chains went from one end of the temperatures to the other and "
+            "back"
+        )
+        return replace(posterior, stats=exchanges, status=Status.NOT_CONVERGED)
 
     def sample_chains(self, graph: FactorGraph) -> NDArray[Any]:
         """Draws, (chains, draws, n_variables), states as whole numbers.

@@ -15,7 +15,6 @@ from inference import InferenceError, LogZKind, Status, infer
 from inference.sampling.annealing import AnnealedImportance
 from inference.sampling.estimates import log_mean
 from inference.sampling.path import Particles
-from tests.endurance.algorithms import covered
 from tests.inference.answers import given
 from tests.inference.exactness import errors
 from tests.inference.graphs import all_different, frustrated
@@ -50,16 +49,18 @@ def test_z_is_unbiased() -> None:
 
 
 def test_groups_that_do_not_agree_have_not_converged_however_many_particles_count() -> None:
-    few = {"particles": 2, "share": 0.1, "min_effective": 0.0}
-    statuses = set()
+    few = {"particles": 8, "share": 0.1, "min_effective": 0.0}
+    doubts = set()
     for seed in range(12):
         graph = grid(4, 4, coupling=5.0, field=1.0, seed=seed)
         posterior = infer(graph, "ais", seed=seed, **few)
         agree = posterior.stats["effective_groups"] >= 0.5 * (posterior.stats["groups"] + 1)
-        assert posterior.status is (Status.CONVERGED if agree else Status.NOT_CONVERGED), seed
-        statuses.add(posterior.status)
+        doubt = posterior.stats.get("why_not_converged", "")
+        assert (posterior.status is Status.CONVERGED) == (not doubt), seed
+        assert agree or "the groups disagree" in doubt, seed
+        doubts.add(bool(doubt))
     # Both happen with these seeds.
-    assert len(statuses) == 2
+    assert len(doubts) == 2
 
 
 def test_zeros_that_no_particle_satisfies_leave_a_lower_bound_and_no_made_up_error() -> None:
@@ -143,14 +144,3 @@ def test_the_error_of_a_mean_counts_the_large_numbers_that_few_have() -> None:
         held.append(low <= 0.0 <= high)
     # The jackknife alone, which knows only the numbers that are there, holds in 0.907.
     assert np.mean(held) > 0.92
-
-
-@pytest.mark.slow
-def test_the_coverage_that_the_guide_prints_on_a_few_graphs() -> None:
-    found = covered(range(9))
-    assert {name for name, _, _ in found} == {"ais", "ais, not resampled", "wmb_is"}
-    for (name, status, promise), (share, number) in found.items():
-        if status == "converged" and "95 %" in promise and name == "wmb_is":
-            assert share == 1.0, (name, promise)
-        if status == "converged" and number > 50:
-            assert share > 0.8, (name, promise)

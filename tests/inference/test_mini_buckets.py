@@ -14,7 +14,6 @@ from inference import LogZKind, Status, ZeroPartitionError, infer
 from inference.conformance.graphs import wide_ranges
 from inference.mini_buckets.clamping import clamped_bound, clamped_variables
 from inference.mini_buckets.intervals import certified_intervals
-from inference.mini_buckets.sampling import bounds_of_mean
 from inference.stop import Stop
 from tests.inference.answers import assert_agree, enumerated, given, log_z_of
 from tests.inference.graphs import (
@@ -162,23 +161,6 @@ def test_bounds_from_draws_hold_and_lie_within_what_is_certain() -> None:
     assert all(certain)
     # Bounds by inequalities hold more often than they say: one miss of forty is rare.
     assert sum(stated) >= 39
-
-
-def test_bounds_of_a_mean_by_hand() -> None:
-    # Constant draws have no variance: the bound is 7 log(2 / error) / (3 (n - 1)) above.
-    low, high = bounds_of_mean(np.log(np.full(256, 0.25)), 0.9)
-    assert high == pytest.approx(np.log(0.25 + 7.0 * np.log(2.0 / 0.025) / (3.0 * 255)))
-    assert low == pytest.approx(np.log(0.25 - 7.0 * np.log(2.0 / 0.0125) / (3.0 * 255)))
-
-
-def test_a_mean_of_rare_large_numbers_is_bounded_as_often_as_stated() -> None:
-    rng = np.random.default_rng(0)
-    held = []
-    for _ in range(300):
-        draws = np.log(np.where(rng.random(1024) < 0.003, 1.0, 1e-6))
-        low, high = bounds_of_mean(draws, 0.8)
-        held.append(low <= np.log(0.003 + 0.997e-6) <= high)
-    assert np.mean(held) >= 0.8
 
 
 def test_more_draws_and_a_larger_i_bound_tighten() -> None:

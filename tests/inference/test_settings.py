@@ -26,6 +26,7 @@ OUT_OF_RANGE: dict[str, Any] = {
     **{"clampings": -1, "samples": 100, "confidence": 1.0},
     **{"chains": 0, "burn_in": -1, "draws": 0, "temperatures": 0, "min_effective": math.nan},
     **{"groups": 1, "particles": 1, "share": 1.0, "resample": 1.5, "sweeps": 0},
+    **{"judge_i_bound": 0, "judge_draws": 511},
 }
 """By name, a value that no backend with such a setting takes."""
 

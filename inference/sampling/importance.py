@@ -1,0 +1,369 @@
+"""Importance sampling from mini-buckets: an unbiased Z, bounds that hold with a probability."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import FactorGraph
+from inference.backend import Backend, InferenceError, TooLargeError, zero_partition
+from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
+from inference.mini_buckets.kernels.proposal import Tightened, draw_weighted
+from inference.mini_buckets.kernels.solve import tighten_for_draws
+from inference.mini_buckets.structure import LARGEST_I_BOUND, elimination, narrowed
+from inference.mini_buckets.wmb import WeightedMiniBuckets
+from inference.possible_states import (
+    Support,
+    arrays_of,
+    assignment,
+    possible_states,
+    random_state,
+    state_starts,
+)
+from inference.posterior import LogZKind, Posterior, Status
+from inference.sampling.estimates import CONFIDENCE, log_mean, ratio_errors
+from inference.sampling.judge import (
+    Witness,
+    bounds_of_mean,
+    judge_log_z,
+    judge_marginals,
+    too_few,
+    why,
+)
+from inference.settings import setting
+from inference.stop import Stop
+from inference.variational.cavi import CoordinateAscent
+
+_PART = 256
+"""Draws that one call of a kernel makes; every such part has a seed of its own."""
+
+FEWEST_DRAWS = 2 * _PART
+"""Two parts have a spread."""
+
+_ORDER_SHARE = 0.1
+"""Share of a limit of time that the search for an elimination order may take."""
+
+_NO_TOLERANCE = -1.0
+
+_WITNESS_SECONDS = 0.5
+"""Predicted seconds to which the mini-buckets of a witness are narrowed."""
+
+_ASCENT_SECONDS = 0.5
+"""Wall time of the ascent to a certain lower bound, at the most."""
+
+
+@dataclass(frozen=True)
+class MiniBucketSampling(Backend):
+    """Importance sampling from the mixture of each bucket's mini-buckets.
+
+    The weight of a draw lies between 0 and the bound of the mini-buckets, so that its mean, an
+    unbiased estimate of Z, has bounds that hold with a stated probability whatever the graph, and
+    at all numbers of draws at once. Without a split bucket the answer is exact.
+
+    `stats` has upper and lower, with `confidence`; `certain_upper`, the bound of the mini-buckets,
+    and `certain_lower`, that of mean field, hold for certain. The standard error of log Z reaches
+    what the draws may have missed, as those of marginals do (`unseen_share`); the run is converged
+    if the weights have an effective number of `min_effective` and that error is small
+    (`inference.sampling.judge`). `log_z_spread` is the error by the spread of the draws alone.
+
+    Attributes:
+        i_bound: as of `wmb`; narrowed where `memory_limit` or `seconds` asks for it.
+        samples: draws in all.
+        confidence: the probability with which the bounds on log Z hold, both and at all times.
+        iterations: passes that tighten the mini-buckets before they are drawn from.
+        min_effective: effective number of draws that a converged run has.
+        seed: of the order and the draws.
+        restarts: of the search for an elimination order, as for `wmb`.
+        seconds: wall time; draws go on as long as there is some. None: `samples`, however long
+            they take. With a limit, numbers depend on the clock.
+        memory_limit: bytes that tables may take; None: as for `exact`.
+        threads: how many draw at a time; None: as many as there are processors.
+
+    Source: Liu, Fisher & Ihler 2015, "Probabilistic variational bounds for graphical models"; Lou,
+    Dechter & Ihler 2017, "Dynamic importance sampling for anytime bounds of the partition
+    function"; Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by
+    betting", for the bounds.
+    """
+
+    name: ClassVar[str] = "wmb_is"
+
+    i_bound: int = setting(8, least=1, most=LARGEST_I_BOUND)
+    samples: int = setting(16_384, least=FEWEST_DRAWS)
+    confidence: float = setting(CONFIDENCE, above=0.0, below=1.0)
+    iterations: int = setting(10, least=1)
+    min_effective: float = setting(100.0, least=0.0)
+    seed: int = setting(0, least=0)
+    restarts: int = setting(4, least=0)
+    seconds: float | None = setting(None, above=0.0)
+    memory_limit: int | None = setting(None, above=0)
+    threads: int | None = setting(None, least=1)
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        """Estimates for a graph without evidence, with their errors and bounds.
+
+        Raises:
+            TooLargeError: if even tables of two variables would not fit the memory limit.
+            ZeroPartitionError: if no assignment has positive potential.
+            InferenceError: if neither a draw nor a search found one that has.
+        """
+        return self.solve_until(graph, Stop(self.seconds))
+
+    def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
+        """`solve` within what time is left."""
+        support = possible_states(graph)
+        # Half the time is for draws.
+        buckets = self._buckets(support.graph, stop, 0.5 * stop.remaining)
+        if buckets.exact is not None:
+            return buckets.exact.solve(graph)
+        smaller, constant = support.graph, support.log_constant
+        drawn = self._draws(smaller, buckets, stop, beyond=True)
+        stats: dict[str, Any] = {
+            "samples": _PART * len(drawn.parts),
+            "split_buckets": buckets.found.splits,
+            "induced_width": buckets.width,
+            "i_bound": buckets.i_bound,
+            "seed": self.seed,
+            "confidence": self.confidence,
+            "effective_sample_size": drawn.effective,
+        }
+        if not drawn.seen:
+            states = assignment(smaller, np.random.SeedSequence([self.seed, 3]))
+            return Posterior(
+                marginals=support.marginals(drawn.values),
+                log_z=constant + smaller.log_potential(states),
+                log_z_kind=LogZKind.LOWER,
+                status=Status.NOT_CONVERGED,
+                stats={
+                    **stats,
+                    "certain_upper": constant + buckets.found.bound,
+                    **why("no two parts of the draws had a positive weight in the time"),
+                    "standard_errors": support.by_name(drawn.errors),
+                },
+            )
+        witness = drawn.witness(self._certain_lower(smaller, stop)).moved(constant)
+        log_z, spread, _ = log_mean(drawn.sizes, self.confidence)
+        log_z += constant - math.log(_PART)
+        bound = buckets.found.bound
+        lower, upper = bounds_of_mean(drawn.log_weights - bound, self.confidence)
+        lower = max(lower + constant + bound, witness.certain_lower)
+        upper += constant + bound
+        of_log_z = judge_log_z(log_z, spread, witness)
+        of_marginals = judge_marginals(smaller, drawn.values, drawn.errors, witness)
+        doubt = of_log_z.doubt or of_marginals.doubt
+        if drawn.effective < self.min_effective:
+            doubt = too_few("draws", drawn.effective, self.min_effective)
+        return Posterior(
+            marginals=support.marginals(drawn.values),
+            log_z=log_z,
+            log_z_kind=LogZKind.ESTIMATE,
+            status=Status.NOT_CONVERGED if doubt else Status.CONVERGED,
+            stats={
+                **stats,
+                "lower": lower,
+                "upper": upper,
+                "gap": upper - lower,
+                **witness.stats(),
+                "log_z_standard_error": of_log_z.error,
+                "log_z_spread": spread,
+                "standard_errors": support.by_name(of_marginals.errors),
+                **why(doubt),
+            },
+        )
+
+    def witness(self, support: Support, stop: Stop) -> Witness:
+        """What these draws say of a graph, for other samplers; log Z is that of the whole graph.
+
+        The same witness on every machine, unless `stop` intervenes.
+
+        Args:
+            support: what `possible_states` left of the graph.
+            stop: the time.
+
+        Raises:
+            InferenceError: if there is no memory, or no time, for mini-buckets and two parts of
+                the draws.
+            ZeroPartitionError: if no assignment has positive potential.
+        """
+        graph, constant = support.graph, support.log_constant
+        buckets = self._buckets(graph, stop, min(_WITNESS_SECONDS, 0.5 * stop.remaining))
+        if buckets.exact is not None:
+            answer = replace(buckets.exact, gap=False).solve(graph)
+            if answer.status is Status.EXACT and answer.log_z is not None:
+                return Witness.exact(constant + answer.log_z, answer.marginals.flat)
+        drawn = self._draws(graph, buckets, stop, beyond=False)
+        if len(drawn.parts) < 2:
+            raise InferenceError("there was no time for draws from mini-buckets to judge it by")
+        return drawn.witness(self._certain_lower(graph, stop)).moved(constant)
+
+    def _buckets(self, graph: FactorGraph, stop: Stop, seconds: float) -> _Buckets:
+        """Mini-buckets that were tightened in about so many seconds.
+
+        Raises:
+            TooLargeError: if even tables of two variables would not fit the memory limit.
+            ZeroPartitionError: if no assignment has positive potential.
+        """
+        left = _ORDER_SHARE * stop.remaining
+        order, width = elimination(graph, self.seed, self.restarts, left)
+        each = seconds / self.iterations
+        i_bound = narrowed(graph, order, self.i_bound, self.memory_limit, each)
+        if not i_bound:
+            raise TooLargeError(
+                "even mini-buckets of two variables would take more than 'wmb_is' may use; raise "
+                "memory_limit or use backend 'ais'"
+            )
+        with stop.within(0.5 * stop.remaining) as enough:
+            found = Tightened.of(
+                *tighten_for_draws(
+                    *arrays_of(graph),
+                    order,
+                    i_bound,
+                    np.inf,
+                    LARGEST_OVERLAP,
+                    1,
+                    max(self.iterations, 1),
+                    _NO_TOLERANCE,
+                    enough,
+                )
+            )
+        if found.bound == -np.inf:
+            raise zero_partition()
+        exact = None
+        if found.splits == 0:
+            exact = WeightedMiniBuckets(i_bound=i_bound, seed=self.seed, restarts=self.restarts)
+        return _Buckets(order, width, i_bound, found, exact)
+
+    def _certain_lower(self, graph: FactorGraph, stop: Stop) -> float:
+        """A lower bound on log Z by mean field; -inf where none was found at once."""
+        ascent = CoordinateAscent(seed=self.seed, restarts=1)
+        try:
+            part = stop.part(min(_ASCENT_SECONDS, 0.1 * stop.remaining))
+            log_z = ascent.solve_until(graph, part).log_z
+        except InferenceError:
+            return -math.inf
+        return -math.inf if log_z is None else log_z
+
+    def _draws(self, graph: FactorGraph, buckets: _Buckets, stop: Stop, beyond: bool) -> _Drawn:
+        """Draws in parts, each with a seed of its own.
+
+        Args:
+            beyond: whether they go on after `samples` while there is time, if that is limited.
+        """
+        starts = state_starts(graph)
+        found = buckets.found
+        took = 0.0
+
+        def run(number: int) -> _Part | None:
+            nonlocal took
+            began = time.monotonic()
+            if stop.remaining <= took:
+                return None
+            log_weights, sums = np.empty(_PART), np.zeros(starts[-1])
+            random = random_state(np.random.SeedSequence([self.seed, 1, number]))
+            arrays = arrays_of(graph)
+            if not draw_weighted(
+                *arrays, buckets.order, found, random, log_weights, sums, starts, stop.flag
+            ):
+                return None
+            took = time.monotonic() - began
+            # No weight exceeds the bound, but for rounding.
+            return _Part(np.minimum(log_weights, found.bound), sums)
+
+        workers = self.threads if self.threads is not None else os.cpu_count() or 1
+        parts: list[_Part] = []
+        wanted = -(-self.samples // _PART)
+        with stop.within(), ThreadPoolExecutor(workers) as pool:
+            while len(parts) < wanted or (beyond and 0.0 < stop.remaining < math.inf):
+                first = len(parts)
+                count = max(wanted - first, 4 * workers)
+                results = list(pool.map(run, range(first, first + count)))
+                # Those before the first that was too late: numbers stay those of the seeds.
+                kept = results.index(None) if None in results else count
+                parts += [part for part in results[:kept] if part is not None]
+                if kept < count:
+                    break
+        return _Drawn.of(graph, found.bound, parts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Buckets:
+    """Mini-buckets to draw from.
+
+    Attributes:
+        order: int64 (n,), the elimination order.
+        width: its induced width.
+        i_bound: what memory and time left of the i-bound.
+        found: the tightened mini-buckets.
+        exact: what answers where no bucket is split; None where one is.
+    """
+
+    order: NDArray[np.int64]
+    width: int
+    i_bound: int
+    found: Tightened
+    exact: WeightedMiniBuckets | None
+
+
+class _Part(NamedTuple):
+    """Weights of some draws, and the weighted counts of states in units of the largest."""
+
+    log_weights: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """All parts of the draws, and what they say.
+
+    Attributes:
+        parts: the parts.
+        bound: the bound on every logarithm of a weight.
+        sizes: float64 (n_parts,), logarithms of the sums of their weights.
+        effective: effective number of draws.
+        values, errors: float64 (n_states,), marginals and their standard errors.
+    """
+
+    parts: list[_Part]
+    bound: float
+    sizes: NDArray[np.float64]
+    effective: float
+    values: NDArray[np.float64]
+    errors: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, graph: FactorGraph, bound: float, parts: list[_Part]) -> _Drawn:
+        """What parts of the draws from a graph say; marginals are uniform where that is nothing."""
+        sizes = np.array([np.logaddexp.reduce(part.log_weights) for part in parts])
+        if len(parts) < 2 or not np.isfinite(sizes).any():
+            uniform = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
+            return cls(parts, bound, sizes, 0.0, uniform, np.full(len(uniform), np.inf))
+        every = np.concatenate([part.log_weights for part in parts])
+        shares = np.exp(every - every.max())
+        effective = float(shares.sum() ** 2 / (shares**2).sum())
+        sums = np.stack([part.sums for part in parts])
+        values, errors = ratio_errors(graph, np.exp(sizes - sizes.max()), sums, effective)
+        # A few parts may be alike by chance; so many independent draws err by no less.
+        errors = np.maximum(errors, np.sqrt(values * (1.0 - values) / effective))
+        return cls(parts, bound, sizes, effective, values, errors)
+
+    @property
+    def seen(self) -> bool:
+        """Whether there are two parts or more, and a draw of positive weight."""
+        return self.effective > 0.0
+
+    @property
+    def log_weights(self) -> NDArray[np.float64]:
+        """Logarithms of the weights of all draws."""
+        return np.concatenate([part.log_weights for part in self.parts])
+
+    def witness(self, certain_lower: float) -> Witness:
+        """What other samplers are held against."""
+        return Witness.of_draws(
+            self.log_weights, self.bound, certain_lower, self.values, self.errors
+        )

@@ -1,0 +1,295 @@
+"""What "converged" promises of an estimate from draws: one judge for every sampler.
+
+The spread of draws says nothing of a mode that no draw reached. So the judge asks a witness: draws
+from weighted mini-buckets, whose weights f / q lie between 0 and the certain upper bound U. Hence
+q(x) >= f(x) / U for every assignment x: the proposal is defensive by its nature (Hesterberg 1995;
+Owen & Zhou 2000), no state can hide from it, and what n draws may have missed has a bound:
+
+- The mean of the weights, which is Z on average, has bounds L and H that hold with a stated
+  probability on every graph (`bounds_of_mean`). The standard error of log Z that is stated is the
+  smallest with which two errors reach L and H, and no smaller than the spread of the sampler's own
+  draws.
+- A given set of states with a share r of Z is drawn each time with probability r Z / U or more, so
+  that n draws miss it with probability (1 - r Z / U)^n at most. With probability 1 - d a set that
+  they missed has no more than M = U (1 - d^(1 / n)), about U log(1 / d) / n; M / (Z + M) is the
+  *unseen share*. It can move a marginal by as much, and two of the standard errors that are
+  stated reach that far.
+
+A sampler has converged if its own diagnostics say so, log Z lies between the certain bounds and
+near what the witness allows, its marginals agree with those of the witness, the error of log Z is
+at most 0.25 and the unseen share at most 0.1.
+
+Assumed are independent draws of the witness and a bound U that is right but for rounding; nothing
+is assumed of the graph. A sampler other than the witness may miss what the witness saw; that is
+seen in log Z, and where a sampler has none, only if it moves a marginal.
+
+Sources: Liu, Fisher & Ihler 2015, "Probabilistic variational bounds for graphical models",
+equation 4, for U; Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by
+betting", for the bounds of the mean, which are tighter here than those by the empirical variance
+(Maurer & Pontil 2009, theorem 4); Hesterberg 1995, "Weighted average importance sampling and
+defensive mixture distributions"; Owen & Zhou 2000, "Safe and effective importance sampling".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import FactorGraph
+
+TWO_ERRORS = 0.9545
+"""The probability with which a normal number is within two standard errors."""
+
+LARGEST_ERROR = 0.25
+"""Standard error of log Z that a converged run has at most: two of them are a factor of 1.65."""
+
+LARGEST_UNSEEN = 0.1
+"""Unseen share that a converged run has at most: a marginal is then 0.1 off at the worst."""
+
+_FAR = 3.0
+"""Standard errors by which an estimate of log Z may lie outside the bounds."""
+
+_APART = 5.0
+"""Standard errors by which a marginal may differ from the witness's: the largest of thousands."""
+
+_ROUNDING = 1e-9
+"""What two marginals may differ by that are both exact, and log Z relative to its size."""
+
+_UPWARD_STAKES = np.concatenate([[0.95], 2.0 ** -np.arange(1.0, 9.0)])
+"""About sqrt(2 log(1 / d) / (n V)) is best for n draws of variance V: from rare draws to 100,000 of
+the largest variance."""
+
+_DOWNWARD_STAKES = 4.0 ** np.arange(-4.0, 9.0)
+"""These have no limit: the smaller the mean, the larger the best."""
+
+_HALVINGS = 60
+
+
+def bounds_of_mean(log_shares: NDArray[np.float64], confidence: float) -> tuple[float, float]:
+    """Bounds on the logarithm of the mean m of a number X in [0, 1], from independent draws.
+
+    They hold together with the given probability, and so at all numbers of draws at once. For a
+    stake s below 1 the product of (1 - s X) / (1 - s m) over the draws is a nonnegative martingale
+    that begins at 1, and so is its mean over stakes that are chosen beforehand; by Ville's
+    inequality it ever exceeds 1 / d with probability d at most. The upper bound is the smallest m
+    at which it does. The lower bound takes (1 + s X) / (1 + s m), or Markov's inequality, which
+    holds at all times since means are a martingale in reverse.
+
+    Args:
+        log_shares: float64 (n,), logarithms of the draws, at least one.
+        confidence: the probability.
+
+    Source: Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by betting",
+    section 4; Manole & Ramdas 2023, "Martingale methods for sequential estimation of convex
+    functionals and divergences", for means in reverse.
+    """
+    shares = np.exp(log_shares)
+    n, error = len(shares), 0.5 * (1.0 - confidence)
+    top = float(log_shares.max())
+    if top == -math.inf:
+        log_mean = -math.inf
+    else:
+        log_mean = top + math.log(float(np.exp(log_shares - top).mean()))
+
+    upward = np.array([np.log1p(-stake * shares).sum() for stake in _UPWARD_STAKES])
+    wealth = math.log(len(_UPWARD_STAKES) / error)
+
+    def too_high(log_m: float) -> bool:
+        gains = upward - n * np.log1p(-_UPWARD_STAKES * math.exp(log_m))
+        return bool(np.logaddexp.reduce(gains) >= wealth)
+
+    upper = _boundary(too_high, max(log_mean, math.log(error / n) - 1.0), 0.0)
+    if top == -math.inf:
+        return -math.inf, upper
+    # Half the error for each of the two inequalities from below.
+    lower = log_mean + math.log(0.5 * error)
+    downward = np.array([np.log1p(stake * shares).sum() for stake in _DOWNWARD_STAKES])
+    wealth = math.log(len(_DOWNWARD_STAKES) / (0.5 * error))
+
+    def high_enough(log_m: float) -> bool:
+        gains = downward - n * np.log1p(_DOWNWARD_STAKES * math.exp(log_m))
+        return bool(np.logaddexp.reduce(gains) < wealth)
+
+    return _boundary(high_enough, lower, log_mean), upper
+
+
+def _boundary(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Where a statement that is false at first becomes true, `low` if it is true there already."""
+    if holds(low):
+        return low
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """What draws whose weights have a bound say of a graph.
+
+    Attributes:
+        lower, upper: bounds on log Z that hold with `TWO_ERRORS`, or for certain.
+        certain_lower, certain_upper: bounds on log Z that hold for certain.
+        unseen: the share of Z that the draws may have missed; 0 where nothing was drawn since the
+            answer is exact.
+        values: float64 (n_states,), marginals, flat over states.
+        errors: float64 (n_states,), their standard errors without the unseen share.
+    """
+
+    lower: float
+    upper: float
+    certain_lower: float
+    certain_upper: float
+    unseen: float
+    values: NDArray[np.float64]
+    errors: NDArray[np.float64]
+
+    @classmethod
+    def exact(cls, log_z: float, values: NDArray[np.float64]) -> Witness:
+        """A witness that knows the answer."""
+        return cls(log_z, log_z, log_z, log_z, 0.0, values, np.zeros(len(values)))
+
+    @classmethod
+    def of_draws(
+        cls,
+        log_weights: NDArray[np.float64],
+        bound: float,
+        certain_lower: float,
+        values: NDArray[np.float64],
+        errors: NDArray[np.float64],
+    ) -> Witness:
+        """A witness by the logarithms of weights, none above the bound.
+
+        Args:
+            log_weights: float64 (n,), of all draws.
+            bound: the certain upper bound.
+            certain_lower: another from below; -inf: none is known.
+            values, errors: as of the class.
+        """
+        low, high = bounds_of_mean(log_weights - bound, TWO_ERRORS)
+        n, error = len(log_weights), 0.5 * (1.0 - TWO_ERRORS)
+        log_missed = bound + math.log(-math.expm1(math.log(error) / n))
+        log_z = float(np.logaddexp.reduce(log_weights)) - math.log(n)
+        unseen = math.exp(log_missed - float(np.logaddexp(log_z, log_missed)))
+        lower = max(bound + low, certain_lower)
+        return cls(lower, bound + high, certain_lower, bound, unseen, values, errors)
+
+    def stats(self) -> dict[str, float]:
+        """What a sampler reports of its witness."""
+        return {
+            "certain_lower": self.certain_lower,
+            "certain_upper": self.certain_upper,
+            "unseen_share": self.unseen,
+        }
+
+    def moved(self, constant: float) -> Witness:
+        """The witness of a graph whose log Z is larger by a constant."""
+        return replace(
+            self,
+            lower=self.lower + constant,
+            upper=self.upper + constant,
+            certain_lower=self.certain_lower + constant,
+            certain_upper=self.certain_upper + constant,
+        )
+
+
+class JudgedLogZ(NamedTuple):
+    """The standard error of log Z that is stated, and a doubt."""
+
+    error: float
+    doubt: str
+    """Why the run has not converged, as a clause; empty if it has."""
+
+
+class JudgedMarginals(NamedTuple):
+    """The standard errors of marginals that are stated, float64 (n_states,), and a doubt."""
+
+    errors: NDArray[np.float64]
+    doubt: str
+
+
+def judge_log_z(log_z: float, spread: float, witness: Witness) -> JudgedLogZ:
+    """The standard error of an estimate of log Z, and what speaks against it.
+
+    Args:
+        log_z: the estimate.
+        spread: the standard error by the sampler's own draws.
+        witness: what the estimate is held against.
+    """
+    error = max(spread, 0.5 * (witness.upper - log_z), 0.5 * (log_z - witness.lower))
+    # Bounds that are certain are right but for rounding.
+    reach = _FAR * spread + _ROUNDING * max(1.0, abs(log_z))
+    doubt = ""
+    for side, bound in (("below", witness.lower - log_z), ("above", log_z - witness.upper)):
+        if bound > reach:
+            doubt = (
+                f"the estimate of log Z, {log_z:.4g}, lies {bound:.3g} {side} what mini-buckets "
+                f"and their draws allow, {witness.lower:.6g} to {witness.upper:.6g}"
+            )
+    if not doubt and not error <= LARGEST_ERROR:
+        doubt = (
+            f"log Z may be anywhere from {witness.lower:.6g} to {witness.upper:.6g}: the standard "
+            f"error of {error:.3g} is more than {LARGEST_ERROR}"
+        )
+    return JudgedLogZ(error, doubt or _unseen(witness))
+
+
+def judge_marginals(
+    graph: FactorGraph,
+    values: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    witness: Witness,
+) -> JudgedMarginals:
+    """The standard errors of marginals, and what speaks against them.
+
+    Args:
+        graph: the graph that was sampled.
+        values: float64 (n_states,), the marginals.
+        errors: float64 (n_states,), their standard errors by the sampler's own draws.
+        witness: what they are held against.
+    """
+    apart = np.abs(values - witness.values)
+    half = 0.5 * witness.unseen
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scales = np.sqrt(errors**2 + witness.errors**2 + half**2)
+        ratios = np.where(apart > _ROUNDING, apart / scales, 0.0)
+    doubt = ""
+    if len(ratios) and float(np.nanmax(ratios)) > _APART:
+        state = int(np.nanargmax(ratios))
+        starts = np.cumsum(graph.cardinalities) - graph.cardinalities
+        variable = int(np.searchsorted(starts, state, side="right")) - 1
+        doubt = (
+            f"P({graph.names[variable]}={state - starts[variable]}) is {values[state]:.4g} by this "
+            f"run and {witness.values[state]:.4g} by draws from mini-buckets, "
+            f"{ratios[state]:.3g} standard errors apart"
+        )
+    # Two errors reach what the witness says, as far as that is known.
+    own = np.maximum(errors, 0.5 * (apart - 2.0 * witness.errors))
+    return JudgedMarginals(np.hypot(own, half), doubt or _unseen(witness))
+
+
+def too_few(what: str, effective: float, least: float) -> str:
+    """The doubt that draws of some kind count for fewer than are asked for."""
+    return f"the {what} count for {effective:.3g} independent ones, and {least:g} are asked for"
+
+
+def why(doubt: str) -> dict[str, str]:
+    """The entry of `stats` that says why a run has not converged; none if it has."""
+    return {"why_not_converged": doubt} if doubt else {}
+
+
+def _unseen(witness: Witness) -> str:
+    if witness.unseen <= LARGEST_UNSEEN:
+        return ""
+    return (
+        f"the upper bound on log Z, {witness.certain_upper:.6g}, leaves room for a share of "
+        f"{witness.unseen:.3g} of Z that no draw reached, more than {LARGEST_UNSEEN}"
+    )
