@@ -18,7 +18,7 @@ from calibration.grouping import Grouping
 from calibration.scores.definition import SampleSettings, ScoreDefinition
 from calibration.scores.measures import choose_k
 from calibration.validation import Floats
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 
 REGISTRY: Mapping[str, ScoreDefinition] = MappingProxyType(
     {
@@ -82,9 +82,7 @@ def scores_named(names: Sequence[str], argument: str = "scores") -> tuple[ScoreD
         raise InputError(f"{argument} is {names!r}; give a list of some of {', '.join(REGISTRY)}")
     for name in names:
         if name not in REGISTRY:
-            raise InputError(
-                f"{argument} has {name!r}, which is unknown; choose some of {', '.join(REGISTRY)}"
-            )
+            raise InputError(unknown_name(f"{argument} {name}", name, REGISTRY))
     if len(set(names)) < len(names):
         raise InputError(f"{argument} is {list(names)!r}; give each once")
     return tuple(REGISTRY[name] for name in names)

@@ -16,7 +16,7 @@ from pydantic import Field
 from calibration.estimate import Estimate
 from calibration.intervals import IntervalSettings, Scale, mean_interval
 from calibration.scores.measures import entropy_warnings, f1_at_k
-from calibration.scores.registry import REGISTRY, USUAL_SCORES
+from calibration.scores.registry import REGISTRY, USUAL_SCORES, scores_named
 from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
@@ -206,11 +206,12 @@ def tools_table(found: Beside, scored: ScoreTable) -> Table:
         for model in found.models
     }
     by_model = {each.name: each for each in scored.models}
+    shown = {name: title for name, title in _COMPARED.items() if name in by_model[reference].scores}
     rows = []
     for model in found.models:
         line: dict[str, Any] = {"model": model, "n_responses": len(claims)}
         scores, apart = by_model[model].scores, by_model[model].differences
-        for name in _COMPARED:
+        for name in shown:
             line |= named(name, _ends(scores.get(name)))
             line |= named(f"{name}_less", _ends(apart.get(name)))
         for name, values in own[model].items():
@@ -221,7 +222,7 @@ def tools_table(found: Beside, scored: ScoreTable) -> Table:
         rows.append(line | dict(found.costs.get(model, {})))
     frame = data_frame(rows)
     columns = [*columns_as("model")]
-    for name, title in (*_COMPARED.items(), ("precision", "Pr"), ("f1_at_k", "F1@K")):
+    for name, title in (*shown.items(), ("precision", "Pr"), ("f1_at_k", "F1@K")):
         columns.append(interval_column(name, title, 3))
         if len(found.models) > 1:
             columns.append(interval_column(f"{name}_less", f"{title} less {reference}", 3))
@@ -229,8 +230,8 @@ def tools_table(found: Beside, scored: ScoreTable) -> Table:
     return Table(
         frame,
         tuple(columns),
-        f"Each tool on the same claims: Brier score, AUROC and calibration error (ECE), Pr and "
-        f"F1@K as means over responses (K = {k:g}), and what a response took on average.",
+        f"Each tool on the same claims: {', '.join([*shown.values(), 'Pr'])} and F1@K, the last "
+        f"two as means over responses (K = {k:g}), and what a response took on average.",
         note=f"Differences are paired by response, from {reference}; 95% intervals. Costs are "
         "those that files say: calls, tokens and prices of what factormodels assessed, seconds of "
         "FactReasoner's outputs.",
@@ -281,6 +282,9 @@ class ScoreSettings(
     are then responses with claims and labels."""
 
     language: Language = None
+
+    scores: Annotated[Names, USUAL] = ()
+    """Scores to compute, test and show, such as brier,auroc. If not given, the usual ones."""
 
     reference: Annotated[str | None, Option("NAME", usual=True)] = None
     """The model to test the others against; the first if not given."""
@@ -334,7 +338,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
 
     Examples::
 
-        factormodels score claims.csv
+        factormodels score claims.csv --scores brier,auroc,ece
         factormodels score claims.csv \\
             --p confidence --label truth --group answer \\
             --recalibrate platt,isotonic,best
@@ -355,6 +359,8 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     recalibrations = tuple(name.replace("_", "-") for name in settings.recalibrate)
     if recalibrations:
         _check_recalibrations(recalibrations)
+    if settings.scores:
+        scores_named(settings.scores, "--scores")
     if settings.language is not None and not settings.beside:
         raise InputError("--language says how claims of --with are compared; leave it out")
     files, language = settings.beside, settings.language
@@ -406,6 +412,7 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
         data=frame,
         model="model",
         claim="claim" if "claim" in frame else None,
+        scores=settings.scores or USUAL_SCORES,
         reference=reference,
         n_resamples=settings.resamples,
         intervals=settings.intervals,
@@ -448,8 +455,9 @@ def _wide_rows(found: ScoreTable) -> list[dict[str, Any]]:
     ]
 
 
-def _score_columns() -> list[Column]:
-    heads = {name: REGISTRY[name].column or REGISTRY[name].title for name in USUAL_SCORES}
+def _score_columns(blocks: Sequence[_Block]) -> list[Column]:
+    chosen = blocks[0].found.models[0].scores
+    heads = {name: REGISTRY[name].column or REGISTRY[name].title for name in chosen}
     return [
         Column(
             *(name, head),
@@ -474,7 +482,7 @@ def _text(own: Estimate, stars: str) -> str:
 
 def _scores(blocks: Sequence[_Block]) -> Table:
     rows = [{"data": block.name, **row} for block in blocks for row in _wide_rows(block.found)]
-    columns = (*columns_as("model | n_claims:0 claims"), *_score_columns())
+    columns = (*columns_as("model | n_claims:0 claims"), *_score_columns(blocks))
     notes = [block.found.stars_note for block in blocks if block.found.tested]
     return Table(
         data_frame(rows),
@@ -594,6 +602,7 @@ def _recalibrated(
             found = scores_of(
                 *(maps.p, y, groups),
                 folds=maps.folds,
+                scores=settings.scores or USUAL_SCORES,
                 reference=AS_GIVEN,
                 n_resamples=settings.resamples,
                 intervals=settings.intervals,
@@ -602,7 +611,7 @@ def _recalibrated(
             rows += [{"of": of, **row} for row in _wide_rows(found)]
     return Table(
         data_frame(rows),
-        (Column("model", "recalibration"), *_score_columns()),
+        (Column("model", "recalibration"), *_score_columns(blocks)),
         "Recalibrated probabilities, each by a map that was learned on other responses.",
         group="of",
         note=(
@@ -617,16 +626,21 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
     sentences = []
     for block in blocks:
         models, found = block.found.models, block.found
+        if "brier" not in models[0].scores:
+            continue
         of = f"{block.name}: " if block.name else ""
         if len(models) == 1:
             (model,) = models
             own = model.scores["brier"]
             known = "" if math.isnan(own.lower) else f" {interval(*own.interval)}"
+            base_rate = model.scores.get("corp_brier_uncertainty")
+            always = (
+                f"; always saying the base rate has {number(base_rate.value)}" if base_rate else ""
+            )
             sentences.append(
                 f"{of}{model.name} has a Brier score of {number(own.value)}{known} on "
-                f"{counted(model.n_claims, 'claim')} of {counted(model.n_responses, 'response')}; "
-                "always saying "
-                f"the base rate has {number(model.scores['corp_brier_uncertainty'].value)}."
+                f"{counted(model.n_claims, 'claim')} of "
+                f"{counted(model.n_responses, 'response')}{always}."
             )
             continue
         best = min(models, key=lambda model: model.scores["brier"].value)

@@ -590,7 +590,7 @@ def test_other_responses_are_refused() -> None:
         ({"extremes": "drop"}, "extremes is 'drop'"),
         ({"scores": "brier"}, "scores is 'brier'; give a list of some of "),
         ({"scores": []}, r"scores is \[\]"),
-        ({"scores": ["briar"]}, "scores has 'briar', which is unknown; choose some of "),
+        ({"scores": ["briar"]}, r"scores briar is unknown \(did you mean 'brier', "),
         ({"scores": ["brier", "brier"]}, "give each once"),
         ({"model": "model"}, "model and claim name columns of a table"),
         ({"reference": "exact"}, "reference is 'exact'; choose one of p"),

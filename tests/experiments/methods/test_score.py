@@ -284,3 +284,19 @@ def test_a_command_writes_for_a_venue(tmp_path: Path, monkeypatch: pytest.Monkey
     invoke("score", "c.csv", *asked, "--out", "page", "--venue", "neurips")
     assert r"\begin{table*}" in Path("wide/scores.tex").read_text()
     assert r"\begin{table}" in Path("page/scores.tex").read_text()
+
+
+def test_the_scores_that_are_named_are_computed_and_tested(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    rows = [f"r{i // 2},0.{i},0.{9 - i},{i % 3 % 2}" for i in range(1, 9)]
+    path.write_text("\n".join(["response,p,q,label", *rows]))
+    asked = ("--p", "p", "--p", "q", "--resamples", "20", "--bootstrap", "20")
+    found = json.loads(invoke("score", str(path), *asked, "--scores", "auroc,ece", "--json").stdout)
+    (first, _) = found["tables"]["scores"]
+    assert "auroc" in first
+    assert "brier" not in first
+    assert {row["measure"] for row in found["tables"]["tests"]} == {"auroc", "ece"}
+    assert not any("Brier" in sentence for sentence in found["findings"])
+    unknown = invoke("score", str(path), "--scores", "briar", code=2).stderr
+    assert "--scores" in unknown
+    assert "did you mean 'brier'" in unknown
