@@ -2,8 +2,8 @@
 
 The conventions are public: `Retry-After` (RFC 9110, section 10.2.3), `retry-after-ms` (OpenAI and
 Azure), limits with their resets in headers (OpenAI, Azure, Anthropic, Groq, Mistral, OpenRouter,
-GitHub, and the drafts of the IETF's HTTPAPI group), `google.rpc.RetryInfo` in the body of an error,
-and sentences such as "Please try again in 6m0.5s".
+GitHub, and the drafts of the IETF's HTTPAPI group), `google.rpc.RetryInfo` and keys such as
+`retry_after` in the body of an error, and sentences such as "Please try again in 6m0.5s".
 """
 
 from __future__ import annotations
@@ -38,10 +38,22 @@ _LAST_EPOCH = 1e11
 """Smallest number of a time since 1970 that has to be in a unit smaller than the second."""
 
 _SAID = re.compile(
-    r"(?:(?:try|retry)(?: again| your request| this request)? (?:in|after)|available in"
-    rf"|\bwait(?: for)?)(?: about| at least| another)? ({_DURATION})",
+    r"(?:(?:try|retry)(?: (?:your|this|the) request)?(?: again)? (?:in|after):?|available in"
+    rf"|\bresets? (?:in|after)|\bwait(?: for)?)(?: about| at least| another)? ({_DURATION})",
     re.I,
 )
+"""A sentence with a duration."""
+_SAID_INSTANT = re.compile(
+    r"(?:try|retry)(?: again)? (?:at|after):? (\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)",
+    re.I,
+)
+"""A sentence with an instant of RFC 3339."""
+_RETRY_KEY = re.compile(
+    r"\bretry[_-]?after(?:[_-]?(ms|milliseconds|s|secs?|seconds))?[\\\"']*\s*[:=]\s*[\\\"']*"
+    r"(\d+(?:\.\d+)?)(?![\w.-])",
+    re.I,
+)
+"""A key with a number: of seconds, or of milliseconds where its name says so."""
 _RETRY_INFO = re.compile(r"retry_?delay[\\\"'\s:={]*(?:seconds[\s:=]*)?(\d+(?:\.\d+)?)", re.I)
 _QUOTED_LIMIT = re.compile(r"\"(x-ratelimit-[\w-]+)\"\s*:\s*\"?([^\",}]+)", re.I)
 _MOST_BODY = 65_536
@@ -76,9 +88,9 @@ def seconds_to_wait(
     now = _instant(known.get("date", "")) or now
     asked = _first(
         (
-            _number_of_milliseconds(known.get("retry-after-ms", "")),
-            seconds_until(known.get("retry-after", ""), now),
-            *_asked_in(body),
+            *(_number_of_milliseconds(known.get(f"{x}retry-after-ms", "")) for x in ("", "x-ms-")),
+            *(seconds_until(known.get(f"{x}retry-after", ""), now) for x in ("", "x-")),
+            *_asked_in(body, now),
         )
     )
     return _until_reset(known, status, now) if asked is None else asked
@@ -151,12 +163,18 @@ def _instant(value: str) -> datetime | None:
     return None
 
 
-def _asked_in(body: str) -> Iterable[float | None]:
-    """What the body of an error asks for: the field of Google's errors, else its words."""
+def _asked_in(body: str, now: datetime) -> Iterable[float | None]:
+    """What the body of an error asks for: the field of Google's errors, other keys, its words."""
     delay = _RETRY_INFO.search(body)
     yield None if delay is None else _usable(float(delay[1]))
+    key = _RETRY_KEY.search(body)
+    if key is not None:
+        in_milliseconds = (key[1] or "").lower().startswith("m")
+        yield _number_of_milliseconds(key[2]) if in_milliseconds else seconds_until(key[2], now)
     said = _SAID.search(body)
     yield None if said is None else _duration(said[1])
+    instant = _SAID_INSTANT.search(body)
+    yield None if instant is None else seconds_until(instant[1], now)
 
 
 def _until_reset(headers: Mapping[str, str], status: int | None, now: datetime) -> float | None:

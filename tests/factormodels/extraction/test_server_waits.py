@@ -42,6 +42,8 @@ def test_a_time_in_every_spelling(value: str, seconds: float | None) -> None:
     ("headers", "seconds"),
     [
         ({"Retry-After-Ms": "1500", "Retry-After": "2"}, 1.5),
+        ({"x-ms-retry-after-ms": "1500"}, 1.5),
+        ({"x-retry-after": "2"}, 2.0),
         ({"retry-after": "2", "x-ratelimit-reset-tokens": "6m0s"}, 2.0),
         # Of several limits the one that is used up counts, and of these the last to reset.
         ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "25s",
@@ -92,6 +94,18 @@ def test_limits_that_have_something_left_hold_up_no_other_error() -> None:
         ("retry_delay { seconds: 11 }", 11.0),
         ('{"metadata": {"headers": {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "'
          f'{(EPOCH + 8) * 1000:.0f}"}}}}}}', 8.0),
+        # Keys of an error, as gateways and bots' servers name them.
+        ('{"message": "You are being rate limited.", "retry_after": 24.5}', 24.5),
+        ('{"error": {"retryAfter": "24"}}', 24.0),
+        ('{"retry_after_ms": 1500}', 1.5),
+        ('{"retry_after_seconds": 24, "limit": 3}', 24.0),
+        (f"retry-after: {EPOCH + 9:.0f}", 9.0),
+        ("Your quota will reset after 19s.", 19.0),
+        ("Please try your request again in 24 seconds.", 24.0),
+        ("Please try again at 2031-05-06T07:08:39Z.", 30.0),
+        ('{"retry_after": null}', None),
+        ("retry_after: 2031-05-06", None),
+        ("the counter resets in March", None),
         ("try again in a moment", None),
         ("the bridge closed for 3 days", None),
     ],
