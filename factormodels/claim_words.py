@@ -25,7 +25,10 @@ from factormodels.number_words import (
 from factormodels.opposed_words import (
     AGENTS,
     ARTICLES,
+    AUXILIARIES,
+    CASES,
     DECISIVE_LETTERS,
+    INFLECTED_NAMES,
     JOINING,
     PARTICLES,
     PASSIVE,
@@ -313,7 +316,9 @@ def _in_forms_of(
         for form in alone
         if are_forms(word, form, language, is_name=word in names and form in names)
     }
-    if not forms:
+    # Of "Jan saw Petra" and "Jana saw Petr", endings say who saw whom.
+    longer = {len(word) > len(form) for word, form in forms.items() if {word, form} <= names}
+    if not forms or (len(longer) > 1 and language in INFLECTED_NAMES):
         return second
     return _claim(tuple(forms.get(word, word) for word in second.words), letters, language)
 
@@ -387,6 +392,8 @@ def _have_same_roles(here: list[_Placed], there: list[_Placed], language: str) -
     """Return whether words in the same order have the same function words before them."""
     weightless = WEIGHTLESS[language]
     agents = AGENTS.get(language, frozenset())
+    if _are_cases_exchanged(here, there, language):
+        return False
     roles, others = ({each.word: each.role for each in side} for side in (here, there))
     if len(roles) == len(here) and len(others) == len(there):
         for word, role in roles.items():
@@ -398,6 +405,17 @@ def _have_same_roles(here: list[_Placed], there: list[_Placed], language: str) -
             if role and other and not {role, other} & weightless:
                 return False
     return True
+
+
+def _are_cases_exchanged(here: list[_Placed], there: list[_Placed], language: str) -> bool:
+    """Return whether articles say who acts: *der Hund biss den Mann*, *den Hund biss der Mann*."""
+    acting, acted_on = CASES.get(language, (frozenset(), frozenset()))
+    between = [{each.word: set(each.between) for each in side} for side in (here, there)]
+    return any(
+        one[word] & acting and other[word] & acted_on
+        for one, other in (between, between[::-1])
+        for word in one.keys() & other.keys()
+    )
 
 
 def _voices_differ(first: _Claim, second: _Claim, language: str) -> bool:
@@ -426,7 +444,8 @@ def _is_adjunct(here: _Placed, there: _Placed, language: str) -> bool:
         JOINING.get(language, frozenset())
         | PASSIVE.get(language, frozenset())
         | _PRONOUNS
-        | frozenset({"that", "who", "which", "has", "had", "have", "as"})
+        | AUXILIARIES.get(language, frozenset())
+        | frozenset({"that", "who", "which", "as"})
     )
     is_year = here.role == "" and here.word.isdecimal() and len(here.word) == _YEAR_DIGITS
     return (

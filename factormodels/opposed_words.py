@@ -367,30 +367,35 @@ LIMITING: Mapping[str, frozenset[str]] = _sets(
     supposedly apparently may might could would should must can will alleg* claim* rumor* rumour*
     suppos* attempt* tried tries try plan* intend* intent* want* wish* hop* hope* aim* nominat*
     candidat* unsuccess* fiction* imaginary honorary vice deputy assistant ex than bc bce pm am
-    without him them us me against versus seldom rarely once once used once instead""",
+    without him them us me against versus seldom rarely once once used once instead former
+    formerly acting interim fake mock near nearby myth* hoax*""",
     de="""nur bloß lediglich fast beinahe nahezu teilweise teils oder wenn falls ob obwohl alle
     alles allen jeder jede jedes einige manche meisten wenige beide beiden halb halbe hälfte
     vielleicht möglicherweise vermutlich wahrscheinlich angeblich kann konnte könnte darf durfte
     soll sollte muss musste will wollte würde würden versuch* plant* geplant* wünsch* hoff*
-    nominiert* kandid* vize* stellvertret* ehren* ehemalig*""",
+    nominiert* kandid* vize* stellvertret* ehren* ehemalig*
+    nahe unweit mythos legende""",
     fr="""seul seule seuls seules seulement uniquement exclusivement presque quasi partiellement ou
     si sauf tous toutes tout toute chaque quelques certains certaines plupart peu moitié demi
     peut peuvent pourrait pouvait doit devait peut-être probablement prétendument vice adjoint*
-    honoraire* tent* essay* candidat* ancien ancienne""",
+    honoraire* tent* essay* candidat* ancien ancienne près mythe
+    ex""",
     es="""solo sólo solamente únicamente casi parcialmente o u si salvo excepto todos todas todo
     toda cada algunos algunas mayoría pocos pocas ambos ambas mitad medio quizá quizás
     probablemente posiblemente supuestamente puede podría podía debe debía intent* trat*
-    candidat* vice*""",
+    candidat* vice* ex cerca mito""",
     it="""solo soltanto solamente unicamente quasi parzialmente o od se tranne tutti tutte tutto
     tutta ogni alcuni alcune pochi poche entrambi entrambe metà mezzo forse probabilmente
-    presumibilmente può poteva potrebbe deve doveva tent* cerc* candidat* vice ex""",
+    presumibilmente può poteva potrebbe deve doveva tent* cerc* candidat* vice ex vicino
+    mito""",
     pt="""só somente apenas unicamente quase parcialmente ou se exceto todos todas todo toda cada
     alguns algumas maioria poucos poucas ambos ambas metade meio talvez provavelmente
-    supostamente pode podia poderia deve devia tent* candidat* vice ex""",
+    supostamente pode podia poderia deve devia tent* candidat* vice ex perto
+    mito""",
     nl="""alleen slechts enkel bijna gedeeltelijk of indien behalve alle alles elke ieder iedere
     sommige meeste weinig weinige beide beiden half helft misschien mogelijk waarschijnlijk
     vermoedelijk kan kon zou zouden mag mocht moet moest wil wilde prob* vice* kandid*
-    voormalig*""",
+    voormalig* nabij mythe""",
     pl="""tylko jedynie prawie niemal częściowo lub albo czy jeśli oprócz wszyscy wszystkie każdy
     każda niektórzy niektóre większość mało oba obaj obie połowa pół może mógł mogła
     prawdopodobnie podobno rzekomo próbowa* kandyd* wice*""",
@@ -461,6 +466,26 @@ PASSIVE: Mapping[str, frozenset[str]] = _sets(
 )
 """Forms of the verbs that make a passive: *was taught* and *taught* are different."""
 
+AUXILIARIES: Mapping[str, frozenset[str]] = _sets(
+    en="has had have",
+    de="hat hatte haben hatten",
+    fr="a ont avait avaient eut",
+    es="ha han había habían",
+    it="ha hanno aveva avevano",
+    pt="tem têm tinha tinham",
+    nl="heeft had hebben hadden",
+    da="har havde",
+    no="har hadde",
+    sv="har hade",
+)
+"""Forms of *to have* before a verb, which are no prepositions."""
+
+CASES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "de": (word_set("der ein"), word_set("den dem einen einem")),
+    "el": (word_set("ο η"), word_set("τον την")),
+}
+"""Articles of whoever acts, and of whom something is done to, which no word has both of."""
+
 _ENGLISH_ENDINGS = tuple(
     frozenset(endings)
     for endings in (
@@ -478,7 +503,7 @@ _OF_NAMES = word_set("s an n ian ean ine ish ese e a ia y") | {""}
 _DERIVED = word_set("s an n ian ean ine ish ese")
 """Endings of names and of what is called after them, such as *Brazil* and *Brazilian*."""
 
-_INFLECTED_NAMES = frozenset(("de", "pl", "cs", "sk", "ru", "uk", "el", "hy", "kk"))
+INFLECTED_NAMES = frozenset(("de", "pl", "cs", "sk", "ru", "uk", "el", "hy", "kk"))
 """Languages that inflect names, or write all nouns with a capital letter."""
 
 _GENDERED = frozenset(("es", "it", "pt"))
@@ -536,7 +561,7 @@ def are_forms(word: str, other: str, language: str, *, is_name: bool) -> bool:
     if shared < 3 or sides_of(word, language) != sides_of(other, language):
         return False
     endings = frozenset((word[shared:], other[shared:]))
-    if is_name and language not in _INFLECTED_NAMES:
+    if is_name and language not in INFLECTED_NAMES:
         return endings <= _OF_NAMES and bool(endings & _DERIVED)
     if language == "en":
         return any(

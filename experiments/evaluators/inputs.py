@@ -87,6 +87,8 @@ _IDENTIFIERS = (
         "entry id",
     ),
     *("row id", "doc id", "document id", "guid", "key", "idx", "index", "id str"),
+    *("task id", "case id", "problem id", "custom id", "request id", "conversation id"),
+    *("dialogue id", "dialog id", "page id", "pageid", "article id", "topic id"),
 )
 """Names of columns that identify rows where each row has a value of its own."""
 

@@ -163,11 +163,16 @@ def _inferred(cell: int, position: int, graph: FactGraph, variant: str) -> UnitR
         position,
         view["status"],
         p,
-        log_z=view["log_z"],
+        log_z=_real(view["log_z"]),
         log_z_kind=view["log_z_kind"],
-        log_z_lower=view.get("log_z_lower"),
+        log_z_lower=_real(view.get("log_z_lower")),
         answered_by=view.get("answered_by"),
     )
+
+
+def _real(number: float | None) -> float | None:
+    """Return a number of a file as a float, since whole numbers of JSON have any size."""
+    return None if number is None else float(number)
 
 
 def _judged(cell: int, position: int, graph: FactGraph, assessor: str) -> UnitResult:

@@ -22,6 +22,7 @@ LANGUAGE_KEY = "language"
 
 _LINE = re.compile(r"\n+")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•–—◦▪‣●○·>]|#{1,6}|\(?\d{1,2}(?:\.\d{1,2})*[.)])\s+")
+_NUMBERED = re.compile(r"^\s*(\d{1,2})\.\s+(\S)")
 _BOLD = re.compile(r"(?<!\w)\*\*(?=\S)(.+?)(?<=\S)\*\*(?!\w)")
 _BRACKETS = {")": "(", "]": "[", "）": "（", "」": "「", "』": "『", "】": "【"}
 _FINAL = ".!?。！？।॥؟۔…։"
@@ -40,17 +41,21 @@ _ORDINAL_LANGUAGES = frozenset(("cs", "da", "de", "et", "fi", "hr", "hu", "lv", 
 
 _ABBREVIATIONS: Mapping[str, frozenset[str]] = {
     "ar": word_set("د أ م ص ج"),
+    "da": word_set("f.eks bl.a"),
     "de": word_set("dr prof hr fr hrsg fa"),
     "en": word_set("dr mr mrs ms prof rev gen capt lt sgt sen gov hon mt ft"),
     "es": word_set("sr sra srta dr dra d dña prof av avda gral"),
-    "fr": word_set("m mm mme mlle dr pr mgr me st ste"),
+    "fi": word_set("esim"),
+    "fr": word_set("m mm mme mlle dr pr mgr me st ste av bd"),
     "hi": word_set("डॉ श्री श्रीमती प्रो पं सं"),
-    "it": word_set("sig dott prof ing avv"),
+    "it": word_set("sig dott prof ing avv s"),
     "mr": word_set("डॉ श्री सौ प्रा पं"),
     "nl": word_set("dr dhr mevr mw prof ir"),
+    "no": word_set("f.eks bl.a"),
     "pl": word_set("prof ul im św ks gen"),
-    "pt": word_set("sr sra dr dra prof"),
+    "pt": word_set("sr sra dr dra prof av"),
     "ru": word_set("им ул проф акад ген см стр св пр пл"),
+    "sv": word_set("t.ex bl.a"),
 }
 """Abbreviations that stand before a name or a number and end no sentence, in lower case."""
 
@@ -69,13 +74,15 @@ _MIXED_CASE = re.compile(r"[^\W\d_]*[a-z][A-Z]")
 
 _BEFORE_NUMBERS = word_set(
     """approx ca c no nos nr núm núms vol p pp fig figs eq eqs sec tab tbl abb abs kap ch art est
-    стр рис табл"""
+    env tel стр рис табл"""
 )
 """Abbreviations that end no sentence before a number, in lower case."""
 
 _NUMBER = re.compile(r"[(\[]?\d")
 
-_GOES_ON = re.compile(r"[\"'”’»“]*\s*[—–-]\s+[^\W\d_A-Z]|[」』][とっはがをのにもで]")
+_GOES_ON = re.compile(
+    r"[\"'”’»“]*\s*[—–-]\s+[^\W\d_A-Z]|[」』][とっはがをのにもで]|[”」]?[他她它我你]们?[说說问問道]"
+)
 """What follows a mark in a quotation after which the sentence goes on."""
 
 _SHORTEST_WORD = 3
@@ -154,8 +161,11 @@ def split_sentences(text: str, language: str | None = None) -> tuple[str, ...]:
     """
     code = usual_language(text) if language is None else checked_language(language)
     sentences: list[str] = []
-    for line in _LINE.split(text):
-        unmarked = _BOLD.sub(r"\1", _LIST_MARK.sub("", line))
+    lines = _LINE.split(text)
+    numbers = {int(match[1]) for line in lines if (match := _NUMBERED.match(line))}
+    for line in lines:
+        marked = line if _begins_with_ordinal(line, numbers, code) else _LIST_MARK.sub("", line)
+        unmarked = _BOLD.sub(r"\1", marked)
         plain = unmarked.strip().strip("*").strip()
         start = 0
         for end in _ends(plain, code):
@@ -198,6 +208,23 @@ def split_chunks(sentences: tuple[str, ...], stride: int | None) -> tuple[Chunk,
         Chunk(start + 1, sentences[start : start + stride])
         for start in range(0, len(sentences), stride)
     )
+
+
+def _begins_with_ordinal(line: str, numbers: set[int], language: str) -> bool:
+    """Return whether a line begins with an ordinal, as *3. Mai*, and not with the mark of a list.
+
+    A list has a neighbor of the number at another line, or its text opens with a function word.
+
+    Args:
+        line: the line.
+        numbers: numbers that lines of the text begin with.
+        language: code of the language.
+    """
+    match = _NUMBERED.match(line)
+    if match is None or numbers & {int(match[1]) - 1, int(match[1]) + 1}:
+        return False
+    after = line[match.start(2) :]
+    return after[0].islower() or (language in _ORDINAL_LANGUAGES and not _opener(after, language))
 
 
 def _ends(text: str, language: str) -> list[int]:

@@ -336,7 +336,19 @@ def test_labelled_claims_in_a_binary_table_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["qid", "question_id", "questionId", "Doc-ID", "sample_id", "idx", "key", "_id", "Id"]
+    "name",
+    [
+        "qid",
+        "question_id",
+        "questionId",
+        "Doc-ID",
+        "sample_id",
+        "idx",
+        "key",
+        "_id",
+        "Id",
+        "task_id",
+    ],
 )
 def test_what_identifies_a_row_identifies_its_response(name: str, tmp_path: Path) -> None:
     frame = pd.DataFrame({"answer": ["It is red.", "It is blue."], name: ["set/7", "set/9"]})

@@ -196,6 +196,16 @@ def test_the_first_page_of_several_lists_them_with_what_they_lack(folder: Path) 
     assert headings(paths[1].read_text())[1] == "Claims"
 
 
+def test_a_whole_number_beyond_64_bits_is_a_log_z_of_a_file(folder: Path) -> None:
+    view = AssessmentView("FR2", "implication", get_backend("exact"))
+    graph = datasets.load("demonstration").graphs[0]
+    facts = assess_graph(graph, [view])
+    facts["FR2"] |= {"log_z": -(10**30), "log_z_lower": -(10**30)}
+    found = replace(graph, metadata={**graph.metadata, "assessment": facts})
+    (path,) = report_of_graphs([found], "one", folder / "pages")
+    assert "Claims" in headings(path.read_text())
+
+
 def test_a_sentence_decides_by_what_is_rare() -> None:
     """Names that stand everywhere do not decide."""
     passage = (

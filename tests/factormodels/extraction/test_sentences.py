@@ -94,6 +94,13 @@ def cases() -> list[Case]:
     return read
 
 
+def test_only_marks_of_lists_are_taken_from_lines() -> None:
+    assert split_sentences("3. Mai 1900: Wahl", "de") == ("3. Mai 1900: Wahl",)
+    assert split_sentences("1. Der Turm steht.", "de") == ("Der Turm steht.",)
+    assert split_sentences("1. Turm\n2. Hafen", "de") == ("Turm", "Hafen")
+    assert split_sentences("7. The tower stands.") == ("The tower stands.",)
+
+
 CASES = cases()
 AMBIGUOUS = "The compiler is written in C. Rust came later."
 """Nothing but knowledge of the subject tells C here from the initial of a person."""
