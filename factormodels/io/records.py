@@ -201,7 +201,12 @@ def column_names(text: str) -> tuple[str, ...]:
 
 
 def table_records(text: str, source: Source) -> Iterator[Record]:
-    """Yield the rows of a table whose first row names its columns."""
+    """Yield the rows of a table whose first row names its columns.
+
+    Raises:
+        InputError: before the first row, if the table has more cells than `size_limit` allows.
+    """
+    _refuse_more_rows(text, source)
     reader = _reader(text)
     names: list[str] | None = None
     n_rows = 0
@@ -226,6 +231,22 @@ def table_records(text: str, source: Source) -> Iterator[Record]:
             yield Record(None, line, _bad_row(source, line, why))
         elif cells:
             yield Record(dict(zip(names, cells, strict=True)), line)
+
+
+def _refuse_more_rows(text: str, source: Source) -> None:
+    """Refuse a table of too many rows by counting them: rows that are kept take much more memory.
+
+    Faults of a row are left to whoever reads it.
+    """
+    width = len(column_names(text))
+    # Ends of lines may be quoted, so that there are this many rows at most.
+    if (text.count("\n") + text.count("\r") + 1) * max(width, 1) <= most_values():
+        return
+    try:
+        for n_rows, _ in enumerate(_reader(text), 1):
+            refuse_larger_table(n_rows, width, source)
+    except csv.Error:
+        return
 
 
 def named_records(records: Iterable[Record], source: Source) -> Iterator[Record]:

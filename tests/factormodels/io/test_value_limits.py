@@ -22,7 +22,7 @@ from factormodels.io.guarded_opening import VALUE_BYTES, size_limit
 from factormodels.io.json_text import count_values, decode, read_json_lines
 from factormodels.io.networks.number_tokens import number_tokens
 from factormodels.io.parquet_footer import declared_values
-from factormodels.io.records import json_records, read_content
+from factormodels.io.records import json_records, read_content, table_records
 from factormodels.io.tables import parse_table, read_table
 from tests.memory import at_most
 from tests.refusals import refused
@@ -136,6 +136,16 @@ def test_a_small_binary_table_makes_no_more_values_than_are_allowed(name: str) -
     assert len(content) < 2**20
     with at_most(32 * 2**20):
         refused(f"t: .*{amount}.*--max-size", arrow_records, [("t", content)])
+
+
+def test_rows_of_a_csv_table_are_counted_before_one_is_made() -> None:
+    with size_limit(100 * VALUE_BYTES):
+        rows = table_records("p,label\n" + ".5,1\n" * 60, "t.csv")
+        with pytest.raises(InputError, match=r"t\.csv: it holds 51 rows × 2 columns"):
+            next(rows)
+        # Ends of lines within quotes are no rows.
+        records = list(table_records("p,label\n" + '"5\n\n\n\n",1\n' * 40, "t.csv"))
+    assert [record.value for record in records] == 40 * [{"p": "5\n\n\n\n", "label": "1"}]
 
 
 def test_the_message_of_too_many_values_names_the_mend_that_works() -> None:
