@@ -76,7 +76,9 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "contradiction": _names_of_share(
         "contradiction", "contradicts", "contradict", "contra", "refute", "refutes"
     ),
-    "neutral": _names_of_share("neutral", "unrelated"),
+    "neutral": _names_of_share(
+        "neutral", "unrelated", "nei", "not enough info", "not enough information"
+    ),
 }
 """Names by which columns are known, the likeliest first."""
 

@@ -178,6 +178,15 @@ def test_neutral_has_what_the_other_two_leave(
     assert "neutral has what" in caplog.text
 
 
+def test_a_neutral_share_may_be_called_nei(tmp_path: Path) -> None:
+    head = "response,claim,passage,supports,refutes,NEI\n"
+    (graph,) = read_many(written(tmp_path, f"{head}r1,a1,p1,0.5,0.2,0.3\n"))
+    distribution = graph.relations[0].distribution
+    assert distribution is not None
+    assert distribution[-1] == pytest.approx(0.3)
+    refused("sum to 1.4", read_many, written(tmp_path, f"{head}r1,a1,p1,0.5,0.2,0.7\n"))
+
+
 @pytest.mark.parametrize(
     ("columns", "shares", "said"),
     [
