@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import hashlib
 import logging
 import re
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
-from itertools import repeat
+from functools import cache, partial
 from pathlib import Path
 from threading import Timer, current_thread, main_thread
-from types import SimpleNamespace
 from typing import Any, Literal
 
-from numba import njit, version_info
-from numba.core import serialize
-from numba.core.codegen import JITCPUCodegen
-from numba.core.compiler import Compiler, CompilerBase
-from numba.core.runtime.nrt import rtsys
-from numba.core.types import unliteral
+from numba import __version__ as numba_version
+from numba import njit
+from numba.core.event import Listener, install_listener
+from numba.types import unliteral  # type: ignore[attr-defined] # it is there
 
-from inference.kernels.call_types import find_each_once
-from inference.kernels.omissions import leave_out
+from inference.kernels.interrupts import guard_interrupts
 from inference.kernels.preparation import PREPARATION
-from inference.kernels.symbols import call_by_symbol, keep_with_callees
+from inference.kernels.storage import keep_on_disk, warn_of_no_storage
+from inference.kernels.symbols import link_by_symbol
 
 logger = logging.getLogger(__name__)
 
@@ -41,10 +35,6 @@ that it cannot answer exactly."""
 
 PATIENCE = 2.0
 """Seconds after which a compilation is announced; reading machine code from disk never is."""
-
-_TRIED = ((0, 63), (0, 68))
-"""The first and the last version of Numba whose private parts `inference.kernels.lowering` was
-tried with: any other compiles by itself, which takes a third longer and is as right."""
 
 _SHORT = 400
 """Bytes of Python's code up to which a kernel is linked into what calls it, as suits inner loops; a
@@ -106,51 +96,44 @@ def _compiled(
     inline: Literal["never", "always"] = "never",
     inner: bool = False,
 ) -> Any:
-    _unpickle_without_python_code()
-    _write_nothing_at_null()
-    find_each_once()
-    leave_out()
     inner = inner or function.__name__.startswith("_")
-    dispatcher = njit(  # type: ignore[call-overload] # an option that numba declares nowhere
-        cache=True,
+    decorate = partial(
+        njit,
         nogil=True,
         error_model="numpy",
         fastmath=fastmath,
         inline=inline,
-        # Nothing calls a kernel by way of C, and Python none of the inner ones.
-        no_cfunc_wrapper=True,
-        no_cpython_wrapper=inner,
-        pipeline_class=_compiler(),
-    )(function)
-    vars(dispatcher._cache)["load_overload"] = _without_rules(dispatcher._cache)
+        **_without_wrappers(inner),
+    )
+    dispatcher = decorate(cache=True)(function)
+    kept = keep_on_disk(dispatcher, _sources_digest(Path(function.__code__.co_filename)))
+    if kept:
+        link_by_symbol(dispatcher, called=len(function.__code__.co_code) > _SHORT)
+    else:
+        # Numba alone would not notice that what a kernel calls has changed.
+        dispatcher = decorate(cache=False)(function)
     if inner:
         vars(dispatcher).update(
             _insert=_not_callable, _compile_for_args=_refused(function.__name__)
         )
-    index = dispatcher._cache._cache_file
-    vars(index)["_load_index"] = _tolerant(index._load_index)
-    vars(index)["_load_data"] = _undamaged(index._load_data)
-    vars(index)["save"] = _kept_if_possible(index.save)
-    source = Path(function.__code__.co_filename)
-    index._source_stamp = (index._source_stamp, _sources_digest(source))
-    vars(dispatcher)["compile"] = _interruptible(dispatcher.compile)
-    compiler = dispatcher._compiler
-    vars(compiler)["compile"] = _announced(function.__name__, compiler.compile)
-    keep_with_callees(dispatcher)
-    if len(function.__code__.co_code) > _SHORT:
-        call_by_symbol(dispatcher)
-    if not fastmath:
-        vars(dispatcher)["get_call_template"] = _without_literals(dispatcher.get_call_template)
+    vars(dispatcher)["compile"] = _prepared(dispatcher, kept)
+    template = getattr(dispatcher, "get_call_template", None)
+    if not fastmath and template is not None:
+        vars(dispatcher)["get_call_template"] = _without_literals(template)
     return dispatcher
 
 
-def _compiler() -> type[CompilerBase]:
-    """What makes machine code of a kernel."""
-    if not _TRIED[0] <= version_info.short <= _TRIED[1]:
-        return Compiler
-    from inference.kernels.lowering import KernelCompiler
+def _without_wrappers(inner: bool) -> dict[str, bool]:
+    """Options of `njit` that its manual does not list, where this Numba has them.
 
-    return KernelCompiler
+    Nothing calls a kernel by way of C, and Python none of the inner ones.
+    """
+    try:
+        from numba.core.cpu import CPUTargetOptions
+    except ImportError:
+        return {}
+    wanted = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
+    return {name: value for name, value in wanted.items() if hasattr(CPUTargetOptions, name)}
 
 
 def _not_callable(*overload: Any) -> None:
@@ -182,132 +165,73 @@ def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., An
     return get
 
 
-@cache
-def _unpickle_without_python_code() -> None:
-    """Let nothing raise an interrupt while a kernel's result becomes Python objects.
-
-    For each array in it Numba's C code has a class and a data type unpickled, and calls a function
-    of Python for that. An interrupt that came while the kernel ran is raised where Python code runs
-    next, so there; Numba looks for no exception amid a result, and makes a `SystemError` of it,
-    loses it, or ends the process by a null pointer. Here the function is one that runs in C alone.
-    Numba looks it up when the first result of the process is made.
-    """
-    if not hasattr(serialize, "_numba_unpickle"):
-        return
-    # Called with an address, a pickle and its digest: `loads` of the second, whatever the first.
-    call = ctypes.PYFUNCTYPE(ctypes.py_object)(("PyObject_CallOneArg", ctypes.pythonapi))
-    loads: defaultdict[int, Any] = defaultdict(repeat(ctypes.py_object(serialize.loads)).__next__)
-    call.argtypes = [SimpleNamespace(from_param=loads.__getitem__), ctypes.py_object]  # type: ignore[list-item]
-    # Kept, as there: Numba needs what it unpickled to stay alive.
-    serialize._numba_unpickle = cache(call)
-
-
-@cache
-def _write_nothing_at_null() -> None:
-    """Let a kernel that an interrupt left without its machine code be read again, and not end all.
-
-    LLVM calls Python for the code that was read from disk. Where a handler of signals raises there,
-    it gets none, and goes on; Numba then writes to where the kernel would be, which is nowhere.
-    """
-    set_env: Callable[..., None] = JITCPUCodegen.set_env
-
-    def set_where_there_is_code(codegen: Any, name: str, environment: Any) -> None:
-        if not codegen._engine.get_global_value_address(name):
-            raise OSError("an interrupt came while machine code was read from disk")
-        set_env(codegen, name, environment)
-
-    JITCPUCodegen.set_env = set_where_there_is_code  # type: ignore[method-assign]
-
-
-def _without_rules(cache: Any) -> Callable[[Any, Any], Any]:
-    """Reading of machine code from disk without what Numba needs to compile.
-
-    Before it looks on disk, Numba loads all the rules by which it types and compiles, and with them
-    SciPy's linear algebra: a third of the time of a first answer. What is on disk needs none of
-    them, and what is not is given to Numba's compiler, which loads them itself.
-    """
-
-    def load(signature: Any, context: Any) -> Any:
-        rtsys.initialize(context)
-        with cache._guard_against_spurious_io_errors():
-            return cache._load_overload(signature, context)
-
-    return load
-
-
-def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
-    """Reading of what is on disk: nothing where it is damaged or names a type that is gone."""
-
-    def load() -> dict[Any, Any]:
-        try:
-            return load_index()
-        # Numba unpickles the types of arguments before it looks whether the code is stale, and
-        # unpickling raises whatever damage leads it to.
-        except Exception:
-            return {}
-
-    return load
-
-
-def _undamaged(load_data: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Reading of machine code, where Numba compiles anew what cannot be read from disk."""
-
-    def load(name: str) -> Any:
-        try:
-            return load_data(name)
-        except Exception as error:
-            raise OSError(f"{name} is damaged") from error
-
-    return load
-
-
-def _kept_if_possible(save: Callable[..., None]) -> Callable[..., None]:
-    """Keeping of machine code on disk, without which everything is computed all the same."""
-
-    def keep(*code: Any) -> None:
-        try:
-            save(*code)
-        except OSError as error:
-            _cannot_keep(error.strerror or str(error))
-
-    return keep
-
-
-@cache
-def _cannot_keep(reason: str) -> None:
-    logger.warning(
-        "compiled kernels cannot be kept on disk (%s) and are compiled anew at every start; make "
-        "room, or name another folder in NUMBA_CACHE_DIR",
-        reason,
-    )
-
-
-def _announced(name: str, compile_: Callable[..., Any]) -> Callable[..., Any]:
-    """What a dispatcher compiles with, which it does not call for what it finds on disk."""
-
-    def compile_and_announce(*types: Any) -> Any:
-        timer = Timer(PATIENCE, _announce)
-        timer.daemon = True
-        start = time.perf_counter()
-        timer.start()
-        try:
-            return compile_(*types)
-        finally:
-            timer.cancel()
-            taken = {"seconds": time.perf_counter() - start}
-            logger.info("compiled %s", name, extra=taken)
-
-    return compile_and_announce
-
-
-def _interruptible(compile_: Callable[..., Any]) -> Callable[..., Any]:
+def _prepared(dispatcher: Any, kept: bool) -> Callable[..., Any]:
     """The method `compile` of a dispatcher, which loads from disk what is there."""
+    compile_ = dispatcher.compile
 
     def compile_or_load(signature: Any) -> Any:
-        with _interrupts_raised(), _garbage_kept(), PREPARATION.counted():
+        guard_interrupts()
+        with (
+            _interrupts_raised(),
+            _garbage_kept(),
+            PREPARATION.counted(),
+            _announced(dispatcher, kept),
+        ):
             return compile_(signature)
 
     return compile_or_load
+
+
+@contextmanager
+def _announced(dispatcher: Any, kept: bool) -> Iterator[None]:
+    """Tell of the compilation of a kernel in the block, and not of what is read from disk."""
+    announcement = _Announcement(dispatcher, kept)
+    try:
+        with install_listener("numba:compile", announcement):
+            yield
+    finally:
+        announcement.timer.cancel()
+
+
+class _Announcement(Listener):
+    """What one compilation is announced by, of all that Numba tells of."""
+
+    def __init__(self, dispatcher: Any, kept: bool) -> None:
+        self._kernel = dispatcher
+        self._kept = kept
+        self._thread = current_thread()
+        # A kernel may be compiled for other arguments amid its compilation.
+        self._depth = 0
+        self._start = 0.0
+        self.timer = Timer(PATIENCE, _announce)
+        self.timer.daemon = True
+
+    def _is_told(self, event: Any) -> bool:
+        return event.data["dispatcher"] is self._kernel and current_thread() is self._thread
+
+    def on_start(self, event: Any) -> None:
+        """Begin to wait."""
+        if not self._is_told(event):
+            return
+        self._depth += 1
+        if self._depth == 1:
+            if not self._kept:
+                warn_of_no_storage(
+                    f"it is not known how Numba {numba_version} keeps them",
+                    "install the newest release of Numba that is accepted here",
+                )
+            self._start = time.perf_counter()
+            self.timer.start()
+
+    def on_end(self, event: Any) -> None:
+        """Say how long it took."""
+        if not self._is_told(event):
+            return
+        self._depth -= 1
+        if self._depth == 0:
+            self.timer.cancel()
+            taken = {"seconds": time.perf_counter() - self._start}
+            logger.info("compiled %s", self._kernel.__name__, extra=taken)
 
 
 @contextmanager

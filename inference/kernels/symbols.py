@@ -8,12 +8,16 @@ has to be there before, with its name: it is when a caller has just been compile
 read from disk, what it calls is read first, or compiled anew where it is not on disk.
 
 Numba's own names will not do: they hold a counter of the process, and the code on disk outlives it.
+
+All of this are private parts of Numba. Where a release has renamed one, kernels are linked as Numba
+links them, which is as right and takes longer to compile.
 """
 
 from __future__ import annotations
 
 import hashlib
 import sys
+from contextlib import suppress
 from copy import copy
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -32,14 +36,24 @@ class _Callee(NamedTuple):
     arguments: tuple[Any, ...]
 
 
-def call_by_symbol(dispatcher: Any) -> None:
-    """Have the kernels that call `dispatcher` do so by symbol.
+def link_by_symbol(dispatcher: Any, *, called: bool) -> None:
+    """Have a kernel that is kept on disk read what it calls by symbol first.
 
-    To be called after `keep_with_callees`.
+    Args:
+        called: whether kernels that call `dispatcher` do so by symbol.
     """
+    # Nothing is done before all of it is found.
+    with suppress(AttributeError):
+        _keep_with_callees(dispatcher)
+        if called:
+            _call_by_symbol(dispatcher)
+
+
+def _call_by_symbol(dispatcher: Any) -> None:
     add_overload = dispatcher.add_overload
     kept = dispatcher._cache._impl
     reduce = kept.reduce
+    declared: set[tuple[Any, ...]] = set()
 
     def is_found() -> bool:
         # What is in no module by its name could not be found again for a caller read from disk.
@@ -49,19 +63,16 @@ def call_by_symbol(dispatcher: Any) -> None:
 
     def add(compiled: Any) -> None:
         add_overload(compiled)
-        if not is_found():
-            return
-        symbol = _symbol(dispatcher.py_func, compiled.signature.args)
-        _give_address(symbol, compiled)
-        declared = copy(compiled.fndesc)
-        declared.mangled_name = symbol
-        context = compiled.target_context
-        context.remove_user_function(compiled.entry_point)
-        context.insert_user_function(compiled.entry_point, declared)
+        if is_found():
+            arguments = compiled.signature.args
+            with suppress(AttributeError):
+                _declare(compiled, _symbol(dispatcher.py_func, arguments))
+                declared.add(arguments)
 
     def reduce_to_machine_code(compiled: Any) -> Any:
         callees, (library, *others) = reduce(compiled)
-        if is_found():
+        # A caller that is linked needs all of it.
+        if compiled.signature.args in declared:
             # Names of what a caller would be linked with suffice; all of it took long to read.
             name, kind, (code, _) = library
             named = (each.name for each in compiled.library.get_defined_functions())
@@ -73,13 +84,14 @@ def call_by_symbol(dispatcher: Any) -> None:
     vars(kept)["reduce"] = reduce_to_machine_code
 
 
-def keep_with_callees(dispatcher: Any) -> None:
-    """Keep the code of `dispatcher` on disk with what it calls by symbol, which is read first."""
+def _keep_with_callees(dispatcher: Any) -> None:
     kept = dispatcher._cache._impl
     reduce, rebuild = kept.reduce, kept.rebuild
 
     def reduce_with_callees(compiled: Any) -> Any:
-        functions = compiled.library._final_module.functions
+        # Without it nothing is declared, so nothing is called by symbol.
+        module = getattr(compiled.library, "_final_module", None)
+        functions = module.functions if module is not None else ()
         names = (each.name for each in functions if each.is_declaration)
         callees = [_callee(name) for name in names if name.startswith(_PREFIX)]
         return callees, reduce(compiled)
@@ -93,6 +105,27 @@ def keep_with_callees(dispatcher: Any) -> None:
         return rebuild(context, reduced)
 
     vars(kept).update(reduce=reduce_with_callees, rebuild=rebuild_after_callees)
+
+
+def _declare(compiled: Any, symbol: str) -> None:
+    """Have callers of what is compiled declare it under a symbol, and not be linked with it.
+
+    Raises:
+        AttributeError: and nothing is done, if this Numba has other names for what is needed.
+    """
+    context = compiled.target_context
+    remove, insert = context.remove_user_function, context.insert_user_function
+    declared = copy(compiled.fndesc)
+    for holder, name in (
+        (declared, "mangled_name"),
+        (compiled.library, "_final_module"),
+        (compiled.library, "get_defined_functions"),
+    ):
+        getattr(holder, name)
+    declared.mangled_name = symbol
+    _give_address(symbol, compiled)
+    remove(compiled.entry_point)
+    insert(compiled.entry_point, declared)
 
 
 def _symbol(function: Any, arguments: tuple[Any, ...]) -> str:

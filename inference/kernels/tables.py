@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from inference.kernels.compiled import inner_kernel
+from inference.kernels.views import lent
 
 
 @inner_kernel
 def next_entry(digits, cardinalities, scope):
     """Move the states of a scope's variables on to the next entry of its table."""
+    digits, cardinalities, scope = lent((digits, cardinalities, scope))
     for axis in range(len(scope) - 1, -1, -1):
         digits[axis] += 1
         if digits[axis] < cardinalities[scope[axis]]:

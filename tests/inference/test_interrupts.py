@@ -183,7 +183,8 @@ def _holds_names(kind: Any) -> bool:
 
 
 def test_what_numba_calls_amid_a_result_is_no_python_code() -> None:
-    # Where Numba calls something else, or nothing, `inference.kernels.compiled` has to follow.
+    kernel(length_of)(Pair(np.ones(1), np.ones(1) > 0.0))
+    # Where Numba calls something else, or nothing, `inference.kernels.interrupts` has to follow.
     assert callable(serialize._numba_unpickle)
     unwrapped = getattr(serialize._numba_unpickle, "__wrapped__", None)
     assert unwrapped is not None

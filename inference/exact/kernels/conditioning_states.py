@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.kernels.compiled import inlined_kernel, kernel, reassociating_kernel
+from inference.kernels.views import lent
 
 _NEVER_ZERO = 1e-300
 """Added to a denominator that is zero only where the weight is, so that 0/0 becomes 0."""
@@ -38,6 +39,7 @@ class Split(NamedTuple):
 @kernel
 def inner_couplings(model, inner):
     """Return, for all states of the first variables of the cover, their pairs' log potential."""
+    model = lent(model)
     result = np.zeros(1 << inner)
     for i in range(1 << inner):
         for a in range(inner):
@@ -115,6 +117,7 @@ def sum_states(model, split, outer_state):
         cover_sums: (n_cover, 2), of those in which a variable of the cover has each state.
         rest_sums: (n_rest, 2), of those in which another variable has it.
     """
+    model, split = lent((model, split))
     n, m = len(model.cover), len(model.rest)
     inner, middle = split.inner, split.middle
     size = 1 << inner

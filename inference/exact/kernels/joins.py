@@ -15,6 +15,7 @@ from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.exact.kernels.program import FEWEST_STATES, SMALLEST_PRODUCT
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.grouping import by_descending, group
+from inference.kernels.views import lent
 
 LOG2_SMALLEST_JOINED = 12.0
 """Log2 of the entries below which clusters are walked faster than they are rearranged."""
@@ -48,6 +49,7 @@ def worth_joining(cardinalities, log2_largest):
 @kernel
 def _input_masks(c, cardinalities, scope_starts, scope_variables, tree, axis_of, masks):
     """Write the axes of each input of cluster `c` as bits: factors, then children."""
+    tree = lent(tree)
     for axis in range(tree.starts[c + 1] - tree.starts[c]):
         axis_of[tree.variables[tree.starts[c] + axis]] = axis
     count = 0

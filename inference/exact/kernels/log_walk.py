@@ -22,6 +22,7 @@ from inference.exact.kernels.program import (
 )
 from inference.exact.kernels.propagation import DONE, ZERO, finish_marginals
 from inference.kernels.compiled import kernel
+from inference.kernels.views import lent
 
 SUM, MAXIMUM = range(2)
 """What a cluster does with its variables."""
@@ -44,6 +45,7 @@ def ascend_log(
     Returns:
         the logarithm that the roots and the constant factors come to.
     """
+    program = lent(program)
     steps, inputs, offsets = program.steps, program.inputs, program.offsets
     first_message = len(log_values)
     for i in range(first_message):
@@ -89,6 +91,7 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
 
     Cluster beliefs end up in the tables as probabilities, as they do there.
     """
+    program, work = lent((program, work))
     steps, inputs, offsets = program.steps, program.inputs, program.offsets
     values, answers, tables = work.values, work.answers, work.tables
     n_clusters = len(steps) - 1

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
+from inference.kernels.views import lent
 
 TABLE, BLOCK, INPUTS, CHILDREN, MESSAGE, GROUP, PARENT, RESIDUES, FORM, PRODUCT = range(10)
 POSITION, HIGH, LOW, KIND, SPAN, TARGET, INNER, OUTER = range(8)
@@ -91,6 +92,7 @@ def rows_of_children(program, c, h, rows):
     Args:
         rows: int64 (children, entries of a block) or larger, out; counted over all messages.
     """
+    program = lent(program)
     steps, inputs = program.steps, program.inputs
     first = steps[c, CHILDREN]
     for k in range(first, steps[c + 1, INPUTS]):

@@ -42,6 +42,7 @@ from inference.exact.kernels.program import (
 )
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.exponential import exponentials
+from inference.kernels.views import lent
 
 DONE = 0
 ZERO = 1
@@ -261,6 +262,7 @@ def finish_message(steps, values, spans, n_factors, first_message, c):
 @kernel
 def ascend_all(program, table_starts, work, first, last):
     """Send the messages of clusters `first` to `last` - 1; return (code, log of the divisors)."""
+    program, work = lent((program, work))
     steps, inputs, offsets = program.steps, program.inputs, program.offsets
     values, tables, spans = work.values, work.tables, work.spans
     n_factors = len(table_starts) - 1
@@ -472,6 +474,7 @@ def descend_all(program, table_starts, work, marginals, first, last):
 
     `marginals` and `work.answers` are zero before.
     """
+    program, work = lent((program, work))
     steps, inputs, residues, offsets, products = program
     values, answers, tables, spans = work.values, work.answers, work.tables, work.spans
     n_factors = len(table_starts) - 1

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.interaction import factors_by_variable
 from inference.kernels.tables import next_entry
+from inference.kernels.views import lent
 
 
 class Domains(NamedTuple):
@@ -122,6 +123,7 @@ def drop(domains, variable, state):
 @inner_kernel
 def restore(domains, mark):
     """Take back every drop after the first `mark` of them."""
+    domains = lent(domains)
     for i in range(mark, domains.dropped[0]):
         at = domains.trail[i]
         domains.alive[at] = True
@@ -139,6 +141,7 @@ def settle(cardinalities, scope_starts, scope_variables, table_starts, log_value
     Returns:
         -1, or the factor that leaves a variable without a state.
     """
+    domains = lent(domains)
     n_factors = len(scope_starts) - 1
     head = 0
     count = 0
@@ -181,6 +184,7 @@ def settle(cardinalities, scope_starts, scope_variables, table_starts, log_value
 
 @kernel
 def _enqueue(domains, variable, but, head, count):
+    domains = lent(domains)
     size = len(domains.queue)
     for entry in range(domains.factor_starts[variable], domains.factor_starts[variable + 1]):
         f = domains.factors[entry]

@@ -16,6 +16,7 @@ import numpy as np
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.random_numbers import below, shuffle
 from inference.kernels.support.consistency import drop, restore, settle
+from inference.kernels.views import lent
 
 FOUND = 0
 CONTRADICTION = 1
@@ -31,6 +32,7 @@ def hard_components(scope_starts, scope_variables, domains):
 
     Variables with one state left, and those that no factor with a zero touches, are in no group.
     """
+    domains = lent(domains)
     n = len(domains.left)
     starts = np.zeros(n + 1, dtype=np.int64)
     variables = np.empty(n, dtype=np.int64)
@@ -80,6 +82,7 @@ def find_assignment(
     Returns:
         FOUND, CONTRADICTION (there is no such assignment) or GAVE_UP.
     """
+    domains = lent(domains)
     starts, variables = hard_components(scope_starts, scope_variables, domains)
     weights = np.ones(len(scope_starts) - 1, dtype=np.int64)
     end = domains.work[0] + max_work
@@ -131,6 +134,7 @@ def _run(
     random, members, weights, in_order, allowance, end,
 ):  # fmt: skip
     """Search one group; a run ends without an answer after `allowance` contradictions."""
+    domains = lent(domains)
     size = len(members)
     chosen = np.empty(size, dtype=np.int64)
     states = np.empty(size, dtype=np.int64)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.grouping import group
 from inference.kernels.random_numbers import shuffle
+from inference.kernels.views import lent
 from inference.messages.kernels.order import breadth_first, clear_first, raise_priority
 from inference.messages.kernels.reduction import LARGEST_RANGE
 from inference.messages.kernels.schedules import (
@@ -100,6 +101,7 @@ def solve_pairs(graph, schedule, damping, tolerance, max_iterations, seed):
 @kernel
 def _initial(graph):
     """Pairs with uniform messages."""
+    graph = lent(graph)
     n = len(graph.fixed)
     count = len(graph.scope_starts) - 1
     order = breadth_first(n, graph.scope_starts, graph.scope_variables)
@@ -173,6 +175,7 @@ def _multiply(v, ratio, pairs):
 @kernel
 def _refresh(pairs):
     """Multiply the beliefs anew, which rids them of the rounding of many replacements."""
+    pairs = lent(pairs)
     for v in range(len(pairs.units)):
         pairs.beliefs[v] = pairs.own_beliefs[v]
         pairs.units[v] = pairs.own_units[v]
@@ -184,6 +187,7 @@ def _refresh(pairs):
 @kernel
 def _in_range(pairs):
     """Whether all odds of messages are numbers that the others can be computed from."""
+    pairs = lent(pairs)
     for i in range(len(pairs.factors)):
         for side in range(2):
             if not 1.0 / _LARGEST_ODDS <= pairs.odds[i, side] <= _LARGEST_ODDS:
@@ -223,6 +227,7 @@ def _apply(i, side, ratio, damping, pairs):
 @kernel
 def _pass(turns, side, damping, pairs):
     """Renew the messages of pairs to one side; return (largest, smallest) ratio to the old ones."""
+    pairs = lent(pairs)
     highest = 1.0
     lowest = 1.0
     for i in turns:
@@ -252,6 +257,7 @@ def _flood(ratios, damping, pairs):
 @kernel
 def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
     """(code, residuals), as `schedules.run` does, or code OUT_OF_RANGE."""
+    graph, pairs = lent((graph, pairs))
     count = len(pairs.factors)
     residuals = np.empty(max_iterations, dtype=np.float64)
     ratios = np.empty((count if schedule == FLOODING else 0, 2), dtype=np.float64)
@@ -325,6 +331,7 @@ def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
 @kernel
 def _read_out(graph, pairs):
     """(marginals, Bethe log Z) as `readout.read_out` does, and whether that is accurate."""
+    graph, pairs = lent((graph, pairs))
     accurate = True
     marginals = np.empty(len(graph.unary), dtype=np.float64)
     log_z = graph.constant

@@ -9,7 +9,7 @@ import numpy as np
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.exponential import exponentials
 from inference.kernels.tables import next_entry
-from inference.kernels.views import read_only
+from inference.kernels.views import lent, read_only
 from inference.messages.kernels.state import LINEAR_FLOOR, incoming, room_for_factor
 
 
@@ -37,6 +37,7 @@ def read_marginals(graph, messages):
 
     The sum is -inf if some variable has no state left.
     """
+    graph, messages = lent((graph, messages))
     marginals = np.empty(len(graph.unary), dtype=np.float64)
     total = 0.0
     for v in range(len(graph.fixed)):
@@ -55,6 +56,7 @@ def read_out(cardinalities, graph, messages):
     joints along every slot: the Bethe free energy at a fixed point (Yedidia, Freeman & Weiss
     2005), written so that no entropy of a zero has to be taken.
     """
+    graph, messages = lent((graph, messages))
     marginals, log_z = read_marginals(graph, messages)
     if log_z == -np.inf:
         return marginals, -np.inf

@@ -7,7 +7,7 @@ import numpy as np
 from inference.kernels.compiled import inlined_kernel, inner_kernel
 from inference.kernels.interaction import factors_by_variable
 from inference.kernels.random_numbers import shuffle
-from inference.kernels.views import read_only
+from inference.kernels.views import lent, read_only
 from inference.messages.kernels.order import (
     clear_first,
     raise_priority,
@@ -93,6 +93,7 @@ def continue_run(
         residuals: float64 (iterations,), the largest residual of every iteration; of RESIDUAL the
             bound on what its end left to do.
     """
+    graph = lent(graph)
     weights = messages.weights
     work = workspace(graph, messages)
     n, n_factors = len(cardinalities), len(weights)

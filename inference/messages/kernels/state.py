@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel, reassociating_kernel
 from inference.kernels.exponential import exponentials
 from inference.kernels.tables import next_entry
-from inference.kernels.views import read_only
+from inference.kernels.views import lent, read_only
 
 LINEAR_FLOOR = 1e-250
 """Below this a sum of products may have lost terms to underflow; it is redone in log space."""
@@ -133,6 +133,7 @@ def incoming(slot, start, count, messages, out):
     Returns:
         whether any state is possible.
     """
+    messages, out = lent((messages, out))
     message = messages.slot_starts[slot]
     largest = -np.inf
     for i in range(count):
@@ -159,6 +160,7 @@ def fresh_message(target, cardinalities, graph, messages, work):
     Returns:
         whether the message leaves a state possible.
     """
+    graph, messages, work = lent((graph, messages, work))
     factor = work.owners[target]
     start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
     first = messages.slot_starts[start]
@@ -211,6 +213,7 @@ def fresh_message(target, cardinalities, graph, messages, work):
 @reassociating_kernel
 def _sum_pair(table, message, to_rows, out):
     """Add to `out` the sums of a table of two variables times the message of one of them."""
+    table, message, out = lent((table, message, out))
     if to_rows:
         for i in range(len(out)):
             line = table[i * len(message) :][: len(message)]
@@ -274,6 +277,7 @@ def replace_message(slot, damping, graph, messages, work):
         difference of potentials would hide what happens to improbable states, which other factors
         may make probable.
     """
+    graph, messages, work = lent((graph, messages, work))
     start, stop = messages.slot_starts[slot], messages.slot_starts[slot + 1]
     belief = graph.state_starts[graph.scope_variables[slot]]
     weight = messages.weights[work.owners[slot]]
@@ -314,6 +318,7 @@ def replace_message(slot, damping, graph, messages, work):
 @kernel
 def refresh_beliefs(graph, messages):
     """Sum the beliefs anew, which rids them of the rounding of many replacements."""
+    graph, messages = lent((graph, messages))
     for i in range(len(graph.unary)):
         impossible = graph.unary[i] == -np.inf
         messages.zeros[i] = impossible

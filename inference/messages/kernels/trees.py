@@ -8,7 +8,7 @@ import numpy as np
 
 from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.tables import next_entry
-from inference.kernels.views import read_only
+from inference.kernels.views import lent, read_only
 from inference.messages.kernels.readout import read_marginals, read_out
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.schedules import SWEEP, ZERO, continue_run, run
@@ -69,6 +69,7 @@ def total_correlations(cardinalities, graph, messages):
     """Total correlation of every factor's belief, float64 (n_factors,); of pairs the mutual
     information.
     """
+    graph, messages = lent((graph, messages))
     n_factors = len(graph.scope_starts) - 1
     result = np.zeros(n_factors, dtype=np.float64)
     log_in, digits = room_for_factor(graph, messages)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
+from inference.kernels.views import lent
 from inference.mini_buckets.kernels.layout import advance, prepare
 
 _LEAST_TOTAL_WEIGHT = 0.1
@@ -95,6 +96,7 @@ def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree, st
 @kernel
 def _add_inputs(node, first, last, cardinalities, tree, layouts, values, table, digits):
     """Add inputs number `first` to `last` - 1 of the mini-bucket to its table."""
+    tree, layouts = lent((tree, layouts))
     variables = tree.variables[tree.starts[node] : tree.starts[node + 1]]
     outer, block = layouts.outers[node], layouts.blocks[node]
     start, stop = tree.table_starts[node], tree.table_starts[node + 1]
@@ -115,6 +117,7 @@ def _add_inputs(node, first, last, cardinalities, tree, layouts, values, table, 
 @kernel
 def _sum_to_input(node, k, cardinalities, tree, layouts, table, out, shift, digits):
     """Sum a table of the mini-bucket onto the axes of its input number `k`, at `out[. - shift]`."""
+    tree, layouts = lent((tree, layouts))
     variables = tree.variables[tree.starts[node] : tree.starts[node + 1]]
     outer, block = layouts.outers[node], layouts.blocks[node]
     positions = layouts.positions[k : k + 1]
@@ -163,6 +166,7 @@ def forward(
         answers: float64, logarithms of what the parents answered last time.
         step: share of the way to matched moments that shifts go.
     """
+    mini, matches, layouts = lent((mini, matches, layouts))
     tree = matches.tree
     n_factors = len(mini.factor_nodes)
     first_message = matches.table_starts[len(matches.table_starts) - 1]
@@ -283,6 +287,7 @@ def backward(
             whether the bound is an upper (positive) or a lower one; 0 leaves the weights.
         sums: float64, scratch laid out as the messages.
     """
+    mini, matches, layouts = lent((mini, matches, layouts))
     tree = matches.tree
     first_message = matches.table_starts[len(matches.table_starts) - 1]
     sums[:] = 0.0

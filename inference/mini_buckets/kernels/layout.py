@@ -7,7 +7,7 @@ a block, an input is found by a small table of offsets; between blocks, by strid
 from __future__ import annotations
 
 from inference.kernels.compiled import inlined_kernel, inner_kernel
-from inference.kernels.views import read_only
+from inference.kernels.views import lent, read_only
 
 BLOCK = 1024
 """Largest block, in entries: 8 kB of table and 4 kB of offsets an input."""
@@ -55,6 +55,7 @@ def factor_strides(cardinalities, scope, axis_of, strides):
 @inner_kernel
 def advance(digits, cardinalities, variables, outer, strides, positions, n_inputs):
     """Step the outer axes to the next block and move every input's position along."""
+    cardinalities, strides, positions = lent((cardinalities, strides, positions))
     for axis in range(outer - 1, -1, -1):
         digits[axis] += 1
         count = cardinalities[variables[axis]]
@@ -77,6 +78,7 @@ def prepare(
     Returns:
         outer axes, block size.
     """
+    tree = lent(tree)
     variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
     for axis in range(len(variables)):
         axis_of[variables[axis]] = axis

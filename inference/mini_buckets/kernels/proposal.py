@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.random_numbers import uniform
+from inference.kernels.views import lent
 from inference.mini_buckets.kernels.partition import MiniBuckets
 
 
@@ -98,6 +99,7 @@ def draw_weighted(
         state_starts: int64 (n_variables + 1,).
         stop: int64 (1,), looked up before every draw.
     """
+    found = lent(found)
     mini, tree = found.mini, found.tree
     n = len(cardinalities)
     widest = 1

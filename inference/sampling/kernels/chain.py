@@ -12,7 +12,7 @@ from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.random_numbers import uniform
 from inference.kernels.support.consistency import state_offsets
 from inference.kernels.tables import next_entry
-from inference.kernels.views import read_only
+from inference.kernels.views import lent, read_only
 
 
 @kernel
@@ -100,6 +100,7 @@ def draw_blocks(
         summed: whether the probabilities from which states are drawn are added to `sums`, times
             `weight`.
     """
+    blocks, room = lent((blocks, room))
     state_starts, beliefs = room.state_starts, room.beliefs
     for b in range(len(blocks.starts) - 1):
         if anew:
@@ -119,6 +120,9 @@ def draw_blocks(
 @kernel
 def _collect(b, cardinalities, log_values, blocks, room, places, states):
     """Sum a block from its leaves to its roots: write `upward` and `conditionals` of the room."""
+    cardinalities, log_values, blocks, room, places, states = lent(
+        (cardinalities, log_values, blocks, room, places, states)
+    )
     owners, strides, state_starts = room.owners, room.strides, room.state_starts
     upward, conditionals, digits = room.upward, room.conditionals, room.digits
     for m in range(blocks.starts[b + 1] - 1, blocks.starts[b] - 1, -1):
@@ -175,6 +179,7 @@ def _distribute(b, cardinalities, blocks, room, everywhere):
 
     A draw takes those of the roots alone: `everywhere` says whether the others are wanted.
     """
+    cardinalities, blocks, room = lent((cardinalities, blocks, room))
     state_starts, upward, beliefs = room.state_starts, room.upward, room.beliefs
     conditionals, digits = room.conditionals, room.digits
     for m in range(blocks.starts[b], blocks.starts[b + 1]):
@@ -222,6 +227,13 @@ def _draw(
     states, random,
 ):  # fmt: skip
     """Draw the states of a block from its roots to its leaves."""
+    (
+        cardinalities, scope_starts, scope_variables, factor_starts, factors, blocks, room, places,
+        states, random,
+    ) = lent((
+        cardinalities, scope_starts, scope_variables, factor_starts, factors, blocks, room, places,
+        states, random,
+    ))  # fmt: skip
     state_starts, strides = room.state_starts, room.strides
     beliefs, conditionals = room.beliefs, room.conditionals
     for m in range(blocks.starts[b], blocks.starts[b + 1]):
@@ -250,6 +262,7 @@ def _draw(
 @kernel
 def _draw_from(probabilities, start, stop, random):
     """Index between `start` and `stop` with the given probabilities, never of zero."""
+    probabilities, random = lent((probabilities, random))
     remaining = uniform(random)
     last = start
     for at in range(start, stop):
@@ -265,6 +278,9 @@ def _draw_from(probabilities, start, stop, random):
 def _move(
     variable, state, scope_starts, scope_variables, factor_starts, factors, strides, places, states
 ):
+    scope_starts, scope_variables, factor_starts, factors, strides, places, states = lent(
+        (scope_starts, scope_variables, factor_starts, factors, strides, places, states)
+    )
     change = state - states[variable]
     if change == 0:
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inference.kernels.compiled import kernel
+from inference.kernels.views import lent
 
 
 @kernel
@@ -16,6 +17,7 @@ def assign(cardinalities, tree, tables, uniforms, choices, states):
             state. Of length 0 to draw.
         states: int32 (n, n_variables), written.
     """
+    tree = lent(tree)
     given = len(choices) > 0
     for i in range(len(states)):
         for c in range(len(tree.parents) - 1, -1, -1):

@@ -7,6 +7,7 @@ import numpy as np
 from inference.exact.kernels.log_walk import ascend_log
 from inference.exact.kernels.program import CHILDREN, INPUTS, MESSAGE, SPAN
 from inference.kernels.compiled import kernel
+from inference.kernels.views import lent
 from inference.tasks.kernels.log_tables import load, multiply, send, workspace
 
 
@@ -20,6 +21,7 @@ def log_messages(program, table_starts, log_values, room):
     Args:
         room: how many more values the array gets at its end, unset.
     """
+    program = lent(program)
     steps = program.steps
     n = len(steps) - 1
     n_factors = len(table_starts) - 1

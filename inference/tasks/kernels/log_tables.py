@@ -25,6 +25,7 @@ from inference.exact.kernels.program import (
     offset_in_block,
 )
 from inference.kernels.compiled import inlined_kernel, inner_kernel
+from inference.kernels.views import lent
 
 
 class LogTableWorkspace(NamedTuple):
@@ -105,6 +106,7 @@ def _offset(program, axis, c, slot, h, j):
 @inner_kernel
 def multiply(program, c, n_slots, values, work):
     """Write the product of the used slots of cluster `c` to `work.sums` and `work.zeros`."""
+    program, work = lent((program, work))
     steps, sums, zeros = program.steps, work.sums, work.zeros
     block = steps[c, BLOCK]
     for h in range((steps[c + 1, TABLE] - steps[c, TABLE]) // block):
@@ -134,6 +136,7 @@ def send(program, c, slot, shift, length, values, work):
         shift: distance among the values from what stands in the slot to what is written.
         length: number of values in the slot.
     """
+    program, work = lent((program, work))
     steps, peaks, totals = program.steps, work.peaks, work.totals
     block = steps[c, BLOCK]
     first = work.positions[slot]

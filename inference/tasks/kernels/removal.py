@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.views import lent
 from inference.tasks.kernels.log_tables import load, multiply, send, workspace
 
 
@@ -79,6 +80,7 @@ def posteriors_without(
         state: the state of targets that is asked for.
         result: float64 (n_near,), written.
     """
+    tree, program = lent((tree, program))
     n = len(tree.parents)
     n_messages = tree.message_starts[n]
     first_up = table_starts[len(table_starts) - 1]

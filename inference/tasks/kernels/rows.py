@@ -12,6 +12,7 @@ import numpy as np
 
 from inference.exact.kernels.program import BLOCK, GROUP, room_for_rows, rows_of_children
 from inference.kernels.compiled import kernel
+from inference.kernels.views import lent
 
 COUNT = 0
 """The distribution of the number of targets in their counted states: rows are convolved."""
@@ -36,6 +37,7 @@ def pass_rows(operation, cardinalities, tree, program, tables, targets, below, r
             each count. For PAIRS (n, n), n the sum of the weights: the probability of two states
             together, the target that comes first in post-order giving the row.
     """
+    tree, program, below = lent((tree, program, below))
     longest = result.shape[1]
     stack = np.empty(np.int64(below.room), dtype=np.float64)
     row = np.empty(longest, dtype=np.float64)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.kernels.compiled import kernel
+from inference.kernels.views import lent
 
 
 class Subtrees(NamedTuple):
@@ -45,6 +46,7 @@ def subtrees(tree, weights, extra):
         weights: int64 (n_variables,), numbers that a target adds to a row; 0 for other variables.
         extra: numbers that a row holds besides.
     """
+    tree = lent(tree)
     n = len(tree.parents)
     sizes = np.zeros(n, dtype=np.int64)
     for c in range(n):

@@ -10,6 +10,7 @@ from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.random_numbers import shuffle
 from inference.kernels.support.consistency import state_offsets
 from inference.kernels.tables import next_entry
+from inference.kernels.views import lent
 
 
 @inner_kernel
@@ -25,6 +26,13 @@ def expected_log_values(
         product: float64, the probability vectors of the variables, one after another.
         digits: int64, scratch, one per variable of a scope.
     """
+    (
+        cardinalities, scope_starts, scope_variables, table_starts, log_values,
+        state_starts, product, digits, out,
+    ) = lent((
+        cardinalities, scope_starts, scope_variables, table_starts, log_values,
+        state_starts, product, digits, out,
+    ))  # fmt: skip
     start, stop = scope_starts[f], scope_starts[f + 1]
     entry = table_starts[f]
     if target >= 0 and stop - start == 1:

@@ -1,0 +1,111 @@
+"""How machine code of kernels is kept on disk, and read again only if it is that of today.
+
+Numba offers `cache=True`, but keeps code by the file of the function alone, though it holds
+whatever that function calls. What is mended here are private parts of Numba. Where a release has
+renamed one, nothing is kept: each process compiles its kernels anew, and says so.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+logger = logging.getLogger("inference.kernels.compiled")
+
+
+def keep_on_disk(dispatcher: Any, sources: str) -> bool:
+    """Make what is on disk of a kernel stale when its sources change, and whole or not there.
+
+    Args:
+        dispatcher: a kernel that Numba keeps on disk.
+        sources: digest of every file whose code is part of the kernel's.
+
+    Returns:
+        whether that could be done. If not, `dispatcher` is as it was, and not to be used.
+    """
+    try:
+        from numba.core.runtime.nrt import rtsys
+
+        kept = dispatcher._cache
+        index = kept._cache_file
+        stamp = (index._source_stamp, sources)
+        methods = {
+            "_load_index": _tolerant(index._load_index),
+            "_load_data": _undamaged(index._load_data),
+            "save": _kept_if_possible(index.save),
+        }
+        load = _without_rules(rtsys.initialize, kept._load_overload)
+        vars(kept)["load_overload"] = load
+    except (ImportError, AttributeError):
+        return False
+    index._source_stamp = stamp
+    vars(index).update(methods)
+    return True
+
+
+def _without_rules(
+    initialize: Callable[[Any], None], load_overload: Callable[[Any, Any], Any]
+) -> Callable[[Any, Any], Any]:
+    """Reading of machine code from disk without what Numba needs to compile.
+
+    Before it looks on disk, Numba loads all the rules by which it types and compiles, and with them
+    SciPy's linear algebra: a third of the time of a first answer. What is on disk needs none of
+    them, and what is not is given to Numba's compiler, which loads them itself.
+    """
+
+    def load(signature: Any, context: Any) -> Any:
+        initialize(context)
+        return load_overload(signature, context)
+
+    return load
+
+
+def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
+    """Reading of what is on disk: nothing where it is damaged or names a type that is gone."""
+
+    def load() -> dict[Any, Any]:
+        try:
+            return load_index()
+        # Numba unpickles the types of arguments before it looks whether the code is stale, and
+        # unpickling raises whatever damage leads it to.
+        except Exception:
+            return {}
+
+    return load
+
+
+def _undamaged(load_data: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Reading of machine code, where Numba compiles anew what cannot be read from disk."""
+
+    def load(name: str) -> Any:
+        try:
+            return load_data(name)
+        except Exception as error:
+            raise OSError(f"{name} is damaged") from error
+
+    return load
+
+
+def _kept_if_possible(save: Callable[..., None]) -> Callable[..., None]:
+    """Keeping of machine code on disk, without which everything is computed all the same."""
+
+    def keep(*code: Any) -> None:
+        try:
+            save(*code)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            warn_of_no_storage(reason, "make room, or name another folder in NUMBA_CACHE_DIR")
+
+    return keep
+
+
+@cache
+def warn_of_no_storage(reason: str, fix: str) -> None:
+    """Say, once a process, that kernels are not kept on disk, why, and what to do."""
+    logger.warning(
+        "compiled kernels cannot be kept on disk (%s) and are compiled anew at every start; %s",
+        reason,
+        fix,
+    )

@@ -1,0 +1,91 @@
+"""A Numba whose private names are others: kernels do without them, and answers are the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inference import infer
+from inference.warm_up import small_graph
+from tests.processes import run_python
+
+pytestmark = pytest.mark.slow
+
+STORED = (
+    "_cache", "_cache_file", "_source_stamp", "_load_index", "_load_data", "_load_overload",
+    "rtsys", "no_cfunc_wrapper", "no_cpython_wrapper",
+)  # fmt: skip
+"""What Numba keeps machine code by, and options of its decorator that it declares nowhere."""
+
+LINKED = (
+    "_final_module", "get_call_template", "get_defined_functions",
+    "insert_user_function", "remove_user_function", "set_env",
+)  # fmt: skip
+"""What Numba compiles and links by."""
+
+RENAMING = """
+import re, sys
+from importlib.machinery import PathFinder, SourceFileLoader
+
+NAMES = re.compile(r"\\b({})\\b")
+
+class Renaming(SourceFileLoader):
+    def get_code(self, name):
+        source = self.get_data(self.path).decode()
+        return self.source_to_code(NAMES.sub(r"\\1_elsewhere", source), self.path)
+
+class Finder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        spec = super().find_spec(name, path, target) if name.split(".")[0] == "numba" else None
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = Renaming(name, spec.loader.path)
+        return spec
+
+sys.meta_path.insert(0, Finder)
+"""
+
+INFERRING = """
+import json
+from inference import infer
+from inference.warm_up import small_graph
+posterior = infer(small_graph(), "cavi")
+print(json.dumps([posterior.log_z, posterior.marginals.flat.tolist()]))
+"""
+
+
+def _run(code: str, names: tuple[str, ...], **where: Path) -> tuple[str, str]:
+    return run_python(RENAMING.format("|".join(names)) + code, **where)
+
+
+def test_infer_answers_without_numbas_private_names() -> None:
+    said, warned = _run(INFERRING, STORED + LINKED)
+    expected = infer(small_graph(), "cavi")
+    assert json.loads(said) == [expected.log_z, expected.marginals.flat.tolist()]
+    assert warned.count("compiled kernels cannot be kept on disk") == 1
+
+
+@pytest.mark.parametrize("name", ["_final_module", "insert_user_function"])
+def test_kernels_are_linked_where_they_cannot_be_called_by_symbol(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "both.py").write_text(
+        "from inference.kernels.compiled import kernel\n"
+        "@kernel\ndef long(values):\n    total = 0\n"
+        + "    total += values[0] * values[1]\n"
+        * 40
+        + "    return total\n"
+        "@kernel\ndef caller(values):\n    return long(values) + 1\n"
+        "@kernel\ndef other(values):\n    return long(values) + 2\n"
+    )
+    code = (
+        "import numpy as np\nfrom kernels.both import caller, long, other\n"
+        "print({}(np.arange(2, 4)), sum(long.stats.cache_hits.values()))"
+    )
+    # The second caller is linked with what is read from disk.
+    for called, answer in (("caller", "241 0\n"), ("caller", "241 0\n"), ("other", "242 1\n")):
+        assert _run(code.format(called), (name,), folder=tmp_path)[0] == answer
