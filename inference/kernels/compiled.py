@@ -16,9 +16,8 @@ from threading import Timer, current_thread, main_thread
 from typing import Any, Literal
 
 from numba import __version__ as numba_version
-from numba import njit
+from numba import njit, types
 from numba.core.event import Listener, install_listener
-from numba.types import unliteral  # type: ignore[attr-defined] # it is there
 
 from inference.kernels.interrupts import guard_interrupts
 from inference.kernels.preparation import PREPARATION
@@ -149,7 +148,7 @@ def _refused(name: str) -> Callable[..., Any]:
     return refuse
 
 
-_plain: Callable[[Any], Any] = unliteral
+_plain: Callable[[Any], Any] = types.unliteral
 
 
 def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., Any]:
@@ -158,9 +157,9 @@ def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., An
     Numba would compile what is called once for 0, once for 1 and once for a variable.
     """
 
-    def get(types: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    def get(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         plain = {name: _plain(each) for name, each in keywords.items()}
-        return get_call_template(tuple(map(_plain, types)), plain)
+        return get_call_template(tuple(map(_plain, arguments)), plain)
 
     return get
 

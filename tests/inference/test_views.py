@@ -144,4 +144,4 @@ def test_whatever_a_kernel_returns_is_held(monkeypatch: pytest.MonkeyPatch) -> N
                 if isinstance(value, Dispatcher):
                     monkeypatch.setattr(module, name, checked(name, value))
     run()
-    assert {"buckets_of", "plant_program", "reduce_graph", "run_chain"} <= seen
+    assert {"buckets_of", "plant_program", "reduce_graph", "tighten"} <= seen
