@@ -297,7 +297,7 @@ after = numbas()
 print(*(key for key in before if after.get(key) is not before[key]), file=sys.stderr)
 print(ffi.lib._lock._cblist == heard, len(before) > 1000, len(sys.modules))
 with install_recorder("numba:llvm_lock") as recorder:
-    inference.kernels.compiled.kernel(lambda value: value + 1)(1)
+    numba.njit(lambda value: value + 1)(1)
 print(len(recorder.buffer) > 0)
 """
 
