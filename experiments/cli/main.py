@@ -11,6 +11,7 @@ import atexit
 import errno
 import gc
 import os
+import re
 import signal
 import sys
 import threading
@@ -61,8 +62,21 @@ COMMANDS = (
     *("consensus", "report", "diff", "datasets", "convert", "list"),
 )
 """Names of the commands in the order of the help, each a function of the front door."""
-HELP = """Judge the claims of a text with factor graphs, and measure how good the judgement is.
+BRIEF = """Judge the claims of a text with factor graphs, and measure how good that is.
 
+If you have
+
+  a text            factormodels assess answer.txt --documents notes
+  a table of p      factormodels score table.csv
+  a graph           factormodels infer graph.json
+  a question        factormodels run study.yaml
+  nothing yet       factormodels explore demonstration
+
+  factormodels COMMAND --help             a command, with examples
+  factormodels --help-all                 the idea, first steps, exit codes
+"""
+
+HELP = f"""{BRIEF}
 A language model's response is split into atoms (claims); contexts (passages of evidence) entail or
 contradict them. Inference over this factor graph gives each claim a probability of being true;
 calibration compares these probabilities with human labels.
@@ -80,19 +94,14 @@ First steps
   factormodels explore demonstration      change a graph and watch the answer
   factormodels run compare                compare the algorithms
 
-If you have
-
-  a text            factormodels assess answer.txt --documents notes
-  a table of p      factormodels score table.csv
-  a graph           factormodels infer graph.json
-  a question        factormodels run study.yaml
-
-  factormodels COMMAND --help             each command, with examples
-
 Options
 
   --backend lbp --damping 0.5             a backend, and a setting of it
   --config paper.yaml                     options from a file (YAML)
+  --max-size 1GB, before the command      largest size of a file, unpacked; 16
+                                          times as much if it is read line by
+                                          line; a value takes 16 bytes or more;
+                                          or FACTORMODELS_MAX_SIZE
 
 Exit codes
 
@@ -170,8 +179,9 @@ def _called(arguments: list[str]) -> int:
 
             sys.stdout.write(f"factormodels {code_version()}\n")
             return 0
-        if option in ("--help", "-h", "--install-completion"):
-            _whole()([option], result_action="return_value")
+        if option in ("--help", "-h", "--help-all", "--install-completion"):
+            asked = option.removesuffix("-all")
+            _whole(every=option != "--help")([asked], result_action="return_value")
             return 0
         if option != "--max-size":
             raise InputError(f"there is no option {option} (see factormodels --help)")
@@ -179,7 +189,7 @@ def _called(arguments: list[str]) -> int:
             raise InputError("--max-size: give a size, such as 1GB")
         size = value or arguments.pop(0)
     if not arguments:
-        _whole()(["--help"], result_action="return_value")
+        _whole(every=False)(["--help"], result_action="return_value")
         return 0
     name, *rest = arguments
     with size_limit(parse_size(size)):
@@ -189,8 +199,12 @@ def _called(arguments: list[str]) -> int:
         return run_command(function_named(name), rest)
 
 
-def _whole() -> App:
-    """All commands together: for the help of the whole, and for completion in a shell."""
+def _whole(*, every: bool) -> App:
+    """All commands together: for the help of the whole, and for completion in a shell.
+
+    Args:
+        every: whether the help is all there is; else it fits a screen.
+    """
 
     def options(
         *,
@@ -201,9 +215,7 @@ def _whole() -> App:
             str,
             Parameter(
                 name="--max-size",
-                help="Largest size of a file, unpacked; 16 times as much if it is read line by "
-                "line. A value takes at least 16 bytes. Or FACTORMODELS_MAX_SIZE in the "
-                "environment.",
+                help="Largest size of a file, unpacked.",
             ),
         ] = size_text(MOST_HELD),
     ) -> None:
@@ -211,7 +223,8 @@ def _whole() -> App:
 
     app = App(
         name="factormodels",
-        help=unwrapped(HELP),
+        help=unwrapped(HELP if every else BRIEF),
+        usage="Usage: factormodels COMMAND [OPTIONS]",
         help_format="plaintext",
         help_formatter=show_panel,
         version_flags=[],
@@ -220,7 +233,10 @@ def _whole() -> App:
     )
     app.default(options)
     for name in COMMANDS:
-        app.command(command_of(function_named(name)), name=name)
+        command = command_of(function_named(name))
+        if not every:
+            command.help = f"{re.split('[:,] ', command.help.partition('.')[0])[0]}."
+        app.command(command, name=name)
     app.register_install_completion_command(help="Install completion for the current shell.")
     return app
 

@@ -484,7 +484,7 @@ class ApplySettings(DrawnSettings, ColumnSettings):
 
 @front_door
 def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Findings:
-    """Judge the claims of responses by a judge that `factormodels fit --save` wrote.
+    """Judge claims of responses by a judge that `fit` saved.
 
     First checks whether the evidence here is distributed, given truth, as that learned from: the
     distance between its distribution and the best mixture of that of true and of false claims. Then

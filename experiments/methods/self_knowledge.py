@@ -213,7 +213,7 @@ class _Group:
 
 @front_door
 def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings:
-    """Measure Self-Known, Self-Unknown and sigma of judged claims, by position in the response.
+    """Measure what a model knows of its own claims: Self-Known, Self-Unknown, sigma, by position.
 
     Shows, overall and by fifth of the response: factuality, SK, SU, flips, the share judged
     correct, sigma and Rogan-Gladen, with intervals over responses. Also tests whether sigma equals

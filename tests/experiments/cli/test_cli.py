@@ -48,6 +48,15 @@ def test_help_fits_a_screen(command: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert lines[-2].split() == ["--help-all", "Show", "every", "option."]
 
 
+def test_help_of_the_whole_fits_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = invoke("--help").stdout.splitlines()
+    assert len(lines) <= 50
+    assert max(map(len, lines)) <= 80
+    assert "Exit codes" not in lines
+    assert "Exit codes" in invoke("--help-all").stdout.splitlines()
+
+
 OTHERS = {
     *("fast", "sync", "to", "output", "wheel-dir", "max-size", "version", "install-completion"),
     *("help", "error-unmatch", "no-deps", "no-optional-locks", "porcelain", "verify", "surface"),
@@ -82,7 +91,7 @@ def test_every_option_that_is_named_exists() -> None:
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_keeps_its_lines_at_80_columns(command: str) -> None:
     text = command_of(function_named(command)).help if command else unwrapped(HELP)
-    asked = [command, "--help-all"] if command else ["--help"]
+    asked = [*filter(None, [command]), "--help-all"]
     shown = [line.strip() for line in invoke(*asked).stdout.splitlines()]
     for paragraph in text.split("\n\n"):
         examples = paragraph.startswith("  ")

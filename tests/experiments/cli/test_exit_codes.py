@@ -53,7 +53,7 @@ def test_a_command_that_is_called_wrongly_ends_with_2(name: str) -> None:
 
 
 def test_the_help_documents_the_codes_and_who_ends_with_1() -> None:
-    shown = invoke("--help").stdout
+    shown = invoke("--help-all").stdout
     codes = re.findall(r"^ +(\d+) {3,}\w", shown[shown.index("Exit codes") :], re.MULTILINE)
     assert codes == ["0", "1", "2", "3", "130", "143"]
     assert set(COMMANDS) >= NOT_FINDING_ALL
