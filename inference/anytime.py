@@ -312,15 +312,19 @@ def _settled(posterior: Posterior) -> bool:
 
 def _log_z_error(posterior: Posterior) -> float:
     """Standard error of an estimate of log Z; infinite where none is stated."""
-    error = posterior.stats.get("log_z_standard_error")
+    return _or_infinite(posterior, posterior.stats.get("log_z_standard_error"))
+
+
+def _or_infinite(posterior: Posterior, error: float | None) -> float:
+    """An error of draws of which enough count; infinite where there is none."""
     few = posterior.stats.get("effective_sample_size", np.inf) < _EFFECTIVE
     return np.inf if error is None or few else float(error)
 
 
 def _spread(posterior: Posterior) -> float:
     """Standard error of an estimate of log Z by its own draws; infinite where none is stated."""
-    error = _log_z_error(posterior)
-    return float(posterior.stats.get("log_z_spread", error)) if error < np.inf else error
+    stated = posterior.stats.get("log_z_standard_error")
+    return _or_infinite(posterior, posterior.stats.get("log_z_spread", stated))
 
 
 def _squares(sampled: Posterior) -> list[float]:

@@ -56,11 +56,17 @@ def narrowed(
         seconds: for all passes; exceeded at i-bound 1 if need be.
     """
     allowed = allowance(memory_limit).bytes
-    for wanted in range(i_bound, 0, -1):
+    least, fastest = pass_cost(graph, order, 1)
+    if least > allowed:
+        return 0
+    if fastest > seconds:
+        # Larger ones take longer, and to plan them all takes longer than a pass.
+        return 1
+    for wanted in range(i_bound, 1, -1):
         size, takes = pass_cost(graph, order, wanted)
-        if size <= allowed and (takes <= seconds or wanted == 1):
+        if size <= allowed and takes <= seconds:
             return wanted
-    return 0
+    return 1
 
 
 def pass_cost(graph: FactorGraph, order: NDArray[np.int64], i_bound: int) -> tuple[float, float]:

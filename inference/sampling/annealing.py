@@ -197,7 +197,7 @@ class AnnealedImportance(JudgedSampler):
                 "effective_sample_size": effective,
                 "effective_groups": agreeing,
                 "log_z_standard_error": error,
-                "log_z_spread": spread,
+                "log_z_spread": spread if agree else None,
                 "log_z_interval": None if error is None else interval,
                 "confidence": CONFIDENCE,
                 "standard_errors": support.by_name(errors),

@@ -55,6 +55,11 @@ _NO_TOLERANCE = -1.0
 _WITNESS_SECONDS = 0.5
 """Predicted seconds to which the mini-buckets of a witness are narrowed."""
 
+_SECONDS_PER_ENTRY = 2e-6
+"""About what an order and the first pass take for an entry of a table of the graph."""
+
+_NO_TIME = "there was no time for draws from mini-buckets"
+
 _ASCENT_SECONDS = 0.5
 """Wall time of the ascent to a certain lower bound, at the most."""
 
@@ -192,6 +197,8 @@ class MiniBucketSampling(Backend):
             ZeroPartitionError: if no assignment has positive potential.
         """
         graph, constant = support.graph, support.log_constant
+        if _SECONDS_PER_ENTRY * len(graph.log_values) > stop.remaining:
+            raise InferenceError(_NO_TIME)
         buckets = self._buckets(graph, stop, min(_WITNESS_SECONDS, 0.5 * stop.remaining))
         if buckets.exact is not None:
             answer = replace(buckets.exact, gap=False).solve(graph)
@@ -199,7 +206,7 @@ class MiniBucketSampling(Backend):
                 return Witness.exact(constant + answer.log_z, answer.marginals.flat)
         drawn = self._draws(graph, buckets, stop, beyond=False)
         if len(drawn.parts) < 2:
-            raise InferenceError("there was no time for draws from mini-buckets to judge it by")
+            raise InferenceError(_NO_TIME)
         return drawn.witness(self._certain_lower(graph, stop)).moved(constant)
 
     def _buckets(self, graph: FactorGraph, stop: Stop, seconds: float) -> _Buckets:
