@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import new_class
 from typing import Annotated, Any, get_args
@@ -136,7 +137,8 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
     try:
         return int(command(words, result_action="return_value") or 0)
     except CycloptsError as error:
-        raise InputError(f"{_refusal(function, error)} (see {command.name[0]} --help)") from None
+        reason = _refusal(function, words, error)
+        raise InputError(f"{reason} (see {command.name[0]} --help)") from None
 
 
 def words_of(arguments: Iterable[str]) -> list[str]:
@@ -144,7 +146,7 @@ def words_of(arguments: Iterable[str]) -> list[str]:
     return [_HYPHEN if word == "-" else word for word in arguments]
 
 
-def _refusal(function: Callable[..., Findings], error: CycloptsError) -> str:
+def _refusal(function: Callable[..., Findings], words: Sequence[str], error: CycloptsError) -> str:
     """What is wrong with the words of a command line, in the user's terms."""
     name = command_name(function)
     places = [*map(_place, _places(function))]
@@ -152,15 +154,20 @@ def _refusal(function: Callable[..., Findings], error: CycloptsError) -> str:
         superfluous = ", ".join(map(repr, error.unused_tokens or ()))
         takes = f"takes {' and '.join(places)}" if places else "takes no argument"
         return f"{superfluous}: factormodels {name} {takes} beside its options; leave it out"
-    by_option = _fields_by_option(_with_output(settings_of(function)))
+    both = _with_output(settings_of(function))
+    by_option = _fields_by_option(both)
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         option = (error.keyword or error.argument.name).lstrip("-")
         if not error.argument.field_info.is_keyword and error.keyword is None:
             return f"{option} is missing; write factormodels {name} {' '.join(places)}"
-        if option not in by_option:
-            return _no_option(option, by_option)
-        metavar = metavar_of(_with_output(settings_of(function)), by_option[option])
-        return f"--{option}: no value stands behind it; write --{option} {metavar}"
+        if option in by_option:
+            metavar = metavar_of(both, by_option[option])
+            return f"--{option}: no value stands behind it; write --{option} {metavar}"
+        behind = dict(pairwise(words))
+        of_backend = _settings_of_backend(both, {"backend": behind.get("--backend")})
+        if option in of_backend:
+            return f"--{option}: no value stands behind it; write --{option} VALUE"
+        return _no_option(option, [*by_option, *of_backend])
     if isinstance(error, CoercionError) and error.token is not None and error.token.keyword:
         return f"{error.token.keyword}: it takes no value; leave {error.token.value!r} out"
     error.verbose = False

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from docstring_parser import parse
 from docstring_parser.common import DocstringStyle
@@ -103,6 +103,8 @@ def metavar_of(kind: type[Settings], field: str) -> str:
         return "NAME"
     alternatives = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     first = next((each for each in alternatives if each is not type(None)), str)
+    if get_origin(first) is Annotated:
+        first = get_args(first)[0]
     return {int: "N", float: "X", Path: "FILE"}.get(first, "TEXT")
 
 
@@ -143,7 +145,7 @@ def show_panel(console: Console, options: ConsoleOptions, panel: HelpPanel) -> N
     console.print(f"{panel.title}:")
     for name, meaning in rows:
         beside = f"  {name}".ljust(len(margin))
-        if len(beside) > len(margin):
+        if len(name) > _WIDEST_NAME:
             console.print(f"  {name}", soft_wrap=True)
             beside = margin
         lines = textwrap.wrap(

@@ -113,7 +113,7 @@ class JudgementSettings(
     --max-cost the assessment ends with what was answered."""
 
     decisive: Annotated[float, Field(ge=DECISIVE, le=1), Option("P")] = DECISIVE
-    """With few-calls, the smallest probability of an entailment or contradiction that decides a
+    """With --few-calls, the smallest probability of an entailment or contradiction that decides a
     claim."""
 
     early_exit: Annotated[Any, Option("RULE")] = None

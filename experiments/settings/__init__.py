@@ -107,8 +107,9 @@ def _sentence(kind: type[Settings], error: ValidationError) -> str:
     if not place:
         return reason
     given = fault["input"]
-    told = given if isinstance(given, str) else repr(given)
-    subject = f"--{option_of(kind, place).name} {told}"
+    texts = given if isinstance(given, list) else [given]
+    shown = " ".join(text if isinstance(text, str) else repr(text) for text in texts)
+    subject = f"--{option_of(kind, place).name} {shown}"
     if mend := known_mend(fault):
         return f"{subject}: {mend}"
     if fault["type"] == "literal_error":

@@ -261,7 +261,11 @@ def test_options_and_files_give_fields(
         ("t --config spelled.yaml", "the option 'top_k' is unknown (did you mean 'top-k',"),
         ("t --config list.yaml", "list.yaml: a file of settings is a mapping; write OPTION: VALUE"),
         ("t --config absent.yaml", "absent.yaml: there is no such file"),
-        ("t --rename a", "--rename"),
+        ("t --rename a", "--rename a: give NAME=TEXT, such as --rename gpt-4o=GPT-4o"),
+        (
+            "t --backend lbp --damping",
+            "--damping: no value stands behind it; write --damping VALUE",
+        ),
     ],
 )
 def test_what_is_wrong_with_words_or_files_is_one_sentence(
