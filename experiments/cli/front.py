@@ -286,7 +286,8 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
             value = value[0] if field else parse_yaml(value[0], f"--{name}")
         values[name] = value
     given = {by_option[name]: values.pop(name) for name in [*values] if name in by_option}
-    settings_of_backend = _settings_of_backend(kind, given)
+    # Only then, for it imports the backend.
+    settings_of_backend = _settings_of_backend(kind, given) if values else {}
     for name in values:
         if name not in settings_of_backend:
             known = [*by_option, *settings_of_backend]

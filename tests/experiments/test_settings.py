@@ -277,6 +277,23 @@ def test_what_is_wrong_with_words_or_files_is_one_sentence(
     refused(re.escape(sentence), run_command, search, arguments.split())
 
 
+def test_a_backend_is_imported_for_options_of_its_own_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def names(backend: str) -> tuple[str, ...]:
+        asked.append(backend)
+        return ("damping",)
+
+    monkeypatch.setattr("experiments.cli.front.setting_names", names)
+    run_command(search, ["t", "--top-k", "5", "--backend", "lbp"])
+    assert asked == []
+    run_command(search, ["t", "--damping", "0.5", "--backend", "lbp"])
+    assert asked == ["lbp"]
+    capsys.readouterr()
+
+
 def test_python_is_told_of_arguments() -> None:
     refused("`top_k` 0: give 1 or more", search, "t", top_k=0)
     assert search("t", top_k=2).sentences == ("Give --top-k.",)
