@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from experiments.evaluators.assess import assess
     from experiments.evaluators.coherence import coherence
     from experiments.evaluators.fastfact import fastfact
-    from experiments.methods.consensus import consensus
     from experiments.methods.convert import convert
     from experiments.methods.datasets import datasets
     from experiments.methods.diff import diff
@@ -42,7 +41,6 @@ __all__ = [
     "apply",
     "assess",
     "coherence",
-    "consensus",
     "convert",
     "datasets",
     "diff",
@@ -69,7 +67,7 @@ __all__ = [
 
 _IN_ROOMS = {
     "evaluators": "assess coherence fastfact",
-    "methods": "fit:apply consensus convert datasets diff draw estimate fit grid infer keep "
+    "methods": "fit:apply convert datasets diff draw estimate fit grid infer keep "
     "lists:list_ omissions revise run score select self_knowledge",
     "pages": "explore report",
     "study": "posteriors reading:load_study rows:read_rows",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
@@ -14,7 +13,6 @@ from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.prompts.replaced import OURS, Prompts
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.relation_models.consensus import SAMPLES as CONSENSUS_SAMPLES
 from factormodels.extraction.relation_models.prompted import SAMPLES, Method, relation_prompt
 from factormodels.extraction.stages.asking import identity_of
 from factormodels.io.guarded_opening import opened
@@ -50,8 +48,7 @@ def relation_model(
         name: one of `RELATIONS`.
         model: the language model, where it is one.
         labels: relation of each label of an NLI model, where their names do not tell.
-        method: where the language model's probabilities come from: one of `Method`, or
-            consensus:FILE for a law that was learned.
+        method: where the language model's probabilities come from: one of `Method`.
         window: tokens that it takes; None for what is known of it.
         openness: how far a probability from log-probabilities may be open.
 
@@ -63,13 +60,15 @@ def relation_model(
     if name == "model":
         if model is None:
             raise InputError("--relations model needs a language model; name one with --model")
-        how, law = method_and_law(method)
         # Without facts of its own: `_model_facts` has its name, method and prompts.
         built = build_relation_model(
-            "prompted", path=law, model=model, method=how, window=window, openness=openness
+            "prompted",
+            model=model,
+            method=method_named(method),
+            window=window,
+            openness=openness,
         )
-        learned = {} if law is None else {"consensus_sha256": content_hash(law)}
-        return built, learned if window is None else {"window": window, **learned}
+        return built, {} if window is None else {"window": window}
     if name == "lexical":
         return build_relation_model(name), {}
     if kind in ("recorded", *LOCAL) and place:
@@ -80,18 +79,16 @@ def relation_model(
     raise InputError(f"--relations {name!r} is unknown; use one of {', '.join(RELATIONS)}")
 
 
-def method_and_law(method: str) -> tuple[Method, Path | None]:
-    """The method that an option names, and the file of the law that was learned for it.
+def method_named(method: str) -> Method:
+    """The method that an option names.
 
     Raises:
-        InputError: for an unknown method.
+        InputError: for an unknown one.
     """
-    name, _, place = method.partition(":")
-    if name not in get_args(Method) or (place and name != "consensus"):
-        options = (*get_args(Method), "consensus:FILE")
-        raise InputError(unknown_name(f"--method {method!r}", method, options))
-    how: Any = name
-    return how, Path(place) if place else None
+    for known in get_args(Method):
+        if method == known:
+            return known  # type: ignore[no-any-return]
+    raise InputError(unknown_name(f"--method {method!r}", method, get_args(Method)))
 
 
 def build_relation_model(
@@ -109,12 +106,10 @@ def build_relation_model(
 
     Args:
         kind: lexical, prompted, recorded, or one of `LOCAL`.
-        path: file of recorded judgements, folder of a local model, or what `consensus --save` wrote
-            for the method "consensus".
+        path: file of recorded judgements, folder of a local model.
         model: the language model of "prompted".
         method: where its probabilities come from.
-        samples: its answers per pair, for the methods "samples" and "consensus"; None for what is
-            usual. A law that was learned has its own, which is not to be changed.
+        samples: its answers per pair, for the method "samples"; None for what is usual.
         window: tokens that it takes; None for what litellm knows of it.
         openness: how far its probabilities from log-probabilities may be open.
 
@@ -130,12 +125,7 @@ def build_relation_model(
 
         known = window or known_window(model.name) or WINDOW
         own: dict[str, Any] = {"openness": openness}
-        if method == "consensus":
-            from factormodels.extraction.relation_models.consensus import VOTES, read_consensus
-
-            law = replace(VOTES, samples=samples or CONSENSUS_SAMPLES)
-            own["law"] = law if path is None else read_consensus(path)
-        elif samples is not None:
+        if samples is not None:
             own["samples"] = samples
         return PromptedRelationModel(model, method, window=known, **own)
     if kind == "lexical":
@@ -180,10 +170,9 @@ def relation_model_facts(
     }
     if method in _BY_TOKENS:
         asked["openness"] = openness
-    usual = {"samples": SAMPLES, "consensus": CONSENSUS_SAMPLES}
-    if method not in usual or path is not None:
+    if method != "samples":
         return {**asked, **own}
-    return {**asked, "samples": samples or usual[method]}
+    return {**asked, "samples": samples or SAMPLES}
 
 
 _OWN_WINDOW = ("ollama", "ollama_chat")

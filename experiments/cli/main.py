@@ -59,7 +59,7 @@ TERMINATED = 143
 COMMANDS = (
     *("infer", "assess", "fastfact", "self-knowledge", "score", "fit", "apply", "estimate", "keep"),
     *("select", "draw", "explore", "coherence", "omissions", "revise", "run"),
-    *("consensus", "report", "diff", "datasets", "convert", "list"),
+    *("report", "diff", "datasets", "convert", "list"),
 )
 """Names of the commands in the order of the help, each a function of the front door."""
 BRIEF = """Judge the claims of a text with factor graphs, and measure how good that is.
@@ -106,7 +106,7 @@ Options
 Exit codes
 
   0     done
-  1     something is missing: assess, coherence, consensus, datasets, fastfact,
+  1     something is missing: assess, coherence, datasets, fastfact,
         omissions, revise, run, self-knowledge
   2     refused, with the reason
   3     a limit on calls or costs is reached; the same command goes on

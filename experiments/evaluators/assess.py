@@ -93,8 +93,7 @@ class JudgementSettings(
 
     method: Annotated[str, Option("NAME")] = "automatic"
     """How to get probabilities from the language model: automatic (whatever it allows), logprobs,
-    verbalised, samples, consensus (of samples with reasons, by how alike they are), or
-    consensus:FILE, what the command of that name has learned."""
+    verbalised, or samples."""
 
     window: Annotated[int | None, Field(ge=1), Option("TOKENS")] = None
     """How much the language model reads at once; longer passages are read in overlapping parts."""

@@ -19,7 +19,7 @@ from experiments.asking.relation_models import relation_model
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.inputs import load_responses
-from experiments.evaluators.likeness import likeness_of_pairs
+from experiments.evaluators.likeness import MEANING, likeness_of_pairs
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import with_interval
@@ -33,7 +33,6 @@ from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.base import TextPair
-from factormodels.extraction.relation_models.consensus import MEANING
 from factormodels.extraction.stages.claim_relations import (
     METADATA_KEY,
     claim_pairs,

@@ -65,7 +65,6 @@ ANSWER_TOKENS = {
     "summariser": 60,
     "relation": 3,
     "relation_verbalised": 20,
-    "relation_reasoned": 30,
     "claim_relation": 20,
 }
 """Tokens of an answer, by stage or by prompt; of the atomizer, for each claim."""

@@ -11,9 +11,11 @@ from calibration.validation import Floats
 from experiments.asking.relation_models import content_hash
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.relation_models.base import TextPair
-from factormodels.extraction.relation_models.consensus import MEANING
 
 WORDS = "words"
+
+MEANING = "meaning:"
+"""How a likeness by embeddings begins; the folder of their model follows."""
 
 Alike = Callable[[Sequence[TextPair]], Floats]
 """From n pairs to how alike the two texts of each are, (n,), from 0 to 1."""

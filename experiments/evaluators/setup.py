@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from experiments.asking.relation_models import (
-    method_and_law,
+    method_named,
     relation_model,
     relation_model_facts,
 )
@@ -34,7 +34,6 @@ from factormodels.extraction.pipeline import (
 )
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.relation_models.consensus import read_consensus
 from factormodels.extraction.relation_models.prompted import chosen_method
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.safe import NAME as SAFE
@@ -42,7 +41,6 @@ from factormodels.extraction.safe import safe_stage
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS
 from factormodels.fact_graph import FactGraph
-from factormodels.learned_from import ResponseIdentity
 
 if TYPE_CHECKING:
     from experiments.asking.session import Session
@@ -202,10 +200,8 @@ def make_plan(
     widest = max(settings.variant, key=EXTRACTED_VARIANTS.index)
     shared = model if relations == "model" else LocalRelations(model)
     told = own
-    taught: tuple[ResponseIdentity, ...] = ()
     if relations == "model":
-        method, law = method_and_law(settings.method)
-        taught = () if law is None else read_consensus(law).taught
+        method = method_named(settings.method)
         asked = prompts_of(session.model)
         told = own | relation_model_facts(
             "prompted", method=method, openness=settings.openness, prompts=asked
@@ -216,7 +212,7 @@ def make_plan(
         facts["orders"] = settings.orders
 
     def stage_of(asked: RelationModel) -> Stage:
-        return relation_stage(asked, widest, settings.least, told, both_orders=both, taught=taught)
+        return relation_stage(asked, widest, settings.least, told, both_orders=both)
 
     if settings.few_calls:
         decisive = max(settings.decisive, settings.least)
@@ -325,7 +321,7 @@ def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms
 
 def _chosen_method(settings: AssessSettings, model: LanguageModel | None) -> str:
     """Where probabilities of relations come from, by what the model is known to take."""
-    method, _ = method_and_law(settings.method)
+    method = method_named(settings.method)
     return method if model is None else chosen_method(method, model)
 
 

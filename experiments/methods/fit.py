@@ -378,7 +378,6 @@ def score_rows(
     responses: Any,
     fold: Integers | None,
     intervals: IntervalSettings,
-    scores: Sequence[str] = _SCORES,
 ) -> list[dict[str, Any]]:
     """A row of scores with intervals for each model; less: the first model's Brier less its own."""
     from calibration.scoring import score as scores_of
@@ -389,7 +388,7 @@ def score_rows(
     for name, p in found.items():
         row: dict[str, Any] = {"model": name, "n_claims": len(p)}
         inside = np.clip(p, 1e-6, 1 - 1e-6)
-        told = scores_of(inside, labels, responses, scores=scores, folds=fold, intervals=intervals)
+        told = scores_of(inside, labels, responses, scores=_SCORES, folds=fold, intervals=intervals)
         for score, value in told.models[0].scores.items():
             row |= named(score, (value.value, *value.interval))
         ends = [np.nan] * 3

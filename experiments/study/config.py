@@ -308,16 +308,15 @@ class RelationModelChoice(Asking):
     """What tables call it; made from the other keys if absent."""
 
     path: NonEmpty | None = None
-    """Folder of a local model, file of recorded judgements (JSON Lines), or of what `factormodels
-    consensus` has learned for a prompted model's consensus; relative to the folder of the
-    configuration that names it."""
+    """Folder of a local model, or file of recorded judgements (JSON Lines); relative to the folder
+    of the configuration that names it."""
 
     method: Method = "automatic"
     """Where the probabilities of a prompted model come from; automatic: log-probabilities where the
     model gives them, otherwise what it states."""
 
     samples: Count | None = None
-    """Its answers per pair, for the methods samples (5 if not given) and consensus (8)."""
+    """Its answers per pair, for the method samples; 5 if not given."""
 
     openness: Openness = OPENNESS
 
@@ -329,11 +328,8 @@ class RelationModelChoice(Asking):
             raise ValueError(
                 f"the relation model {self.model!r} needs the path of a folder; give it"
             )
-        learned = self.model == "prompted" and self.method == "consensus"
-        if self.path is not None and self.model not in (*LOCAL_MODELS, RECORDED) and not learned:
+        if self.path is not None and self.model not in (*LOCAL_MODELS, RECORDED):
             raise ValueError(f"the relation model {self.model!r} has no path; leave it out")
-        if learned and self.path is not None and self.samples is not None:
-            raise ValueError("a consensus that was learned has its own samples; leave them out")
         given = self.given("method", "samples", "openness", "language_model", *ACCESS)
         if given and self.model != "prompted":
             raise ValueError(f"{given[0]} is for the relation model 'prompted'; leave it out")

@@ -56,7 +56,7 @@ from factormodels.extraction.stages.relations import (
 )
 from factormodels.fact_graph import FactGraph
 from factormodels.io.result_store import KeptValues
-from factormodels.learned_from import LearnedFrom, ResponseIdentity, learned_from
+from factormodels.learned_from import LearnedFrom
 from factormodels.recorded_verdicts import recorded_marks, verdicts_of
 from factormodels.variants import merge_duplicate_contexts
 
@@ -104,16 +104,6 @@ class OpenedTextModel:
     relations: RelationModel | None
     consumption: Consumption | None
     prompts: Prompts
-
-    @property
-    def taught(self) -> tuple[ResponseIdentity, ...]:
-        """Identities of the responses whose labels taught the relation model."""
-        # Its libraries are slow to load, and most studies ask no language model.
-        from factormodels.extraction.relation_models.prompted import PromptedRelationModel
-
-        return (
-            self.relations.law.taught if isinstance(self.relations, PromptedRelationModel) else ()
-        )
 
 
 class TextRequest(NamedTuple):
@@ -413,12 +403,6 @@ def ask_texts(
             # is raised concerns this response alone.
             if one.relations is None or remembering is None:
                 answer = _verdicts(graph, one)
-            elif LearnedFrom.THIS_RESPONSE in learned_from(one.taught, [graph]):
-                answer = {
-                    "error": f"response {graph.id!r}: its own labels taught the relation model "
-                    "and cannot score it; leave it out of the data, or take the law of a "
-                    "consensus that was learned from other responses"
-                }
             else:
                 least = one.model.facts["least"]
                 answer = _found_relations(graph, remembering[1], request.variant, least)

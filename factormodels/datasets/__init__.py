@@ -12,15 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 
-if TYPE_CHECKING:
-    from factormodels.extraction.relation_models.recorded_answers import RecordedAnswers
-
-__all__ = ["Card", "Dataset", "card", "load", "names", "sampled_answers", "with_claim_relations"]
+__all__ = ["Card", "Dataset", "card", "load", "names", "with_claim_relations"]
 
 # The options that each dataset's loader takes.
 _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -32,9 +29,6 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 _RELATED = ("factscore", "selfcheck")
 """Datasets of whose claims relations are embedded."""
-
-_ANSWERED = ("demonstration",)
-"""Datasets of whose pairs imitated answers of a language model are embedded."""
 
 
 @dataclass(frozen=True)
@@ -167,23 +161,6 @@ def with_claim_relations(dataset: Dataset) -> tuple[FactGraph, ...]:
         )
         for graph in dataset.graphs
     )
-
-
-def sampled_answers(name: str) -> RecordedAnswers | None:
-    """Return the imitated answers about pairs of a dataset; None if there are none.
-
-    No language model gave them: they were drawn by a law, to show what `consensus` does with
-    answers. An answer is right the less often the harder its pair and the hotter it is sampled, and
-    wrong answers of one pair mostly err the same way.
-    """
-    from factormodels.extraction.relation_models.recorded_answers import recorded_answers_of
-    from factormodels.io.records import json_records, strictly
-
-    if name not in _ANSWERED:
-        return None
-    content = _content(name, ".answers.jsonl").decode("utf-8")
-    where = f"answers of {name}"
-    return recorded_answers_of(strictly(json_records(content, where)), where)
 
 
 def _check(name: str, options: Mapping[str, Any]) -> None:

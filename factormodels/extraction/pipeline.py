@@ -23,7 +23,6 @@ from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_K
 from factormodels.extraction.stages.retrieval import with_contexts
 from factormodels.extraction.stages.summariser import METADATA_KEY as SUMMARIES_KEY
 from factormodels.fact_graph import FactGraph
-from factormodels.learned_from import LEARNED_FROM, ResponseIdentity, learned_from
 from factormodels.recorded_verdicts import ASSESSORS_KEY
 from factormodels.variants import merge_duplicate_contexts
 
@@ -155,7 +154,6 @@ def relation_stage(
     facts: Mapping[str, Any] | None = None,
     *,
     both_orders: bool = True,
-    taught: Sequence[ResponseIdentity] = (),
 ) -> Stage:
     """Stage that merges equal contexts and asks for the relations of a variant.
 
@@ -165,8 +163,6 @@ def relation_stage(
         least: see `factormodels.extraction.stages.relations.with_relations`.
         facts: what else the answers depend on, such as prompts, for `metadata["relations"]`.
         both_orders: see there too.
-        taught: identities of the responses whose labels taught the relation model;
-            `metadata["relations"]` then says whether each response is among them.
     """
 
     def stage(graph: FactGraph) -> FactGraph:
@@ -177,8 +173,6 @@ def relation_stage(
             both_orders=both_orders,
         )
         told = {**found.metadata[RELATIONS_KEY], **(facts or {})}
-        if taught:
-            told[LEARNED_FROM] = str(learned_from(taught, [graph])[0])
         return replace(found, metadata={**found.metadata, RELATIONS_KEY: told})
 
     return stage

@@ -48,7 +48,6 @@ from factormodels.extraction.language_model.cache import AnswerCache
 from factormodels.extraction.prompts import parse_prompt, prompt_text
 from factormodels.extraction.prompts.replaced import read_prompts as read_prompt_files
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
-from factormodels.extraction.relation_models.recorded_answers import read_recorded_answers
 from factormodels.extraction.retrieval.documents import read_documents
 from factormodels.extraction.retrieval.google import GoogleRetriever
 from factormodels.extraction.retrieval.http import RequestFailed
@@ -199,11 +198,6 @@ _CLAIMS = _json(_CLAIM) + b"\n" + _json(_CLAIM | {"sentence": 2, "claim": "a2"})
 _TEMPLATES = b'{"people": ["{topic} was born.", "{topic} died."]}'
 _DOCUMENT = b'{"text": "a", "title": "b", "link": "c"}'
 _RESPONSE = b'{"response": "A b.", "id": "x"}'
-_SAMPLED = (
-    b'{"response": "r", "source": "c", "target": "a", "verbalised": [0.9, 0.05, 0.05], '
-    b'"answers": [{"temperature": 0.3, "relation": "entailment", "text": "It says so."}]}\n'
-    b'{"premise": "p", "hypothesis": "h", "answers": [{"temperature": 1, "relation": "neutral"}]}\n'
-)
 _RECORDS = tuple(
     _json(record)
     for record in (
@@ -560,7 +554,6 @@ TARGETS = (
     Target("documents", "d.jsonl", (_DOCUMENT,), read_documents),
     Target("page", "d.html", (b"<html><title>t</title><body><p>Text.</p>",), read_documents, 3),
     Target("responses", "r.jsonl", (*_MANY, _TEXT, _RESPONSE), load_responses, 20),
-    Target("sampled answers", "answers.jsonl", (_SAMPLED,), read_recorded_answers),
     Target("Chroma", "chroma.sqlite3", (_chroma(),), read_documents),
     Target("study", "study.yaml", (STUDY, b"base: compare\nseed: 2\n"), _study, 60),
     Target("override", "override.txt", _OVERRIDES, _override, 60),

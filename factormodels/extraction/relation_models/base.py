@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from factormodels.claims import RelationKind
 
-Origin = Literal["logprobs", "verbalised", "samples", "consensus", "recorded", "lexical", "nli"]
+Origin = Literal["logprobs", "verbalised", "samples", "recorded", "lexical", "nli"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,20 +24,17 @@ from factormodels.extraction.language_model.log_probabilities import OPENNESS, U
 from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import Judgement, Missing, Origin, TextPair
-from factormodels.extraction.relation_models.consensus import (
-    KINDS,
-    VOTES,
-    ConsensusLaw,
-    SampledAnswer,
-)
 from factormodels.extraction.relation_models.windows import combined_pairs, window_pairs
 
-Method = Literal["automatic", "logprobs", "verbalised", "samples", "consensus"]
+Method = Literal["automatic", "logprobs", "verbalised", "samples"]
+
+KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
+"""What an answer can say."""
 
 STAGE = "relations"
 
 _NAMES = tuple(str(kind) for kind in KINDS)
-_TOKENS = {"relation": 16, "relation_verbalised": 64, "relation_reasoned": 128}
+_TOKENS = {"relation": 16, "relation_verbalised": 64}
 """Of an answer, by prompt."""
 
 _MOST_ALTERNATIVES = 20
@@ -80,8 +77,7 @@ class PromptedRelationModel:
         fallback: the method for pairs whose answer cannot be read, or has no log-probabilities that
             can be used; None: missing.
         samples: answers per pair of the method "samples".
-        temperature: of the method "samples"; the others but "consensus" are greedy.
-        law: of the method "consensus": how answers are sampled, and what they are worth.
+        temperature: of the method "samples"; the others are greedy.
         top_logprobs: alternatives per token that are asked for.
         seed: sampling seed; None leaves it to the provider.
         concurrency: most pairs that wait for the model at a time.
@@ -96,7 +92,6 @@ class PromptedRelationModel:
     fallback: Method | None = "verbalised"
     samples: int = SAMPLES
     temperature: float = 0.7
-    law: ConsensusLaw = VOTES
     top_logprobs: int = 5
     seed: int | None = 0
     concurrency: int = MOST_WAITING
@@ -126,8 +121,7 @@ class PromptedRelationModel:
     @property
     def answers_per_pair(self) -> int:
         """Questions about each pair, if it is read whole."""
-        repeated = {"samples": self.samples, "consensus": self.law.samples}
-        return repeated.get(self.method, 1)
+        return self.samples if self.method == "samples" else 1
 
     @property
     def name(self) -> str:
@@ -194,8 +188,8 @@ class PromptedRelationModel:
 
     async def _ask(self, pair: TextPair, method: Method) -> Judgement | Missing:
         """Judgement; `_Unread` where another method may do better."""
-        if method in ("samples", "consensus"):
-            return await self._sampled(pair, method)
+        if method == "samples":
+            return await self._sampled(pair)
         if method == "logprobs" and not gives_log_probabilities(self.model):
             return _unusable(Unusable.ABSENT)  # a call would be paid for in vain
         answer = await self.model.complete(self._request(pair, method))
@@ -205,37 +199,20 @@ class PromptedRelationModel:
             return _stated(answer, prompts_of(self.model)[relation_prompt(method)])
         return _from_tokens(answer, self._label(answer, method))
 
-    async def sampled(
-        self, pair: TextPair, method: Method = "consensus"
-    ) -> tuple[list[SampledAnswer], Missing]:
-        """The answers to a pair that is read whole, of those that give a relation; why not others.
-
-        Args:
-            pair: the texts.
-            method: "samples" or "consensus".
-        """
-        wanted = self.samples if method == "samples" else self.law.samples
-        found: list[SampledAnswer] = []
+    async def _sampled(self, pair: TextPair) -> Judgement | Missing:
+        """Shares of the answers that give a relation; why not, if none does."""
+        counts: Counter[RelationKind] = Counter()
         missing = Missing("no answer was asked for")
-        for sample in range(wanted):
-            request = self._request(pair, method, sample)
-            answer = await self.model.complete(request)
-            label = None if isinstance(answer, Failure) else self._label(answer, method)
+        for sample in range(self.samples):
+            answer = await self.model.complete(self._request(pair, "samples", sample))
+            label = None if isinstance(answer, Failure) else self._label(answer, "samples")
             if label is None or isinstance(answer, Failure):
                 missing = _missing(answer)
             else:
-                kind = RelationKind(label.name)
-                found.append(SampledAnswer(request.temperature, kind, answer.text))
-        return found, missing
-
-    async def _sampled(self, pair: TextPair, method: Method) -> Judgement | Missing:
-        answers, missing = await self.sampled(pair, method)
-        if not answers:
+                counts[RelationKind(label.name)] += 1
+        if not counts:
             return missing
-        if method == "consensus":
-            return _likeliest(self.law.distribution(answers), "consensus")
-        counts = Counter(each.kind for each in answers)
-        shares = [(counts[kind] + 1 / len(KINDS)) / (len(answers) + 1) for kind in KINDS]
+        shares = [(counts[kind] + 1 / len(KINDS)) / (counts.total() + 1) for kind in KINDS]
         return _likeliest(shares, "samples")
 
     def _label(self, answer: Completion, method: Method) -> Label | None:
@@ -253,7 +230,7 @@ class PromptedRelationModel:
             ),
             prompt=prompt.identity,
             stage=STAGE,
-            temperature=self._temperature(method, sample),
+            temperature=self.temperature if method == "samples" else 0.0,
             max_tokens=_TOKENS[relation_prompt(method)],
             top_logprobs=self.top_logprobs if method == "logprobs" else 0,
             seed=self.seed,
@@ -266,16 +243,10 @@ class PromptedRelationModel:
             ),
         )
 
-    def _temperature(self, method: Method, sample: int) -> float:
-        if method == "consensus":
-            return self.law.temperature_of(sample)
-        return self.temperature if method == "samples" else 0.0
-
 
 def relation_prompt(method: str) -> str:
     """Name of the prompt with which a method asks."""
-    own = {"verbalised": "relation_verbalised", "consensus": "relation_reasoned"}
-    return own.get(method, "relation")
+    return "relation_verbalised" if method == "verbalised" else "relation"
 
 
 def tokens_at_most(text: str) -> int:

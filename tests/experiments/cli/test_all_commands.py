@@ -29,7 +29,6 @@ ASKED = {
     "infer": ("graph.json",),
     "assess": ("answer.txt", "--documents", "notes"),
     "coherence": ("graph.json",),
-    "consensus": ("demonstration",),
     "score": ("claims.csv", "--bootstrap", "20", "--resamples", "20"),
     "select": ("graph.json", "--domain", "things"),
     "self-knowledge": ("judged.jsonl",),

@@ -25,7 +25,6 @@ STOPPED: tuple[tuple[BaseException, int], ...] = (
 NOT_FINDING_ALL = {
     "assess",
     "coherence",
-    "consensus",
     "datasets",
     "fastfact",
     "omissions",

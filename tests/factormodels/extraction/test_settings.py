@@ -10,7 +10,6 @@ import pytest
 from factormodels.extraction.language_model.limits import Budget, Pace
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.language_model.prices import prices_per_million
-from factormodels.extraction.relation_models.consensus import ConsensusLaw
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 from factormodels.extraction.retrieval.chunks import ChunkSettings
 from factormodels.extraction.retrieval.http import HttpSettings
@@ -51,9 +50,6 @@ prompted = partial(PromptedRelationModel, AnsweringModel(lambda _: ""))
         *((ChunkSettings, {"words": n, "overlap": 0}, "chunks") for n in (0, True)),
         *((ChunkSettings, {"words": 5, "overlap": n}, "chunks") for n in (5, -1)),
         *((split, {"stride": stride}, "stride") for stride in (0, -1, True, 1.5)),
-        (ConsensusLaw, {"temperatures": (0.3, 0.3)}, "have one twice"),
-        (ConsensusLaw, {"temperatures": (3.0,)}, "give one or more from 0 to 2"),
-        (ConsensusLaw, {"weights": (float("nan"), *[0.0] * 4)}, "is not a finite number"),
     ],
 )
 def test_what_cannot_be_is_named(make: Any, settings: dict[str, Any], message: str) -> None:

@@ -448,15 +448,3 @@ def test_readouts_of_coherence_are_compared_on_what_was_planted(folder: Path) ->
     times = pd.read_csv(folder / "out" / "times.csv")
     assert times["claims"].tolist() == [8]
     assert (times["milliseconds"] > 0).all()
-
-
-def test_votes_help_where_a_model_is_too_sure_and_labels_more(folder: Path) -> None:
-    fewer = ("settings.pairs=1500", "settings.labels=[200]", "settings.sharpness=[1, 4]")
-    invoke("run", "ours/relation-consensus", "--out", "out", *fewer)
-    found = pd.read_csv(folder / "out" / "ways.csv").pivot(
-        index="sharpness", columns="way", values="log_loss"
-    )
-    # True probabilities cannot be bettered.
-    assert found.loc[1].idxmin() == "log-probabilities"
-    sure = found.loc[4]
-    assert sure["law of 200 labels"] < sure["votes"] < sure["log-probabilities"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from itertools import groupby
 
 import pytest
 
@@ -81,20 +80,3 @@ def test_claims_relations_and_verdicts(
 LOCAL = tuple(
     one for one in PROVIDERS if one.model.startswith(("ollama", "hosted_vllm", "openai/"))
 )
-
-
-@pytest.mark.parametrize("provider", LOCAL, ids=lambda one: one.model)
-def test_a_consensus_is_sampled_of_servers_of_one_s_own(
-    provider: Provider, serving: tuple[WebServer, LitellmModel]
-) -> None:
-    server, model = serving
-    (found,) = PromptedRelationModel(model, "consensus").judge(PAIRS[:1])
-    assert isinstance(found, Judgement), found
-    assert (found.kind, found.origin) == ("entailment", "consensus")
-    # Eight answers that are all alike, and one spread evenly.
-    assert found.probability == pytest.approx((8 + 1 / 3) / 9)
-    told = [json.loads(asked.body) for asked in server.asked if b"<premise>" in asked.body]
-    heats = [each.get("options", each).get("temperature") for each in told]
-    if "temperature" not in provider.lacking:
-        # What cannot be read is asked for once more.
-        assert [at for at, _ in groupby(heats)] == [0.3, 0.5, 0.7, 1.0] * 2
