@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from calibration.curves import CorpCurve, RiskCurve
+    from calibration.curves import CorpCurve, ReliabilityBins, RiskCurve
 
 MOST_DRAWN = 6
 """Models in one figure: more curves than colours tell nothing."""
@@ -178,25 +178,47 @@ class ScoreTable(Tabular):
         """
         from calibration.curves import corp_curve, risk_curve
 
+        return (
+            {name: corp_curve(**self.drawn[name]) for name in self._shown},
+            {name: risk_curve(**self.drawn[name]) for name in self._shown},
+        )
+
+    def bins(self) -> dict[str, ReliabilityBins]:
+        """Ten reliability bins of equal count by model of `curves`, with intervals over responses.
+
+        Empty where claims have weights.
+        """
+        from calibration.curves import reliability_bins
+
+        if any(self.drawn[name].get("weights") is not None for name in self._shown):
+            return {}
+        return {
+            name: reliability_bins(
+                **{key: given for key, given in self.drawn[name].items() if key != "weights"},
+                strategy="quantile",
+            )
+            for name in self._shown
+        }
+
+    @property
+    def _shown(self) -> list[str]:
+        """Names of the models that figures show."""
         names = list(self.drawn)
         if len(names) > MOST_DRAWN:
             names = sorted(names, key=self._brier)[:MOST_DRAWN]
-        return (
-            {name: corp_curve(**self.drawn[name]) for name in names},
-            {name: risk_curve(**self.drawn[name]) for name in names},
-        )
+        return names
 
     def _brier(self, name: str) -> float:
         part = self.drawn[name]
         return brier(part["p"], part["y"], unlabelled=part["unlabelled"])
 
     def figures(self) -> dict[str, Figure]:
-        """The curves of `curves` drawn: ``reliability`` and ``risk_coverage``."""
+        """The curves of `curves` and the bins drawn: ``reliability`` and ``risk_coverage``."""
         from calibration.figures import corp_diagram, risk_coverage_figure
 
         reliability, risks = self.curves()
         return {
-            "reliability": corp_diagram(reliability),
+            "reliability": corp_diagram(reliability, bins=self.bins()),
             "risk_coverage": risk_coverage_figure(risks),
         }
 

@@ -1,72 +1,128 @@
-"""CORP reliability curves of one or more methods, in one figure."""
+"""Reliability diagrams by CORP of one or more methods: the curve, bins beside it, P below."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from calibration.curves import CorpCurve
+from calibration.curves import CorpCurve, ReliabilityBins
 from calibration.figures.curve_notes import band_note, check_curves, span
-from calibration.figures.panels import (
-    alike,
-    parts,
-    steps_coincide,
+from calibration.figures.panels import alike, parts, reach, steps_coincide
+from calibration.figures.reliability_diagram import (
+    draw_band,
+    kind_of_intervals,
+    square_panels,
 )
-from calibration.figures.reliability_diagram import DrawnCurve, draw_band, square_panels
+from factormodels.errors import InputError
+from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    from calibration.figures.shown_figure import ShownFigure
 
 
-def corp_diagram(methods: Mapping[str, CorpCurve], *, title: str | None = None) -> Figure:
-    """CORP reliability curves of one or more methods, with their bands and a rug of p below.
+def corp_diagram(
+    methods: Mapping[str, CorpCurve],
+    *,
+    bins: Mapping[str, ReliabilityBins] = MappingProxyType({}),
+    title: str | None = None,
+) -> ShownFigure:
+    """Reliability diagram of one or more methods: CORP curves, bins, and histograms of P below.
 
-    Each name is followed by the CORP terms of the method's Brier score. Confidence bands are around
-    the curves, consistency bands around the diagonal: there a curve that leaves its own band shows
-    that the method is not calibrated. Methods whose curves coincide are drawn once and named
-    together; more than three curves are spread over several panels.
+    Each name is followed by the CORP terms of the method's Brier score. With `bins`, points with
+    intervals stand beside each curve, in place of its band: they show the raw frequencies that
+    isotonic regression smooths. Confidence bands are around the curves, consistency bands around
+    the diagonal: there a curve that leaves its own band shows that the method is not calibrated.
+    Methods whose curves coincide are drawn once and named together; more than three curves are
+    spread over several panels.
 
     Args:
         methods: curves by the name that the figure shows, drawn in this order.
+        bins: bins of the methods by the same names, best of equal count
+            (`reliability_bins(..., strategy="quantile")`); none for bands alone.
         title: text above the figure, or None.
 
     Returns:
         A matplotlib Figure as wide as a column (3.4 inches), or as a page (6.9 inches) where there
-        are several panels; `save_figure` writes it.
+        are several panels; `save_figure` writes it. Its `caption` states sample sizes and what
+        bands and bars are.
 
     Raises:
-        InputError: if there is no method, or one is not a CorpCurve.
+        InputError: if there is no method, one is not a CorpCurve, or one has no bins where others
+            have.
+
+    Source: Dimitriadis, Gneiting & Jordan 2021, "Stable reliability diagrams for probabilistic
+    classifiers".
     """
     check_curves(methods, CorpCurve, "corp_curve")
+    if bins:
+        check_curves(bins, ReliabilityBins, "reliability_bins")
+        if bins.keys() != methods.keys():
+            lacking = next(iter(bins.keys() ^ methods.keys()))
+            raise InputError(f"bins and methods differ in {lacking!r}; give bins of each method")
     groups = alike(methods, _same_corp)
 
     def entry(names: Sequence[str]) -> str:
         terms = [methods[name].decomposition for name in names]
         miscalibration = span([each.miscalibration for each in terms])
         discrimination = span([each.discrimination for each in terms])
-        return f"{' = '.join(names)}\nMCB {miscalibration}, DSC {discrimination}"
+        return f"{' = '.join(names)} (MCB {miscalibration}, DSC {discrimination})"
 
+    entries = {entry(names): names[0] for names in groups}
     return square_panels(
-        [{entry(names): methods[names[0]] for names in part} for part in parts(groups)],
-        _draw_corp,
-        label="Isotonic share of true claims",
-        note=band_note(list(methods.values())),
+        [{name: methods[entries[name]] for name in part} for part in parts(list(entries))],
+        partial(_draw_corp, {name: bins[first] for name, first in entries.items() if bins}),
+        caption=_caption(methods, bins),
         title=title,
     )
 
 
-def _draw_corp(axes: Axes, curve: CorpCurve, look: dict[str, Any]) -> DrawnCurve:
-    if curve.band != "none":
+def _caption(methods: Mapping[str, CorpCurve], bins: Mapping[str, ReliabilityBins]) -> str:
+    sizes = {curve.n_atoms for curve in methods.values()}
+    claims = counted(sizes.pop(), "claim") if len(sizes) == 1 else ""
+    if not claims:
+        claims = "; ".join(
+            f"{name} {counted(curve.n_atoms, 'claim')}" for name, curve in methods.items()
+        )
+    if not bins:
+        return f"{claims}. {band_note(list(methods.values()))}."
+    kinds = dict.fromkeys(map(kind_of_intervals, bins.values()))
+    intervals = next(iter(kinds)) if len(kinds) == 1 else "intervals"
+    return f"{claims}. Lines: isotonic regression (CORP). Points: bins with {intervals}."
+
+
+def _draw_corp(
+    bins: Mapping[str, ReliabilityBins],
+    axes: Axes,
+    name: str,
+    curve: CorpCurve,
+    look: dict[str, Any],
+) -> Line2D:
+    if name in bins:
+        points = bins[name]
+        axes.errorbar(
+            points.mean_predicted,
+            points.observed,
+            yerr=reach(points.observed, points.lower, points.upper),
+            color=look["color"],
+            marker=look["marker"],
+            linestyle="none",
+            markersize=3.2,
+            markeredgecolor="white",
+            markeredgewidth=0.4,
+            elinewidth=0.7,
+            clip_on=False,
+            zorder=4,
+        )
+    elif curve.band != "none":
         draw_band(axes, curve.at, curve.lower, curve.upper, look["color"])
     look = {**look, "marker": "none", "linewidth": 1.2}
     (line,) = axes.plot(curve.p, curve.recalibrated, zorder=3, clip_on=False, **look)
-    lower, upper = (
-        np.concatenate([ends, curve.recalibrated]) for ends in (curve.lower, curve.upper)
-    )
-    return DrawnCurve(line, np.concatenate([curve.at[: len(curve.lower)], curve.p]), lower, upper)
+    return line
 
 
 def _same_corp(one: CorpCurve, other: CorpCurve) -> bool:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+    from calibration.figures.shown_figure import ShownFigure
+
 COLUMN, PAGE = 3.4, 6.9
 """Widths of one column of a paper and of both, in inches."""
 
@@ -43,7 +45,7 @@ _GAP = 4.0
 @contextmanager
 def panels(
     n_rows: int, n_columns: int, size: tuple[float, float], **shared: Any
-) -> Iterator[tuple[Figure, NDArray[Any]]]:
+) -> Iterator[tuple[ShownFigure, NDArray[Any]]]:
     """A figure and its panels, (n_rows, n_columns), to be drawn on within the style of papers.
 
     Args:
@@ -64,7 +66,7 @@ def panels(
 @contextmanager
 def panel_grid(
     count: int, heights: tuple[float, float], *, most: int = _IN_A_ROW, **shared: Any
-) -> Iterator[tuple[Figure, list[Axes]]]:
+) -> Iterator[tuple[ShownFigure, list[Axes]]]:
     """A figure of so many panels: one is a column wide, several are a page wide.
 
     Args:
@@ -88,7 +90,7 @@ def panel_grid(
 @contextmanager
 def small_multiples(
     names: Sequence[str], heights: tuple[float, float]
-) -> Iterator[tuple[Figure, list[tuple[Axes, list[str]]]]]:
+) -> Iterator[tuple[ShownFigure, list[tuple[Axes, list[str]]]]]:
     """A `panel_grid` of curves, at most `MOST_CURVES` to a panel, each with the names of its."""
     groups = parts(names)
     with panel_grid(len(groups), heights, sharex=True, sharey=True) as (figure, places):

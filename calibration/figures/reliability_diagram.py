@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,15 +18,16 @@ from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+
+    from calibration.figures.shown_figure import ShownFigure
 
 _PANELS_IN_A_ROW = 3
 _RUG = 0.055
 """Height of a row of the rug, in units of the vertical axis."""
 
-_LINE, _LETTER, _HANDLE = 0.13, 0.05, 0.36
-"""Height of a line, width of a letter and of what stands before a name, in inches."""
+_LETTER, _HANDLE = 0.05, 0.36
+"""Widths of a letter, and of the handle before a name, in inches."""
 
 _LEFT, _RIGHT, _GAP = 0.48, 0.1, 0.24
 """Inches left of the first panel, right of the last, and between two."""
@@ -46,26 +47,17 @@ class Rugged(Protocol):
 RuggedCurve = TypeVar("RuggedCurve", bound=Rugged)
 
 
-class DrawnCurve(NamedTuple):
-    """A line, and the points (n,) between which it and its band lie: names stay clear of them."""
-
-    line: Line2D
-    at: Floats
-    lower: Floats
-    upper: Floats
-
-
 def reliability_diagram(
     methods: Mapping[str, ReliabilityBins],
     *,
     title: str | None = None,
     panels: Mapping[str, str] | None = None,
-) -> Figure:
-    """Reliability diagram of one or more methods, with a rug of P below.
+) -> ShownFigure:
+    """Reliability diagram of one or more methods, with histograms of P below.
 
     Points lie at the mean predicted probability and the observed share of true atoms of each bin,
-    bands are their intervals; on the diagonal a method is calibrated. The rug has a row of bars for
-    each method, as high as the number of its atoms in each of 21 equal parts of [0, 1]. Methods
+    bands are their intervals; on the diagonal a method is calibrated. Below, each method has a
+    histogram of its P over 21 equal parts of [0, 1]. Methods
     whose points nowhere lie farther apart than 0.01 are drawn once and named together; more than
     three curves are spread over several panels.
 
@@ -76,7 +68,8 @@ def reliability_diagram(
 
     Returns:
         A matplotlib Figure as wide as a column (3.4 inches), or as a page (6.9 inches) where there
-        are several panels; `save_figure` writes it.
+        are several panels; `save_figure` writes it. Its `caption` states the numbers of claims and
+        what the bands are.
 
     Raises:
         InputError: if there is no method, or one is not given as ReliabilityBins.
@@ -90,31 +83,29 @@ def reliability_diagram(
                 "returns"
             )
     parts = _panels(methods, panels or {})
-    entries, note = _entries({name: bins for part in parts for name, bins in part.items()})
     return square_panels(
-        [{entries[name]: bins for name, bins in part.items()} for part in parts],
+        parts,
         _draw_bins,
-        label="Observed share of true claims",
-        note=note,
+        caption=_caption({name: bins for part in parts for name, bins in part.items()}),
         title=title,
     )
 
 
 def square_panels(
     parts: Sequence[Mapping[str, RuggedCurve]],
-    draw: Callable[[Axes, RuggedCurve, dict[str, Any]], DrawnCurve],
+    draw: Callable[[Axes, str, RuggedCurve, dict[str, Any]], Line2D],
     *,
-    label: str,
-    note: str,
+    caption: str,
     title: str | None,
-) -> Figure:
-    """Panels of shares against probabilities: the diagonal, named curves, and a rug of p below.
+) -> ShownFigure:
+    """Panels of frequencies against probabilities: the diagonal, curves, and histograms of p below.
+
+    The names of the curves stand above each panel, where they cover nothing.
 
     Args:
         parts: the curves of each panel by the text that names them.
-        draw: draws a curve in a colour and line style, and says where it lies.
-        label: of the vertical axis.
-        note: what the bands are, below the horizontal axis.
+        draw: draws a curve, given its name, in a color and line style, and returns its line.
+        caption: sentences on sample sizes, bands and bars, for below the figure.
         title: text above the figure, or None.
     """
     from calibration.figures.shown_figure import ShownFigure
@@ -123,7 +114,6 @@ def square_panels(
     rows = -(-len(parts) // columns)
     width, characters = (COLUMN, 58) if columns == 1 else (PAGE, 120)
     most = max(map(len, parts))
-    below = "\n".join(["Predicted probability of being true", *textwrap.wrap(note, characters)])
     heading = textwrap.fill(title, characters) if title else ""
     # Where panels stand follows from the few texts around them: to have a layout found, every
     # text would be measured twice, which takes as long as drawing them.
@@ -132,26 +122,27 @@ def square_panels(
     above = 0.0
     with paper_style():
         figure = ShownFigure(figsize=(width, width))
+        figure.caption = caption
         grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
         for axes, part in zip(grid.flat, parts, strict=False):
             axes.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-            drawn = []
-            for row, curve in enumerate(part.values()):
+            lines = []
+            for row, (name, curve) in enumerate(part.items()):
                 look = {"color": COLOURS[row], "linestyle": DASHES[row]}
-                drawn.append(draw(axes, curve, {**look, "marker": MARKERS[row]}))
+                lines.append(draw(axes, name, curve, {**look, "marker": MARKERS[row]}))
                 _draw_rug(axes, curve.histogram, row)
             axes.axhline(0.0, color="0.75", linewidth=0.5, zorder=0)
             axes.set(xlim=(0, 1), ylim=(-0.03 - _RUG * most, 1), aspect="equal")
             axes.set_xticks(np.linspace(0, 1, 6))
             axes.set_yticks(np.linspace(0, 1, 6))
             axes.spines["left"].set_bounds(0, 1)
-            above = max(above, _name(axes, drawn, list(part), side, figure.dpi))
+            above = max(above, _name(axes, lines, list(part), side, figure.dpi))
         for axes in grid.flat[len(parts) :]:
             axes.remove()
         texts = [
-            figure.supxlabel(below, fontsize=8.0),
+            figure.supxlabel("Predicted probability", fontsize=8.0),
             figure.suptitle(heading, fontsize=8.5),
-            figure.supylabel(label, fontsize=8.0),
+            figure.supylabel("Observed frequency", fontsize=8.0),
         ]
         for text in texts:
             # Two dollar signs in a name are not mathematics.
@@ -204,29 +195,28 @@ def _coincide(one: ReliabilityBins, other: ReliabilityBins) -> bool:
     )
 
 
-def _entries(methods: Mapping[str, ReliabilityBins]) -> tuple[dict[str, str], str]:
-    """Text of each method's name, and what the bands are.
-
-    What all methods share (number of atoms, kind of interval) is told once.
-    """
-    bins = list(methods.values())
-    sizes = {each.n_atoms for each in bins}
-    kinds = {(each.level, each.interval, each.n_responses) for each in bins}
-    note = "bands: intervals"
+def _caption(methods: Mapping[str, ReliabilityBins]) -> str:
+    """Sentences on the numbers of claims and on the bands; what all methods share stands once."""
+    sizes = {each.n_atoms for each in methods.values()}
+    kinds = {(each.level, each.interval, each.n_responses) for each in methods.values()}
+    bands = "Bands: intervals."
     if len(kinds) == 1:
-        level, interval, n_responses = kinds.pop()
-        how = "Wilson, claims independent"
-        if interval == "bootstrap" and n_responses is not None:
-            how = f"bootstrap over {counted(n_responses, 'response')}"
-        note = f"bands: {100 * level:g}% intervals ({how})"
+        bands = f"Bands: {kind_of_intervals(next(iter(methods.values())))}."
     if len(sizes) == 1:
-        return {name: name for name in methods}, f"{counted(sizes.pop(), 'claim')}; {note}"
-    return {
-        name: f"{name} ({counted(each.n_atoms, 'claim')})" for name, each in methods.items()
-    }, note
+        return f"{counted(sizes.pop(), 'claim')}. {bands}"
+    each = (f"{name} {counted(bins.n_atoms, 'claim')}" for name, bins in methods.items())
+    return f"{'; '.join(each)}. {bands}"
 
 
-def _draw_bins(axes: Axes, bins: ReliabilityBins, look: dict[str, Any]) -> DrawnCurve:
+def kind_of_intervals(bins: ReliabilityBins) -> str:
+    """The level and the method of the intervals of bins, in words."""
+    how = "Wilson, claims independent"
+    if bins.interval == "bootstrap" and bins.n_responses is not None:
+        how = f"bootstrap over {counted(bins.n_responses, 'response')}"
+    return f"{100 * bins.level:g}% intervals ({how})"
+
+
+def _draw_bins(axes: Axes, _: str, bins: ReliabilityBins, look: dict[str, Any]) -> Line2D:
     draw_band(axes, bins.mean_predicted, bins.lower, bins.upper, look["color"])
     (line,) = axes.plot(
         bins.mean_predicted,
@@ -237,7 +227,7 @@ def _draw_bins(axes: Axes, bins: ReliabilityBins, look: dict[str, Any]) -> Drawn
         zorder=3,
         **look,
     )
-    return DrawnCurve(line, bins.mean_predicted, bins.lower, bins.upper)
+    return line
 
 
 def draw_band(axes: Axes, at: Floats, lower: Floats, upper: Floats, colour: str) -> None:
@@ -259,46 +249,32 @@ def _draw_rug(axes: Axes, histogram: Integers, row: int) -> None:
 
 def _name(
     axes: Axes,
-    drawn: Sequence[DrawnCurve],
+    lines: Sequence[Line2D],
     names: Sequence[str],
     width: float,
     dots_per_inch: float,
 ) -> float:
-    """Name the curves in a corner that they leave free, or above a panel of so many inches.
+    """Name curves above their panel, which is `width` inches wide.
 
     Returns:
-        How many inches the names take above the panel.
+        The height of the names in inches.
     """
     characters = int((width - _HANDLE) / _LETTER)
     wrapped = [
         "\n".join(textwrap.fill(line, characters) for line in name.split("\n")) for name in names
     ]
-    lines = [line for name in wrapped for line in name.split("\n")]
-    height = (_LINE * len(lines) + 0.08) / width
-    across = min(1.0, (_HANDLE + _LETTER * max(map(len, lines))) / width)
-    # Bands run on between the points where they are known, and a legend lies across several.
-    x = np.linspace(0.0, 1.0, 201)
-    highest = np.max([np.interp(x, each.at, each.upper, -1.0, -1.0) for each in drawn], axis=0)
-    lowest = np.min([np.interp(x, each.at, each.lower, 2.0, 2.0) for each in drawn], axis=0)
-    above = False
-    if not (highest[x <= across] > 1 - height).any():
-        place: dict[str, Any] = {"loc": "upper left"}
-    elif not (lowest[x >= 1 - across] < height).any():
-        place = {"loc": "lower right", "bbox_to_anchor": (1.0, _RUG * len(names))}
-    else:
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
-        above = True
     legend = axes.legend(
-        [curve.line for curve in drawn],
-        [str(row) for row in range(len(drawn))],
+        lines,
+        [str(row) for row in range(len(lines))],
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
         borderaxespad=0.1,
         handlelength=2.0,
         labelspacing=0.25,
         fontsize=7.0,
-        **place,
     )
     # Names are set here: matplotlib would leave out one that begins with an underscore.
     for text, name in zip(legend.get_texts(), wrapped, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
-    return legend.get_window_extent().height / dots_per_inch if above else 0.0
+    return legend.get_window_extent().height / dots_per_inch

@@ -22,7 +22,7 @@ from calibration.figures.style import COLOURS, DASHES
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from calibration.figures.shown_figure import ShownFigure
 
 _NAME_CHARACTERS = 20
 """Letters in a line of a name beside a curve."""
@@ -30,8 +30,16 @@ _NAME_CHARACTERS = 20
 _NAME_LINE = 0.15
 """Height of such a line, in inches."""
 
+_AXES = {
+    True: "Coverage: share of verdicts kept. Selective risk: share of the kept that are wrong.",
+    False: "Coverage: share of claims kept. Selective risk: share of the kept that are false.",
+}
+"""Sentences on the axes, by whether verdicts are kept."""
 
-def risk_coverage_figure(methods: Mapping[str, RiskCurve], *, title: str | None = None) -> Figure:
+
+def risk_coverage_figure(
+    methods: Mapping[str, RiskCurve], *, title: str | None = None
+) -> ShownFigure:
     """Risk-coverage curves of one or more methods, with their bands.
 
     A curve's name stands beside its end, with its area (AURC) and how much of that is in excess of
@@ -44,7 +52,7 @@ def risk_coverage_figure(methods: Mapping[str, RiskCurve], *, title: str | None 
 
     Returns:
         A matplotlib Figure as wide as a column (3.4 inches), or as a page (6.9 inches) where there
-        are several panels; `save_figure` writes it.
+        are several panels; `save_figure` writes it. Its `caption` defines the axes and the bands.
 
     Raises:
         InputError: if there is no method, one is not a RiskCurve, or their rules differ.
@@ -68,7 +76,6 @@ def risk_coverage_figure(methods: Mapping[str, RiskCurve], *, title: str | None 
     height = max(2.3, lines * _NAME_LINE + 1.0)
     highest = max(float(curve.upper.max()) for curve in methods.values())
     of_verdicts = rules.pop() == "verdict"
-    across = "Coverage: share of verdicts kept" if of_verdicts else "Coverage: share of claims kept"
     with panel_grid(len(shown), (height, height), most=2, sharex=True, sharey=True) as (
         figure,
         places,
@@ -85,12 +92,9 @@ def risk_coverage_figure(methods: Mapping[str, RiskCurve], *, title: str | None 
             axes.set_xticks(np.linspace(0, 1, 6))
             name_lines(axes, drawn)
         characters = 58 if len(places) == 1 else 120
-        note = textwrap.wrap(band_note(list(methods.values())), characters)
-        figure.supxlabel("\n".join([across, *note]), fontsize=8.0)
-        figure.supylabel(
-            "Risk: share of them wrong" if of_verdicts else "Risk: share of them false",
-            fontsize=8.0,
-        )
+        figure.supxlabel("Coverage", fontsize=8.0)
+        figure.supylabel("Selective risk", fontsize=8.0)
+        figure.caption = f"{_AXES[of_verdicts]} {band_note(list(methods.values()))}."
         if title:
             figure.suptitle(textwrap.fill(title, characters), fontsize=8.5, parse_math=False)
     return figure

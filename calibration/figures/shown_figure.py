@@ -13,7 +13,13 @@ _WIDTH_OF_AN_INCH = 100
 
 
 class ShownFigure(Figure):
-    """A figure outside pyplot, which notebooks show only if it says how: as a paper gets it."""
+    """A figure outside pyplot, which notebooks show only if it says how: as a paper gets it.
+
+    Attributes:
+        caption: sentences for below the figure: sample sizes, and what bands and bars are.
+    """
+
+    caption: str = ""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         """Bytes of a PNG file and the width in pixels at which it is shown, as IPython asks."""

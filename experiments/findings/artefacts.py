@@ -56,6 +56,14 @@ class PaperFigure:
     data: pd.DataFrame
     title: str = ""
 
+    @property
+    def caption(self) -> str:
+        """The title, and the sentences on sample sizes, bands and bars that the figure has."""
+        notes: str = getattr(self.figure, "caption", "")
+        if not (notes and self.title):
+            return notes or self.title
+        return f"{self.title.removesuffix('.')}. {notes}"
+
 
 @dataclass(frozen=True)
 class Artefacts:
@@ -114,7 +122,7 @@ def write_artefact(
             paths = save_figure(shown.figure, base / stem, metadata=metadata)
             height = shown.figure.get_figheight() * POINTS
         texts = {
-            f"{stem}.tex": latex_figure(stem, shown.title, height, comments, venue, wide=wide),
+            f"{stem}.tex": latex_figure(stem, shown.caption, height, comments, venue, wide=wide),
             f"{stem}.csv": csv_text(shown.data),
         }
     for name, text in texts.items():

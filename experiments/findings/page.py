@@ -41,7 +41,7 @@ def write_findings_page(path: Path, found: Findings) -> None:
         "tables": [part for table in found.shown().values() for part in _parts(table)],
         "texts": found.texts,
         "figures": [
-            (each.title, inline_svg(each.figure, f"f{number}", each.title))
+            (each.caption, inline_svg(each.figure, f"f{number}", each.title))
             for number, each in enumerate(found.draw().values())
         ],
         "settings": [(name, _text(value)) for name, value in found.settings.items()],

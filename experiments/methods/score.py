@@ -702,7 +702,7 @@ def _said(blocks: Sequence[_Block]) -> list[str]:
 
 
 def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
-    """Reliability with bands, and risk against coverage, of each data."""
+    """Reliability, and risk against coverage, of each data."""
     from calibration.figures import corp_diagram, risk_coverage_figure
 
     figures: dict[str, PaperFigure] = {}
@@ -715,7 +715,7 @@ def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
             chosen = f"the {len(risks)} of {counted(n_models, 'model')} with the lowest Brier score"
             of = ", ".join(filter(None, (of, chosen)))
         for stem, title, figure, curves, columns in (
-            ("reliability", "Reliability with bands over responses", corp_diagram(reliability),
+            ("reliability", "Reliability", corp_diagram(reliability, bins=block.found.bins()),
              reliability, ("p", "recalibrated")),
             ("risk-coverage", "Risk against coverage", risk_coverage_figure(risks),
              risks, ("coverage", "risk")),

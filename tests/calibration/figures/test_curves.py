@@ -55,11 +55,6 @@ def bins_of(seed: int) -> ReliabilityBins:
     return reliability_bins(p, y, responses=responses, n_bootstrap=15)
 
 
-def note_of(figure: Any) -> str:
-    """What stands below the name of the horizontal axis."""
-    return str(figure.get_supxlabel().split("\n", 1)[1])
-
-
 def names_of(figure: Any) -> list[str]:
     """Names beside the curves of all panels."""
     return [text.get_text().replace("\n", " ") for axes in figure.axes for text in axes.texts]
@@ -93,25 +88,57 @@ def test_corp_curves_and_bands_are_drawn_as_they_are() -> None:
     assert len(without.axes[0].collections) == 0
 
 
+def test_bins_stand_beside_the_curve_with_their_intervals_in_place_of_its_band() -> None:
+    p, y, responses = pairs(0)
+    how: dict[str, Any] = {"responses": responses, "n_bootstrap": 15}
+    bins = reliability_bins(p, y, strategy="quantile", n_bins=5, **how)
+    figure = corp_diagram({"exact": corp_of(0)}, bins={"exact": bins})
+    (diagram,) = figure.axes
+    points: Any = diagram.containers[0]
+    marks, _, (bars,) = points.lines
+    np.testing.assert_array_equal(marks.get_xydata(), np.c_[bins.mean_predicted, bins.observed])
+    ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+    np.testing.assert_allclose(ends, np.c_[bins.lower, bins.upper], atol=1e-15)
+    # The bars are the only collection: there is no band.
+    assert list(diagram.collections) == [bars]
+    assert figure.caption == (
+        "120 claims. Lines: isotonic regression (CORP). Points: bins with 95% intervals "
+        "(bootstrap over 20 responses)."
+    )
+    for wrong in ({"lbp": bins}, {"exact": bins, "lbp": bins}):
+        refused("bins and methods differ in", corp_diagram, {"exact": corp_of(0)}, bins=wrong)
+
+
+def test_names_stand_above_their_panel() -> None:
+    for draw, make in (FIGURES["corp"], FIGURES["reliability"]):
+        figure = draw({"exact": make(0), "lbp": make(1)})
+        figure.draw_without_rendering()
+        (panel,) = figure.axes
+        names, data = panel.get_legend().get_window_extent(), panel.bbox
+        # Letters may reach a pixel below their baseline.
+        assert names.y0 >= data.y1 - 1.0
+
+
 def test_names_come_with_their_numbers_and_the_note_says_what_bands_are() -> None:
     curve = corp_of(0)
     terms = curve.decomposition
-    numbers = f"MCB {terms.miscalibration:.4f}, DSC {terms.discrimination:.4f}"
+    numbers = f"(MCB {terms.miscalibration:.4f}, DSC {terms.discrimination:.4f})"
     figure = corp_diagram({"exact": curve})
     assert legend_of(figure.axes[0]) == [f"exact {numbers}"]
-    assert note_of(figure) == "95% confidence bands, 20 responses"
+    assert figure.caption == "120 claims. 95% confidence bands, 20 responses."
     mixed = {"a": curve, "b": corp_of(0, "consistency")}
-    assert note_of(corp_diagram(mixed)) == "95% bands, 20 responses"
-    assert note_of(corp_diagram({"a": corp_of(0, "none")})) == "No band"
+    assert corp_diagram(mixed).caption == "120 claims. 95% bands, 20 responses."
+    assert corp_diagram({"a": corp_of(0, "none")}).caption == "120 claims. No band."
     risk = risk_of(0)
     figure = risk_coverage_figure({"exact": risk})
     assert names_of(figure) == [f"exact AURC {risk.area:.4f} excess {risk.excess:.4f}"]
-    assert note_of(figure) == "95% confidence bands, 20 responses"
+    assert figure.caption.endswith(" 95% confidence bands, 20 responses.")
     p, y, _ = pairs(0)
     alone = risk_curve(p, y, n_bootstrap=5)
-    note = note_of(risk_coverage_figure({"x": alone}))
-    assert note == "95% confidence bands, claims independent"
-    assert note_of(risk_coverage_figure({"x": alone, "y": risk})) == "95% confidence bands"
+    caption = risk_coverage_figure({"x": alone}).caption
+    assert caption.endswith(" 95% confidence bands, claims independent.")
+    caption = risk_coverage_figure({"x": alone, "y": risk}).caption
+    assert caption.endswith(" 95% confidence bands.")
 
 
 def test_curves_that_coincide_are_one_and_a_panel_has_at_most_three() -> None:
@@ -122,7 +149,7 @@ def test_curves_that_coincide_are_one_and_a_panel_has_at_most_three() -> None:
     (name,) = legend_of(corp_diagram(both).axes[0])
     low, high = sorted(each.decomposition.miscalibration for each in both.values())
     said = f"{low:.4f} to {high:.4f}" if f"{low:.4f}" != f"{high:.4f}" else f"{low:.4f}"
-    assert name.startswith(f"exact = lbp MCB {said}, DSC")
+    assert name.startswith(f"exact = lbp (MCB {said}, DSC")
     risks = {"exact": risk_curve(p, y, **how), "lbp": risk_curve(near, y, **how)}
     (name,) = names_of(risk_coverage_figure(risks))
     assert name.startswith("exact = lbp AURC")
@@ -138,15 +165,14 @@ def test_curves_that_coincide_are_one_and_a_panel_has_at_most_three() -> None:
 
 def test_risk_curves_and_axes() -> None:
     methods = {"exact": risk_of(0, "claim"), "lbp": risk_of(1, "claim")}
-    (axes,) = risk_coverage_figure(methods).axes
+    figure = risk_coverage_figure(methods)
+    (axes,) = figure.axes
     for line, curve in zip(axes.lines, methods.values(), strict=True):
         np.testing.assert_array_equal(line.get_xdata(), curve.coverage)
         np.testing.assert_array_equal(line.get_ydata(), curve.risk)
-    figure = axes.figure
-    assert figure.get_supxlabel().startswith("Coverage: share of claims kept\n")
-    assert figure.get_supylabel() == "Risk: share of them false"
-    verdicts = risk_coverage_figure({"x": risk_of(0)})
-    assert verdicts.get_supylabel() == "Risk: share of them wrong"
+    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("Coverage", "Selective risk")
+    assert "claims kept" in figure.caption
+    assert "verdicts kept" in risk_coverage_figure({"x": risk_of(0)}).caption
 
 
 @pytest.mark.parametrize("kind", FIGURES)

@@ -46,13 +46,13 @@ def test_points_bands_and_rug_are_those_of_the_bins() -> None:
 def test_what_is_shared_is_told_once_and_what_differs_for_each() -> None:
     shared = reliability_diagram({"exact": bins_of(0), "lbp": bins_of(1)})
     assert legend_of(shared.axes[0]) == ["exact", "lbp"]
-    note = "300 claims; bands: 95% intervals (bootstrap over 30 responses)"
-    assert shared.get_supxlabel().replace("\n", " ").endswith(note)
+    note = "300 claims. Bands: 95% intervals (bootstrap over 30 responses)."
+    assert shared.caption == note
     naive = bins_of(1, n=1200, responses=False)
     mixed = reliability_diagram({"exact": bins_of(0), "lbp": naive})
-    assert legend_of(mixed.axes[0]) == ["exact (300 claims)", "lbp (1,200 claims)"]
-    alone = reliability_diagram({"lbp": naive}).get_supxlabel().replace("\n", " ")
-    assert "1,200 claims; bands: 95% intervals (Wilson, claims independent)" in alone
+    assert mixed.caption == "exact 300 claims; lbp 1,200 claims. Bands: intervals."
+    alone = reliability_diagram({"lbp": naive}).caption
+    assert alone == "1,200 claims. Bands: 95% intervals (Wilson, claims independent)."
 
 
 def test_methods_whose_curves_coincide_are_drawn_once_and_named_together() -> None:
@@ -84,8 +84,8 @@ def test_more_than_three_curves_have_panels_which_share_their_axes() -> None:
 def test_axes_are_named_and_a_unit_is_as_long_on_both() -> None:
     figure = reliability_diagram({f"method {i}": bins_of(i) for i in range(3)}, title="A title")
     (panel,) = figure.axes
-    assert figure.get_supylabel() == "Observed share of true claims"
-    assert figure.get_supxlabel().startswith("Predicted probability of being true")
+    assert figure.get_supylabel() == "Observed frequency"
+    assert figure.get_supxlabel() == "Predicted probability"
     assert figure.get_suptitle() == "A title"
     figure.draw_without_rendering()
     x, y = panel.transData.transform([[0, 0], [1, 1]]).T
