@@ -77,6 +77,9 @@ _HELP_ALL = "help-all"
 _OF_COMMAND_LINE = (_CONFIG, _HELP_ALL)
 """Options that no file of settings holds."""
 
+_COLUMN = "column"
+"""An option of older scripts: --column claim=id is --claim id."""
+
 _HYPHEN = "\0-"
 """In place of a hyphen that stands alone, standard input, which is no option."""
 
@@ -275,6 +278,12 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
         for name, value in words.items()
         if value is not None
     }
+    if _COLUMN not in by_option:
+        for text in typed.pop(_COLUMN, ()):
+            role, sign, column = str(text).partition("=")
+            if not sign:
+                raise InputError(f"--column {text}: name what the column holds, as in --p {text}")
+            typed.setdefault(role, []).append(column)
     in_files = read_configs(map(Path, typed.pop(_CONFIG, ())))
     by_option = {name: field for name, field in by_option.items() if name not in _OF_COMMAND_LINE}
     values = {name: value for name, (value, _) in in_files.items()}
