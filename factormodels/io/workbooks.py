@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import re
 import warnings
 import zipfile
 from bisect import bisect_left, bisect_right
@@ -26,6 +27,10 @@ _SHEETS = "xl/worksheets/"
 _TEXTS = "xl/sharedStrings.xml"
 _MOST_MARKS = 200_000
 """Beginnings and ends of elements in a part such as the styles: Excel knows 65,490 formats."""
+
+_MOST_ROWS = 2**20
+"""Rows of a sheet in Excel."""
+_ROW, _CELL = (re.compile(rb"<(?:\w+:)?" + name + rb"[\s/>]") for name in (b"row", b"c"))
 
 _REASON_SHOWN = 120
 
@@ -106,15 +111,22 @@ def workbook_rows(
 
 
 def _refuse_many_elements(archive: zipfile.ZipFile, source: Source) -> None:
-    """Refuse a workbook whose parts beside its sheets have too many elements.
+    """Refuse a workbook of too many rows or cells, or of too many elements in its other parts.
 
-    Of these openpyxl makes objects before it reads a row, whereas it reads sheets row by row.
+    Elements are counted as text, since openpyxl takes minutes for some millions of them.
     """
     for name in archive.namelist():
-        if name.startswith(_SHEETS):
-            continue
         content = archive.read(name)
-        if name == _TEXTS:
+        if name.startswith(_SHEETS):
+            # Some programs write a prefix before the names of elements.
+            rows, cells = (sum(1 for _ in begin.finditer(content)) for begin in (_ROW, _CELL))
+            if rows > _MOST_ROWS:
+                raise InputError(
+                    f"{source}: a sheet has {rows:,} rows, and a workbook of Excel at most "
+                    f"{_MOST_ROWS:,}; save it as CSV (UTF-8)"
+                )
+            refuse_more_values(cells, source, f"{rows:,} rows with {cells:,} cells")
+        elif name == _TEXTS:
             refuse_more_values(content.count(b"<si"), source)
         elif content.count(b"<") > _MOST_MARKS:
             raise InputError(

@@ -319,6 +319,22 @@ def test_rows_that_a_workbook_passes_over_count(tmp_path: Path) -> None:
         refused("t.xlsx: it holds 10,001 rows or more", read_table, path)
 
 
+def test_rows_and_cells_of_a_workbook_are_counted_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("a row was read")
+
+    monkeypatch.setattr("factormodels.io.workbooks._rows", never)
+    rows = b"</sheetData>", b"<row><c><v>1</v></c></row>" * 2**20 + b"</sheetData>"
+    path = workbook(tmp_path / "t.xlsx", "sheet1.xml", *rows)
+    refused("t.xlsx: a sheet has 1,048,578 rows, and a workbook of Excel at most", read_table, path)
+    cells = b"</sheetData>", b"<row>%b<x:c/><col/></row>" % (b"<c/>" * 24) * 2_000 + b"</sheetData>"
+    path = workbook(tmp_path / "t.xlsx", "sheet1.xml", *cells)
+    with size_limit(2**19 + 2**18):
+        refused("t.xlsx: it holds 2,002 rows with 50,002 cells", read_table, path)
+
+
 def test_formats_and_texts_of_a_workbook_are_counted(tmp_path: Path) -> None:
     formats = b"</cellXfs>", b"<xf/>" * 200_001 + b"</cellXfs>"
     path = workbook(tmp_path / "t.xlsx", "styles.xml", *formats)
