@@ -5,6 +5,7 @@ The records of a dataset are responses, claims, prompts, pairs of texts or passa
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Iterable, Iterator
 
@@ -35,6 +36,7 @@ from factormodels.io.records import (
     table_records,
     table_rows,
 )
+from factormodels.io.relation_table import missing_columns
 from factormodels.nouns import counted
 
 _LONG_PART = 2**20
@@ -333,6 +335,14 @@ def _unknown(text: str, word: str) -> str:
         return f"it is a UAI result file ({word}), not a model; name the model's file"
     if all(part.isdigit() for part in text.split()):
         return "it holds only numbers, as UAI evidence does, and no model; name the model's file"
+    head = text.lstrip().partition("\n")[0]
+    columns = next(csv.reader([head], delimiter="\t" if "\t" in head else ","), [])
+    if lacking := missing_columns(columns):
+        return (
+            f"it is a table, and as relations of passages and claims it lacks columns known as "
+            f"{lacking}; rename columns or add them ('relation' may be the shares 'entailment' and "
+            "'contradiction')"
+        )
     return (
         f"it begins with {shown(word)}, as no known model does; give JSON, UAI (MARKOV or BAYES) "
         "or BIF (network)"

@@ -108,6 +108,22 @@ def looks_like_relation_row(record: Mapping[str, Any]) -> bool:
     return judged and found.keys() >= {"response", "claim", "passage"}
 
 
+def missing_columns(names: Sequence[str]) -> str:
+    """Return the meanings that a table's columns lack for relations; empty if too few are known.
+
+    Args:
+        names: the columns of the table.
+    """
+    known = _columns(dict.fromkeys(names))
+    # One name alone, such as a claim, is of many tables that hold no relations.
+    if len(known.keys() & {"response", "claim", "passage", "relation", *_SHARES}) < 2:
+        return ""
+    lacking = [name for name in ("response", "claim", "passage") if name not in known]
+    if not known.keys() & {"relation", *_SHARES}:
+        lacking.append("relation")
+    return ", ".join(map(repr, lacking))
+
+
 def parse_relation_row(obj: object, source: Source, line: int | None = None) -> _Row:
     """A row of the table, for `gather_relations`."""
     record: Mapping[str, Any] = obj if isinstance(obj, dict) else {}

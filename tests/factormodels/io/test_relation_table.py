@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from factormodels.claims import Relation, RelationKind
-from factormodels.io import read_each, read_many
+from factormodels.io import read, read_each, read_many
 from factormodels.io.file_report import check_file
 from tests.factormodels.io.published.release_records import written
 from tests.refusals import refused
@@ -208,3 +208,11 @@ def test_a_probability_by_another_name_is_none_of_one(tmp_path: Path, column: st
     text = f"response_id,claim_id,context_id,stance,{column}\nr1,a1,c1,supports,0.8\n"
     (graph,) = read_many(written(tmp_path, text))
     assert graph.relations == (Relation("c1", "a1", RelationKind.ENTAILMENT, 0.8),)
+
+
+def test_a_table_that_lacks_columns_of_relations_is_told_which(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("qid,claim,evidence,label,score\nq,c,some text,SUPPORTS,0.9\n")
+    refused("it lacks columns known as 'passage', 'relation'", read, path)
+    path.write_text("name,claim,size\na,b,3\n")
+    refused("it begins with 'NAME,CLAIM,SIZE'", read, path)
