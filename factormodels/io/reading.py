@@ -321,10 +321,14 @@ def _graphs(
                 if isinstance(item, ClaimRecord)
                 else ("passages", "factormodels.io.published.factscore.with_passages")
             )
-            raise InputError(
-                f"{location(path, line)}: it holds {held} and no response; use {use}"
-                f"{_left_unread(path)}"
+            unread = _left_unread(path)
+            # A file whose other keys nobody read may hold responses all the same.
+            holds = (
+                f"is read as {held}, without responses"
+                if unread
+                else (f"holds {held} and no response")
             )
+            raise InputError(f"{location(path, line)}: it {holds}; use {use}{unread}")
         yield item, line
 
 

@@ -154,7 +154,7 @@ def test_labels_that_no_reader_knows_are_named(folder: Path) -> None:
         {"file": "odd.jsonl", "key": "judged_answers", "count": 2, "holds": ["labels", "responses"]}
     ]
     refusal = invoke("infer", "odd.jsonl", code=2)
-    assert "it holds prompts and no response" in refusal.stderr
+    assert "it is read as prompts, without responses" in refusal.stderr
     assert said.removesuffix(".") in refusal.stderr
 
 
