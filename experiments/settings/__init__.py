@@ -184,13 +184,38 @@ def front_door(function: Callable[..., Result]) -> Callable[..., Result]:
         data = {name: options.pop(name) for name in list(options) if name in names}
         data |= dict(zip(names, arguments, strict=False))
         base: Settings | None = data.pop("settings", None)
+        if base is not None and not isinstance(base, Settings):
+            raise InputError(
+                f"`settings` is {base!r}; give {kind.__name__} or name its fields, such as "
+                f"{next(iter(kind.model_fields))}=..."
+            )
         given = (
             {} if base is None else {name: getattr(base, name) for name in base.model_fields_set}
         )
         with options_as_arguments():
             return found_by(function, kind.from_given({**given, **options}), **data)
 
+    called.__signature__ = _signature(function)  # type: ignore[attr-defined]
     return called
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function of the front door, with a keyword for each of its settings."""
+    plain = inspect.signature(function)
+    data = [
+        each.replace(default=None) if each.name == "settings" else each
+        for each in plain.parameters.values()
+    ]
+    fields = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.get_default(call_default_factory=True),
+            annotation=field.annotation,
+        )
+        for name, field in settings_of(function).model_fields.items()
+    ]
+    return plain.replace(parameters=[*data, *fields])
 
 
 def command_name(function: Callable[..., Any]) -> str:

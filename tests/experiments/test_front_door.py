@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import experiments
 from experiments import assess, grid, load_study, posteriors, read_rows, report, run
+from experiments.settings import settings_of
 from experiments.study import units
 from experiments.study.rows import SCHEMA
 from factormodels import FactGraph, read_many, variant, write_many
@@ -62,6 +64,25 @@ def test_every_name_can_be_imported_and_called() -> None:
         assert callable(getattr(experiments, name))
     with pytest.raises(AttributeError, match="nothing"):
         experiments.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("name", experiments.__all__)
+def test_every_setting_is_a_keyword_of_the_signature(name: str) -> None:
+    function = getattr(experiments, name)
+    plain = inspect.unwrap(function)
+    if plain is function:
+        return  # it takes no settings
+    fields = settings_of(function).model_fields
+    parameters = inspect.signature(function).parameters
+    keywords = {
+        each.name: each.default
+        for each in parameters.values()
+        if each.kind is each.KEYWORD_ONLY and each.name != "settings"
+    }
+    assert keywords == {
+        field: info.get_default(call_default_factory=True) for field, info in fields.items()
+    }
+    assert [*parameters][: len(parameters) - len(fields)] == [*inspect.signature(plain).parameters]
 
 
 def test_an_import_loads_nothing() -> None:
@@ -306,7 +327,9 @@ def test_a_report_finds_data_that_moved(folder: Path) -> None:
     assert Path(
         report(found.folder, data={"mine": Path("moved.jsonl")})["pages"]["page"][0]
     ).is_file()
-    refused(r"name another folder$", report, found.folder, ".", data={"mine": "moved.jsonl"})
+    moved = {"mine": "moved.jsonl"}
+    refused(r"name another folder$", report, found.folder, out=".", data=moved)
+    refused("`settings` is '.'; give ReportSettings or name its fields", report, found.folder, ".")
 
 
 # --- Evaluation ----------------------------------------------------------------------------------
