@@ -12,18 +12,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.evidence_source import RELATIONS_KEY
 from factormodels.fact_graph import FactGraph
-from factormodels.io.learned_files import Fields
 from factormodels.variants import normalised_text
 
 LEARNED_FROM = "learned_from"
 """Key of the mark in the metadata of an assessor, and the end of the name of its column."""
 
-_DIGITS = 12
+DIGITS = 12
 """Hexadecimal digits of a digest: two texts of a million agree with a chance of .002."""
 
 
@@ -160,52 +158,11 @@ def mark_of(value: object, where: str) -> LearnedFrom | None:
         ) from None
 
 
-def identities_as_plain(identities: Sequence[ResponseIdentity]) -> dict[str, list[str]]:
-    """Identities as JSON data, a list of each attribute."""
-    return {
-        "ids": [each.id for each in identities],
-        "texts": [each.text for each in identities],
-        "claims": [" ".join(sorted(each.claims)) for each in identities],
-        "evidence": [each.evidence for each in identities],
-    }
-
-
-def identities_from(fields: Fields) -> tuple[ResponseIdentity, ...]:
-    """Identities from the JSON data that `identities_as_plain` makes.
-
-    Raises:
-        InputError: if they are anything else.
-    """
-    fields.only("ids", "texts", "claims", "evidence")
-    ids = fields.items("ids")
-    if not all(isinstance(name, str) for name in ids):
-        fields.refuse("ids", "a list of texts")
-    columns: Mapping[str, list[Any]] = {
-        name: fields.items(name, len(ids)) for name in ("texts", "claims", "evidence")
-    }
-    for name, values in columns.items():
-        most = None if name == "claims" else 1
-        if not all(isinstance(each, str) and _are_digests(each.split(), most) for each in values):
-            fields.refuse(name, f"a list of digests of {_DIGITS} hexadecimal digits")
-    rows = zip(ids, *columns.values(), strict=True)
-    return tuple(
-        ResponseIdentity(name, text, frozenset(claims.split()), evidence)
-        for name, text, claims, evidence in rows
-    )
-
-
 def _differ(one: ResponseIdentity, other: ResponseIdentity) -> bool:
     """Whether the texts of two responses, where both have some, show that they are different."""
     return bool((one.claims and other.claims) or (one.text and other.text))
 
 
-def _are_digests(words: Sequence[str], most: int | None) -> bool:
-    hexadecimal = all(
-        len(word) == _DIGITS and set(word) <= set("0123456789abcdef") for word in words
-    )
-    return hexadecimal and (most is None or len(words) <= most)
-
-
 def _digest(text: str) -> str:
     normal = normalised_text(text).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(normal).hexdigest()[:_DIGITS]
+    return hashlib.sha256(normal).hexdigest()[:DIGITS]

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from factormodels.decoded_values import as_object, shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import as_object, shown
 
 TEXT_MATCH_KEY = "text_match"
 """Where a graph without texts holds the figures of its claims in its metadata, by id."""

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from factormodels.decoded_values import as_object, located, text_field
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import as_object, located, text_field
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom, mark_of
 from factormodels.validation import validated_probability
 

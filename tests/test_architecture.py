@@ -24,8 +24,17 @@ LAYERS = ("factormodels", "inference", "calibration", "experiments")
 LIBRARY = ("factormodels", "inference", "calibration")
 
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "factormodels": (
+        *(("selection",), ("datasets", "extraction"), ("aligned_claims", "io")),
+        *(("recorded_verdicts",), ("learned_from",)),
+        ("evidence_source", "interchange", "recorded_match", "synthetic", "variants"),
+        *(("fact_graph",), ("compile",), ("claim_words", "discourse", "encodings", "words")),
+        ("claims", "factor_graph", "number_words", "opposed_words"),
+        ("arrays", "decoded_values", "languages", "validation"),
+        *(("errors", "object_repr"), ("control_characters", "nouns")),
+    ),
     "factormodels.io": (
-        *(("file_report",), ("flat_rows", "reading", "writing")),
+        *(("file_report",), ("flat_rows", "reading", "taught_responses", "writing")),
         *(("networks", "published", "tables"), ("relation_table",), ("claim_rows", "labels")),
         ("claim_records", "fact_graph_json", "learned_files", "result_store"),
         ("files", "records", "sqlite_files"),

@@ -44,11 +44,10 @@ from factormodels.io.learned_files import (
     learned_content,
     read_learned,
 )
+from factormodels.io.taught_responses import identities_as_plain, identities_from
 from factormodels.learned_from import (
     LearnedFrom,
     ResponseIdentity,
-    identities_as_plain,
-    identities_from,
     joined_mark,
     labelled_identities,
     learned_from,

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.validation import Floats, is_number, probability_array
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.json_records import shown
 from factormodels.io.long_columns import piecewise
 
 logger = logging.getLogger(__name__)

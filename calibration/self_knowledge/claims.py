@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from calibration.grouping import Grouping, group_by_response
 from calibration.validation import Floats, Integers, member_named, whole_number
 from factormodels.claims import ClaimLabel, ModelJudgement
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimRecord, Setting
-from factormodels.io.json_records import shown
 
 Codes = NDArray[np.int8]
 

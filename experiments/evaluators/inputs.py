@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 from experiments.settings import USUAL, ColumnName, Option, Settings, Words
 from experiments.settings.inputs import graphs_of, is_dataset, read_graphs
 from experiments.settings.limits import Language
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError, nearest, unknown_name
 from factormodels.extraction.sentences import LANGUAGE_KEY
 from factormodels.fact_graph import FactGraph
@@ -21,7 +22,7 @@ from factormodels.io.arrow_files import is_binary_table
 from factormodels.io.claim_rows import cell_name
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import decoded, read_whole
-from factormodels.io.json_records import record_id, shown
+from factormodels.io.json_records import record_id
 from factormodels.io.not_used import note_cells
 from factormodels.io.published.formats import format_of
 from factormodels.io.published.ragas import passages_of

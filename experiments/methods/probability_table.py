@@ -27,6 +27,7 @@ from experiments.settings.columns import (
 )
 from experiments.study.cell_names import CELL
 from factormodels.claims import ClaimLabel
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_rows import (
@@ -38,7 +39,6 @@ from factormodels.io.claim_rows import (
     required_name,
 )
 from factormodels.io.class_names import class_columns, with_class_names
-from factormodels.io.json_records import shown
 from factormodels.io.labels import (
     LabelSpelling,
     comma_remark,

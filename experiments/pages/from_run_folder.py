@@ -31,9 +31,9 @@ from experiments.study.rows import RowsFile
 from experiments.study.selections import remarks_of
 from experiments.study.significance import COLUMNS
 from experiments.study.text_models import RELATIONS, TextAnswers, content_hashes
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import write_text
-from factormodels.io.json_records import shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,6 +22,7 @@ from experiments.settings.columns import (
     marks_of,
 )
 from experiments.settings.labelled_claims import LabelledClaims
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_rows import (
@@ -33,7 +34,6 @@ from factormodels.io.claim_rows import (
     required_name,
 )
 from factormodels.io.flat_rows import FlatRow, column_names_of, flat_rows
-from factormodels.io.json_records import shown
 from factormodels.io.labels import LabelSpelling, comma_remark, label_spelling, meaning_remark
 from factormodels.io.not_used import note_cells
 from factormodels.io.published.self_judgements import ACCURATE, RIGHT, VOTES

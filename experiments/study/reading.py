@@ -23,10 +23,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from experiments.study.config import LEARNED, WRITTEN_OUT, Priors, Short, Study, short_keys
 from experiments.study.errors import Step, StudyError, study_error
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError, nearest
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import exists
-from factormodels.io.json_records import shown
 from factormodels.io.plain_yaml import parse_assignment, parse_yaml
 
 Checked = TypeVar("Checked")

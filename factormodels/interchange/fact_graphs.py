@@ -7,9 +7,9 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from factormodels.claims import Atom, Context, Relation
+from factormodels.decoded_values import located
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import located
 
 if TYPE_CHECKING:
     import networkx as nx

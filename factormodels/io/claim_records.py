@@ -19,9 +19,10 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from factormodels.claims import ClaimLabel, ModelJudgement
+from factormodels.decoded_values import as_object, as_text, located, shown, text_field
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
-from factormodels.io.json_records import as_object, as_text, located, location, shown, text_field
+from factormodels.io.json_records import location
 from factormodels.io.json_text import check_keys, encode
 from factormodels.io.records import json_records, read_content, strictly
 from factormodels.validation import validated_id

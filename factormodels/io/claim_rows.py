@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from factormodels.claims import ClaimLabel
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.json_records import shown
 from factormodels.words import ABSENT, folded
 
 _MOST_PLACES = 4

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from factormodels.decoded_values import as_object, shown
 from factormodels.errors import InputError
 from factormodels.io.guarded_opening import (
     Source,
@@ -28,7 +29,6 @@ from factormodels.io.guarded_opening import (
     read_whole,
     source_name,
 )
-from factormodels.io.json_records import as_object, shown
 from factormodels.io.json_text import decode
 
 ClassTree = Mapping[str, Any]

@@ -23,19 +23,11 @@ from factormodels.claims import (
     is_evidence,
     validated_distribution,
 )
+from factormodels.decoded_values import as_object, as_text, list_field, located, shown, text_field
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import write_text
-from factormodels.io.json_records import (
-    as_object,
-    as_text,
-    list_field,
-    located,
-    location,
-    record_id,
-    shown,
-    text_field,
-)
+from factormodels.io.json_records import location, record_id
 from factormodels.io.json_text import check_keys, encode
 
 FORMAT = "factormodels/fact-graph"

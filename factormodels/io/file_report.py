@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimRecord, Setting
 from factormodels.io.guarded_opening import exists, read_whole
-from factormodels.io.json_records import location, shown
+from factormodels.io.json_records import location
 from factormodels.io.json_text import element_line
 from factormodels.io.not_used import UnusedKey, note_unused
 from factormodels.io.published.factscore import AtomPassages

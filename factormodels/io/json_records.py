@@ -1,17 +1,13 @@
-"""Taking typed values out of decoded JSON, with one clear sentence for whatever is wrong."""
+"""Places of records in files, as errors name them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from factormodels.errors import InputError
+from factormodels.decoded_values import as_object
 from factormodels.io.guarded_opening import STANDARD_INPUT, source_name
-
-_SHOWN = 60
 
 
 def location(source: str | os.PathLike[str], line: int | None = None) -> str:
@@ -27,32 +23,6 @@ def record_id(source: str | os.PathLike[str], line: int | None = None) -> str:
     return stem if line is None else f"{stem}-{line:03d}"
 
 
-def shown(value: object) -> str:
-    """`value` as an error repeats it: its JSON-like text, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
-
-
-@contextmanager
-def located(where: str) -> Iterator[None]:
-    """Put `where` before the message of an InputError that the block raises."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
-
-
-def as_object(value: object, where: str) -> dict[str, Any]:
-    """`value` if it is a JSON object.
-
-    Raises:
-        InputError: if it is not; `where` names the place.
-    """
-    if not isinstance(value, dict):
-        raise InputError(f"{where}: {shown(value)} is not a JSON object; give an object there")
-    return value
-
-
 def record_at(
     value: object, source: str | os.PathLike[str], line: int | None = None
 ) -> tuple[dict[str, Any], str]:
@@ -63,104 +33,3 @@ def record_at(
     """
     where = location(source, line)
     return as_object(value, where), where
-
-
-def as_text(value: object, where: str) -> str:
-    """`value` if it is a text.
-
-    Raises:
-        InputError: if it is not; `where` names the place.
-    """
-    if not isinstance(value, str):
-        raise InputError(f"{where}: {shown(value)} is not text; put text there")
-    return value
-
-
-def text_field(record: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
-    """Text at `key`; `default` (if given) where it is absent or null.
-
-    Raises:
-        InputError: if it is not text, or absent without a default.
-    """
-    value = _field(record, key, where, default)
-    return as_text(value, f"{where}: key {key!r}")
-
-
-def filled_field(record: Mapping[str, Any], key: str, where: str) -> str:
-    """Text at `key`, which must not be blank.
-
-    Raises:
-        InputError: if it is absent, no text, or blank.
-    """
-    value = text_field(record, key, where)
-    if not value.strip():
-        raise InputError(f"{where}: key {key!r} is empty; give its text or drop the record")
-    return value
-
-
-def first_key(record: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """First of some spellings of a key that a record has; the first if it has none."""
-    return next((key for key in keys if key in record), keys[0])
-
-
-def named_id(record: Mapping[str, Any], keys: Sequence[str], where: str) -> str:
-    """Return the id that a record gives itself under the first filled key; "" if under none.
-
-    Raises:
-        InputError: if it is neither text nor a whole number.
-    """
-    for key in keys:
-        value = record.get(key)
-        if value is None or value == "":
-            continue
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            raise InputError(f"{where}: key {key!r}: {shown(value)} names nothing; give text")
-        return str(value).strip()
-    return ""
-
-
-def list_field(
-    record: Mapping[str, Any], key: str, where: str, default: list[Any] | None = None
-) -> list[Any]:
-    """List at `key`; `default` (if given) where it is absent or null.
-
-    Raises:
-        InputError: if it is not a list, or absent without a default.
-    """
-    value = _field(record, key, where, default)
-    if not isinstance(value, list):
-        raise InputError(f"{where}: key {key!r}: {shown(value)} is not a list; give a list there")
-    return value
-
-
-def objects_field(
-    record: Mapping[str, Any], key: str, where: str, default: list[Any] | None = None
-) -> list[tuple[dict[str, Any], str]]:
-    """Objects of the list at `key`, each with its place; `default` as for `list_field`.
-
-    Raises:
-        InputError: if it is not a list, one of its entries no object, or it is absent without a
-            default.
-    """
-    places = [
-        (value, f"{where}: {key}[{position}]")
-        for position, value in enumerate(list_field(record, key, where, default))
-    ]
-    return [(as_object(value, place), place) for value, place in places]
-
-
-def texts_field(record: Mapping[str, Any], key: str, where: str) -> list[str]:
-    """List of texts at `key`; an empty one where it is absent or null.
-
-    Raises:
-        InputError: if it is not a list, or one of its entries is not text.
-    """
-    entries = list_field(record, key, where, [])
-    return [as_text(entry, f"{where}: key {key!r}") for entry in entries]
-
-
-def _field(record: Mapping[str, Any], key: str, where: str, default: object) -> object:
-    if default is None and key not in record:
-        raise InputError(f"{where}: the key {key!r} is missing; add it")
-    value = record.get(key)
-    return default if value is None and default is not None else value

@@ -11,10 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.io.class_names import classes_of_features, with_class_names
 from factormodels.io.guarded_opening import Source, source_name
-from factormodels.io.json_records import shown
 
 _SPLIT = frozenset(("columns", "data", "index", "index_names", "column_names"))
 _INDEX = re.compile(r"-?\d+")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from factormodels.claims import ClaimLabel, ModelJudgement, RelationKind
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.json_records import shown
 from factormodels.nouns import counted
 from factormodels.words import (
     IRRELEVANT,

@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.json_records import shown
 from factormodels.io.json_text import check_keys, decode
 
 Result = TypeVar("Result")

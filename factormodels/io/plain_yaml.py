@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 import yaml
 
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.json_records import shown
 
 _MOST_CHARACTERS = 2**20
 """Of a YAML text, and of what it stands for with every alias written out."""

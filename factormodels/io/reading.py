@@ -9,13 +9,14 @@ import csv
 import os
 from collections.abc import Iterable, Iterator
 
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.claim_records import ClaimRecord
 from factormodels.io.fact_graph_json import parse_fact_graph
 from factormodels.io.guarded_opening import STANDARD_INPUT
-from factormodels.io.json_records import location, shown
+from factormodels.io.json_records import location
 from factormodels.io.json_text import decode
 from factormodels.io.networks.bif import looks_like_bif, parse_bif
 from factormodels.io.networks.uai import KINDS, parse_uai, read_names

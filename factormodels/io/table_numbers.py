@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.json_records import shown
 from factormodels.words import ABSENT, folded
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?")

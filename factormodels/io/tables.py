@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.io.arrow_files import arrow_records, is_binary_table, is_parquet
 from factormodels.io.class_names import (
@@ -30,7 +31,7 @@ from factormodels.io.class_names import (
 )
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import decoded, read_whole
-from factormodels.io.json_records import location, shown
+from factormodels.io.json_records import location
 from factormodels.io.json_tables import WITH_RECORDS, looks_like_frame
 from factormodels.io.json_text import decode
 from factormodels.io.records import (

@@ -17,9 +17,9 @@ from contextlib import closing
 from typing import Any
 from xml.parsers import expat
 
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.io.guarded_opening import Source, refuse_larger, refuse_more_values
-from factormodels.io.json_records import shown
 
 _ZIP = b"PK\x03\x04"
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

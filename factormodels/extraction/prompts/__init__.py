@@ -11,11 +11,11 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import Completion, Message, PromptIdentity
 from factormodels.extraction.language_model.answers import Label, read_label
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
-from factormodels.io.json_records import shown
 from factormodels.io.plain_yaml import parse_yaml
 
 NOT_KNOWN = "(none)"

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from factormodels.claims import Relation, RelationKind, check_stated_kind, is_evidence
+from factormodels.decoded_values import as_object, located, shown, text_field
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import looks_like_fact_graph, parse_fact_graph
-from factormodels.io.json_records import as_object, located, location, shown, text_field
+from factormodels.io.json_records import location
 from factormodels.io.json_text import check_keys
 from factormodels.io.records import json_records, read_content, strictly
 from factormodels.validation import validated_probability

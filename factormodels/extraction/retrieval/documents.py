@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from factormodels.decoded_values import text_field
 from factormodels.errors import InputError
 from factormodels.extraction.optional_libraries import optional_module
 from factormodels.extraction.retrieval.chroma import FILE, chroma_texts
@@ -15,7 +16,7 @@ from factormodels.extraction.retrieval.pdf import pdf_text
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import exists, read_whole
-from factormodels.io.json_records import record_at, text_field
+from factormodels.io.json_records import record_at
 from factormodels.io.json_text import read_json_lines
 
 _DATABASE = Path(FILE).suffix

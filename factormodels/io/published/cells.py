@@ -9,8 +9,8 @@ import math
 import tokenize
 from typing import Any
 
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.json_records import shown
 
 
 def listed_cell(value: object, where: str) -> list[Any]:

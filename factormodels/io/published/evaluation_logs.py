@@ -11,8 +11,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from factormodels.decoded_values import as_object, objects_field, shown
 from factormodels.errors import InputError
-from factormodels.io.json_records import as_object, location, objects_field, shown
+from factormodels.io.json_records import location
 from factormodels.io.records import Source
 
 KEYS = ("response", "claim", "text", "model", "label")

@@ -17,9 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from factormodels.claims import Atom, Context
-from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import (
+from factormodels.decoded_values import (
     as_object,
     as_text,
     filled_field,
@@ -27,11 +25,12 @@ from factormodels.io.json_records import (
     located,
     named_id,
     objects_field,
-    record_at,
-    record_id,
     shown,
     text_field,
 )
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.json_records import record_at, record_id
 from factormodels.io.published.judged_claims import assessor_metadata
 from factormodels.io.records import Source
 from factormodels.recorded_verdicts import RecordedVerdict

@@ -17,16 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from factormodels.claims import Atom, Context, Relation
+from factormodels.decoded_values import as_object, as_text, list_field, shown, text_field
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import (
-    as_object,
-    as_text,
-    list_field,
-    record_at,
-    shown,
-    text_field,
-)
+from factormodels.io.json_records import record_at
 from factormodels.io.json_text import read_json_lines
 from factormodels.io.published.stances import (
     DEFAULT_STANCES,

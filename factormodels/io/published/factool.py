@@ -17,9 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from factormodels.claims import Atom, Context
-from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import (
+from factormodels.decoded_values import (
     as_object,
     as_text,
     filled_field,
@@ -27,10 +25,11 @@ from factormodels.io.json_records import (
     list_field,
     named_id,
     objects_field,
-    record_at,
-    record_id,
     text_field,
 )
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.json_records import record_at, record_id
 from factormodels.io.published.judged_claims import assessor_metadata, truth_word
 from factormodels.io.records import Source
 from factormodels.nouns import counted

@@ -22,21 +22,20 @@ from types import MappingProxyType
 from typing import Any
 
 from factormodels.claims import CONTEXT_PRIOR, Atom, Context
-from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph
-from factormodels.io.fact_graph_json import parse_fact_graph
-from factormodels.io.json_records import (
+from factormodels.decoded_values import (
     as_object,
     as_text,
     list_field,
     located,
     objects_field,
-    record_at,
-    record_id,
     shown,
     text_field,
     texts_field,
 )
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.fact_graph_json import parse_fact_graph
+from factormodels.io.json_records import record_at, record_id
 from factormodels.nouns import counted
 from factormodels.recorded_verdicts import (
     ASSESSORS_KEY,

@@ -14,17 +14,10 @@ from types import MappingProxyType
 from typing import Any
 
 from factormodels.claims import Atom, Context
+from factormodels.decoded_values import as_object, list_field, shown, text_field, texts_field
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import (
-    as_object,
-    list_field,
-    record_at,
-    record_id,
-    shown,
-    text_field,
-    texts_field,
-)
+from factormodels.io.json_records import record_at, record_id
 from factormodels.io.json_text import read_json_lines
 from factormodels.variants import merge_duplicate_contexts
 

@@ -19,15 +19,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from factormodels.decoded_values import as_object, objects_field, shown, text_field
 from factormodels.errors import InputError
-from factormodels.io.json_records import (
-    as_object,
-    objects_field,
-    record_at,
-    record_id,
-    shown,
-    text_field,
-)
+from factormodels.io.json_records import record_at, record_id
 from factormodels.io.published.fastfact_bench import LABELS, REMOVED
 from factormodels.io.records import Source
 

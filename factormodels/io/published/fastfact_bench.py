@@ -17,18 +17,17 @@ from types import MappingProxyType
 from typing import Any
 
 from factormodels.claims import Atom, Context
-from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import (
+from factormodels.decoded_values import (
     as_object,
     first_key,
     named_id,
     objects_field,
-    record_at,
-    record_id,
     shown,
     text_field,
 )
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.json_records import record_at, record_id
 from factormodels.io.records import Source
 from factormodels.variants import merge_duplicate_contexts
 

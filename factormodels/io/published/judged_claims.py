@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from factormodels.claims import ModelJudgement, RelationKind
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.json_records import shown
 from factormodels.recorded_verdicts import (
     ASSESSORS_KEY,
     CONTRADICTED,

@@ -19,14 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from factormodels.decoded_values import filled_field, named_id, text_field
 from factormodels.errors import InputError
-from factormodels.io.json_records import (
-    filled_field,
-    named_id,
-    record_at,
-    record_id,
-    text_field,
-)
+from factormodels.io.json_records import record_at, record_id
 from factormodels.io.records import Source
 from factormodels.validation import validated_id
 

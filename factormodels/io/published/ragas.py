@@ -15,19 +15,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from factormodels.claims import Atom, Context
-from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import (
+from factormodels.decoded_values import (
     as_text,
     filled_field,
     first_key,
     named_id,
     objects_field,
-    record_at,
-    record_id,
     shown,
     text_field,
 )
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.json_records import record_at, record_id
 from factormodels.io.published.cells import listed_cell
 from factormodels.io.published.judged_claims import assessor_metadata, truth_word
 from factormodels.io.records import Source

@@ -19,19 +19,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from factormodels.claims import Atom, Context
-from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import (
+from factormodels.decoded_values import (
     as_text,
     first_key,
     list_field,
     named_id,
     objects_field,
-    record_at,
-    record_id,
     shown,
     text_field,
 )
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.json_records import record_at, record_id
 from factormodels.io.published.judged_claims import (
     assessor_metadata,
     inference_label,

@@ -14,20 +14,19 @@ from dataclasses import replace
 from typing import Any
 
 from factormodels.claims import Atom
-from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import (
+from factormodels.decoded_values import (
     as_object,
     as_text,
     filled_field,
     list_field,
     objects_field,
-    record_at,
-    record_id,
     shown,
     text_field,
     texts_field,
 )
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.json_records import record_at, record_id
 from factormodels.io.records import Source
 from factormodels.nouns import counted
 from factormodels.validation import validated_probability

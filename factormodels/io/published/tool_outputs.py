@@ -27,21 +27,20 @@ from types import MappingProxyType
 from typing import Any
 
 from factormodels.claims import Atom
-from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import (
+from factormodels.decoded_values import (
     as_object,
     filled_field,
     first_key,
     list_field,
     located,
     objects_field,
-    record_at,
-    record_id,
     shown,
     text_field,
     texts_field,
 )
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.json_records import record_at, record_id
 from factormodels.io.records import Source
 from factormodels.recorded_verdicts import (
     ASSESSORS_KEY,

@@ -10,14 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from factormodels.decoded_values import filled_field, first_key, shown
 from factormodels.errors import InputError
-from factormodels.io.json_records import (
-    filled_field,
-    first_key,
-    record_at,
-    record_id,
-    shown,
-)
+from factormodels.io.json_records import record_at, record_id
 from factormodels.io.records import Source
 from factormodels.validation import validated_id, validated_probability
 

@@ -20,18 +20,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from factormodels.claims import Atom
-from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import (
+from factormodels.decoded_values import (
     as_object,
     filled_field,
     first_key,
     list_field,
     named_id,
-    record_at,
-    record_id,
     text_field,
 )
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.json_records import record_at, record_id
 from factormodels.io.published.cells import listed_cell
 from factormodels.io.published.judged_claims import assessor_metadata
 from factormodels.io.records import Source
