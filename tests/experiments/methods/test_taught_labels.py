@@ -17,7 +17,7 @@ from factormodels import Atom, FactGraph, InputError
 from factormodels.extraction.pipeline import relation_stage
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.io import read_many, write_many
-from factormodels.learned_from import LearnedFrom, labelled_identities, mark_of
+from factormodels.learned_from import LearnedFrom, mark_of
 from factormodels.recorded_verdicts import recorded_marks
 from tests.calibration.learned_potentials.data import of_cities
 from tests.refusals import refused
@@ -249,28 +249,30 @@ def test_a_mark_in_a_file_that_is_no_mark_is_refused(tmp_path: Path) -> None:
         recorded_marks(read_many(path)[0])
 
 
-def related(taught: int) -> list[FactGraph]:
-    """Return responses whose relations a model made that was taught by the first of them."""
-    known = labelled_identities(of_cities(taught))
-    stage = relation_stage(LexicalRelations(), "FR1", taught=known)
-    found = [stage(graph) for graph in of_cities(8)]
-    return [replace(graph, id=f"s{n}") for n, graph in enumerate(found)]
+def related(graphs: Sequence[FactGraph], taught: Sequence[int]) -> list[FactGraph]:
+    """Return responses whose relations a model made that labels of some of them taught."""
+    stage = relation_stage(LexicalRelations(), "FR1")
+    marked = []
+    for number, graph in enumerate(map(stage, graphs)):
+        mark = "this response" if number in taught else "other responses"
+        facts = {**graph.metadata["relations"], **({"learned_from": mark} if taught else {})}
+        marked.append(replace(graph, metadata={**graph.metadata, "relations": facts}))
+    return marked
 
 
 def test_posteriors_from_relations_that_labels_taught_are_marked(tmp_path: Path) -> None:
-    write_many(related(3), tmp_path / "related.jsonl")
+    renamed = [replace(graph, id=f"s{number}") for number, graph in enumerate(of_cities(8))]
+    write_many(related(renamed, range(3)), tmp_path / "related.jsonl")
     refused("labels of 3 responses \\(s0, s1, s2\\) taught", score, tmp_path / "related.jsonl")
     found = score(tmp_path / "related.jsonl", leave_out_taught=True, **QUICK)
     assert found["scores"]["n_claims"].tolist() == [10]
-    write_many(related(0), tmp_path / "plain.jsonl")
+    write_many(related(renamed, ()), tmp_path / "plain.jsonl")
     assert score(tmp_path / "plain.jsonl", **QUICK)["scores"]["n_claims"].tolist() == [16]
 
 
 def test_what_is_learned_from_such_relations_keeps_their_mark(judge: Path) -> None:
-    # The judge was taught by six responses, the relation model by the last two of the eight.
-    known = labelled_identities(of_cities(8)[6:])
-    stage = relation_stage(LexicalRelations(), "FR1", taught=known)
-    marks = read_judge(judge).learned_from([stage(graph) for graph in of_cities(9)])
+    # The judge was taught by six responses, the relation model by the seventh and the eighth.
+    marks = read_judge(judge).learned_from(related(of_cities(9), (6, 7)))
     assert [str(mark) for mark in marks] == ["this response"] * 8 + ["other responses"]
 
 
