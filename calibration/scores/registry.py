@@ -82,7 +82,7 @@ def scores_named(names: Sequence[str], argument: str = "scores") -> tuple[ScoreD
         raise InputError(f"{argument} is {names!r}; give a list of some of {', '.join(REGISTRY)}")
     for name in names:
         if name not in REGISTRY:
-            raise InputError(unknown_name(f"{argument} {name}", name, REGISTRY))
+            raise InputError(unknown_name(f"{argument}: the score {name!r}", name, REGISTRY))
     if len(set(names)) < len(names):
         raise InputError(f"{argument} is {list(names)!r}; give each once")
     return tuple(REGISTRY[name] for name in names)

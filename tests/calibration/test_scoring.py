@@ -590,7 +590,7 @@ def test_other_responses_are_refused() -> None:
         ({"extremes": "drop"}, "extremes is 'drop'"),
         ({"scores": "brier"}, "scores is 'brier'; give a list of some of "),
         ({"scores": []}, r"scores is \[\]"),
-        ({"scores": ["briar"]}, r"scores briar is unknown \(did you mean 'brier', "),
+        ({"scores": ["briar"]}, r"scores: the score 'briar' is unknown \(did you mean 'brier', "),
         ({"scores": ["brier", "brier"]}, "give each once"),
         ({"model": "model"}, "model and claim name columns of a table"),
         ({"reference": "exact"}, "reference is 'exact'; choose one of p"),
@@ -613,7 +613,7 @@ def test_bad_input_is_named(arguments: dict[str, Any], message: str) -> None:
         ),
         ({"correction": "bonferroni"}, "correction is 'bonferroni'"),
         ({"n_resamples": 0}, "n_resamples is 0"),
-        ({"tested": ["auc"]}, "tested has 'auc'"),
+        ({"tested": ["auc"]}, "tested: the score 'auc' is unknown"),
     ],
 )
 def test_a_bad_comparison_is_named(arguments: dict[str, Any], message: str) -> None:

@@ -326,9 +326,9 @@ def figures(make_draft: Any) -> dict[str, PaperFigure]:
     """Figures of commands and of studies, and graphs."""
     generator = np.random.default_rng(0)
     rows = [
-        {"model": model, "response": place // 6, "claim": place, "p": p, "label": p > bar}
-        for model in ("a", "a longer name of a model")
-        for place, (p, bar) in enumerate(generator.random((120, 2)))
+        {"model": model, "response": place // 6, "claim": place, "p": p, "label": bar < 0.5}
+        for place, (*each, bar) in enumerate(generator.random((120, 3)))
+        for model, p in zip(("a", "a longer name of a model"), each, strict=True)
     ]
     made = dict(score(rows, n_bootstrap=20, resamples=20).draw())
     for graph in load("demonstration").graphs[:2]:

@@ -413,7 +413,7 @@ def test_in_sample_sigma_is_the_factuality_reweighted_by_errors(folder: Path) ->
         ("ours/misspecification", "settings.copied=[2]", "settings.copied[0]"),
         ("ours/misspecification", "settings.synthetic={n_atom: 3}", "synthetic.n_atom"),
         ("ours/learned-potentials", "settings.folds=1", "settings.folds"),
-        ("ours/does-it-matter", "settings.backends=[{backend: lbq}]", "did you mean 'lbp'?"),
+        ("ours/does-it-matter", "settings.backends=[{backend: lbq}]", "did you mean 'lbp', "),
         ("ours/sigma-shift", "settings.populations={}", "settings.populations"),
     ],
 )
