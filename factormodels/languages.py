@@ -30,8 +30,11 @@ _LEAST_MARGIN = 1.3
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text, which are parted by white space."""
-    return frozenset(text.split())
+    """Return the words of a text, between white space, as `str.casefold` writes them.
+
+    Texts are folded before their words are looked up, which writes ß as ss and ς as σ.
+    """
+    return frozenset(text.casefold().split())
 
 
 def _lists(**words: str) -> Mapping[str, frozenset[str]]:

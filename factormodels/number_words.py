@@ -25,8 +25,8 @@ _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000
 
 
 def _values(listed: str) -> dict[str, int]:
-    """Values by word, of text such as "two 2 three 3"."""
-    parts = listed.split()
+    """Values by word, of text such as "two 2 three 3", words as `str.casefold` writes them."""
+    parts = listed.casefold().split()
     return {word: int(value) for word, value in zip(parts[::2], parts[1::2], strict=True)}
 
 
@@ -45,7 +45,7 @@ _WORDS: Mapping[str, Mapping[str, int]] = {
     "de": _values(
         """null 0 ein 1 eins 1 zwei 2 drei 3 vier 4 fünf 5 sechs 6 sieben 7 acht 8 neun 9 zehn 10
         elf 11 zwölf 12 sechzehn 16 siebzehn 17 dreizehn 13 vierzehn 14 fünfzehn 15 achtzehn 18
-        neunzehn 19 zwanzig 20 dreißig 30 dreissig 30 vierzig 40 fünfzig 50 sechzig 60 siebzig 70
+        neunzehn 19 zwanzig 20 dreißig 30 vierzig 40 fünfzig 50 sechzig 60 siebzig 70
         achtzig 80 neunzig 90 million 1000000 millionen 1000000 milliarde 1000000000 milliarden
         1000000000 billion 1000000000000 billionen 1000000000000 dutzend 12 dritte 3 dritten 3
         dritter 3 drittes 3 siebte 7 siebten 7 zweimal 2"""

@@ -368,60 +368,76 @@ LIMITING: Mapping[str, frozenset[str]] = _sets(
     suppos* attempt* tried tries try plan* intend* intent* want* wish* hop* hope* aim* nominat*
     candidat* unsuccess* fiction* imaginary honorary vice deputy assistant ex than bc bce pm am
     without him them us me against versus seldom rarely once once used once instead former
-    formerly acting interim fake mock near nearby myth* hoax*""",
+    formerly acting interim fake mock near nearby myth* hoax*
+    but save barring consolation""",
     de="""nur bloß lediglich fast beinahe nahezu teilweise teils oder wenn falls ob obwohl alle
     alles allen jeder jede jedes einige manche meisten wenige beide beiden halb halbe hälfte
     vielleicht möglicherweise vermutlich wahrscheinlich angeblich kann konnte könnte darf durfte
     soll sollte muss musste will wollte würde würden versuch* plant* geplant* wünsch* hoff*
     nominiert* kandid* vize* stellvertret* ehren* ehemalig*
-    nahe unweit mythos legende""",
+    nahe unweit mythos legende
+    außer ausser ausgenommen""",
     fr="""seul seule seuls seules seulement uniquement exclusivement presque quasi partiellement ou
     si sauf tous toutes tout toute chaque quelques certains certaines plupart peu moitié demi
     peut peuvent pourrait pouvait doit devait peut-être probablement prétendument vice adjoint*
     honoraire* tent* essay* candidat* ancien ancienne près mythe
-    ex""",
+    ex
+    excepté hormis exclu*""",
     es="""solo sólo solamente únicamente casi parcialmente o u si salvo excepto todos todas todo
     toda cada algunos algunas mayoría pocos pocas ambos ambas mitad medio quizá quizás
     probablemente posiblemente supuestamente puede podría podía debe debía intent* trat*
-    candidat* vice* ex cerca mito""",
+    candidat* vice* ex cerca mito
+    menos exclu*""",
     it="""solo soltanto solamente unicamente quasi parzialmente o od se tranne tutti tutte tutto
     tutta ogni alcuni alcune pochi poche entrambi entrambe metà mezzo forse probabilmente
     presumibilmente può poteva potrebbe deve doveva tent* cerc* candidat* vice ex vicino
-    mito""",
+    mito
+    eccetto salvo""",
     pt="""só somente apenas unicamente quase parcialmente ou se exceto todos todas todo toda cada
     alguns algumas maioria poucos poucas ambos ambas metade meio talvez provavelmente
     supostamente pode podia poderia deve devia tent* candidat* vice ex perto
-    mito""",
+    mito
+    salvo menos exclu*""",
     nl="""alleen slechts enkel bijna gedeeltelijk of indien behalve alle alles elke ieder iedere
     sommige meeste weinig weinige beide beiden half helft misschien mogelijk waarschijnlijk
     vermoedelijk kan kon zou zouden mag mocht moet moest wil wilde prob* vice* kandid*
-    voormalig* nabij mythe""",
+    voormalig* nabij mythe
+    uitgezonderd""",
     pl="""tylko jedynie prawie niemal częściowo lub albo czy jeśli oprócz wszyscy wszystkie każdy
     każda niektórzy niektóre większość mało oba obaj obie połowa pół może mógł mogła
-    prawdopodobnie podobno rzekomo próbowa* kandyd* wice*""",
+    prawdopodobnie podobno rzekomo próbowa* kandyd* wice*
+    prócz wyjątkiem""",
     cs="""jen jenom pouze téměř skoro částečně nebo či jestli kromě všichni všechny každý každá
     někteří některé většina málo oba obě polovina půl možná snad pravděpodobně údajně může mohl
-    mohla pokusil* pokoušel* kandid*""",
+    mohla pokusil* pokoušel* kandid*
+    vyjma výjimkou""",
     sk="""len iba takmer skoro čiastočne alebo či ak okrem všetci všetky každý každá niektorí
     niektoré väčšina málo obaja obe polovica pol možno asi pravdepodobne údajne môže mohol mohla
-    pokúsil* kandid*""",
+    pokúsil* kandid*
+    výnimkou""",
     da="""kun næsten delvis eller hvis undtagen alle alt hver nogle flest få begge halv halvdelen
     måske muligvis sandsynligvis angiveligt kan kunne vil ville skal skulle må måtte forsøg*
-    prøv* kandid* vice*""",
+    prøv* kandid* vice*
+    bortset""",
     no="""bare kun nesten delvis eller hvis unntatt alle alt hver noen flest få begge halv
     halvparten kanskje muligens sannsynligvis angivelig kan kunne vil ville skal skulle må måtte
-    forsøk* prøv* kandid* vise*""",
+    forsøk* prøv* kandid* vise*
+    bortsett""",
     sv="""bara endast nästan delvis eller om utom alla allt varje några flesta få båda halv hälften
     kanske möjligen sannolikt troligen kan kunde vill ville skall ska skulle måste försök*
-    kandid* vice*""",
+    kandid* vice*
+    förutom""",
     ru="""только лишь почти частично или либо если кроме все всё каждый каждая некоторые большинство
     мало оба обе половина пол возможно вероятно наверное якобы может мог могла пытал* попыт*
-    хотел* план* кандидат* вице* бы""",
+    хотел* план* кандидат* вице* бы
+    исключением""",
     uk="""тільки лише майже частково або чи якщо крім усі всі кожен кожна деякі більшість мало
     обидва обидві половина можливо мабуть нібито може міг могла намагав* хотів* хотіла план*
-    кандидат* віце* би""",
+    кандидат* віце* би
+    окрім винятком""",
     bg="""само единствено почти частично или ако освен всички всеки всяка някои повечето малко
-    двамата двете половина може вероятно уж можеше опит* искаше кандидат* вице* би""",
+    двамата двете половина може вероятно уж можеше опит* искаше кандидат* вице* би
+    изключение""",
     el="""μόνο σχεδόν ή αν εκτός όλοι όλες όλα κάθε μερικοί μερικές μερικά περισσότεροι λίγοι λίγες
     αμφότεροι μισό μισός ίσως πιθανώς πιθανόν δήθεν μπορεί μπορούσε προσπάθησ* υποψήφι* θα""",
     hy="""միայն գրեթե մասամբ կամ եթե բացի բոլոր բոլորը ամեն որոշ մեծամասնությունը երկուսն երկուսը
