@@ -82,6 +82,20 @@ def test_few_responses_are_tested_exactly_by_all_their_signs() -> None:
     assert many["p_value"][-1] == many["clustered"][-1]
 
 
+def test_responses_without_a_sign_do_not_count_among_the_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    records = random_records(2, 20)
+    judged = judged_counts(as_claims(records), Setting.NONE_OF_THE_ABOVE, 1, "incorrect")
+    net = judged[:, -1, 0, 1:].sum(axis=-1) - judged[:, -1, 1, 0]
+    signed = int(np.count_nonzero(net))
+    assert signed < len(net)
+    for few, exact in ((signed, True), (signed - 1, False)):
+        monkeypatch.setattr("calibration.self_knowledge.balance.FEW", few)
+        balance = in_sample_balance(records, n_positions=1)
+        assert np.isfinite(balance["by_response"][-1]) == exact
+
+
 def test_counts_by_hand() -> None:
     records = [
         *in_sentence("x", 1, 1, "S S", "true"),
