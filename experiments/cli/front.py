@@ -78,7 +78,7 @@ _OF_COMMAND_LINE = (_CONFIG, _HELP_ALL)
 """Options that no file of settings holds."""
 
 _COLUMN = "column"
-"""An option of older scripts: --column claim=id is --claim id."""
+"""An option of older scripts, with ROLE=COLUMN behind it: `claim=id` is read as --claim id."""
 
 _HYPHEN = "\0-"
 """In place of a hyphen that stands alone, standard input, which is no option."""
@@ -282,7 +282,9 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
         for text in typed.pop(_COLUMN, ()):
             role, sign, column = str(text).partition("=")
             if not sign:
-                raise InputError(f"--column {text}: name what the column holds, as in --p {text}")
+                raise InputError(
+                    f"--{_COLUMN} {text}: name what the column holds, as in --p {text}"
+                )
             typed.setdefault(role, []).append(column)
     in_files = read_configs(map(Path, typed.pop(_CONFIG, ())))
     by_option = {name: field for name, field in by_option.items() if name not in _OF_COMMAND_LINE}
