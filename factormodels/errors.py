@@ -80,8 +80,10 @@ def unknown_name(subject: str, name: object, known: Iterable[str]) -> str:
     if len(names) > _MOST_LISTED:
         by_folded = {each.casefold(): each for each in names}
         near = difflib.get_close_matches(str(name).casefold(), by_folded, n=3, cutoff=0)
-        first, second, third = (repr(by_folded[each]) for each in near)
-        return f"{subject} is unknown (did you mean {first}, {second} or {third}?)"
+        # Fewer than three where names differ in case alone.
+        *others, last = (repr(by_folded[each]) for each in near)
+        listed = " or ".join(filter(None, [", ".join(others), last]))
+        return f"{subject} is unknown (did you mean {listed}?)"
     near_name = nearest(name, names)
     hint = "" if near_name is None else f" (did you mean {near_name!r}?)"
     return f"{subject} is unknown{hint}; use one of {', '.join(names)}"
