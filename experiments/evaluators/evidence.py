@@ -131,7 +131,7 @@ def context_removals(
     names = seen.atom_ids + seen.context_ids
     errors = effects.standard_errors
     of_change = np.zeros(len(effects.removed)) if errors is None else errors[:, 1]
-    return {
+    removals: Removals = {
         (names[removed], names[target]): (
             None if np.isnan(without) else Removal(float(present), float(without), float(error))
         )
@@ -147,6 +147,32 @@ def context_removals(
         # out.
         if target < len(seen.atoms)
     }
+    return removals | _without_factors(seen, factor_graph, removals, exact)
+
+
+def _without_factors(
+    seen: FactGraph, factor_graph: FactorGraph, removals: Removals, exact: Exact
+) -> Removals:
+    """Removals of contexts from atoms with which they share no factor: they change nothing.
+
+    A relation that is less probable than 1/2 has no factor.
+    """
+    from inference import InferenceError
+
+    atoms, contexts = set(seen.atom_ids), set(seen.context_ids)
+    missing = [
+        ends
+        for relation in seen.relations
+        for ends in ((relation.source, relation.target), (relation.target, relation.source))
+        if ends[0] in contexts and ends[1] in atoms and ends not in removals
+    ]
+    if not missing:
+        return {}
+    try:
+        p = exact.infer(factor_graph).marginals.of_state(1, [atom for _, atom in missing])
+    except InferenceError:
+        return dict.fromkeys(missing)
+    return {ends: Removal(own, own) for ends, own in zip(missing, p.tolist(), strict=True)}
 
 
 def recorded_context(context: str, atom: str, graph: FactGraph) -> str:
