@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibration.curves import CorpCurve, ReliabilityBins
 from calibration.figures.curve_notes import band_note, check_curves, span
-from calibration.figures.panels import alike, parts, reach, steps_coincide
+from calibration.figures.panels import reach, shared_panels, steps_coincide
 from calibration.figures.reliability_diagram import (
     draw_band,
     kind_of_intervals,
@@ -30,6 +30,7 @@ def corp_diagram(
     *,
     bins: Mapping[str, ReliabilityBins] = MappingProxyType({}),
     title: str | None = None,
+    panels: Mapping[str, str] = MappingProxyType({}),
 ) -> ShownFigure:
     """Reliability diagram of one or more methods: CORP curves, bins, and histograms of P below.
 
@@ -45,6 +46,7 @@ def corp_diagram(
         bins: bins of the methods by the same names, best of equal count
             (`reliability_bins(..., strategy="quantile")`); none for bands alone.
         title: text above the figure, or None.
+        panels: by method, a text that methods of one panel share; used for more than three curves.
 
     Returns:
         A matplotlib Figure as wide as a column (3.4 inches), or as a page (6.9 inches) where there
@@ -64,7 +66,6 @@ def corp_diagram(
         if bins.keys() != methods.keys():
             lacking = next(iter(bins.keys() ^ methods.keys()))
             raise InputError(f"bins and methods differ in {lacking!r}; give bins of each method")
-    groups = alike(methods, _same_corp)
 
     def entry(names: Sequence[str]) -> str:
         terms = [methods[name].decomposition for name in names]
@@ -72,10 +73,14 @@ def corp_diagram(
         discrimination = span([each.discrimination for each in terms])
         return f"{' = '.join(names)} (MCB {miscalibration}, DSC {discrimination})"
 
-    entries = {entry(names): names[0] for names in groups}
+    shown = [
+        {entry(names): names[0] for names in panel}
+        for panel in shared_panels(methods, _same_corp, panels)
+    ]
+    points = {name: bins[first] for panel in shown for name, first in panel.items() if bins}
     return square_panels(
-        [{name: methods[entries[name]] for name in part} for part in parts(list(entries))],
-        partial(_draw_corp, {name: bins[first] for name, first in entries.items() if bins}),
+        [{name: methods[first] for name, first in panel.items()} for panel in shown],
+        partial(_draw_corp, points),
         caption=_caption(methods, bins),
         title=title,
     )

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -110,9 +111,26 @@ def alike(curves: Mapping[str, Curve], same: Callable[[Curve, Curve], bool]) -> 
     return groups
 
 
-def together(curves: Mapping[str, Curve], same: Callable[[Curve, Curve], bool]) -> dict[str, Curve]:
-    """Curves by name, those that are the same once and named together ("a = b")."""
-    return {" = ".join(names): curves[names[0]] for names in alike(curves, same)}
+def shared_panels(
+    curves: Mapping[str, Curve],
+    same: Callable[[Curve, Curve], bool],
+    together: Mapping[str, str] = MappingProxyType({}),
+) -> list[list[list[str]]]:
+    """Names of the curves of each panel; curves that are the same stand in one group.
+
+    Args:
+        curves: curves by name.
+        same: whether two curves are drawn as one.
+        together: by name, a text that the curves of one panel share; used for more curves than a
+            panel holds.
+    """
+    groups = alike(curves, same)
+    if len(groups) <= MOST_CURVES:
+        return [groups]
+    sorted_out: dict[str, dict[str, Curve]] = {}
+    for name, curve in curves.items():
+        sorted_out.setdefault(together.get(name, ""), {})[name] = curve
+    return [panel for part in sorted_out.values() for panel in parts(alike(part, same))]
 
 
 def coincide(one: ArrayLike, other: ArrayLike, apart: float = COINCIDE) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
 from calibration.curves.histograms import HISTOGRAM_BINS
 from calibration.curves.reliability_bins import ReliabilityBins
-from calibration.figures.panels import COLUMN, MOST_CURVES, PAGE, coincide, parts, together
+from calibration.figures.panels import COLUMN, PAGE, coincide, shared_panels
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
@@ -51,7 +52,7 @@ def reliability_diagram(
     methods: Mapping[str, ReliabilityBins],
     *,
     title: str | None = None,
-    panels: Mapping[str, str] | None = None,
+    panels: Mapping[str, str] = MappingProxyType({}),
 ) -> ShownFigure:
     """Reliability diagram of one or more methods, with histograms of P below.
 
@@ -82,11 +83,14 @@ def reliability_diagram(
                 f"methods[{name!r}] is of type {type(bins).__name__}; give what reliability_bins "
                 "returns"
             )
-    parts = _panels(methods, panels or {})
+    shown = [
+        {" = ".join(names): methods[names[0]] for names in panel}
+        for panel in shared_panels(methods, _coincide, panels)
+    ]
     return square_panels(
-        parts,
+        shown,
         _draw_bins,
-        caption=_caption({name: bins for part in parts for name, bins in part.items()}),
+        caption=_caption({name: bins for panel in shown for name, bins in panel.items()}),
         title=title,
     )
 
@@ -161,28 +165,6 @@ def square_panels(
         texts[1].set_position((middle, 1 - 0.05 / height))
         texts[2].set_position((0.05 / width, (bottom + height - top) / 2 / height))
     return figure
-
-
-def _panels(
-    methods: Mapping[str, ReliabilityBins], together: Mapping[str, str]
-) -> list[dict[str, ReliabilityBins]]:
-    """The curves of each panel."""
-    curves = coinciding(methods)
-    if len(curves) <= MOST_CURVES:
-        return [curves]
-    groups: dict[str, dict[str, ReliabilityBins]] = {}
-    for name, bins in methods.items():
-        groups.setdefault(together.get(name, ""), {})[name] = bins
-    found = []
-    for group in groups.values():
-        own = coinciding(group)
-        found += [{name: own[name] for name in names} for names in parts(list(own))]
-    return found
-
-
-def coinciding(methods: Mapping[str, ReliabilityBins]) -> dict[str, ReliabilityBins]:
-    """Methods by name, those whose curves coincide once and named together ("a = b")."""
-    return together(methods, _coincide)
 
 
 def _coincide(one: ReliabilityBins, other: ReliabilityBins) -> bool:

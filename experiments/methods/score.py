@@ -20,6 +20,7 @@ from calibration.scores.registry import REGISTRY, USUAL_SCORES, scores_named
 from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
+from experiments.findings.reliability import reliability_figure
 from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column, named
 from experiments.findings.text import interval, number
 from experiments.methods.probability_table import (
@@ -703,7 +704,7 @@ def _said(blocks: Sequence[_Block]) -> list[str]:
 
 def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
     """Reliability, and risk against coverage, of each data."""
-    from calibration.figures import corp_diagram, risk_coverage_figure
+    from calibration.figures import risk_coverage_figure
 
     figures: dict[str, PaperFigure] = {}
     for place, block in enumerate(blocks, 1):
@@ -714,17 +715,15 @@ def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
         if n_models > len(risks):
             chosen = f"the {len(risks)} of {counted(n_models, 'model')} with the lowest Brier score"
             of = ", ".join(filter(None, (of, chosen)))
-        for stem, title, figure, curves, columns in (
-            ("reliability", "Reliability", corp_diagram(reliability, bins=block.found.bins()),
-             reliability, ("p", "recalibrated")),
-            ("risk-coverage", "Risk against coverage", risk_coverage_figure(risks),
-             risks, ("coverage", "risk")),
-        ):  # fmt: skip
-            rows = [
-                {"model": model, **{name: row[name] for name in columns}}
-                for model, curve in curves.items()
-                for row in curve.rows()
-            ]
-            caption = ": ".join(filter(None, (title, of)))
-            figures[f"{stem}{suffix}"] = PaperFigure(figure, data_frame(rows), caption)
+        title = ": ".join(filter(None, ("Reliability", of)))
+        shown = reliability_figure(reliability, block.found.bins(), title)
+        figures[f"reliability{suffix}"] = shown
+        rows = [
+            {"model": model, "coverage": row["coverage"], "risk": row["risk"]}
+            for model, curve in risks.items()
+            for row in curve.rows()
+        ]
+        title = ": ".join(filter(None, ("Risk against coverage", of)))
+        shown = PaperFigure(risk_coverage_figure(risks), data_frame(rows), title)
+        figures[f"risk-coverage{suffix}"] = shown
     return figures

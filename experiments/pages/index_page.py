@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibration.figures.panels import MOST_CURVES
-from calibration.figures.reliability_diagram import coinciding
+from calibration.figures.panels import COLUMN
 from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.findings.page import inline_svg
 from experiments.findings.table import ENDS, Column
@@ -183,11 +182,7 @@ def _plots(
             others.append((caption, figure, False))
     drawn = subject.diagrams
     for diagram in diagrams(subject.rows, subject.study) if drawn is None else drawn:
-        # Its caption says what stands over it.
-        for text in diagram.figure.texts:
-            if text.get_text() == diagram.figure.get_suptitle():
-                text.set_visible(False)
-        wide = len(coinciding(diagram.bins)) > MOST_CURVES
+        wide = diagram.figure.get_figwidth() > COLUMN
         others.append((f"{diagram.title}: reliability", diagram.figure, wide))
     return scores, [
         (caption, inline_svg(figure, f"plot{number}", caption), wide)

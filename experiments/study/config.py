@@ -766,11 +766,11 @@ class Reliability:
 
     Attributes:
         bins: number of bins.
-        strategy: bins of equal width, or of equally many atoms.
+        strategy: bins of equally many atoms (quantile), or of equal width (uniform).
     """
 
     bins: Annotated[int, Field(ge=1, le=10_000)] = 10
-    strategy: Literal["uniform", "quantile"] = "uniform"
+    strategy: Literal["quantile", "uniform"] = "quantile"
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.findings.artefacts import Origin, PaperFigure, write_artefact
+from experiments.findings.reliability import reliability_figure
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
 from experiments.study.cell_names import NO_GRAPH
 from experiments.study.config import OWN_PRIORS
@@ -21,10 +22,9 @@ from experiments.study.summary import REFERENCE
 from factormodels.io.long_columns import piecewise
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
-    from calibration.curves.reliability_bins import ReliabilityBins
+    from calibration.curves import CorpCurve, ReliabilityBins
     from experiments.study.config import Study
 
 SAME_CURVE = 5e-3
@@ -60,20 +60,23 @@ class Diagram:
     Attributes:
         stem: name of its files.
         title: its dataset and encoding.
-        bins: its curves by name.
-        figure: the diagram.
+        shown: the diagram and its numbers.
     """
 
     stem: str
     title: str
-    bins: dict[str, ReliabilityBins]
-    figure: Figure
+    shown: PaperFigure
+
+    @property
+    def figure(self) -> Figure:
+        """The diagram alone."""
+        return self.shown.figure
 
 
 def write_diagrams(
     drawn: Iterable[Diagram], folder: Path, origin: Origin, venue: Venue = VENUES[DEFAULT_VENUE]
 ) -> list[Path]:
-    """Write reliability diagrams, with their points as CSV, and return the files.
+    """Write reliability diagrams, with their numbers as CSV, and return the files.
 
     Args:
         drawn: the diagrams.
@@ -81,11 +84,11 @@ def write_diagrams(
         origin: where they come from.
         venue: where they are printed.
     """
-    paths: list[Path] = []
-    for one in drawn:
-        shown = PaperFigure(one.figure, _points(one.bins), one.title)
-        paths += write_artefact(shown, folder, one.stem, origin, venue)
-    return paths
+    return [
+        path
+        for diagram in drawn
+        for path in write_artefact(diagram.shown, folder, diagram.stem, origin, venue)
+    ]
 
 
 def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
@@ -98,8 +101,6 @@ def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
         rows: tidy rows of a study.
         study: the study; its seed is that of the bootstrap over responses.
     """
-    from calibration.figures import reliability_diagram
-
     panels: dict[tuple[str, str], list[CellRows]] = {}
     assessors: list[CellRows] = []
     for cell in rows.cells():
@@ -127,7 +128,7 @@ def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
         # Only what differs among the cells of this diagram is worth a word in its legend.
         everything = [cell for curve in curves for cell in curve.cells]
         labels = [_curve_label(curve.cells, everything) for curve in curves]
-        bins = {label: _bins(curve, study) for label, curve in zip(labels, curves, strict=True)}
+        drawn = {label: _drawn(curve, study) for label, curve in zip(labels, curves, strict=True)}
         # Curves of one variant stand beside each other: what backends make of it is the question.
         together = {
             label: " = ".join(dict.fromkeys(cell[0] for cell in curve.cells))
@@ -135,8 +136,13 @@ def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
         }
         stem = "reliability" if key == main else f"reliability-{'-'.join(key)}"
         title = ", ".join(key)
-        figure = reliability_diagram(bins, title=title, panels=together)
-        yield Diagram(stem, title, bins, figure)
+        shown = reliability_figure(
+            {label: line for label, (line, _) in drawn.items()},
+            {label: bins for label, (_, bins) in drawn.items()},
+            f"Reliability: {title}",
+            panels=together,
+        )
+        yield Diagram(stem, title, shown)
 
 
 def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
@@ -195,12 +201,13 @@ def _readable(curves: Sequence[Curve]) -> list[Curve]:
     return [curve for curve in curves if id(curve) in kept]
 
 
-def _bins(curve: Curve, study: Study) -> ReliabilityBins:
-    from calibration.curves.reliability_bins import reliability_bins
+def _drawn(curve: Curve, study: Study) -> tuple[CorpCurve, ReliabilityBins]:
+    """The CORP line of a curve, and its bins."""
+    from calibration.curves import corp_curve, reliability_bins
     from calibration.labels import apply_policy
 
     scored = apply_policy(curve.p, curve.label, study.unlabelled)
-    return reliability_bins(
+    bins = reliability_bins(
         scored.p,
         scored.y,
         n_bins=study.reliability.bins,
@@ -208,26 +215,8 @@ def _bins(curve: Curve, study: Study) -> ReliabilityBins:
         responses=curve.response if scored.kept.all() else curve.response[scored.kept],
         seed=study.seed,
     )
-
-
-def _points(curves: Mapping[str, ReliabilityBins]) -> pd.DataFrame:
-    """The points of a diagram, one row per curve and bin."""
-    import pandas as pd
-
-    names = ("mean_predicted", "observed", "lower", "upper", "count")
-    return pd.concat(
-        [
-            pd.DataFrame(
-                {
-                    "curve": label,
-                    "bin_start": bins.edges[bins.position],
-                    "bin_end": bins.edges[bins.position + 1],
-                    **{name: getattr(bins, name) for name in names},
-                }
-            )
-            for label, bins in curves.items()
-        ]
-    )
+    # The bins have the intervals, so that the line needs no band.
+    return corp_curve(scored.p, scored.y, band="none"), bins
 
 
 def _curve_label(cells: Sequence[tuple[str, ...]], everything: Sequence[tuple[str, ...]]) -> str:

@@ -60,7 +60,7 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
     assert study.selected == ()
     assert study.backend_seeds == (0,)
     assert (study.seed, study.unlabelled, study.k) == (0, "exclude", "median")
-    assert (study.reliability.bins, study.reliability.strategy) == (10, "uniform")
+    assert (study.reliability.bins, study.reliability.strategy) == (10, "quantile")
     assert study.outputs == ("csv", "latex", "markdown", "reliability")
 
 
@@ -118,7 +118,7 @@ priors: {atom: 0.4}
 seed: 7
 unlabelled: false
 k: 12
-reliability: {bins: 5, strategy: quantile}
+reliability: {bins: 5, strategy: uniform}
 outputs: [latex]
 """,
     )

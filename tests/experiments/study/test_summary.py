@@ -179,9 +179,10 @@ def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path, file_o
     kinds = ("pdf", "png", "tex", "csv")
     assert [path.name for path in paths] == [f"reliability.{kind}" for kind in kinds]
     assert all(path.stat().st_size > 1000 for path in paths[:2])
-    points = pd.read_csv(paths[-1])
-    assert points["curve"].nunique() == MAX_CURVES
-    assert (points.groupby("curve")["count"].sum() == 3).all()
+    numbers = pd.read_csv(paths[-1])
+    assert set(numbers["part"]) == {"line", "bin"}
+    assert numbers["model"].nunique() == MAX_CURVES
+    assert (numbers.groupby("model")["count"].sum() == 3).all()
 
 
 def test_data_without_labels_have_no_diagram(file_of: FileOf) -> None:

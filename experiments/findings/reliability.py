@@ -1,0 +1,59 @@
+"""The reliability diagram of commands and studies, with the numbers that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from experiments.findings.artefacts import PaperFigure
+from experiments.findings.table import data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibration.curves import CorpCurve, ReliabilityBins
+
+
+def reliability_figure(
+    curves: Mapping[str, CorpCurve],
+    bins: Mapping[str, ReliabilityBins],
+    title: str,
+    *,
+    panels: Mapping[str, str] = MappingProxyType({}),
+) -> PaperFigure:
+    """Return the CORP lines of models, and bins with intervals beside them.
+
+    Args:
+        curves: the curves by model.
+        bins: the bins by model; none where claims have weights.
+        title: what the figure shows, for its caption.
+        panels: by model, a text that models of one panel share.
+    """
+    from calibration.figures import corp_diagram
+
+    figure = corp_diagram(curves, bins=bins, panels=panels)
+    return PaperFigure(figure, _numbers(curves, bins), title)
+
+
+def _numbers(curves: Mapping[str, CorpCurve], bins: Mapping[str, ReliabilityBins]) -> pd.DataFrame:
+    """A row for each end of a step of a line, and for each bin, whose edges are given too."""
+    rows = []
+    for model, curve in curves.items():
+        for p, recalibrated in zip(curve.p, curve.recalibrated, strict=True):
+            rows.append({"model": model, "part": "line", "predicted": p, "observed": recalibrated})
+        if model not in bins:
+            continue
+        own = bins[model]
+        for row, position in zip(own.rows(), own.position, strict=True):
+            rows.append(
+                {
+                    "model": model,
+                    "part": "bin",
+                    "predicted": row["mean_predicted"],
+                    **{name: row[name] for name in ("observed", "lower", "upper", "count")},
+                    "bin_start": own.edges[position],
+                    "bin_end": own.edges[position + 1],
+                }
+            )
+    return data_frame(rows)
