@@ -6,7 +6,8 @@ import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+    from matplotlib.text import Annotation, Text
 
     from calibration.figures.shown_figure import ShownFigure
 
@@ -38,7 +39,13 @@ Curve = TypeVar("Curve")
 Named = TypeVar("Named")
 
 _IN_A_ROW = 3
+LETTERS_BESIDE = 20
+"""Letters in a line of a name beside a panel."""
+
 _NAME = "name of a line"
+_TITLE_LETTER = 0.057
+"""Width of a letter of a title, in inches."""
+
 _GAP = 4.0
 """Points between the end of a line and its name."""
 
@@ -61,7 +68,17 @@ def panels(
     with paper_style():
         figure = ShownFigure(figsize=size, layout="constrained")
         yield figure, figure.subplots(n_rows, n_columns, squeeze=False, **shared)
-        _part_names(figure)
+        if any(_names_beside(place) for place in figure.axes):
+            figure.arranged_by(partial(_part_names, figure))
+
+
+def write_title(figure: ShownFigure, title: str) -> Text:
+    """Write a title above all panels, in lines as long as the figure is wide."""
+    text = figure.suptitle(title, fontsize=8.5)
+    # Two dollar signs in a name are not mathematics.
+    text.set_parse_math(False)
+    figure.arranged_by(lambda: figure.wrap(text, int(figure.get_figwidth() / _TITLE_LETTER)))
+    return text
 
 
 @contextmanager
@@ -189,6 +206,42 @@ def legend_above(
         text.set_text(textwrap.fill(name, columns))
 
 
+def legend_below(
+    figure: ShownFigure, handles: Sequence[Artist], names: Sequence[str], most: int, **look: Any
+) -> None:
+    """Name what is drawn in a legend below all panels, in as many columns as the width holds.
+
+    Args:
+        figure: the figure, of `panels` or with a constrained layout.
+        handles: what is named.
+        names: their names.
+        most: columns of the legend.
+        look: what `Figure.legend` takes besides, such as `columnspacing`.
+    """
+
+    def place() -> None:
+        # A legend cannot be given another number of columns: it is made anew.
+        shown = list(names)
+        for legend in figure.legends:
+            shown = [text.get_text() for text in legend.get_texts()]
+            legend.remove()
+        for columns in range(min(most, len(shown)), 0, -1):
+            legend = figure.legend(
+                handles, [str(at) for at in range(len(shown))], loc="outside lower center",
+                ncols=columns, **look,
+            )  # fmt: skip
+            # Names are set here: matplotlib would leave out one that begins with an underscore.
+            for text, name in zip(legend.get_texts(), shown, strict=True):
+                text.set_parse_math(False)
+                text.set_text(name)
+            if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+                return
+            legend.remove()
+
+    with paper_style():
+        figure.arranged_by(place)
+
+
 def legible(colour: Any) -> tuple[float, float, float]:
     """A colour of the palette dark enough for letters."""
     from matplotlib.colors import to_rgb
@@ -223,20 +276,26 @@ def name_lines(place: Axes, lines: Mapping[str, Line2D]) -> None:
         )
 
 
-def _part_names(figure: Figure) -> None:
-    """Move names of lines apart, panel by panel, each as little as can be."""
+def _names_beside(place: Axes) -> list[Annotation]:
+    """Return the names that `name_lines` wrote beside a panel."""
     from matplotlib.text import Annotation
+
+    return [
+        each for each in place.texts if isinstance(each, Annotation) and each.get_gid() == _NAME
+    ]
+
+
+def _part_names(figure: ShownFigure) -> None:
+    """Move names of lines apart, panel by panel, each as little as can be."""
     from scipy.optimize import isotonic_regression
 
-    found = [
-        [text for text in place.texts if isinstance(text, Annotation) and text.get_gid() == _NAME]
-        for place in figure.axes
-    ]
-    if not any(found):
-        return
+    beside = [_names_beside(place) for place in figure.axes]
+    for name in chain(*beside):
+        figure.wrap(name, LETTERS_BESIDE)
+        name.xyann = (_GAP, 0.0)
     # Where lines end is known once the figure is laid out.
     figure.draw_without_rendering()
-    for place, names in zip(figure.axes, found, strict=True):
+    for place, names in zip(figure.axes, beside, strict=True):
         boxes = [name.get_window_extent() for name in names]
         middles = np.array([(box.y0 + box.y1) / 2 for box in boxes])
         order = np.argsort(middles, kind="stable")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.figures.panels import COLUMN, PAGE, name_lines, nth_look
+from calibration.figures.panels import COLUMN, PAGE, name_lines, nth_look, write_title
 from calibration.figures.panels import panels as panels_of
 from calibration.figures.style import COLOURS
 from calibration.intervals import IntervalMethod
@@ -98,7 +98,7 @@ def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> Fig
         note = textwrap.fill(_note(panels), characters)
         figure.supxlabel(note, x=0.01, ha="left", fontsize=6.5, color="0.3").set_parse_math(False)
         if title:
-            figure.suptitle(title, fontsize=8.5).set_parse_math(False)
+            write_title(figure, title)
     return figure
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from calibration.curves.histograms import HISTOGRAM_BINS
 from calibration.curves.reliability_bins import ReliabilityBins
-from calibration.figures.panels import COLUMN, PAGE, coincide, shared_panels
+from calibration.figures.panels import COLUMN, PAGE, coincide, shared_panels, write_title
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
@@ -19,7 +19,10 @@ from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
+    from matplotlib.text import Text
 
     from calibration.figures.shown_figure import ShownFigure
 
@@ -32,6 +35,12 @@ _LETTER, _HANDLE = 0.05, 0.36
 
 _LEFT, _RIGHT, _GAP = 0.48, 0.1, 0.24
 """Inches left of the first panel, right of the last, and between two."""
+
+_LEAST = 1.7
+"""Inches of the side of a panel, if others stand beside it."""
+
+_FEWEST = 6
+"""Letters that a line of a name has at least."""
 
 _TICKS = 0.36
 """Inches below a panel for the numbers at its ticks, with what parts them from other text."""
@@ -114,21 +123,15 @@ def square_panels(
     """
     from calibration.figures.shown_figure import ShownFigure
 
-    columns = min(len(parts), _PANELS_IN_A_ROW)
-    rows = -(-len(parts) // columns)
-    width, characters = (COLUMN, 58) if columns == 1 else (PAGE, 120)
     most = max(map(len, parts))
-    heading = textwrap.fill(title, characters) if title else ""
-    # Where panels stand follows from the few texts around them: to have a layout found, every
-    # text would be measured twice, which takes as long as drawing them.
-    side = (width - _LEFT - _RIGHT - (columns - 1) * _GAP) / columns
-    high = side * (1.03 + _RUG * most)
-    above = 0.0
+    width = COLUMN if len(parts) == 1 else PAGE
     with paper_style():
         figure = ShownFigure(figsize=(width, width))
         figure.caption = caption
-        grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
-        for axes, part in zip(grid.flat, parts, strict=False):
+        panels: list[Axes] = []
+        for part in parts:
+            shared = {"sharex": panels[0], "sharey": panels[0]} if panels else {}
+            panels.append(axes := figure.add_axes((0.1, 0.1, 0.8, 0.8), **shared))
             axes.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
             lines = []
             for row, (name, curve) in enumerate(part.items()):
@@ -140,31 +143,71 @@ def square_panels(
             axes.set_xticks(np.linspace(0, 1, 6))
             axes.set_yticks(np.linspace(0, 1, 6))
             axes.spines["left"].set_bounds(0, 1)
-            above = max(above, _name(axes, lines, list(part), side, figure.dpi))
-        for axes in grid.flat[len(parts) :]:
-            axes.remove()
-        texts = [
+            _name(axes, lines, list(part))
+        texts = (
             figure.supxlabel("Predicted probability", fontsize=8.0),
-            figure.suptitle(heading, fontsize=8.5),
             figure.supylabel("Observed frequency", fontsize=8.0),
-        ]
-        for text in texts:
-            # Two dollar signs in a name are not mathematics.
-            text.set_parse_math(False)
-        sizes = [text.get_window_extent().height / figure.dpi for text in texts]
-        bottom, top = _TICKS + sizes[0], 0.1 + sizes[1]
-        step = above + high + _GAP
-        height = top + rows * step - _GAP + bottom
-        figure.set_size_inches(width, height)
-        for (row, column), axes in np.ndenumerate(grid):
-            left, base = _LEFT + column * (side + _GAP), bottom + (rows - 1 - row) * step
-            place = (left / width, base / height, side / width, high / height)
-            axes.set_position(place)
-        middle = (_LEFT + (width - _LEFT - _RIGHT) / 2) / width
-        texts[0].set_position((middle, 0.05 / height))
-        texts[1].set_position((middle, 1 - 0.05 / height))
-        texts[2].set_position((0.05 / width, (bottom + height - top) / 2 / height))
+            write_title(figure, title or ""),
+        )
+        figure.arranged_by(partial(_arrange, figure, panels, texts, 1.03 + _RUG * most))
     return figure
+
+
+def _arrange(
+    figure: ShownFigure, panels: Sequence[Axes], texts: tuple[Text, Text, Text], ratio: float
+) -> None:
+    """Place panels, and the texts around them, by the width of a figure, and set its height.
+
+    Where panels stand follows from the few texts around them: to have a layout found, every text
+    would be measured twice, which takes as long as drawing them.
+
+    Args:
+        figure: the figure.
+        panels: its panels.
+        texts: those below all panels, beside them and above.
+        ratio: height of a panel, of its width.
+    """
+    width = figure.get_figwidth()
+    room = width - _LEFT - _RIGHT + _GAP
+    columns = min(len(panels), _PANELS_IN_A_ROW, max(int(room / (_LEAST + _GAP)), 1))
+    rows = -(-len(panels) // columns)
+    side = room / columns - _GAP
+    high = side * ratio
+    above = max(_wrap_names(figure, axes, side) for axes in panels)
+    below, beside, heading = texts
+    bottom = _TICKS + _inches(figure, below)
+    top = 0.1 + (_inches(figure, heading) if heading.get_text() else 0.0)
+    step = above + high + _GAP
+    height = top + rows * step - _GAP + bottom
+    figure.set_size_inches(width, height)
+    for at, axes in enumerate(panels):
+        row, column = divmod(at, columns)
+        left, base = _LEFT + column * (side + _GAP), bottom + (rows - 1 - row) * step
+        axes.set_position((left / width, base / height, side / width, high / height))
+        # What stands at an edge has numbers there.
+        axes.tick_params(labelleft=column == 0, labelbottom=at + columns >= len(panels))
+    below.set_position(((_LEFT + (width - _LEFT - _RIGHT) / 2) / width, 0.05 / height))
+    beside.set_position((0.05 / width, (bottom + height - top) / 2 / height))
+    heading.set_position((0.5, 1 - 0.05 / height))
+
+
+def _inches(figure: Figure, artist: Text | Legend, along: str = "height") -> float:
+    """Return the height or width of a text or legend."""
+    extent: float = getattr(artist.get_window_extent(), along)
+    return extent / figure.dpi
+
+
+def _wrap_names(figure: ShownFigure, axes: Axes, side: float) -> float:
+    """Break the names above a panel so that they are no wider than it; return their height."""
+    legend = axes.get_legend()
+    assert legend is not None
+    most = max(int((side - _HANDLE) / _LETTER), _FEWEST)
+    for letters in range(most, _FEWEST - 1, -2):
+        for text in legend.get_texts():
+            figure.wrap(text, letters)
+        if _inches(figure, legend, "width") <= side:
+            break
+    return _inches(figure, legend)
 
 
 def _coincide(one: ReliabilityBins, other: ReliabilityBins) -> bool:
@@ -229,22 +272,8 @@ def _draw_rug(axes: Axes, histogram: Integers, row: int) -> None:
     )
 
 
-def _name(
-    axes: Axes,
-    lines: Sequence[Line2D],
-    names: Sequence[str],
-    width: float,
-    dots_per_inch: float,
-) -> float:
-    """Name curves above their panel, which is `width` inches wide.
-
-    Returns:
-        The height of the names in inches.
-    """
-    characters = int((width - _HANDLE) / _LETTER)
-    wrapped = [
-        "\n".join(textwrap.fill(line, characters) for line in name.split("\n")) for name in names
-    ]
+def _name(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
+    """Name curves above their panel."""
     legend = axes.legend(
         lines,
         [str(row) for row in range(len(lines))],
@@ -256,7 +285,6 @@ def _name(
         fontsize=7.0,
     )
     # Names are set here: matplotlib would leave out one that begins with an underscore.
-    for text, name in zip(legend.get_texts(), wrapped, strict=True):
+    for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
-    return legend.get_window_extent().height / dots_per_inch

@@ -11,11 +11,13 @@ import numpy as np
 from calibration.curves import RiskCurve
 from calibration.figures.curve_notes import band_note, check_curves, span
 from calibration.figures.panels import (
+    LETTERS_BESIDE,
     alike,
     name_lines,
     panel_grid,
     parts,
     steps_coincide,
+    write_title,
 )
 from calibration.figures.reliability_diagram import draw_band
 from calibration.figures.style import COLOURS, DASHES
@@ -24,11 +26,8 @@ from factormodels.errors import InputError
 if TYPE_CHECKING:
     from calibration.figures.shown_figure import ShownFigure
 
-_NAME_CHARACTERS = 20
-"""Letters in a line of a name beside a curve."""
-
 _NAME_LINE = 0.15
-"""Height of such a line, in inches."""
+"""Height of a line of a name beside a curve, in inches."""
 
 _AXES = {
     True: "Coverage: share of verdicts kept. Selective risk: share of the kept that are wrong.",
@@ -67,12 +66,11 @@ def risk_coverage_figure(
     def entry(names: Sequence[str]) -> str:
         areas = span([methods[name].area for name in names])
         excess = span([methods[name].excess for name in names])
-        name = textwrap.fill(" = ".join(names), _NAME_CHARACTERS)
-        return f"{name}\nAURC {areas}\nexcess {excess}"
+        return f"{' = '.join(names)}\nAURC {areas}\nexcess {excess}"
 
     grouped = parts(alike(methods, _same_risk))
     shown = [{entry(names): methods[names[0]] for names in part} for part in grouped]
-    lines = max(sum(1 + name.count("\n") for name in panel) for panel in shown)
+    lines = max(sum(_lines(name) for name in panel) for panel in shown)
     height = max(2.3, lines * _NAME_LINE + 1.0)
     highest = max(float(curve.upper.max()) for curve in methods.values())
     of_verdicts = rules.pop() == "verdict"
@@ -91,13 +89,17 @@ def risk_coverage_figure(
             axes.set(xlim=(0, 1), ylim=(0, min(1.0, highest * 1.05) or 1.0))
             axes.set_xticks(np.linspace(0, 1, 6))
             name_lines(axes, drawn)
-        characters = 58 if len(places) == 1 else 120
         figure.supxlabel("Coverage", fontsize=8.0)
         figure.supylabel("Selective risk", fontsize=8.0)
         figure.caption = f"{_AXES[of_verdicts]} {band_note(list(methods.values()))}."
         if title:
-            figure.suptitle(textwrap.fill(title, characters), fontsize=8.5, parse_math=False)
+            write_title(figure, title)
     return figure
+
+
+def _lines(name: str) -> int:
+    """Return how many lines a name beside a curve takes."""
+    return sum(len(textwrap.wrap(line, LETTERS_BESIDE)) for line in name.split("\n"))
 
 
 def _same_risk(one: RiskCurve, other: RiskCurve) -> bool:

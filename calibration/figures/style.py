@@ -133,6 +133,10 @@ def laid_out(figure: Figure) -> Iterator[None]:
     Labels and titles that would leave the figure are broken into lines that fit. Afterwards the
     figure has its own texts and layout again, so that it can be drawn at another width.
     """
+    from calibration.figures.shown_figure import ShownFigure
+
+    if isinstance(figure, ShownFigure):
+        figure.arrange()
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)

@@ -16,6 +16,7 @@ from calibration.figures.panels import (
     PAGE,
     draw_interval,
     draw_line,
+    legend_below,
     name_floor,
     nth_look,
     panels,
@@ -25,13 +26,11 @@ from experiments.findings.table import ENDS
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from calibration.figures.shown_figure import ShownFigure
 
 MOST_IN_A_ROW = 6
 """Names in a row of a legend."""
-
-_LETTERS = 90
-"""Letters that a row of a legend has across a page, of which seven are a name's line."""
 
 ROOM = 14
 """Letters that places have side by side below a panel."""
@@ -48,7 +47,7 @@ def line_figure(
     *,
     ideals: Mapping[str, float] = NOTHING,
     floors: Mapping[str, float] = NOTHING,
-) -> Figure:
+) -> ShownFigure:
     """Values over what is varied: a row of panels for each value, a column for each `panel`.
 
     Where there is one column, the values stand side by side.
@@ -112,7 +111,7 @@ def estimate_figure(
     by: str = "",
     *,
     ideals: Mapping[str, float] = NOTHING,
-) -> Figure:
+) -> ShownFigure:
     """Estimates with their intervals one below the other, a panel for each value.
 
     Args:
@@ -145,11 +144,8 @@ def estimate_figure(
         return figure
 
 
-def _legend(figure: Figure, place: Axes) -> None:
-    handles, labels = place.get_legend_handles_labels()
-    widths = np.cumsum(sorted((len(label) + 7 for label in labels), reverse=True))
-    columns = min(max(int((widths <= _LETTERS).sum()), 1), MOST_IN_A_ROW)
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+def _legend(figure: ShownFigure, place: Axes) -> None:
+    legend_below(figure, *place.get_legend_handles_labels(), MOST_IN_A_ROW)
 
 
 def _with_ends(frame: pd.DataFrame, value: str) -> Any:

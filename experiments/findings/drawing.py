@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibration.figures.panels import legend_below
 from calibration.figures.style import COLOURS, paper_style
 from experiments.findings.graph_figure import draw_fact_graph, legible, to_dot
 from factormodels.control_characters import printable
@@ -174,9 +175,11 @@ def draw_factor_graph(graph: FactorGraph, posterior: Posterior) -> Figure:
             *([("observed", "o", COLOURS[1], COLOURS[0])] if observed.any() else []),
             *([("factor", "s", "0.3", "0.3")] if len(factors) else []),
         ]
-        for name, marker, inside, edge in looks:
-            axes.plot([], [], marker, mfc=inside, mec=edge, markersize=6, label=name)
-        figure.legend(loc="outside lower center", ncols=len(looks))
+        handles = [
+            axes.plot([], [], marker, mfc=inside, mec=edge, markersize=6)[0]
+            for _, marker, inside, edge in looks
+        ]
+        legend_below(figure, handles, [name for name, *_ in looks], len(looks))
     return figure
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from calibration.figures.panels import legend_below
 from calibration.figures.style import COLOURS, paper_style
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind
 from factormodels.claims import SYMMETRIC
@@ -14,7 +15,8 @@ from factormodels.control_characters import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from calibration.figures.shown_figure import ShownFigure
 
 RELATION_COLOURS: Mapping[RelationKind, str] = {
     RelationKind.ENTAILMENT: COLOURS[0],
@@ -82,7 +84,7 @@ def draw_fact_graph(
     *,
     neutral: bool = False,
     title: str | None = None,
-) -> Figure:
+) -> ShownFigure:
     """A drawing of a fact graph: nodes with their texts, relations with their strengths.
 
     Of a graph that is too large what `legible` chooses is drawn, and what is not is said below. The
@@ -309,23 +311,23 @@ def _draw_text(axes: Axes, place: tuple[float, float], name: str, text: str, sid
     )
 
 
-def _draw_legend(figure: Figure, kinds: Sequence[RelationKind], shown: str) -> None:
+def _draw_legend(figure: ShownFigure, kinds: Sequence[RelationKind], shown: str) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D(
-            [], [], color=RELATION_COLOURS[kind], linestyle=RELATION_DASHES[kind],
-            label=KIND_WORDS[kind], linewidth=1.4,
-        )
+        Line2D([], [], color=RELATION_COLOURS[kind], linestyle=RELATION_DASHES[kind], linewidth=1.4)
         for kind in kinds
-    ]  # fmt: skip
-    handles.append(Line2D([], [], color="0.35", linewidth=3.0, label=f"{shown} of being true"))
-    handles.append(
-        Line2D([], [], color="black", marker="|", linestyle="none", label="human label (0 or 1)")
-    )
+    ]
+    handles.append(Line2D([], [], color="0.35", linewidth=3.0))
+    handles.append(Line2D([], [], color="black", marker="|", linestyle="none"))
+    names = [
+        *(KIND_WORDS[kind] for kind in kinds),
+        f"{shown} of being true",
+        "human label (0 or 1)",
+    ]
     # More than five do not fit beside each other.
     columns = len(handles) if len(handles) <= _LEGEND_COLUMNS else -(-len(handles) // 2)
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+    legend_below(figure, handles, names, columns)
 
 
 def _label(name: str, text: str) -> str:

@@ -78,6 +78,8 @@ def fitted(figure: Figure, venue: Venue) -> Iterator[bool]:
     What is little wider than a column is made as narrow, what is wider than the page as wide as it.
     Letters keep their size, and the figure has its own width again afterwards.
     """
+    from calibration.figures.shown_figure import ShownFigure
+
     width = figure.get_figwidth()
     points = width * POINTS
     wide = points > _NEARLY * venue.column and venue.page > venue.column
@@ -86,6 +88,8 @@ def fitted(figure: Figure, venue: Venue) -> Iterator[bool]:
         yield wide
     finally:
         figure.set_figwidth(width)
+        if isinstance(figure, ShownFigure):
+            figure.arrange()
 
 
 _NEARLY = 1.2

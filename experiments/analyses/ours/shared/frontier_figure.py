@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from calibration.figures.panels import PAGE, nth_colour, nth_marker, panels
+from calibration.figures.panels import PAGE, legend_below, nth_colour, nth_marker, panels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,11 +90,4 @@ def _looks(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
 def _draw_legend(figure: Any, place: Any, drawn: Mapping[str, Mapping[str, Any]]) -> None:
     """Name backends, drawn as `_looks` says, below a figure."""
     handles = [place.plot([], [], **look)[0] for look in drawn.values()]
-    figure.legend(
-        handles,
-        list(drawn),
-        loc="outside lower center",
-        ncols=min(len(drawn), 8),
-        columnspacing=1.2,
-        handletextpad=0.2,
-    )
+    legend_below(figure, handles, list(drawn), 8, columnspacing=1.2, handletextpad=0.2)
