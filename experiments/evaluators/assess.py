@@ -21,9 +21,9 @@ from experiments.evaluators.assess_tables import (
     MEASURES,
     call_table,
     claim_table,
+    doubtful_table,
     evidence_table,
     inference_table,
-    marked_claims,
     missing_answers,
     missing_sentences,
     origin_table,
@@ -31,6 +31,7 @@ from experiments.evaluators.assess_tables import (
     stage_remarks,
     summary_table,
 )
+from experiments.evaluators.assessed_page import listed_responses
 from experiments.evaluators.batch import (
     Batch,
     BatchSettings,
@@ -277,6 +278,7 @@ def _findings(
         tables = {
             "claims": claim_table(batch.graphs),
             "evidence": evidence_table(batch.graphs, deciding=alone),
+            **({} if alone else {"doubtful": doubtful_table(batch.graphs)}),
             "responses": response_table(batch, settings.names),
             "summary": summary_table(compared, _with_core(batch, compared, settings), plan.views),
             "origins": origin_table(batch.responses),
@@ -313,7 +315,7 @@ def _findings(
         or any(response.errors for response in batch.responses)
         or (agreeing is not None and agreeing.incomplete),
         graphs=graphs,
-        opening=marked_claims(graphs[0]) if alone and graphs else {},
+        listed=partial(listed_responses, graphs, batch.failed) if graphs else None,
     )
     return with_failed_calls(findings, batch.calls())
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.evaluators.batch import Batch
 from experiments.evaluators.core import kept_claims
 from experiments.evaluators.estimate import RELATED_SHARE, StageEstimate
-from experiments.evaluators.marked_texts import VERDICTS, deciding_sentences, marked_response
+from experiments.evaluators.marked_texts import deciding_sentences
 from experiments.evaluators.open_relations import RANGED
 from experiments.evaluators.response import (
     METADATA_KEY,
@@ -21,7 +21,6 @@ from experiments.evaluators.response import (
     by_strength,
     summarise_judged,
 )
-from experiments.findings.findings import MarkedPiece
 from experiments.findings.table import (
     ENDS,
     Column,
@@ -127,31 +126,39 @@ def _claims(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator
         }
 
 
-def marked_claims(graph: FactGraph) -> dict[str, tuple[MarkedPiece, ...]]:
-    """The text of a response by variant, each claim marked by its verdict where it is made.
+MOST_DOUBTFUL = 20
+"""Claims of several responses that a terminal shows."""
 
-    Empty of a response without a text.
+
+def doubtful_table(graphs: Sequence[FactGraph]) -> Table:
+    """The claims of several responses that are most doubtful, a row each, the first the most.
+
+    Columns: response, atom, p (of being true, the smallest of all variants), variant (whose that
+    is), and text. Claims without a posterior are left out.
     """
-    if not graph.response:
-        return {}
-    pieces = marked_response(graph)[0]
-    found = {}
-    for variant, view in graph.metadata[METADATA_KEY].items():
-        verdicts = {row["atom"]: row["verdict"] for row in _claims(graph, variant, view)}
-        found[variant] = tuple(
-            MarkedPiece(
-                piece.text,
-                tuple((graph.atoms[one].id, graph.atoms[one].text) for one in piece.claims),
-                _worst({verdicts[graph.atoms[one].id] for one in piece.claims}),
-            )
-            for piece in pieces
-        )
-    return found
-
-
-def _worst(found: set[str]) -> str:
-    worst = next((one for one in VERDICTS if one in found), "")
-    return "unknown" if worst == "missing" else worst
+    least: dict[tuple[int, str], dict[str, Any]] = {}
+    known = 0
+    for place, graph in enumerate(graphs):
+        for variant, view in graph.metadata[METADATA_KEY].items():
+            for row in _claims(graph, variant, view):
+                before = least.get((place, row["atom"]))
+                if row["p"] is not None and (before is None or row["p"] < before["p"]):
+                    least[place, row["atom"]] = row
+    known = len(least)
+    rows = sorted(least.values(), key=lambda row: float(row["p"]))[:MOST_DOUBTFUL]
+    names = ["response", "atom", "p", "variant", "text"]
+    frame = data_frame([{name: row[name] for name in names} for row in rows], names)
+    several = len({*frame["variant"]}) > 1
+    caption = "The claims." if known == len(rows) else f"The {len(rows)} most doubtful claims."
+    return Table(
+        frame.astype({"p": float}),
+        (
+            *columns_as("response | atom claim | p:3 P(true)"),
+            *text_columns(*(["variant"] if several else [])),
+            Column("text", "text", show=shortened),
+        ),
+        caption,
+    )
 
 
 def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Table:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from experiments.destination import check_destination
 from experiments.findings.artefacts import (
@@ -36,26 +36,13 @@ from factormodels.object_repr import Preview, Previewed
 if TYPE_CHECKING:
     import pandas as pd
 
+    from experiments.findings.responses import ListedResponses
     from factormodels.fact_graph import FactGraph
 
 
 def no_figures() -> Mapping[str, PaperFigure]:
     """None of them, for a method that draws nothing."""
     return MappingProxyType({})
-
-
-class MarkedPiece(NamedTuple):
-    """A piece of a text on which a page opens.
-
-    Attributes:
-        text: the piece.
-        claims: ids and texts of the claims that it makes.
-        verdict: that on the least supported of them.
-    """
-
-    text: str
-    claims: tuple[tuple[str, str], ...] = ()
-    verdict: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,9 +62,9 @@ class Findings(Previewed):
         frames: what makes long frames, by name; they are made when they are asked for.
         written: files in which it is kept already, or none if there is nothing to keep; None: it
             is kept where `save` puts it.
-        opening: a text on which the page opens, in pieces, by whose verdicts it is marked; then
-            come the tables, before what was found in words. Without a text the page opens on the
-            tables. None: on the words.
+        listed: makes the responses that a page lists one by one; None: it lists none.
+        differing: settings that are not as they are by default, by the names of their options,
+            which the front door adds.
         command: the command that finds the same, which the front door names.
         not_used: what files hold that no reader used, by `factormodels.io.not_used`, which the
             front door adds.
@@ -97,7 +84,8 @@ class Findings(Previewed):
         default_factory=lambda: MappingProxyType({})
     )
     written: tuple[Path, ...] | None = None
-    opening: Mapping[str, tuple[MarkedPiece, ...]] | None = None
+    listed: Callable[[], ListedResponses] | None = None
+    differing: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     command: str = ""
     not_used: tuple[Mapping[str, Any], ...] = ()
     limit_reached: bool = False

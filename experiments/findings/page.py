@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from experiments.findings.findings import Findings
+    from experiments.findings.responses import ListedResponses
 
 TEMPLATE = "findings.html"
 
@@ -32,22 +33,37 @@ def write_findings_page(path: Path, found: Findings) -> None:
     Raises:
         InputError: if the file cannot be written.
     """
+    listed = None if found.listed is None else found.listed()
+    replaced = () if listed is None else listed.replaces
     shown = {
         "run": found.origin.study,
         "sha256": found.origin.sha256,
-        "title": f"{found.command}: {found.source}",
-        "opening": found.opening,
+        "title": found.source,
         "sentences": found.sentences,
-        "tables": [part for table in found.shown().values() for part in _parts(table)],
+        "tables": [
+            part
+            for name, table in found.shown().items()
+            if name not in replaced
+            for part in _parts(table)
+        ],
         "texts": found.texts,
         "figures": [
             (each.caption, inline_svg(each.figure, f"f{number}", each.title))
             for number, each in enumerate(found.draw().values())
         ],
-        "settings": [(name, _text(value)) for name, value in found.settings.items()],
+        "settings": [(name, _text(value)) for name, value in found.differing.items()],
     }
+    write_page(path, page(environment(), TEMPLATE, found.command, shown, listed))
+
+
+def write_page(path: Path, content: bytes) -> None:
+    """Write a page whole or not at all.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
     with atomic_path(path) as temporary:
-        temporary.write_bytes(page(environment(), TEMPLATE, shown))
+        temporary.write_bytes(content)
 
 
 def _parts(table: Table) -> Iterator[dict[str, Any]]:
@@ -76,7 +92,7 @@ def _cells(row: Sequence[Cell], right: Sequence[bool]) -> list[tuple[Cell, bool]
 def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "none"
-    return "none" if value is None else str(value)
+    return "" if value is None else str(value)
 
 
 def environment(more: Traversable | None = None) -> Environment:
@@ -105,29 +121,42 @@ def environment(more: Traversable | None = None) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    script = source("report.js")
-    # The policy below allows exactly this script, by its hash.
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    scripts = {"script": source("report.js"), "list_script": source("responses.js")}
+    # The policy below allows exactly these scripts, by their hashes.
+    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts.values())
     found.globals |= {
+        **scripts,
         "style": source("report.css"),
-        "script": script,
-        # Whatever a claim's text may hold: no other script runs, and nothing is fetched.
-        "policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-        f"script-src 'sha256-{digest}'",
+        # Whatever a claim's text may hold: no other script runs, and nothing is fetched or sent.
+        "policy": f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'",
     }
     return found
 
 
-def page(found: Environment, template: str, shown: Mapping[str, Any]) -> bytes:
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+
+
+def page(
+    found: Environment,
+    template: str,
+    command: str,
+    shown: Mapping[str, Any],
+    listed: ListedResponses | None = None,
+) -> bytes:
     """A page as UTF-8: a template, filled with what it shows.
 
     Args:
         found: the templates.
         template: name of the template.
+        command: the command that makes it.
         shown: what it shows.
+        listed: the responses that it lists.
     """
+    text = found.get_template(template).render(command=command, listed=listed, **shown)
     # A lone surrogate in a claim is not a character: it is shown as one that cannot be.
-    return found.get_template(template).render(**shown).encode("utf-8", "replace")
+    return text.encode("utf-8", "replace")
 
 
 def inline_svg(figure: Figure, prefix: str, title: str) -> str:

@@ -18,6 +18,7 @@ from experiments.evaluators.evidence import (
     evidence_of_atoms,
     recorded_context,
 )
+from experiments.evaluators.listed_evidence import n_relations
 from experiments.evaluators.marked_texts import deciding_sentences, marked_response
 from experiments.findings.graph_figure import KIND_WORDS, in_words, untangled
 from experiments.pages.pages import ABSENT, change, fixed, label_word
@@ -383,7 +384,12 @@ def _contexts(
     graph: FactGraph, removals: Sequence[ViewRemovals], bearing: Sequence[_Bearing]
 ) -> Iterator[dict[str, Any]]:
     """Yield what contexts do, per view: their relations, and the largest change by removing one."""
-    counts = [None if one.seen is None else _n_relations(graph, one.seen) for one in removals]
+    counts = [
+        None
+        if one.seen is None
+        else dict(zip(graph.context_ids, n_relations(graph, one.seen), strict=True))
+        for one in removals
+    ]
     largest: list[dict[str, tuple[float, str]]] = []
     for by_atom in bearing:
         own: dict[str, tuple[float, str]] = {}
@@ -408,22 +414,6 @@ def _contexts(
                 for own in largest
             ],
         }
-
-
-def _n_relations(graph: FactGraph, seen: FactGraph) -> Counter[str]:
-    """The number of relations that each context has in a view."""
-    counts: Counter[str] = Counter()
-    contexts = set(seen.context_ids)
-    for relation in seen.relations:
-        if relation.kind is RelationKind.NEUTRAL:
-            continue
-        ends = (relation.source, relation.target)
-        counts.update(
-            recorded_context(end, other, graph)
-            for end, other in (ends, ends[::-1])
-            if end in contexts
-        )
-    return counts
 
 
 def _cells(

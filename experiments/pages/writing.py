@@ -55,6 +55,7 @@ def write_pages(
         "run": subject.study.study,
         "sha256": "" if assessment else subject.manifest["config_sha256"],
     }
+    command = "report" if assessment is None else "assess"
     alone = assessment is not None and assessment.alone
     # One budget for the whole report, used up in the order of the pages.
     seconds = REPORT_SECONDS
@@ -76,15 +77,15 @@ def write_pages(
                 "manifest": subject.manifest,
             }
             paths.append(folder / (INDEX if alone else file))
-            _write(paths[-1], page(templates, RESPONSE, filled))
+            _write(paths[-1], page(templates, RESPONSE, command, filled))
             step()
         if assessment is None:
             first = {**shared, **index_page(subject, parts)}
-            _write(paths[0], page(templates, INDEX, first))
+            _write(paths[0], page(templates, INDEX, "report", first))
             step()
         elif not alone:
             first = {**shared, **assessment.of_all(parts), "manifest": subject.manifest}
-            _write(paths[0], page(templates, ASSESSED, first))
+            _write(paths[0], page(templates, ASSESSED, command, first))
             step()
     return paths
 

@@ -268,7 +268,32 @@ def found_by(
         found,
         command=command_name(function),
         settings={**asked, **found.settings},
+        differing={**_differing(settings, asked), **found.differing},
         sentences=(*found.sentences, *filter(None, [not_used_sentence(notes)])),
         not_used=(*found.not_used, *not_used_records(notes)),
     )
     return told
+
+
+def _differing(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that are not as they are by default, by the names of their options.
+
+    Args:
+        settings: the settings.
+        asked: their values, as JSON can hold them.
+    """
+    kind = type(settings)
+    found: dict[str, Any] = {}
+    for name, value in asked.items():
+        default = kind.model_fields[name].get_default(call_default_factory=True)
+        if getattr(settings, name) == default:
+            continue
+        option = option_of(kind, name).name
+        if isinstance(value, bool):
+            found[f"--{option}" if value else f"--no-{option}"] = None
+        elif isinstance(value, dict):
+            # Settings of a backend are options of their own.
+            found |= {f"--{own.replace('_', '-')}": each for own, each in value.items()}
+        else:
+            found[f"--{option}"] = value
+    return found

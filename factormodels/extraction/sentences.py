@@ -20,6 +20,8 @@ from factormodels.languages import (
 LANGUAGE_KEY = "language"
 """Where the metadata of a response have the code of its language, if somebody stated it."""
 
+_HALF = re.compile("[\ud800-\udfff]")
+
 _LINE = re.compile(r"\n+")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•–—◦▪‣●○·>]|#{1,6}|\(?\d{1,2}(?:\.\d{1,2})*[.)])\s+")
 _NUMBERED = re.compile(r"^\s*(\d{1,2})\.\s+(\S)")
@@ -231,7 +233,9 @@ def _ends(text: str, language: str) -> list[int]:
     """Offsets in `text` at which its sentences end, the last of which is its length."""
     import sentencex
 
-    ends = {part["end_index"] for part in sentencex.get_sentence_boundaries(language, text)}
+    # sentencex refuses half of a character; what stands in its place has the same length.
+    whole = _HALF.sub("\ufffd", text)
+    ends = {part["end_index"] for part in sentencex.get_sentence_boundaries(language, whole)}
     for match in _MARK.finditer(text):
         decided = _decided(text, match, language)
         # sentencex counts the space after a mark to either sentence, and may part a mark from the

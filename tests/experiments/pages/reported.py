@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -103,6 +104,14 @@ def run_study(folder: Path, text: str = STUDY, *arguments: str, out: str = "out"
     # What the enumeration does not answer has no posterior, and the code says so.
     invoke("run", path, *arguments, "--out", folder / out, code=int("max_states" in text))
     return folder / out
+
+
+def listed(path: Path) -> dict[str, Any]:
+    """Return what a page holds of the responses that it lists."""
+    text = path.read_text(encoding="utf-8")
+    (data,) = re.findall(r'<script type="application/json" id="listed-data">(.*?)</script>', text)
+    found: dict[str, Any] = json.loads(data)
+    return found
 
 
 VOID = {"meta", "input", "br", "img", "link", "hr", "source"}

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from experiments import assess, report
+from experiments import report
 from experiments.evaluators.marked_texts import deciding_sentences, marked_response
 from experiments.evaluators.response import AssessmentView, assess_graph
-from experiments.findings.page import write_findings_page
 from experiments.pages.assessed import report_of_graphs
 from experiments.pages.pages import worst_verdict
 from factormodels import (
@@ -246,47 +245,3 @@ def test_a_sentence_has_the_mark_of_its_least_supported_claim() -> None:
     cards: list[Any] = [{"verdict": verdict} for verdict in given]
     for number, verdict in enumerate(given, 1):
         assert worst_verdict(cards, range(number)) == verdict
-
-
-@pytest.mark.usefixtures("folder")
-def test_the_page_of_assess_opens_on_the_text_and_its_claims_with_the_deciding_sentences() -> None:
-    """`assess --report` of one response: not on what the stages did, nor on a passage's opening."""
-    Path("answer.txt").write_text("The tower is <b>old</b>. It fell in 1911.")
-    long = "The weather is mild here in summer, and cold in winter, with much snow. " * 4
-    Path("notes").mkdir()
-    Path("notes/one.txt").write_text(f"{long}The tower is an old one, it is said. {long}")
-    printed = invoke("assess", "answer.txt", "--documents", "notes", "--report", "page.html").stdout
-    assert "… The tower is an old one, it is said. …" in printed
-    page = Path("page.html").read_text()
-    marked = re.findall(r'<mark class="(\w+)">([^<]*)</mark><sup title="([^"]*)">(\w+)</sup>', page)
-    old = "The tower is &lt;b&gt;old&lt;/b&gt;."
-    assert [(text, name) for _, text, _, name in marked] == [
-        (old, "a1"),
-        ("It fell in 1911.", "a2"),
-    ]
-    assert [verdict for verdict, *_ in marked] == ["supported", "undecided"]
-    places = [page.index(f'id="{name}"') for name in ("text", "tables", "found")]
-    assert places == sorted(places)
-    assert "… The tower is an old one, it is said. …" in page
-    assert "The weather is mild" not in page
-    assert "Report of a study" not in page
-
-
-@pytest.mark.usefixtures("folder")
-def test_of_two_variants_the_text_is_marked_by_each_which_the_page_names() -> None:
-    """FR2 alone lets the passage that was found for one claim say something of the other."""
-    texts = ("The tower is old.", "It fell in 1911.")
-    atoms = tuple(Atom(f"a{n}", text, sentence=n) for n, text in enumerate(texts, 1))
-    context = Context("c1", "The tower is old. It fell in 1911.", prior=0.99, retrieved_for=("a1",))
-    graph = FactGraph("r", atoms, (context,), response=" ".join(texts))
-    found = assess(graph, retriever="given", variant=["FR1", "FR2"])
-    write_findings_page(Path("page.html"), found)
-    page = Path("page.html").read_text()
-    assert "by the verdicts of FR1, then of FR2" in page
-    _, first, second = re.split(r"<h3>FR\d</h3>", page.partition('id="tables"')[0])
-    marks = [re.findall(r'<mark class="(\w+)">', part) for part in (first, second)]
-    assert marks == [["supported", "undecided"], ["supported", "supported"]]
-    told = found["claims"].groupby("variant")["verdict"].agg(list)
-    assert marks == [told["FR1"], told["FR2"]]
-    assert "Claims: FR1" in page
-    assert "Claims: FR2" in page

@@ -1,0 +1,181 @@
+"""Assessed responses as a page lists them, from what the assessment left in their metadata.
+
+Nothing is inferred anew: posteriors, evidence and what each passage changes are those of the file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from experiments.evaluators.assess_tables import stage_failures, stage_remarks
+from experiments.evaluators.listed_evidence import Borne, evidence_of, graphs_shown, n_relations
+from experiments.evaluators.marked_texts import marked_response
+from experiments.evaluators.response import METADATA_KEY
+from experiments.findings.responses import (
+    Effect,
+    Ended,
+    Evidence,
+    ListedClaim,
+    ListedFailure,
+    ListedJudge,
+    ListedResponse,
+    ListedResponses,
+)
+from factormodels.claims import RelationKind
+from factormodels.extraction.stages.duplicates import every_atom
+from factormodels.extraction.stages.relations import only_asked
+from factormodels.fact_graph import FactGraph
+from factormodels.recorded_verdicts import ASSESSORS_KEY
+from factormodels.variants import variant as variant_of
+
+MOST_LISTED = 2000
+"""Responses that a page lists, the most doubtful ones of more."""
+
+MORE = "factormodels report FILE --response ID"
+
+
+def listed_responses(
+    graphs: Sequence[FactGraph], without_result: Iterable[tuple[str, str]] = ()
+) -> ListedResponses:
+    """The responses of an assessment, as a page lists them.
+
+    Args:
+        graphs: the responses, with their assessment in their metadata.
+        without_result: (id, reason) of responses that have no result.
+    """
+    variants = [*dict.fromkeys(name for graph in graphs for name in graph.metadata[METADATA_KEY])]
+    assessors = dict.fromkeys(
+        name for graph in graphs for name in graph.metadata.get(ASSESSORS_KEY, {})
+    )
+    shown = graphs
+    if len(graphs) > MOST_LISTED:
+        doubtful = {id(one) for one in sorted(graphs, key=_doubt, reverse=True)[:MOST_LISTED]}
+        shown = [one for one in graphs if id(one) in doubtful]
+    return ListedResponses(
+        answers=(
+            *(ListedJudge(name, view) for view, name in enumerate(variants)),
+            *(ListedJudge(name, None) for name in assessors),
+        ),
+        views=tuple(variants),
+        responses=tuple(_listed(graph, variants, [*assessors]) for graph in shown),
+        n_responses=len(graphs),
+        failures=tuple(_failures(graphs, without_result)),
+        replaces=("claims", "evidence", "doubtful", "responses"),
+        more=MORE,
+    )
+
+
+def _doubt(graph: FactGraph) -> float:
+    """The expected share of false claims by the first variant; what is unknown counts one half."""
+    view: Mapping[str, Any] = next(iter(graph.metadata[METADATA_KEY].values()), {})
+    p = [_posterior(view, same) for _, same in every_atom(graph)]
+    return sum(0.5 if one is None else 1.0 - one for one in p) / max(1, len(p))
+
+
+def _posterior(view: Mapping[str, Any], atom: str) -> float | None:
+    # Of a claim whose every relation is missing nothing is known.
+    if "atoms" not in view or atom in view["unanswered"]:
+        return None
+    value: float = view["atoms"][atom]["p"]
+    return value
+
+
+def _listed(graph: FactGraph, variants: Sequence[str], assessors: Sequence[str]) -> ListedResponse:
+    views = [graph.metadata[METADATA_KEY].get(name, {}) for name in variants]
+    judges = [graph.metadata.get(ASSESSORS_KEY, {}).get(name) for name in assessors]
+    atoms = every_atom(graph)
+    pieces, _ = marked_response(replace(graph, atoms=tuple(atom for atom, _ in atoms)))
+    evidence = _evidence(graph, views)
+    seen = [
+        variant_of(only_asked(graph, name), name) if "atoms" in view else None
+        for name, view in zip(variants, views, strict=True)
+    ]
+    return ListedResponse(
+        id=graph.id,
+        dataset="",
+        topic=graph.topic,
+        query=graph.query,
+        pieces=tuple(pieces),
+        claims=tuple(
+            ListedClaim(
+                atom,
+                (
+                    *(_posterior(view, same) for view in views),
+                    *((one or _NOBODY)["verdicts"].get(same, {}).get("p") for one in judges),
+                ),
+                evidence.get(same, ()),
+                tuple(_range(view, same) for view in views),
+                same_as="" if same == atom.id else same,
+            )
+            for atom, same in atoms
+        ),
+        passages=graph.contexts,
+        n_relations=tuple(None if one is None else n_relations(graph, one) for one in seen),
+        ended=(
+            *(Ended(view.get("status", "failed"), view.get("error", "")) for view in views),
+            *(Ended("judged" if one else "absent") for one in judges),
+        ),
+        failures=tuple((reason, tuple(where)) for reason, where in stage_failures(graph)),
+        notes=(
+            *(_told(name, view) for name, view in zip(variants, views, strict=True) if view),
+            *stage_remarks(graph),
+        ),
+        graphs=tuple(graphs_shown(graph, seen)),
+    )
+
+
+_NOBODY: Mapping[str, Any] = {"verdicts": {}}
+
+
+def _told(name: str, view: Mapping[str, Any]) -> str:
+    """How a variant was judged."""
+    by = view.get("answered_by")
+    told = f"{name}: {view['encoding']}, {view['backend']}"
+    if by not in (None, view["backend"]):
+        told += f", answered by {by}"
+    return f"{told}: {view['error']}" if "error" in view else f"{told}, {view['status']}"
+
+
+def _range(view: Mapping[str, Any], atom: str) -> tuple[float, float] | None:
+    ends = view.get("open", {}).get(atom)
+    return None if ends is None else (round(ends[0], 6), round(ends[1], 6))
+
+
+def _evidence(
+    graph: FactGraph, views: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[Evidence, ...]]:
+    borne: dict[Borne, dict[int, Effect]] = {}
+    for number, view in enumerate(views):
+        for atom, judged in view.get("atoms", {}).items():
+            for item in judged.get("evidence", ()):
+                key = Borne(
+                    atom, item["context"], RelationKind(item["relation"]), item["probability"]
+                )
+                change, p = item["change"], judged["p"]
+                borne.setdefault(key, {})[number] = (
+                    Effect()
+                    if change is None
+                    else Effect(p - change, change, item.get("change_error") or 0.0)
+                )
+    return evidence_of(graph, borne, len(views))
+
+
+def _failures(
+    graphs: Sequence[FactGraph], without_result: Iterable[tuple[str, str]]
+) -> Iterator[ListedFailure]:
+    """What is missing of all responses, by stage and reason."""
+    found: dict[tuple[str, str], Counter[str]] = {}
+    for name, reason in without_result:
+        found.setdefault(("no result", reason), Counter())[name] += 1
+    for graph in graphs:
+        for told, where in stage_failures(graph):
+            stage, _, reason = told.partition(": ")
+            found.setdefault((stage, reason), Counter())[graph.id] += len(where)
+        for name, view in graph.metadata[METADATA_KEY].items():
+            if "error" in view:
+                found.setdefault((f"inference, {name}", view["error"]), Counter())[graph.id] += 1
+    for (stage, reason), counts in found.items():
+        yield ListedFailure(stage, reason, counts.total(), tuple(counts))

@@ -1,0 +1,312 @@
+"""Responses on a page: claims, who judged them, and the evidence that decides.
+
+The page holds them as JSON, from which its script makes what is looked at. Nothing of a text is
+markup there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from experiments.findings.text import word
+from factormodels.claims import Atom, Context, RelationKind
+from factormodels.io.json_text import text_of
+
+
+class Effect(NamedTuple):
+    """What becomes of a claim when a passage is taken away.
+
+    Attributes:
+        without: the posterior without it; None where that is not known.
+        change: what the posterior loses; None where that is not known.
+        error: standard error of the change, of estimates; 0 where it is exact.
+    """
+
+    without: float | None = None
+    change: float | None = None
+    error: float = 0.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A relation that joins a passage to a claim.
+
+    Attributes:
+        passage: place of the passage in the response.
+        relation: what the relation is.
+        probability: its probability.
+        sentence: the sentence of the passage that decides; empty of a passage without a text.
+        effects: for every view what the passage does; None where the view has no such relation.
+    """
+
+    passage: int
+    relation: RelationKind
+    probability: float
+    sentence: str
+    effects: tuple[Effect | None, ...]
+
+
+@dataclass(frozen=True)
+class ListedClaim:
+    """A claim of a response.
+
+    Attributes:
+        atom: the claim.
+        p: for every answer the posterior of being true; None where it has none.
+        evidence: what speaks for and against it.
+        ranges: for every answer what missing answers leave open of the posterior, if they do.
+        kept_by: the selections that keep it.
+        same_as: id of the claim that is judged in its place; empty of all others.
+    """
+
+    atom: Atom
+    p: tuple[float | None, ...]
+    evidence: tuple[Evidence, ...] = ()
+    ranges: tuple[tuple[float, float] | None, ...] = ()
+    kept_by: tuple[str, ...] = ()
+    same_as: str = ""
+
+
+class Ended(NamedTuple):
+    """How an answer to a response ended.
+
+    Attributes:
+        status: one of the statuses of inference, judged, failed, or absent where it was not asked.
+        error: why it failed.
+    """
+
+    status: str
+    error: str = ""
+
+
+class GraphShown(NamedTuple):
+    """The graph of a response, to be drawn.
+
+    Attributes:
+        views: numbers of the views that have it.
+        passages: the nodes of passages from the top, each the place of its passage.
+        relations: (source, target, kind, probability); a claim is its place, and the node of a
+            passage is -1 less its number.
+    """
+
+    views: tuple[int, ...]
+    passages: tuple[int, ...]
+    relations: tuple[tuple[int, int, RelationKind, float], ...]
+
+
+@dataclass(frozen=True)
+class ListedResponse:
+    """A response as a page lists it.
+
+    Attributes:
+        id: the id that its owner gave it.
+        dataset: where it is from, if there are several datasets.
+        topic: what it is about.
+        query: the question.
+        pieces: its text, each piece with the places of the claims that it makes.
+        claims: its claims.
+        passages: its passages.
+        n_relations: for every view the number of relations of each passage; None: not known.
+        ended: for every answer how it ended.
+        failures: (stage and reason, what it concerns).
+        unknown: (numbers of views, why nothing is known of their relations).
+        notes: what is to be said of it.
+        graphs: what is drawn.
+    """
+
+    id: str
+    dataset: str
+    topic: str
+    query: str
+    pieces: tuple[tuple[str, tuple[int, ...]], ...]
+    claims: tuple[ListedClaim, ...]
+    passages: tuple[Context, ...]
+    n_relations: tuple[tuple[int, ...] | None, ...]
+    ended: tuple[Ended, ...]
+    failures: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    unknown: tuple[tuple[tuple[int, ...], str], ...] = ()
+    notes: tuple[str, ...] = ()
+    graphs: tuple[GraphShown, ...] = ()
+
+
+@dataclass(frozen=True)
+class ListedJudge:
+    """Who judges claims: a cell of a study, a variant of an assessment, or an assessor.
+
+    Attributes:
+        title: what it is called.
+        view: number of the view that it judges by; None of an assessor, which has no graph.
+    """
+
+    title: str
+    view: int | None
+
+
+class ListedFailure(NamedTuple):
+    """What is missing for one reason.
+
+    Attributes:
+        stage: where it is missing.
+        reason: why.
+        lacking: how many answers.
+        responses: ids of the responses that lack them.
+    """
+
+    stage: str
+    reason: str
+    lacking: int
+    responses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ListedResponses:
+    """What a page lists, response by response.
+
+    Attributes:
+        answers: who judged the claims; the first is looked at first.
+        views: titles of the views.
+        responses: the responses, in the order of their source.
+        n_responses: how many there are at the source, which may be more.
+        failures: what is missing, in the order of the stages.
+        selections: names of selections of claims.
+        replaces: names of the tables that it stands for.
+        more: what shows the responses that are not listed.
+    """
+
+    answers: tuple[ListedJudge, ...]
+    views: tuple[str, ...]
+    responses: tuple[ListedResponse, ...]
+    n_responses: int
+    failures: tuple[ListedFailure, ...] = ()
+    selections: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
+    more: str = ""
+
+    @property
+    def n_claims(self) -> int:
+        """The number of claims of the responses that are listed."""
+        return sum(len(one.claims) for one in self.responses)
+
+    @property
+    def places(self) -> dict[str, int]:
+        """The place of every response that is listed, by its id."""
+        return {one.id: place for place, one in enumerate(self.responses)}
+
+    def as_json(self) -> str:
+        """The list as JSON that may stand within an element `script`.
+
+        A passage that several responses share stands once.
+        """
+        passages: dict[tuple[str, str, str, str], int] = {}
+
+        def place(one: Context) -> int:
+            return passages.setdefault((one.title, one.content, one.link, one.note), len(passages))
+
+        responses = [_response(one, [place(own) for own in one.passages]) for one in self.responses]
+        text = text_of(
+            {
+                "answers": [{"title": one.title, "view": one.view} for one in self.answers],
+                "views": self.views,
+                "selections": self.selections,
+                "responses": responses,
+                "passages": [_passage(*key) for key in passages],
+            },
+            "the page",
+        )
+        for character in _OF_MARKUP:
+            text = text.replace(character, f"\\u{ord(character):04x}")
+        return text
+
+
+_OF_MARKUP = "<>&\u2028\u2029"
+"""What a reader of HTML could take for an end of the data, and a reader of a script for a line."""
+
+_PLACES = 10
+"""Decimals of posteriors in the page: it shows three, and a verdict depends on the ninth."""
+
+
+def _response(one: ListedResponse, places: Sequence[int]) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "id": one.id,
+        "dataset": one.dataset,
+        "topic": one.topic,
+        "query": one.query,
+        "pieces": one.pieces,
+        "claims": [_claim(each, one.passages) for each in one.claims],
+        "passages": [
+            {"id": own.id, "at": at, "prior": round(own.prior, 4)}
+            for own, at in zip(one.passages, places, strict=True)
+        ],
+        "relations": one.n_relations,
+        "ended": [list(each) if each.error else [each.status] for each in one.ended],
+        "failures": one.failures,
+        "unknown": one.unknown,
+        "notes": one.notes,
+        "graphs": [
+            {
+                "views": each.views,
+                "passages": each.passages,
+                "relations": [
+                    [source, target, str(kind), round(p, 4)]
+                    for source, target, kind, p in each.relations
+                ],
+            }
+            for each in one.graphs
+        ],
+    }
+    return _filled(told)
+
+
+def _claim(one: ListedClaim, passages: Sequence[Context]) -> dict[str, Any]:
+    atom = one.atom
+    return _filled(
+        {
+            "id": atom.id,
+            "text": atom.text,
+            "p": [_rounded(value) for value in one.p],
+            "label": atom.label,
+            # The annotator's own word, where it says more than the label does.
+            "annotation": "" if atom.annotation in (None, word(atom.label)) else atom.annotation,
+            "evidence": [
+                {
+                    "passage": each.passage,
+                    "relation": str(each.relation),
+                    "probability": round(each.probability, 6),
+                    # A passage of one sentence is shown from the passage itself.
+                    "sentence": None
+                    if each.sentence == passages[each.passage].content
+                    else each.sentence,
+                    "effects": [_effect(effect) for effect in each.effects],
+                }
+                for each in one.evidence
+            ],
+            "ranges": one.ranges if any(one.ranges) else (),
+            "kept": one.kept_by,
+            "same": one.same_as,
+        }
+    )
+
+
+def _effect(effect: Effect | None) -> list[float | None] | None:
+    if effect is None:
+        return None
+    told = [_rounded(effect.without), _rounded(effect.change), _rounded(effect.error)]
+    return told if effect.error else told[:2]
+
+
+def _passage(title: str, text: str, link: str, note: str) -> dict[str, str]:
+    # No other scheme: a link of a data set could be a script.
+    safe = link if link.startswith(("http://", "https://")) else ""
+    return _filled({"title": title, "text": text, "link": safe, "note": note})
+
+
+def _filled(told: dict[str, Any]) -> dict[str, Any]:
+    """What says something: a key that is missing stands for nothing, as the script reads it."""
+    return {key: value for key, value in told.items() if value not in ("", (), [], None)}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else round(value, _PLACES)

@@ -1,0 +1,254 @@
+"""The page of responses in a browser: ranked, opened, searched, followed, printed, looked at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from experiments.evaluators.assessed_page import listed_responses
+from experiments.evaluators.response import AssessmentView, assess_graph
+from experiments.findings.findings import Findings
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
+from inference import get_backend
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = '</script><script>alert(1)</script>\u202e"><img src=x onerror=alert(1)> {{ 7 * 7 }}'
+ARABIC = "ولدت ماري كوري في وارسو. حصلت على جائزة نوبل مرتين."
+
+SUMMARIES = "#listed > li > details > summary"
+
+
+def strange() -> FactGraph:
+    """A response with texts that would act on a page, one of them written from the right."""
+    return FactGraph(
+        "hostile",
+        (Atom("a<1>", HOSTILE), Atom("a2", ARABIC)),
+        (Context("c|1", HOSTILE, title=HOSTILE), Context("c2", ARABIC)),
+        (
+            Relation("c|1", "a<1>", RelationKind.CONTRADICTION, 0.99),
+            Relation("c2", "a2", RelationKind.ENTAILMENT, 0.6),
+        ),
+        query=HOSTILE,
+        response=f"{HOSTILE}\n\n{ARABIC}",
+        metadata={"queries": {"failures": [["a2", HOSTILE]]}},
+    )
+
+
+@pytest.fixture(scope="module")
+def graphs() -> list[FactGraph]:
+    """Assessed responses, the hostile one last."""
+    view = AssessmentView("FR2", "implication", get_backend("exact"))
+    given = [*datasets.load("demonstration").graphs[:5], strange()]
+    return [
+        replace(graph, metadata={**graph.metadata, "assessment": assess_graph(graph, [view])})
+        for graph in given
+    ]
+
+
+@pytest.fixture(scope="module")
+def path(graphs: list[FactGraph], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of all of them."""
+    found = Findings("answers", listed=lambda: listed_responses(graphs), command="assess")
+    return found.report(tmp_path_factory.mktemp("listed") / "page.html")
+
+
+@dataclass
+class Watched:
+    """A page, with what it said to the console and asked of the network."""
+
+    page: Page
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+
+def opened(
+    browser: Browser, address: str, width: int = 1280, scheme: Literal["light", "dark"] = "light"
+) -> Watched:
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    watched = Watched(page)
+    page.on("console", lambda message: watched.said.append(message.text))
+    page.on("pageerror", lambda error: watched.said.append(str(error)))
+    page.on("dialog", lambda dialog: watched.said.append(f"a dialog: {dialog.message}"))
+    page.on("request", lambda request: watched.asked.append(request.url))
+    page.goto(address)
+    return watched
+
+
+@pytest.fixture
+def watched(browser: Browser, path: Path) -> Iterator[Watched]:
+    """The page, of which in the end nothing was said and nothing else was asked for."""
+    found = opened(browser, path.as_uri())
+    yield found
+    assert found.said == []
+    assert found.asked == [path.as_uri()]
+    found.page.close()
+
+
+def doubts(graphs: list[FactGraph]) -> dict[str, float]:
+    """The expected share of false claims by response."""
+    found = {}
+    for graph in graphs:
+        p = [one["p"] for one in graph.metadata["assessment"]["FR2"]["atoms"].values()]
+        found[graph.id] = 1 - sum(p) / len(p)
+    return found
+
+
+def test_responses_are_ranked_by_doubt_and_opened_by_the_keyboard(
+    watched: Watched, graphs: list[FactGraph]
+) -> None:
+    page = watched.page
+    told = doubts(graphs)
+    ranked = sorted(told, key=lambda name: -told[name])
+    assert page.locator(".one-id").all_text_contents() == ranked
+    shown = [float(text) for text in page.locator(f"{SUMMARIES} > .p-bar b").all_inner_texts()]
+    assert shown == pytest.approx([told[name] for name in ranked], abs=5.001e-4)
+    # What is within is made when it is opened.
+    assert page.locator("article").count() == 0
+    page.locator(SUMMARIES).nth(1).focus()
+    page.keyboard.press("Enter")
+    graph = next(graph for graph in graphs if graph.id == ranked[1])
+    body = page.locator("#listed > li").nth(1)
+    assert body.locator("article").count() == len(graph.atoms)
+    for card, atom in zip(body.locator("article").all(), graph.atoms, strict=True):
+        p = graph.metadata["assessment"]["FR2"]["atoms"][atom.id]["p"]
+        assert atom.text in card.locator("h4").inner_text()
+        assert f"P(true) {p:.3f}" in card.inner_text()
+    body.get_by_role("button", name="Next response").click()
+    assert page.locator("#listed > li > details[open]").count() == 1
+    assert page.locator("#listed > li").nth(2).locator("article").count() > 0
+
+
+def test_a_claim_shows_what_decides_and_its_posterior_without_it(
+    watched: Watched, graphs: list[FactGraph]
+) -> None:
+    page = watched.page
+    page.locator(SUMMARIES, has_text="hostile").click()
+    facts = graphs[-1].metadata["assessment"]["FR2"]["atoms"]["a2"]
+    card = page.locator("article").nth(1)
+    decides = card.locator(".decides").inner_text()
+    assert decides.startswith("for ")
+    assert ARABIC.split(". ")[0] in decides
+    (item,) = facts["evidence"]
+    assert f"without it {facts['p'] - item['change']:.3f}" in " ".join(decides.split())
+    assert card.locator("q").get_attribute("dir") == "auto"
+    # The evidence is folded.
+    assert card.locator("li").count() == 0
+    card.get_by_text("Evidence: 1 passage").click()
+    assert "entailment 0.60" in " ".join(card.locator("li").inner_text().split())
+
+
+def test_texts_do_not_act(watched: Watched) -> None:
+    page = watched.page
+    page.locator(SUMMARIES, has_text="hostile").click()
+    for folded in page.locator("#listed .body details > summary").all():
+        if folded.is_visible():
+            folded.click()
+    assert page.locator("#listed img, #listed script").count() == 0
+    assert page.locator("p.response").inner_text().startswith("</script><script>alert(1)")
+    assert page.locator("#listed h4").first.inner_text().endswith("{{ 7 * 7 }}")
+    # Its claim is contradicted, and so is the sentence that makes it.
+    assert page.locator("mark.contradicted", has_text="alert").count() == 1
+    assert page.locator("p.response").get_attribute("dir") == "auto"
+
+
+def test_words_and_verdicts_choose_responses_and_claims(watched: Watched) -> None:
+    page = watched.page
+    assert page.locator("#listed-count").inner_text() == "6 responses"
+    page.get_by_label("Find").fill("CURIE warsaw")
+    assert page.locator("#listed-count").inner_text() == "1 of 6 responses"
+    page.locator(SUMMARIES).click()
+    texts = page.locator("article h4").all_inner_texts()
+    assert texts
+    assert all("Warsaw" in text for text in texts)
+    page.get_by_label("Find").fill("")
+    shown = page.locator("label", has_text=re.compile("^Claims ")).locator("select")
+    shown.select_option("contradicted")
+    for verdicts in page.locator("article .verdict").all_inner_texts():
+        assert verdicts == "contradicted"
+    shown.select_option("all")
+    page.get_by_label("Order").select_option("place in the file")
+    assert page.locator(".one-id").all_text_contents()[-1] == "hostile"
+
+
+def test_what_is_missing_leads_to_its_response(watched: Watched) -> None:
+    page = watched.page
+    page.locator("#failures").get_by_role("link", name="hostile").click()
+    box = page.locator("#listed > li > details[open]")
+    box.wait_for()
+    assert box.locator(".one-id").inner_text() == "hostile"
+    assert "1 answer missing" in box.locator(".banner").inner_text()
+    # A mark leads to its claim.
+    page.locator("p.response sup a").first.click()
+    assert re.search(r"#r-5-c0$", page.url)
+
+
+def test_an_address_opens_a_claim_of_a_long_list(browser: Browser, tmp_path: Path) -> None:
+    view = AssessmentView("FR2", "implication", get_backend("exact"))
+    graph = FactGraph("r", (Atom("a1", "A claim."),))
+    facts = {"assessment": assess_graph(graph, [view])}
+    many = [replace(graph, id=f"r{n}", metadata=facts) for n in range(350)]
+    found = Findings("answers", listed=lambda: listed_responses(many), command="assess")
+    path = found.report(tmp_path / "page.html")
+    watched = opened(browser, f"{path.as_uri()}#r-340-c0")
+    page = watched.page
+    assert page.locator("#listed > li > details[open] .one-id").inner_text() == "r340"
+    assert page.evaluate("document.activeElement.id") == "r-340-c0"
+    # Without an address the list is made as far as it is scrolled to.
+    page.goto("about:blank")
+    page.goto(path.as_uri())
+    assert page.locator(SUMMARIES).count() < 350
+    page.keyboard.press("End")
+    page.locator(SUMMARIES).nth(150).wait_for()
+    assert watched.said == []
+    page.close()
+
+
+def test_paper_has_what_is_folded(watched: Watched) -> None:
+    page = watched.page
+    page.locator(SUMMARIES).first.click()
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("article li").count() > 0
+    assert page.locator("article details:not([open])").count() == 0
+    assert not page.get_by_label("Find").is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("article details[open]").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_it_fits_and_can_be_read(
+    browser: Browser, path: Path, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    watched = opened(browser, path.as_uri(), width, scheme)
+    page = watched.page
+    page.locator(SUMMARIES, has_text="hostile").click()
+    for folded in page.locator("details.part > summary").all():
+        folded.click()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    smallest = page.evaluate(
+        """Math.min(...Array.from(document.querySelectorAll("body *"))
+        .filter((one) => one.getClientRects().length && one.textContent.trim())
+        .map((one) => parseFloat(getComputedStyle(one).fontSize)))"""
+    )
+    assert smallest >= 11
+    assert watched.said == []
+    page.close()
+
+
+def test_without_scripts_it_says_why_the_list_is_empty(browser: Browser, path: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert "A script lists the responses" in page.locator("noscript").inner_text()
+    assert page.locator("#failures td").count() > 0
+    context.close()
