@@ -15,6 +15,7 @@ These are the names that one reaches for first; each folder exports the rest of 
     self_knowledge  what a model says of its own claims
     figures         what a paper shows of all these
     scoring         `score`: models on the same claims, with intervals and tests between them
+    cells           cells of a long frame: those that agree, pairs of them, the best
     learned_potentials  what labels teach: the one part that knows graphs
 """
 

@@ -45,11 +45,10 @@ from experiments.findings.artefacts import Artefacts, Origin, PaperFigure
 from experiments.findings.notebook import fast, results_folder, write_results
 from experiments.findings.paper import Paper, PaperSection, page_image, write_paper
 from experiments.findings.table import Column, Table
-from experiments.study import significance
-from experiments.study import study_table as tables
 from experiments.study.config import config_hash
 from experiments.study.reading import read_raw, validated
 from experiments.study.runner import design, run_study
+from experiments.study.tables import cells_table, significance_table
 
 NOTEBOOK = "09_writing_the_paper"
 SEED = 0
@@ -80,8 +79,8 @@ print(f"{len(results.files)} files; the hash of what was asked is {manifest['con
 # because claims of one response are not independent.
 
 # %%
-table = tables.paper(results.summary.cells, study.description, study.measures)
-tests = significance.paper(results.tests, study)
+table = cells_table(results.summary.cells, study.description, study.measures)
+tests = significance_table(results.tests, study)
 print((folder / "table.tex").read_text(encoding="utf-8"))
 results.tests[["first", "second", "elsewhere", "measure", "difference", "corrected", "stars"]]
 

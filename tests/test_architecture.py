@@ -63,6 +63,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "calibration": (
         ("learned_potentials",),
         ("scoring",),
+        ("cells",),
         ("figures",),
         ("self_knowledge",),
         ("significance",),

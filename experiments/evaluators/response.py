@@ -43,6 +43,8 @@ def measured(
     policy: str = "exclude",
     k: str | float = "median",
     intervals: IntervalSettings | None = None,
+    more: Sequence[str] = (),
+    folds: ArrayLike | None = None,
 ) -> dict[str, Any]:
     """The measures of a method on a dataset by name; nan where a number is not defined.
 
@@ -53,12 +55,19 @@ def measured(
         policy: what unlabelled atoms count as in scores that need labels.
         k: how the K of F1@K is chosen, as in `calibration.scores.choose_k`.
         intervals: how intervals are made; with them, MEASURE_lower and MEASURE_upper follow.
+        more: further scores, each with MEASURE_status, which says why it has no value.
+        folds: fold of each atom, (n,), within which AUROC is; None where `p` is not cross-fitted.
 
     Raises:
         InputError: for bad arrays, or unlabelled atoms under the policy "error".
     """
     found = score(
-        p, y, responses, scores=PAPERS_MEASURES, k=k, intervals=intervals, unlabelled=policy
+        *(p, y, responses),
+        folds=folds,
+        scores=(*PAPERS_MEASURES, *more),
+        k=k,
+        intervals=intervals,
+        unlabelled=policy,
     )
     (model,) = found.models
     n_atoms = len(np.asarray(p))
@@ -71,7 +80,8 @@ def measured(
         "k": model.k,
         **{name: own.value for name, own in model.scores.items()},
     }
-    row = {name: row[name] for name in COLUMNS}
+    row = {name: row[name] for name in (*COLUMNS, *more)}
+    row |= {f"{name}_status": str(model.scores[name].status) for name in more}
     if intervals is not None:
         # Ends beside their measure, by name, as every reader of summary.csv looks them up.
         for name, own in model.scores.items():

@@ -246,19 +246,18 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
 
 def _tables(planned: StudyDesign, results: Results, settings: RunSettings) -> dict[str, Table]:
     """Cells with their measures, those that agree in one row if there are such; tests."""
-    from experiments.study import significance, study_table
-    from experiments.study.agreement import short_table
     from experiments.study.design import absent_backends
+    from experiments.study.tables import cells_table, short_table, significance_table
 
     cells, study = results.summary.cells, planned.study
     if settings.every_cell or len(results.groups) == len(cells):
         absent = absent_backends(planned.cells)
-        shown = study_table.paper(cells, "", study.measures, absent, times=True)
+        shown = cells_table(cells, "", study.measures, absent, times=True)
     else:
         shown = short_table(cells, results.groups, "", study.measures, times=True)
     tables = {"cells": shown}
     if study.significance.pairs:
-        tables["tests"] = significance.paper(results.tests, study)
+        tables["tests"] = significance_table(results.tests, study)
     return tables
 
 

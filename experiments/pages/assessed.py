@@ -24,12 +24,12 @@ from experiments.study.config import Priors, Study
 from experiments.study.data import StudyData
 from experiments.study.design import NO_VIEW, GraphView, StudyAlgorithm, StudyCell
 from experiments.study.manifest import code_identity, manifest_of_units
-from experiments.study.outputs import RunContents, row_tables, whole_summary
+from experiments.study.outputs import RunContents, row_tables
 from experiments.study.packed_graphs import Responses
 from experiments.study.reading import study_of_plain
 from experiments.study.resumption import finished_units
 from experiments.study.rows import FAILED, RowsFile, write_rows
-from experiments.study.significance import COLUMNS
+from experiments.study.scores import TESTS, study_scores
 from experiments.study.text_models import ASSESSING, JUDGED, RELATIONS
 from experiments.study.units import UnitResult, encode
 from factormodels.errors import InputError
@@ -89,8 +89,8 @@ def report_of_graphs(
             data=(data,),
             cells=cells,
             rows=rows,
-            summary=whole_summary(study, rows).cells,
-            tests=pd.DataFrame(columns=list(COLUMNS)),
+            summary=study_scores(study, rows).cells,
+            tests=pd.DataFrame(columns=list(TESTS)),
             manifest=manifest_of_units(
                 study, [data], finished.statuses(), 0, [code_identity()], _models(graphs)
             ),

@@ -24,12 +24,12 @@ from experiments.study.learned_priors import (
     priors_table,
 )
 from experiments.study.manifest import file_hash, manifest_text
-from experiments.study.outputs import RunContents, whole_summary
+from experiments.study.outputs import RunContents
 from experiments.study.reading import LoadedStudy, study_of_plain
 from experiments.study.resumption import PRIORS, TEXTS, read_kept
 from experiments.study.rows import RowsFile
+from experiments.study.scores import TESTS, study_scores
 from experiments.study.selections import remarks_of
-from experiments.study.significance import COLUMNS
 from experiments.study.text_models import RELATIONS, TextAnswers, content_hashes
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError, unknown_name
@@ -84,7 +84,7 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
         data=with_kept_relations(data, folder, manifest),
         cells=tuple(all_cells[position] for position in select(all_cells, only)),
         rows=rows,
-        summary=whole_summary(study, rows, study.selected).cells,
+        summary=study_scores(study, rows).cells,
         tests=_tests(folder / "significance.csv"),
         manifest=manifest,
         fits=kept_priors(asked, data, study.seed, folder, manifest),
@@ -181,7 +181,7 @@ def _tests(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     if not path.exists():
-        return pd.DataFrame(columns=list(COLUMNS))
+        return pd.DataFrame(columns=list(TESTS))
     records = [
         {
             # Every column is a number or a text for good; pandas would guess from what is there.
@@ -190,7 +190,7 @@ def _tests(path: Path) -> pd.DataFrame:
         }
         for record in csv_records(path)
     ]
-    return pd.DataFrame(records, columns=list(COLUMNS))
+    return pd.DataFrame(records, columns=list(TESTS))
 
 
 def _number(text: str, path: Path) -> float:

@@ -15,15 +15,19 @@ from experiments.findings.text import small
 from experiments.pages.pages import ABSENT, Number, change, fixed, in_turn, interval
 from experiments.pages.reported_datasets import Part
 from experiments.pages.response_page import brier, precision
-from experiments.study import study_table as tables
-from experiments.study.agreement import AgreeingCells, agreeing_cells, short_table
+from experiments.study import tables
 from experiments.study.cell_names import CELL, NO_GRAPH, shown
 from experiments.study.diagrams import diagrams
-from experiments.study.judgements import read_judgements
+from experiments.study.frame import read_judgements
 from experiments.study.outputs import RunContents
 from experiments.study.rows import FAILED, UNANSWERED
+from experiments.study.scores import (
+    REFERENCE,
+    AgreeingCells,
+    agreeing_cells,
+    with_absent_named,
+)
 from experiments.study.sentences import sentences
-from experiments.study.summary import REFERENCE
 from experiments.study.text_models import ASSESSING, RELATIONS
 from factormodels.io.plain_yaml import yaml_text
 
@@ -79,7 +83,7 @@ def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
 
 def _answers(subject: RunContents, groups: Sequence[AgreeingCells]) -> Iterator[dict[str, Any]]:
     """Yield the summary of every dataset, cells that agree as one row."""
-    table = short_table(subject.summary, groups, "", subject.study.measures)
+    table = tables.short_table(subject.summary, groups, "", subject.study.measures)
     titles = tuple(column.title for column in table.columns)
     frame = table.frame[_shown(table.frame, table.columns, "block")]
     for title, own in frame.groupby("block", sort=False):
@@ -95,7 +99,7 @@ def _summaries(subject: RunContents) -> Iterator[dict[str, Any]]:
     cells = subject.summary
     own = tables.keys(cells)
     columns = tables.shown_columns(cells, own, subject.study.measures)
-    cells = tables.with_absent_named(cells)
+    cells = with_absent_named(cells)
     names = _shown(cells, columns)
     for dataset, group in cells.groupby("dataset", sort=False):
         yield {

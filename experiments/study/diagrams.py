@@ -16,9 +16,9 @@ from experiments.findings.reliability import reliability_figure
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
 from experiments.study.cell_names import NO_GRAPH
 from experiments.study.config import OWN_PRIORS
-from experiments.study.judgements import read_judgements
+from experiments.study.frame import read_judgements
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile
-from experiments.study.summary import REFERENCE
+from experiments.study.scores import REFERENCE
 from factormodels.io.long_columns import piecewise
 
 if TYPE_CHECKING:

@@ -7,27 +7,27 @@ table.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from calibration.cells import paired_claims
+from calibration.intervals import IntervalSettings
+from calibration.scores.registry import REGISTRY
 from experiments.findings.diff import FINDINGS, SAME, read_findings
 from experiments.findings.findings import Findings
 from experiments.findings.markup import read_csv
 from experiments.findings.table import Table
 from experiments.study.cell_names import CELL
 from experiments.study.files import MANIFEST, ROWS, read_manifest
-from experiments.study.judgements import Judgements, read_judgements
+from experiments.study.frame import Judgements, read_judgements
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile
-from experiments.study.significance import judged_claims, labelled_pair, moved
+from experiments.study.scores import REPLICATES
 from factormodels.errors import InputError
-
-if TYPE_CHECKING:
-    from calibration.intervals import RatioSums
-
 
 LABELLED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
 """Measures that are compared over the labelled claims of both runs."""
@@ -276,44 +276,25 @@ def _cell_change(
 
 def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Iterator[Row]:
     """Yield how far each measure moved, over all common claims or the labelled ones."""
-    from calibration.scores.registry import REGISTRY
+    from calibration.significance.differences import difference_of
 
-    mine, its = before.same_rows(after)
-    both = before.judged[mine] & after.judged[its]
-    index = before.index[mine][both]
-    for name in UNLABELLED:
-        # The later run first: a rise has a positive sign.
-        second, first = (
-            _means(np.where(p > 0.5, 1.0, 0.0) if name == "precision" else p, index)
-            for p in (after.p[its][both], before.p[mine][both])
-        )
-        yield _moved(name, second, first, scoring.seed)
     # An unlabelled claim is left out rather than refused: the runs themselves were not.
     policy = "exclude" if scoring.policy == "error" else scoring.policy
-    p, other, y, responses = labelled_pair(before, after, policy)
-    if not len(y):
-        return
-    sides = [judged_claims(each, y, responses, scoring.k) for each in (other, p)]
-    for name in LABELLED:
-        try:
-            second, first = map(REGISTRY[name].sums, sides)
-            yield _moved(name, second, first, scoring.seed)
-        except InputError:
-            continue  # An infinite log loss has no difference.
-
-
-def _moved(name: str, second: RatioSums, first: RatioSums, seed: int) -> Row:
-    now, was, lower, upper = moved(second, first, seed)
-    ends = {"lower": lower, "upper": upper}
-    return {"measure": name, "before": was, "after": now, "difference": now - was, **ends}
-
-
-def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
-    """The mean over responses of the mean over their claims, as sums."""
-    from calibration.grouping import group_by_response
-    from calibration.intervals import RatioSums
-
-    # A ratio whose denominator is 1 for each response: the mean over responses as the engine of
-    # intervals takes it.
-    means = group_by_response(index).means(values)[:, np.newaxis]
-    return RatioSums(means, np.ones_like(means))
+    intervals = IntervalSettings(n_bootstrap=REPLICATES, seed=scoring.seed)
+    for names, unlabelled in ((UNLABELLED, "false"), (LABELLED, policy)):
+        # The later run first: a rise has a positive sign.
+        sides = paired_claims(after, before, unlabelled=unlabelled, k=scoring.k)
+        if sides is None:
+            continue
+        for name in names:
+            moved = difference_of(REGISTRY[name], *sides, intervals)
+            # An infinite log loss has no difference.
+            if math.isfinite(moved.value):
+                yield {
+                    "measure": name,
+                    "before": moved.second,
+                    "after": moved.first,
+                    "difference": moved.value,
+                    "lower": moved.lower,
+                    "upper": moved.upper,
+                }

@@ -6,8 +6,7 @@ They are made whole beside their folder, then moved into it, the manifest last.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -22,17 +21,12 @@ from experiments.findings.latex import latex
 from experiments.findings.markup import csv_text
 from experiments.findings.table import markdown
 from experiments.findings.venues import venue_named
-from experiments.study import significance
-from experiments.study import study_table as tables
-from experiments.study.agreement import AgreeingCells, agreeing_cells, short_table
-from experiments.study.best import significantly_best
 from experiments.study.cell_names import CELL
 from experiments.study.config import EVERYTHING, Study, config_hash
 from experiments.study.data import StudyData
 from experiments.study.design import StudyCell, absent_backends
 from experiments.study.diagrams import Diagram, diagrams, write_diagrams
 from experiments.study.files import MANIFEST, REPORT, ROWS, publish
-from experiments.study.judgements import cross_fitted_folds
 from experiments.study.learned_priors import CrossFittedPriors, priors_table
 from experiments.study.manifest import file_hash, manifest_of_units, manifest_text
 from experiments.study.packed_graphs import KnownClaims
@@ -45,9 +39,17 @@ from experiments.study.rows import (
     write_csv,
     write_rows,
 )
+from experiments.study.scores import (
+    TIMES,
+    AgreeingCells,
+    StudySummary,
+    agreeing_cells,
+    study_scores,
+    study_tests,
+)
 from experiments.study.selections import Selections, remarks_of, selections_table
 from experiments.study.sentences import sentences
-from experiments.study.summary import TIMES, StudySummary, summarise_study
+from experiments.study.tables import cells_table, short_table, significance_table
 from experiments.study.text_models import TextUse, facts_of
 from factormodels.io.files import unfinished_folder, write_text
 
@@ -163,7 +165,7 @@ def write_results(
         figures = write_diagrams(drawn or (), place, origin, venue_named(study.venue))
         if "csv" in study.outputs:
             write_csv(rows, file("rows.csv"))
-        summary = whole_summary(study, rows, selections.titles)
+        summary = study_scores(study, rows)
         # Without the times, so that two runs of a study give the same summary.csv to the byte.
         _write_frame(summary.cells.drop(columns=list(TIMES)), file("summary.csv"))
         # The selections of a cell share its posteriors, and so their times.
@@ -172,7 +174,7 @@ def write_results(
             _write_frame(priors_table(fits), file("priors.csv"))
         if selections.titles:
             _write_frame(selections_table(selections, data), file("selections.csv"))
-        tests = significance.significance_table(study, rows)
+        tests = study_tests(study, rows)
         if study.significance.pairs:
             _write_frame(tests, file("significance.csv"))
         groups = tuple(agreeing_cells(rows, summary.cells))
@@ -183,7 +185,7 @@ def write_results(
         papers = {
             "short": short_table(summary.cells, groups, caption, study.measures),
             # One table in both formats, so that LaTeX and Markdown cannot differ.
-            "table": tables.paper(
+            "table": cells_table(
                 summary.cells,
                 study.description or study.study,
                 study.measures,
@@ -191,7 +193,7 @@ def write_results(
             ),
         }
         if study.significance.pairs:
-            papers["significance"] = significance.paper(tests, study)
+            papers["significance"] = significance_table(tests, study)
         for stem, table in papers.items():
             if "latex" in study.outputs:
                 text = latex(table, stem, origin.comments(), venue_named(study.venue))
@@ -231,20 +233,6 @@ def write_results(
         publish(files, folder)
     paths = tuple(folder / file.name for file in files)
     return Results(summary, groups, tests, selections, paths, tuple(texts))
-
-
-def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) -> StudySummary:
-    """The summary of a study's rows with what is significantly the best (MEASURE_best)."""
-    summary = summarise_study(
-        rows,
-        policy=study.unlabelled,
-        k=study.k,
-        selections=selections,
-        measures=study.measures,
-        folds=partial(cross_fitted_folds, study),
-    )
-    best = significantly_best(study, rows, summary.cells)
-    return replace(summary, cells=summary.cells.join(best))
 
 
 def row_tables(

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibration.cells import SAME_POSTERIORS
 from experiments.findings.table import ENDS
 from experiments.findings.text import duration, number, small
-from experiments.study.agreement import AgreeingCells
-from experiments.study.best import COMPARED
 from experiments.study.cell_names import CELL, NO_GRAPH, cell_words
-from experiments.study.diagrams import SAME_CURVE
-from experiments.study.summary import REFERENCE
+from experiments.study.scores import COMPARED, REFERENCE, AgreeingCells
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
@@ -70,8 +68,8 @@ def _agreement(cells: pd.DataFrame, groups: Sequence[AgreeingCells]) -> list[str
     which = "" if count == len(cells) else f" of {len(cells):,} that have posteriors"
     return [
         f"The {counted(count, 'cell')}{which} (a dataset, variant, encoding and algorithm each) "
-        f"{answers}; those that differ nowhere by more than {SAME_CURVE:g} count as the same and "
-        f"share a row{everywhere}."
+        f"{answers}; those that differ nowhere by more than {SAME_POSTERIORS:g} count as the same "
+        f"and share a row{everywhere}."
     ]
 
 

@@ -38,7 +38,7 @@ from experiments.settings.inputs import with_evidence
 from experiments.settings.labelled_claims import load_claims
 from experiments.study.design import algorithms, cells
 from experiments.study.files import read_manifest
-from experiments.study.judgements import read_judgements
+from experiments.study.frame import read_judgements
 from experiments.study.reading import LoadedStudy, load_study
 from experiments.study.rows import RowsFile, read_rows
 from factormodels import Atom, Context, FactGraph

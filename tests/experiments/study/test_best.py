@@ -11,11 +11,10 @@ import pyarrow as pa
 import pytest
 
 from experiments.findings.table import markdown
-from experiments.study import study_table as tables
-from experiments.study.best import significantly_best
 from experiments.study.config import DatasetChoice, SelectionChoice, Study
 from experiments.study.rows import SCHEMA, RowsFile, write_rows
-from experiments.study.summary import summarise_study
+from experiments.study.scores import study_scores
+from experiments.study.tables import cells_table
 from tests.experiments.study.test_summary import row
 
 pytestmark = pytest.mark.slow
@@ -50,8 +49,7 @@ def bold(
     ]
     write_rows(iter(pieces), folder / "rows.parquet", {})
     rows = RowsFile(folder / "rows.parquet")
-    cells = summarise_study(rows, policy="exclude", k="median", selections=study.selected).cells
-    return cells.join(significantly_best(study, rows, cells)).set_index("backend_label")
+    return study_scores(study, rows).cells.set_index("backend_label")
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +73,7 @@ def test_a_clear_winner_is_bold(tmp_path: Path, labels: list[bool]) -> None:
     cells = bold(tmp_path, methods, labels)
     assert cells["brier_best"].tolist() == [True, False, False]
     assert cells["precision_mae_best"].tolist() == [True, False, False]
-    text = markdown(tables.paper(cells.reset_index(), "t", ["precision", "brier"]))
+    text = markdown(cells_table(cells.reset_index(), "t", ["precision", "brier"]))
     assert text.count("**") == 2
     assert "In bold" in text
 

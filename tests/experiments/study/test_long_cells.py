@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,11 @@ from calibration.curves.reliability_bins import reliability_bins
 from calibration.scoring import DEFAULT_INTERVALS
 from experiments.evaluators.response import measured
 from experiments.study import rows as tidy_rows
-from experiments.study.agreement import agreeing_cells
+from experiments.study.config import DatasetChoice, SelectionChoice, Significance, Study
 from experiments.study.diagrams import distinct_curves
-from experiments.study.judgements import read_judgements
+from experiments.study.frame import read_judgements
 from experiments.study.rows import SCHEMA, RowsFile, write_rows
-from experiments.study.summary import summarise_study
+from experiments.study.scores import agreeing_cells, study_scores
 from factormodels.io import long_columns
 from tests.memory import held_by_arrow
 
@@ -88,8 +88,10 @@ def rows_file(
 
 def numbers(rows: RowsFile) -> list[Any]:
     """What a study makes of its rows."""
-    everything = summarise_study(rows, policy="exclude", k="median")
-    some = summarise_study(rows, policy="false", k="half", selections=["all", "few"])
+    plain = Study("s", (DatasetChoice("d"),), significance=Significance(resamples=20))
+    chosen = (SelectionChoice(selection="all"), SelectionChoice(selection="core", name="few"))
+    everything = study_scores(plain, rows)
+    some = study_scores(replace(plain, unlabelled="false", k="half", selections=chosen), rows)
     curves = distinct_curves(rows, rows.cells())
     bins = [reliability_bins(c.p, c.label, responses=c.response, n_bootstrap=20) for c in curves]
     return [

@@ -15,8 +15,9 @@ import sys
 from pathlib import Path
 import numpy as np
 import pyarrow as pa
+from experiments.study.config import DatasetChoice, Significance, Study
 from experiments.study.rows import SCHEMA, RowsFile, write_rows
-from experiments.study.summary import summarise_study
+from experiments.study.scores import study_scores
 
 N, CELLS, PER_RESPONSE = 100_000, 10, 5
 shared = {"study": "s", "dataset": "d", "variant": "FR1", "encoding": "implication",
@@ -39,7 +40,8 @@ def cell(number):
 
 path = Path(sys.argv[1])
 write_rows((cell(number) for number in range(CELLS)), path, {})
-cells = summarise_study(RowsFile(path), policy="exclude", k="median").cells
+study = Study("s", (DatasetChoice("d"),), significance=Significance(resamples=20))
+cells = study_scores(study, RowsFile(path)).cells
 brier = float(np.mean((p * 0.97 - label.to_numpy(zero_copy_only=False)) ** 2))
 print(int(cells["n_atoms"].sum()), cells["brier"][3] - brier)
 # Of this program alone: getrusage would count what the process had before it became this program.

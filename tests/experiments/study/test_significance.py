@@ -14,12 +14,12 @@ import pytest
 from calibration import auroc, score
 from calibration.folds import response_folds
 from calibration.intervals import IntervalSettings
-from experiments.study import significance, study_table
 from experiments.study.config import Study
-from experiments.study.judgements import cross_fitted_folds, read_judgements
-from experiments.study.outputs import whole_summary
+from experiments.study.frame import cross_fitted_folds, read_judgements
 from experiments.study.reading import load_study
 from experiments.study.rows import SCHEMA, RowsFile, write_rows
+from experiments.study.scores import REPLICATES, study_scores, study_tests
+from experiments.study.tables import cells_table, chosen, significance_table
 from tests.experiments.conftest import study_file
 from tests.experiments.study.test_summary import row
 
@@ -79,10 +79,10 @@ def test_every_score_is_tested_as_models_are(made: Made) -> None:
     exact, lbp, y, responses = claims()
     lbp[0] = 1.0 - y[0]
     study, rows = made(STUDY, {"exact": exact, "lbp": lbp}, y)
-    tests = significance.significance_table(study, rows).set_index("measure")
+    tests = study_tests(study, rows).set_index("measure")
     table = score(
         {"exact": exact, "lbp": lbp}, y, responses, scores=study.significance.measures,
-        n_resamples=200, intervals=IntervalSettings(n_bootstrap=significance.REPLICATES),
+        n_resamples=200, intervals=IntervalSettings(n_bootstrap=REPLICATES),
     )  # fmt: skip
     for name in ("brier", "auroc", "ece"):
         found, test = table.difference("lbp", name), tests.loc[name]
@@ -102,7 +102,7 @@ def test_measures_of_every_kind_are_columns_with_intervals(made: Made) -> None:
     exact, _, y, responses = claims(1)
     constant = np.full(y.size, 0.5)
     study, rows = made(STUDY, {"exact": exact, "lbp": constant}, y)
-    cells = whole_summary(study, rows).cells.set_index("backend_label")
+    cells = study_scores(study, rows).cells.set_index("backend_label")
     scored = score(exact, y, responses, scores=["auroc", "calibration_slope"])
     own = cells.loc["exact"]
     for name, each in scored.models[0].scores.items():
@@ -111,9 +111,9 @@ def test_measures_of_every_kind_are_columns_with_intervals(made: Made) -> None:
         assert own[f"{name}_status"] == "ok"
     assert cells.loc["lbp", "calibration_slope_status"] == "constant_forecast"
     assert math.isnan(cells["calibration_slope"]["lbp"])
-    columns = study_table.chosen(study.measures)
+    columns = chosen(study.measures)
     assert [column.title for column in columns] == ["Brier", "AUROC", "Slope"]
-    table = study_table.paper(cells.reset_index(), "t", study.measures)
+    table = cells_table(cells.reset_index(), "t", study.measures)
     assert {"auroc_lower", "calibration_slope_upper"} <= {
         end for column in table.columns for end in (column.lower, column.upper)
     }
@@ -125,14 +125,14 @@ def test_auroc_of_learned_priors_is_within_their_folds(made: Made) -> None:
     study, rows = made(text, {"exact": exact, "lbp": lbp}, y, prior="taught")
     fold = response_folds([f"r{number}" for number in range(N_RESPONSES)], 4, 3)
     cell = next(iter(rows.cells()))
-    folds = cross_fitted_folds(study, cell, read_judgements(rows, cell))
+    folds = cross_fitted_folds(study, read_judgements(rows, cell))
     assert folds is not None
-    assert folds.tolist() == fold.tolist()
+    assert list(folds.values()) == fold.tolist()
     of_claims = fold[responses]
     expected = {name: auroc(p, y, folds=of_claims) for name, p in (("exact", exact), ("lbp", lbp))}
     assert expected["exact"] != auroc(exact, y)
-    cells = whole_summary(study, rows).cells.set_index("backend_label")
-    tests = significance.significance_table(study, rows).set_index("measure")
+    cells = study_scores(study, rows).cells.set_index("backend_label")
+    tests = study_tests(study, rows).set_index("measure")
     for name, value in expected.items():
         assert cells.loc[name, "auroc"] == pytest.approx(value, abs=1e-12)
         assert cells.loc[name, "auroc_status"] == "within_folds"
@@ -140,5 +140,5 @@ def test_auroc_of_learned_priors_is_within_their_folds(made: Made) -> None:
         expected["lbp"] - expected["exact"], abs=1e-12
     )
     told = "AUROC of learned priors compares claims of one fold"
-    assert told in study_table.paper(cells.reset_index(), "t", study.measures).note
-    assert told in significance.paper(tests.reset_index(), study).note
+    assert told in cells_table(cells.reset_index(), "t", study.measures).note
+    assert told in significance_table(tests.reset_index(), study).note

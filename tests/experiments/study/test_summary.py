@@ -6,6 +6,7 @@ import io
 import itertools
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,15 @@ from experiments.findings.artefacts import Origin
 from experiments.findings.latex import latex
 from experiments.findings.table import markdown
 from experiments.findings.terminal import show
-from experiments.study import study_table as tables
-from experiments.study.agreement import AgreeingCells, agreeing_cells, short_table
 from experiments.study.cell_names import CELL
 from experiments.study.config import DatasetChoice, Reliability, Study
 from experiments.study.diagrams import MAX_CURVES, diagrams, distinct_curves, write_diagrams
 from experiments.study.rows import SCHEMA, RowsFile, write_rows
+from experiments.study.scores import AgreeingCells, agreeing_cells, study_scores
 from experiments.study.sentences import sentences
-from experiments.study.summary import summarise_study
+from experiments.study.tables import cells_table, short_table
+
+STUDY = Study("s", (DatasetChoice("d"),))
 
 ORIGIN = Origin("s", "0" * 64)
 
@@ -105,12 +107,12 @@ def file_of(tmp_path: Path) -> FileOf:
 
 def agreed(file: RowsFile) -> tuple[pd.DataFrame, list[AgreeingCells]]:
     """The cells of a summary, and which of them agree."""
-    cells = summarise_study(file, policy="exclude", k="median").cells
+    cells = study_scores(STUDY, file).cells
     return cells, agreeing_cells(file, cells)
 
 
 def test_measures_by_hand(file_of: FileOf) -> None:
-    summary = summarise_study(file_of(rows_of(P)), policy="exclude", k="median")
+    summary = study_scores(STUDY, file_of(rows_of(P)))
     cells = summary.cells.set_index("backend_label")
     exact = cells.loc["exact"]
     # Pr: 2 of 2 and 0 of 2. Labelled: 0.9 true, 0.8 false, 0.3 false.
@@ -134,7 +136,7 @@ def test_measures_by_hand(file_of: FileOf) -> None:
 def test_the_policy_for_unlabelled_atoms_reaches_the_scores(file_of: FileOf) -> None:
     rows = file_of(rows_of({"exact": P["exact"]}))
     brier = {
-        policy: summarise_study(rows, policy=policy, k="median").cells["brier"][0]
+        policy: study_scores(replace(STUDY, unlabelled=policy), rows).cells["brier"][0]
         for policy in ("exclude", "false", "true")
     }
     assert brier["exclude"] == pytest.approx(0.74 / 3, abs=1e-15)
@@ -143,14 +145,14 @@ def test_the_policy_for_unlabelled_atoms_reaches_the_scores(file_of: FileOf) -> 
 
 def test_differences_are_within_variant_and_encoding(file_of: FileOf) -> None:
     rows = rows_of({"exact": P["exact"]}) + rows_of({"lbp": P["lbp"]}, variant="FR2")
-    cells = summarise_study(file_of(rows), policy="exclude", k=3).cells
+    cells = study_scores(replace(STUDY, k=3), file_of(rows)).cells
     assert cells["max_difference"].isna().all()
     assert cells["k"].tolist() == [3, 3]
 
 
 def test_a_failed_response_counts_in_neither_difference_nor_measures(file_of: FileOf) -> None:
     rows = file_of(rows_of({"exact": P["exact"], "lbp": [None, None, 0.31, 0.5]}))
-    cells = summarise_study(rows, policy="exclude", k="median").cells.set_index("backend")
+    cells = study_scores(STUDY, rows).cells.set_index("backend")
     assert cells["max_difference"]["lbp"] == pytest.approx(0.01, abs=1e-15)
     assert (cells["n_failed"]["lbp"], cells["n_atoms"]["lbp"]) == (1, 2)
 
@@ -194,11 +196,11 @@ def test_data_without_labels_have_no_diagram(file_of: FileOf) -> None:
 def two_datasets(file_of: FileOf) -> pd.DataFrame:
     """The summary of two datasets."""
     rows = rows_of(P) + rows_of({"lbp x_1%": P["lbp"]}, dataset="d_2 & co")
-    return summarise_study(file_of(rows), policy="exclude", k="median").cells
+    return study_scores(STUDY, file_of(rows)).cells
 
 
 def test_the_latex_table_is_well_formed(two_datasets: pd.DataFrame) -> None:
-    text = latex(tables.paper(two_datasets, "s"), "s", ("study s", "config 1"))
+    text = latex(cells_table(two_datasets, "s"), "s", ("study s", "config 1"))
     lines = text.splitlines()
     assert lines[:2] == ["% study s", "% config 1"]
     rows = [line.replace(r"\&", "") for line in lines if line.endswith(r"\\")]
@@ -213,7 +215,7 @@ def test_the_latex_table_is_well_formed(two_datasets: pd.DataFrame) -> None:
 
 
 def test_the_markdown_table_is_well_formed(two_datasets: pd.DataFrame) -> None:
-    text = markdown(tables.paper(two_datasets, "s"))
+    text = markdown(cells_table(two_datasets, "s"))
     table = [line for line in text.splitlines() if line.startswith("|")]
     headings = {line.replace(r"\|", "").count("|") for line in table}
     assert len(headings) == 1
@@ -224,7 +226,7 @@ def test_the_markdown_table_is_well_formed(two_datasets: pd.DataFrame) -> None:
 
 def test_files_hold_no_timings(two_datasets: pd.DataFrame) -> None:
     other = two_datasets.assign(seconds_total=99.0, seconds_median=98.0)
-    first, second = (tables.paper(cells, "x") for cells in (two_datasets, other))
+    first, second = (cells_table(cells, "x") for cells in (two_datasets, other))
     assert latex(first, "s") == latex(second, "s")
     assert markdown(first) == markdown(second)
     assert not any("seconds" in str(name) for name in first.frame)
@@ -235,7 +237,7 @@ def test_the_terminal_shows_every_number_at_any_width(
     two_datasets: pd.DataFrame, width: int
 ) -> None:
     stream = io.StringIO()
-    table = tables.paper(two_datasets, "", times=True)
+    table = cells_table(two_datasets, "", times=True)
     show(Console(file=stream, width=width, markup=False), table)
     text = stream.getvalue()
     assert "…" not in text

@@ -1,10 +1,10 @@
-"""What one cell of a study judged, as arrays: read from the tidy rows, a cell at a time."""
+"""The long frame of a study, a cell at a time: what one cell judged, as arrays, from its rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,70 +12,45 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from calibration.cells import CellClaims
 from experiments.study.config import Study
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile
 from factormodels.io.long_columns import joined, pieces, piecewise, stored_column, texts_differ
 
 
 @dataclass(frozen=True, eq=False)
-class Judgements:
-    """The rows of one cell.
+class Judgements(CellClaims):
+    """The rows of one cell: its claims, and how inference ended.
 
     Of a million responses there may be some millions of rows: long columns are in temporary files,
     and ids become objects of Python only where they are asked for.
 
     Attributes:
-        ids: texts (n_responses,), ids of the responses, in order.
-        index: int64 (n_rows,), the position in `ids` of every row's.
-        atoms: texts (n_rows,), ids of the atoms; null in the row of a response without atoms.
-        p: float64 (n_rows,), posteriors; NaN where there is none.
-        label: float64 (n_rows,), human labels 1 and 0; NaN where there is none.
         status: object (n_responses,), how inference ended.
         seconds: float64 (n_responses,), NaN where it failed.
         kept_by: which selections may keep an atom, each as rows have it.
-        kept: int64 (n_rows,), the position in `kept_by` of every row's.
-        counts: bool (n_rows,), whether the atom is in the selection that is looked at.
+        kept: int64 (n,), the position in `kept_by` of every row's.
+        counts: bool (n,), whether the atom is in the selection that is looked at.
     """
 
-    ids: pa.ChunkedArray
-    index: NDArray[np.int64]
-    atoms: pa.ChunkedArray
-    p: NDArray[np.float64]
-    label: NDArray[np.float64]
     status: NDArray[Any]
     seconds: NDArray[np.float64]
     kept_by: tuple[str, ...]
     kept: NDArray[np.int64]
     counts: NDArray[np.bool_]
 
-    def selected(self, selection: str) -> Judgements:
-        """The same rows, NaN in place of the posteriors of atoms that a selection leaves out."""
+    def selected(self, selection: str | None) -> Judgements:
+        """The same rows, NaN in place of the posteriors of atoms that a selection leaves out.
+
+        Args:
+            selection: its name; None keeps every atom.
+        """
+        if selection is None:
+            return self
         keeps = np.array([selection in names.split() for names in self.kept_by], dtype=np.bool_)
         counts = keeps[self.kept]
         p = piecewise(lambda counts, p: np.where(counts, p, np.nan), counts, self.p)
         return replace(self, p=p, counts=counts)
-
-    @cached_property
-    def responses(self) -> tuple[str, ...]:
-        """The ids of the responses, in order."""
-        return tuple(self.ids.to_pylist())
-
-    @property
-    def claims(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """(p, label, index) of the rows with a posterior; where all have one, nothing is copied."""
-        judged = self.judged
-        if judged.all():
-            return self.p, self.label, self.index
-        p, label, index = (
-            piecewise(lambda column, kept: column[kept], column, judged)
-            for column in (self.p, self.label, self.index)
-        )
-        return p, label, index
-
-    @property
-    def judged(self) -> NDArray[np.bool_]:
-        """Whether there is a posterior, bool (n_rows,)."""
-        return ~np.isnan(self.p)
 
     @property
     def n_missing(self) -> int:
@@ -84,52 +59,22 @@ class Judgements:
         claims = self.atoms.is_valid().to_numpy()
         return int((claims & self.counts & ~self.judged & ~failed).sum())
 
-    def same_rows(self, other: Judgements) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows that two cells of one dataset have in common: int64 (n,), positions in each.
 
-        Rows are in the order of the data, so that of the responses in common they are the same;
-        where the data differ (two runs), atoms are matched by their ids.
-        """
-        if self.ids.equals(other.ids) and self.atoms.equals(other.atoms):
-            # The usual case, two cells of one run, needs no matching.
-            everything = joined(np.arange(at.start, at.stop) for at in pieces(len(self.p)))
-            return everything, everything
-        place = {
-            (self.responses[response], atom): row
-            for row, (response, atom) in enumerate(
-                zip(self.index.tolist(), self.atoms.to_pylist(), strict=True)
-            )
-        }
-        pairs = [
-            (place[key], row)
-            for row, (response, atom) in enumerate(
-                zip(other.index.tolist(), other.atoms.to_pylist(), strict=True)
-            )
-            if (key := (other.responses[response], atom)) in place
-        ]
-        # The reshape gives two columns even without any pair.
-        both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-        return both[:, 0], both[:, 1]
-
-
-def cross_fitted_folds(
-    study: Study, cell: CellRows, judgements: Judgements
-) -> NDArray[np.int64] | None:
-    """Fold of every response of a cell, (n_responses,), -1 without a label; None if not learned.
+def cross_fitted_folds(study: Study, judgements: Judgements) -> dict[str, int] | None:
+    """Fold of every response of a cell, -1 without a label; None if its priors were not learned.
 
     Responses are dealt out as `experiments.study.learned_priors` does.
     """
     from calibration.folds import response_folds
 
-    title = cell.named()["prior"]
+    title = judgements.named["prior"]
     learned = next((one.learned for one in study.prior_settings if one.title == title), None)
     if learned is None or learned.judge:
         return None
     labelled = np.unique(judgements.index[~np.isnan(judgements.label)])
-    fold = np.full(len(judgements.ids), -1)
     names = [judgements.responses[at] for at in labelled.tolist()]
-    fold[labelled] = response_folds(names, learned.folds, study.seed)
-    return fold
+    folds = response_folds(names, learned.folds, study.seed) if names else np.zeros(0, np.int64)
+    return dict.fromkeys(judgements.responses, -1) | dict(zip(names, folds.tolist(), strict=True))
 
 
 def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
@@ -167,6 +112,7 @@ def _read(rows: RowsFile, cell: CellRows) -> Judgements:
     # What is the same for a whole response is taken from its first row.
     status = [_objects(part.dictionary_encode()) for part in _filtered(column("status"), begins)]
     return Judgements(
+        named=cell.named(),
         ids=ids,
         index=index,
         atoms=stored_column((part.cast(pa.string()) for part in column("atom")), pa.string()),

@@ -1,0 +1,476 @@
+"""Cells of a long frame: what was judged under one setting each, and how cells compare.
+
+A long frame has a row per claim and cell: columns response, claim, p and label, and those whose
+values name the cell, such as dataset and backend.
+
+from calibration.cells import agreeing, cells_of
+agreeing(cells_of(frame, ["dataset", "backend"]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.grouping import group_by_response, response_ids
+from calibration.intervals import IntervalSettings
+from calibration.labels import LabelPolicy, apply_policy
+from calibration.scores.definition import JudgedClaims
+from calibration.scores.registry import REGISTRY, response_k
+from calibration.significance.comparison import compare_judged
+from calibration.significance.corrections import adjust
+from calibration.validation import Floats, Integers, is_missing, label_array, probability_array
+from factormodels.errors import InputError
+from factormodels.io.long_columns import joined, pieces, piecewise
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+SAME_POSTERIORS = 5e-3
+"""Posteriors that differ by no more than this count as the same: the eye sees one curve."""
+
+CLAIM_COLUMNS = ("claim", "atom")
+"""What a frame may call the ids of claims."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellClaims:
+    """The claims of one cell.
+
+    Attributes:
+        named: values of the columns that tell it from other cells, by column.
+        ids: texts (n_responses,), ids of the responses, in order.
+        index: int64 (n,), the position in `ids` of every claim's response.
+        atoms: texts (n,), ids of the claims; null of a response without claims.
+        p: float64 (n,), probabilities of being true; NaN where there is none.
+        label: float64 (n,), labels 1 and 0; NaN where there is none.
+    """
+
+    named: Mapping[str, Any]
+    ids: pa.ChunkedArray
+    index: Integers
+    atoms: pa.ChunkedArray
+    p: Floats
+    label: Floats
+
+    @cached_property
+    def responses(self) -> tuple[str, ...]:
+        """The ids of the responses, in order."""
+        return tuple(self.ids.to_pylist())
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Whether there is a probability, bool (n,)."""
+        return ~np.isnan(self.p)
+
+    @property
+    def claims(self) -> tuple[Floats, Floats, Integers]:
+        """(p, label, index) of claims with a probability, as `calibration.score` takes them."""
+        judged = self.judged
+        if judged.all():
+            # Nothing is copied.
+            return self.p, self.label, self.index
+        p, label, index = (
+            piecewise(lambda column, kept: column[kept], column, judged)
+            for column in (self.p, self.label, self.index)
+        )
+        return p, label, index
+
+    def same_rows(self, other: CellClaims) -> tuple[Integers, Integers]:
+        """The claims that two cells have in common: int64 (n,), positions in each."""
+        if self.has_the_claims_of(other):
+            # The usual case, two cells of one run, needs no matching.
+            everything = joined(np.arange(at.start, at.stop) for at in pieces(len(self.p)))
+            return everything, everything
+        position = {key: row for row, key in enumerate(self._keys())}
+        pairs = [(position[key], row) for row, key in enumerate(other._keys()) if key in position]
+        # The reshape gives two columns even without any pair.
+        both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
+
+    def has_the_claims_of(self, other: CellClaims) -> bool:
+        """Whether two cells have the same claims in the same order."""
+        return bool(self.ids.equals(other.ids) and self.atoms.equals(other.atoms))
+
+    def in_its_order(self, other: CellClaims) -> Floats | None:
+        """Probabilities of another cell in the order of this one's claims; None of other claims."""
+        if self.has_the_claims_of(other):
+            return other.p
+        if len(self.p) != len(other.p):
+            return None
+        mine, its = self.same_rows(other)
+        if len(mine) < len(self.p):
+            return None
+        ordered = np.empty(len(self.p))
+        ordered[mine] = other.p[its]
+        return ordered
+
+    def _keys(self) -> Iterable[tuple[str, str]]:
+        """(response, claim) of every claim."""
+        responses = (self.responses[at] for at in self.index.tolist())
+        return zip(responses, self.atoms.to_pylist(), strict=True)
+
+
+def cells_of(
+    frame: pd.DataFrame,
+    by: Sequence[str],
+    *,
+    p: str = "p",
+    label: str | None = None,
+    response: str | None = None,
+    claim: str | None = None,
+) -> list[CellClaims]:
+    """The cells of a long frame, in order of first appearance.
+
+    Args:
+        frame: a row per claim and cell.
+        by: columns whose values name the cell.
+        p: column of the probabilities; a missing one is NaN.
+        label: column of the labels; None for `label`, if there is one.
+        response: column of response ids; None for `response`, if there is one.
+        claim: column of claim ids, unique within a response and cell; None for `claim` or `atom`.
+            Without one, the claims of a response are told apart by their order.
+
+    Raises:
+        InputError: for a column that is not there, bad values, or a claim that a cell has twice.
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    label = label or _known(frame, "label")
+    response = response or _known(frame, "response")
+    claim = claim or _known(frame, *CLAIM_COLUMNS)
+    wanted: dict[str, list[str | None]] = {
+        "by": [*by],
+        "p": [p],
+        "label": [label],
+        "response": [response],
+        "claim": [claim],
+    }
+    for argument, names in wanted.items():
+        for name in names:
+            if name is not None and name not in frame:
+                raise InputError(
+                    f"the frame has no column {name!r}; set {argument} to one of "
+                    f"{', '.join(map(str, frame.columns))}"
+                )
+    if not by:
+        raise InputError("by names no column; name those that tell the cells apart")
+    cells = []
+    for key, rows in frame.groupby(by, sort=False, dropna=False):
+        named = dict(zip(by, key, strict=True))
+        try:
+            cells.append(_cell(named, rows, p, label, response, claim))
+        except InputError as error:
+            where = ", ".join(f"{name} {value}" for name, value in named.items())
+            raise InputError(f"{where}: {error}") from None
+    return cells
+
+
+def _known(frame: pd.DataFrame, *names: str) -> str | None:
+    return next((name for name in names if name in frame), None)
+
+
+def _cell(
+    named: Mapping[str, Any],
+    rows: pd.DataFrame,
+    p: str,
+    label: str | None,
+    response: str | None,
+    claim: str | None,
+) -> CellClaims:
+    import pyarrow as pa
+
+    values = np.array([np.nan if is_missing(one) else one for one in rows[p]], dtype=object)
+    known = np.array([one == one for one in values], dtype=np.bool_)
+    probabilities = np.full(len(rows), np.nan)
+    if known.any():
+        probabilities[known] = probability_array(values[known], p)
+    labels = np.full(len(rows), np.nan)
+    if label is not None:
+        labels = label_array([None if is_missing(one) else one for one in rows[label]], label)
+    owners = range(len(rows)) if response is None else response_ids(rows[response], response)
+    grouping = group_by_response(list(owners), response or "responses")
+    order = rows.groupby(grouping.index).cumcount()
+    atoms = [str(one) for one in (order if claim is None else response_ids(rows[claim], claim))]
+    keys = list(zip(grouping.index.tolist(), atoms, strict=True))
+    if len(set(keys)) < len(keys):
+        raise InputError("it has a claim twice; give each claim of a response once")
+    ids = pa.chunked_array([pa.array([str(one) for one in grouping.responses], pa.string())])
+    texts = pa.chunked_array([pa.array(atoms, pa.string())])
+    return CellClaims(named, ids, grouping.index, texts, probabilities, labels)
+
+
+def paired_claims(
+    first: CellClaims,
+    second: CellClaims,
+    *,
+    unlabelled: str = LabelPolicy.EXCLUDE,
+    k: str | float = "median",
+    folds: Mapping[str, int] | None = None,
+) -> tuple[JudgedClaims, JudgedClaims] | None:
+    """The labelled claims that two cells both judged, as `compare_judged` takes them.
+
+    Args:
+        first: one cell.
+        second: another of the same claims.
+        unlabelled: what claims without a label count as, as in `apply_policy`.
+        k: how the K of F1@K is chosen, as in `choose_k`.
+        folds: fold of each response, if probabilities are cross-fitted.
+
+    Returns:
+        The claims of each, in one order; None if there are none.
+
+    Raises:
+        InputError: for unlabelled claims under the policy "error".
+    """
+    mine, its = first.same_rows(second)
+    both = first.judged[mine] & second.judged[its]
+    if not both.any():
+        return None
+    # From here on position i is the same claim on both sides.
+    mine, its = mine[both], its[both]
+    # The policy decides by label alone, so that the claims it keeps are the same for both.
+    scored = apply_policy(first.p[mine], first.label[mine], unlabelled)
+    if not scored.p.size:
+        return None
+    owners = first.index[mine][scored.kept]
+    fold = None if folds is None else _folds(folds, first, owners)
+    own, other = (
+        _judged(p, scored.y, owners, k, fold) for p in (scored.p, second.p[its][scored.kept])
+    )
+    return own, other
+
+
+def claims_of_each(
+    first: CellClaims,
+    second: CellClaims,
+    *,
+    unlabelled: str = LabelPolicy.EXCLUDE,
+    k: str | float = "median",
+    folds: Mapping[str, int] | None = None,
+) -> tuple[JudgedClaims, JudgedClaims] | None:
+    """The labelled claims of each of two cells, in the responses in which both have some.
+
+    For cells of other claims, such as two selections. Arguments and errors are those of
+    `paired_claims`.
+    """
+    sides = []
+    for cell in (first, second):
+        if not cell.judged.any():
+            return None
+        p, label, index = cell.claims
+        scored = apply_policy(p, label, unlabelled)
+        # By name rather than number: two cells may number their responses differently.
+        names = np.array(cell.responses, dtype=object)[index[scored.kept]]
+        sides.append((scored.p, scored.y, names))
+    # A test pairs by response, so one that only a single side has is of no use.
+    both = set(sides[0][2].tolist()) & set(sides[1][2].tolist())
+    if not both:
+        return None
+    found = []
+    for p, y, names in sides:
+        kept = np.array([name in both for name in names.tolist()], dtype=np.bool_)
+        fold = None if folds is None else np.array([folds[name] for name in names[kept].tolist()])
+        found.append(_judged(p[kept], y[kept], names[kept], k, fold))
+    own, other = found
+    return own, other
+
+
+def _folds(folds: Mapping[str, int], cell: CellClaims, owners: Integers) -> Integers:
+    """Fold of each claim, (n,)."""
+    present, place = np.unique(owners, return_inverse=True)
+    return np.array([folds[cell.responses[at]] for at in present.tolist()])[place]
+
+
+def _judged(
+    p: Floats, y: Floats, responses: NDArray[Any], k: str | float, folds: Integers | None
+) -> JudgedClaims:
+    grouping = group_by_response(responses)
+    return JudgedClaims(p, y, grouping, response_k(k, grouping), folds)
+
+
+def largest_difference(first: CellClaims, second: CellClaims) -> float:
+    """The largest absolute difference of two cells' probabilities of one claim; NaN if none."""
+    mine, its = first.same_rows(second)
+
+    def differences_at(mine: Integers, its: Integers) -> Floats:
+        found = np.abs(first.p[mine] - second.p[its])
+        return found[~np.isnan(found)]
+
+    differences = piecewise(differences_at, mine, its)
+    return float(differences.max()) if differences.size else np.nan
+
+
+def are_close(p: Floats, other: Floats, within: float = SAME_POSTERIORS) -> bool:
+    """Whether probabilities (n,) of the same claims agree; a missing one is like another."""
+    close = partial(np.isclose, rtol=0, atol=within, equal_nan=True)
+    return bool(piecewise(close, p, other).all())
+
+
+def same_posteriors(first: CellClaims, second: CellClaims, within: float = SAME_POSTERIORS) -> bool:
+    """Whether two cells agree on the claims that they have in common."""
+    mine, its = first.same_rows(second)
+    return are_close(piecewise(first.p.take, mine), piecewise(second.p.take, its), within)
+
+
+LEVEL = 0.05
+"""Corrected p-values below this are significant."""
+
+
+def significantly_best(
+    cells: Sequence[Callable[[], CellClaims]],
+    values: Sequence[float],
+    measure: str,
+    *,
+    unlabelled: str = LabelPolicy.EXCLUDE,
+    k: str | float = "median",
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> list[int]:
+    """Positions of the cells that are significantly the best in a measure; none if none is.
+
+    A cell is, if it has the best value, or the probabilities of the one that has, and every other
+    cell differs from it: paired permutation tests over responses, corrected by Holm for their
+    number.
+
+    Args:
+        cells: what reads each cell of the same claims; two are in memory at a time.
+        values: what each has of the measure.
+        measure: one of `REGISTRY` in which one way is better.
+        unlabelled, k: as in `paired_claims`.
+        n_resamples: permutations of each test.
+        seed: their seed.
+
+    Raises:
+        InputError: for unlabelled claims under the policy "error".
+    """
+    given = np.asarray(values, dtype=np.float64)
+    # An infinite log loss cannot be tested, and without one cell no other is the best of all.
+    if not np.isfinite(given).all():
+        return []
+    # The nearest first: one that does not differ settles it.
+    ranked = -given if REGISTRY[measure].higher_is_better else given
+    first, *others = np.argsort(ranked, kind="stable").tolist()
+    best = cells[first]()
+    leaders, p_values = [first], []
+    for position in others:
+        other = cells[position]()
+        # Two names for one result share the first place, rather than keeping each other from it.
+        if same_posteriors(best, other):
+            leaders.append(position)
+            continue
+        sides = paired_claims(best, other, unlabelled=unlabelled, k=k)
+        # With a single response a permutation test cannot tell anything.
+        if sides is None or len(sides[0].grouping.responses) < 2:
+            return []
+        (found,) = compare_judged(
+            *sides,
+            [measure],
+            n_resamples=n_resamples,
+            intervals=IntervalSettings(seed=seed),
+        )
+        p_values.append(found.p_value)
+        if not p_values[-1] < LEVEL:
+            return []
+    # The leader is compared with every other cell, which makes one family of tests for Holm.
+    return leaders if p_values and float(np.max(adjust(p_values))) < LEVEL else []
+
+
+class Agreeing(NamedTuple):
+    """Cells whose probabilities agree.
+
+    Attributes:
+        positions: the cells, in their order.
+        apart: the largest difference between two of their probabilities of one claim; 0 for one
+            cell alone, and for cells without any.
+        answered: whether they have any probability; those without are together too.
+    """
+
+    positions: tuple[int, ...]
+    apart: float
+    answered: bool
+
+
+class AgreeingGroups(NamedTuple):
+    """Which cells agree.
+
+    Attributes:
+        groups: cells that agree, together; every cell is in one group.
+        spread: the largest difference of any two cells' probabilities of one claim.
+    """
+
+    groups: tuple[Agreeing, ...]
+    spread: float
+
+
+def agreeing(cells: Iterable[CellClaims], within: float = SAME_POSTERIORS) -> AgreeingGroups:
+    """Which cells of the same claims have probabilities that never differ by more than `within`.
+
+    Two differ also where one has no probability of a claim and the other has. A cell joins the
+    first group that it leaves narrow enough; one is in memory at a time, with two arrays a group.
+
+    Args:
+        cells: the cells.
+        within: largest difference of two that agree.
+    """
+    groups: list[_Range] = []
+    for position, cell in enumerate(cells):
+        for number, group in enumerate(groups):
+            wider = group.joined(position, cell)
+            if wider is not None and wider.apart <= within:
+                groups[number] = wider
+                break
+        else:
+            groups.append(_Range(cell, (position,), cell.p, cell.p))
+    found = tuple(Agreeing(one.positions, one.apart, one.answered) for one in groups)
+    return AgreeingGroups(found, _spread(groups))
+
+
+@dataclass(frozen=True)
+class _Range:
+    """Least and largest probability of every claim, over cells that agree; `first` is one."""
+
+    first: CellClaims
+    positions: tuple[int, ...]
+    lowest: Floats
+    highest: Floats
+
+    @property
+    def apart(self) -> float:
+        return _widest(self.lowest, self.highest)
+
+    @property
+    def answered(self) -> bool:
+        return not np.isnan(self.lowest).all()
+
+    def joined(self, position: int, cell: CellClaims) -> _Range | None:
+        """The range with a cell more; None if that has other claims or other missing ones."""
+        p = self.first.in_its_order(cell)
+        if p is None or not np.array_equal(np.isnan(p), np.isnan(self.lowest)):
+            return None
+        return replace(
+            self,
+            positions=(*self.positions, position),
+            lowest=piecewise(np.minimum, self.lowest, p),
+            highest=piecewise(np.maximum, self.highest, p),
+        )
+
+
+def _spread(groups: Sequence[_Range]) -> float:
+    if len(groups) < 2:
+        return 0.0
+    first = groups[0].first
+    same = [one for one in groups if first.has_the_claims_of(one.first)]
+    lowest = reduce(partial(piecewise, np.fmin), [one.lowest for one in same])
+    highest = reduce(partial(piecewise, np.fmax), [one.highest for one in same])
+    return _widest(lowest, highest)
+
+
+def _widest(lowest: Floats, highest: Floats) -> float:
+    """The largest difference, 0 without any."""
+    return float(np.fmax.reduce(piecewise(np.subtract, highest, lowest), initial=0.0))

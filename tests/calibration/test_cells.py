@@ -1,0 +1,135 @@
+"""Cells of a long frame: read from a table, those that agree, pairs of them, the best."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibration import brier, score
+from calibration.cells import (
+    agreeing,
+    cells_of,
+    claims_of_each,
+    largest_difference,
+    paired_claims,
+    significantly_best,
+)
+from factormodels.errors import InputError
+
+
+def frame(**methods: list[float | None]) -> pd.DataFrame:
+    """A row per claim and method, two claims a response; every fourth claim has no label."""
+    n = len(next(iter(methods.values())))
+    return pd.concat(
+        pd.DataFrame(
+            {
+                "method": name,
+                "response": [f"r{at // 2}" for at in range(n)],
+                "claim": [f"c{at % 2}" for at in range(n)],
+                "p": p,
+                "label": [None if at % 4 == 3 else at % 3 == 0 for at in range(n)],
+            }
+        )
+        for name, p in methods.items()
+    )
+
+
+P: list[float | None] = [0.9, 0.2, 0.4, 0.8, 0.1, 0.7]
+
+
+def test_cells_are_read_in_their_order_with_what_is_missing() -> None:
+    first, second = cells_of(frame(a=P, b=[None, *P[1:]]), "method")
+    assert [cell.named for cell in (first, second)] == [{"method": "a"}, {"method": "b"}]
+    np.testing.assert_array_equal(first.p, P)
+    assert first.responses == ("r0", "r1", "r2")
+    assert np.isnan(first.label).tolist() == [False] * 3 + [True] + [False] * 2
+    assert second.judged.tolist() == [False] + [True] * 5
+    p, label, index = second.claims
+    assert (len(p), index.tolist()) == (5, [0, 1, 1, 2, 2])
+    assert label[1] == 0.0
+    assert largest_difference(first, second) == 0.0
+
+
+def test_cells_that_agree_are_together_whatever_the_order_of_their_claims() -> None:
+    near = [value + 0.004 for value in P if value is not None]
+    table = frame(a=P, near=near, far=[0.5] * 6, lacking=[None, *P[1:]], none=[None] * 6)
+    shuffled = table.sample(frac=1.0, random_state=3)
+    for rows in (table, shuffled):
+        cells = cells_of(rows, ["method"])
+        found = agreeing(cells)
+        names = [[cells[at].named["method"] for at in group.positions] for group in found.groups]
+        assert sorted(map(sorted, names)) == [["a", "near"], ["far"], ["lacking"], ["none"]]
+        (together,) = (group for group in found.groups if len(group.positions) == 2)
+        assert together.apart == pytest.approx(0.004, abs=1e-12)
+        assert [group.answered for group, own in zip(found.groups, names, strict=True)] == [
+            own != ["none"] for own in names
+        ]
+    assert agreeing(cells_of(table, "method")).spread == pytest.approx(0.404, abs=1e-12)
+    assert len(agreeing(cells_of(table, "method"), within=0.003).groups) == 5
+
+
+def test_a_third_cell_joins_only_a_group_that_stays_narrow() -> None:
+    steps = {name: [0.5 + shift] * 6 for name, shift in (("a", 0.0), ("b", 0.004), ("c", 0.008))}
+    groups = agreeing(cells_of(frame(**steps), "method")).groups
+    assert [group.positions for group in groups] == [(0, 1), (2,)]
+
+
+def test_pairs_are_the_labelled_claims_that_both_judged() -> None:
+    first, second = cells_of(frame(a=P, b=[0.5, None, *[0.5] * 4]), "method")
+    sides = paired_claims(first, second)
+    assert sides is not None
+    assert [side.p.tolist() for side in sides] == [[0.9, 0.4, 0.1, 0.7], [0.5] * 4]
+    assert sides[0].y.tolist() == sides[1].y.tolist() == [1, 0, 0, 0]
+    assert paired_claims(first, second, unlabelled="false")[0].p.size == 5  # type: ignore[index]
+    each = claims_of_each(first, second)
+    assert each is not None
+    assert [side.p.size for side in each] == [5, 4]
+    nothing = cells_of(frame(a=P, b=[None] * 6), "method")
+    assert paired_claims(*nothing) is None
+    assert claims_of_each(*nothing) is None
+
+
+def test_the_best_is_told_only_where_every_other_differs() -> None:
+    generator = np.random.default_rng(0)
+    n = 120
+    labels = np.array([at % 3 == 0 for at in range(n)], dtype=float)
+    good = list(np.clip(labels * 0.6 + 0.2 + generator.normal(0, 0.05, n), 0.01, 0.99))
+    methods: dict[str, Any] = {"good": good, "again": good, "poor": [0.5] * n}
+
+    def best(**given: list[float | None]) -> list[str]:
+        cells = cells_of(frame(**given), "method")
+        values = [brier(*cell.claims[:2]) for cell in cells]
+        readers = [partial(lambda cell: cell, cell) for cell in cells]
+        found = significantly_best(readers, values, "brier", n_resamples=500)
+        return [cells[at].named["method"] for at in found]
+
+    assert best(**methods) == ["good", "again"]
+    assert best(good=good, again=list(good)) == []
+    slightly = [value + 0.02 * (-1) ** at for at, value in enumerate(good)]
+    assert best(**methods, slightly=slightly) == []
+
+
+def test_the_scores_of_a_cell_are_those_of_its_arrays() -> None:
+    cell, other = cells_of(frame(a=P, b=[None, *P[1:]]), "method")
+    assert score(*other.claims)["brier"].value == brier(*other.claims[:2])
+    assert score(*cell.claims).models[0].n_responses == 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "by", "said"),
+    [
+        ({}, "backend", "no column 'backend'; set by to one of method, response"),
+        ({}, [], "by names no column"),
+        ({"p": 1.2}, "method", "method a: p[0] is 1.2, outside"),
+        ({"label": 0.3}, "method", "method a: label[0] is 0.3, which is not a label"),
+        ({"claim": "c"}, "method", "method a: it has a claim twice"),
+        ({"response": None}, "method", "method a: response[0] is missing"),
+    ],
+)
+def test_a_bad_frame_is_refused(changed: dict[str, Any], by: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said.replace("[", r"\[").replace("]", r"\]")):
+        cells_of(frame(a=P).assign(**changed), by)
