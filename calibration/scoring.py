@@ -4,11 +4,13 @@ from calibration import score
 score(p, y, responses)["brier"].interval
 found = score("p", "label", "answer", data=frame, model="model")
 found.to_frame(), found.remarks, found.figures()
+score(long_frame, by=["dataset", "backend"]).to_frame()
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.cells import CLAIM_COLUMNS
 from calibration.estimate import ABOVE_INTERVAL, Difference, Estimate
 from calibration.forecasts import LOGIT_CLIP, Extremes, logit_clip
 from calibration.grouping import response_ids
@@ -74,6 +77,7 @@ class ScoredModel:
         k: K of F1@K; nan if it differs between responses.
         scores: its scores by name.
         differences: by score, the model less the reference; none of the reference, or untested.
+        cell: of a cell of a long frame what tells it from the others, by column.
     """
 
     name: str
@@ -84,6 +88,7 @@ class ScoredModel:
     k: float
     scores: Mapping[str, Estimate]
     differences: Mapping[str, Difference] = field(default_factory=dict)
+    cell: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,14 +151,14 @@ class ScoreTable(Tabular):
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per model and score.
+        """One row per model and score; a cell of a long frame is told by its columns.
 
         `coverage` is what the interval covers in simulations, where that is not its level; of
         models that were compared, the difference to the reference has columns of its own.
         """
         return [
             {
-                "model": model.name,
+                **(model.cell or {"model": model.name}),
                 "score": name,
                 "value": own.value,
                 "lower": own.lower,
@@ -241,10 +246,11 @@ def _difference_row(own: Difference | None) -> dict[str, Any]:
 
 def score(
     p: Any,
-    y: Any,
+    y: Any = None,
     responses: Any = None,
     *,
     data: Any = None,
+    by: str | Sequence[str] | None = None,
     model: str | None = None,
     claim: str | None = None,
     weights: Any = None,
@@ -271,16 +277,24 @@ def score(
     response are paired in their order, which all models must have in common: as many claims, with
     the same labels.
 
+    A long frame of cells, as a study's rows are, is given alone: ``score(frame, by=["dataset",
+    "backend"])``. Its columns are p, label, response and claim (or atom), or those that are named.
+    Each combination of values of `by` is a cell, scored as a model is; claims without a probability
+    are left out, and counted.
+
     A score that is not defined is nan, or infinite, and has a status that says why; that is not an
     error. Scores that need no labels are over all claims.
 
     Args:
         p: probabilities (n,) in [0, 1] of being true; by model, a dict of such; or the column of
-            them, or several columns, one per model.
+            them, or several columns, one per model; or a long frame.
         y: labels (n,), True or False, None where unlabelled; None if there are none.
         responses: response ids (n,); without them claims count as independent, and intervals are
             too short where claims of a response are alike.
         data: a data frame, columns by name, or rows as dicts; None where arrays are given.
+        by: columns whose values name the cells of a long frame. Cells are tested against
+            `reference` alone, which one names by its values with ", " between; never across values
+            of a column that is called dataset, data, benchmark or split.
         model: column of the model's name, if long.
         claim: column of claim ids, unique within a response and model.
         weights: how many claims each counts as, (n,), or None for one each.
@@ -310,10 +324,26 @@ def score(
     """
     chosen, treatment = scores_named(scores), member_named(Extremes, extremes, "extremes")
     settings = SampleSettings(whole_number(n_bins, "n_bins", 1), logit_clip(clip), treatment)
+    cells: dict[str, dict[str, Any]] = {}
+    left_out: list[str] = []
+    of_cells = by is not None or hasattr(p, "columns")
+    if hasattr(p, "columns"):
+        data, p, y, responses, claim = _long_frame(p, y, responses, claim)
     if data is not None:
-        given = _from_table(_data_frame(data), p, y, responses, model, claim, weights, folds)
-    elif model is not None or claim is not None:
-        raise InputError("model and claim name columns of a table; give it as data")
+        table = _data_frame(data)
+        if by is not None:
+            if model is not None:
+                raise InputError("by names the columns of cells and model another; give one")
+            table, cells, claim, left_out = _with_cells(table, p, by, responses, claim)
+            model = _CELL
+            # Of many cells, nobody means to test each against the first.
+            test = None if reference is None else test
+        given = _from_table(table, p, y, responses, model, claim, weights, folds)
+        for name, part in given.items() if of_cells else ():
+            # Else cells that `by` does not tell apart would be pooled.
+            _check_once(name, part.keys(), "name in by every column that tells its rows apart")
+    elif model is not None or claim is not None or by is not None:
+        raise InputError("by, model and claim name columns of a table; give it as data")
     else:
         of_each = p if isinstance(p, Mapping) else {"p": p}
         given = {
@@ -328,12 +358,19 @@ def score(
         try:
             every = part.claims(k)
             judged[name] = labelled_claims(every, unlabelled, k)
-            found.append(_scored(name, every, judged[name], chosen, intervals, settings))
+            if cells and judged[name] is None and all(each.needs_labels for each in chosen):
+                left_out.append(f"{name}: no claim has a label, so nothing is scored.")
+                continue
+            scored = _scored(name, every, judged[name], chosen, intervals, settings)
+            found.append(replace(scored, cell=cells.get(name, {})))
         except InputError as error:
             raise InputError(f"model {name!r}: {error}" if len(given) > 1 else f"{error}") from None
+    if not found:
+        raise InputError("no cell has a claim with a probability and a label; label some")
     if y is not None:
         remark_unlabelled(found[0].n_unlabelled, every.p.size, unlabelled)
     remarks = _remarks(found, intervals, treatment, responses is not None, folds is not None)
+    remarks += left_out
     names = _compared_names(chosen, tested)
     differences: Mapping[str, Mapping[str, Difference]] = {}
     stars_note, n_comparisons, bands = "", 0, intervals or DEFAULT_INTERVALS
@@ -523,6 +560,82 @@ def _compared_names(
     return tuple(each.name for each in scores if not each.of_labels)
 
 
+_CELL = "(cell)"
+"""Column of the names of cells."""
+
+_DATA = ("dataset", "data", "benchmark", "split")
+"""Columns whose values are other data: claims of the same ids are other claims."""
+
+
+def _long_frame(
+    frame: Any, y: str | None, responses: str | None, claim: str | None
+) -> tuple[Any, str, str | None, str | None, str | None]:
+    """A long frame and its columns: p, labels, responses and claims, where there are such."""
+
+    def known(*names: str) -> str | None:
+        return next((name for name in names if name in frame.columns), None)
+
+    return (
+        frame,
+        "p",
+        y or known("label"),
+        responses or known("response"),
+        claim or known(*CLAIM_COLUMNS),
+    )
+
+
+def _with_cells(
+    table: pd.DataFrame,
+    p: Any,
+    by: str | Sequence[str],
+    response: str | None,
+    claim: str | None,
+) -> tuple[pd.DataFrame, dict[str, dict[str, Any]], str, list[str]]:
+    """The rows that have a probability, with a column of the names of cells, `_CELL`.
+
+    Returns:
+        The rows; the values of each cell by its name; the column of claim ids, which tell the
+        claims of different data apart; and what was left out, a sentence each.
+    """
+    columns = [by] if isinstance(by, str) else list(by)
+    for name in (*columns, p, *filter(None, (response, claim))):
+        if name not in table:
+            raise InputError(
+                f"data has no column {name!r}; set by to some of "
+                f"{', '.join(map(str, table.columns))}"
+            )
+    if not columns:
+        raise InputError("by names no column; name those that tell the cells apart")
+    keys = list(zip(*(_objects(table[name]) for name in columns), strict=True))
+    names = [", ".join(map(str, key)) for key in keys]
+    cells = {
+        name: dict(zip(columns, key, strict=True)) for name, key in zip(names, keys, strict=True)
+    }
+    judged = table[p].notna().to_numpy()
+    left_out = []
+    missing = Counter(name for name, known in zip(names, judged, strict=True) if not known)
+    if missing:
+        left_out.append(f"Claims without a probability, left out: {_listed(missing)}.")
+    data = [at for at, name in enumerate(columns) if name in _DATA]
+    owners = [None] * len(table) if response is None else _objects(table[response])
+    if claim is not None:
+        ids: list[Hashable] = list(_objects(table[claim]))
+    else:
+        # Their number in the response; of claims that have no response, in the cell.
+        seen: Counter[Hashable] = Counter()
+        ids = []
+        for name, owner in zip(names, owners, strict=True):
+            ids.append(seen[name, owner])
+            seen[name, owner] += 1
+    told_apart = [str((*(key[at] for at in data), own)) for key, own in zip(keys, ids, strict=True)]
+    with_names = table.assign(**{_CELL: names, _CLAIM: told_apart})
+    return with_names[judged], cells, _CLAIM, left_out
+
+
+_CLAIM = "(claim)"
+"""Column of ids of claims that differ between data."""
+
+
 def _data_frame(data: Any) -> pd.DataFrame:
     import pandas as pd
 
@@ -598,10 +711,7 @@ def _paired(given: Mapping[str, _Given]) -> dict[str, _Given] | str:
     """The claims that all models have, in one order; or why they cannot be paired."""
     keys = {name: part.keys() for name, part in given.items()}
     for name, own in keys.items():
-        if len(set(own)) < len(own):
-            raise InputError(
-                f"model {name!r} has a claim twice; give each claim of a response once"
-            )
+        _check_once(name, own, "give each claim of a response once")
     first, *others = keys.values()
     nameless = all(part.claim_ids is None for part in given.values())
     if nameless and any(set(own) != set(first) for own in others):
@@ -627,6 +737,11 @@ def _paired(given: Mapping[str, _Given]) -> dict[str, _Given] | str:
             "different labels, or none under some of them."
         )
     return paired
+
+
+def _check_once(name: str, keys: Sequence[Hashable], mend: str) -> None:
+    if len(set(keys)) < len(keys):
+        raise InputError(f"model {name!r} has a claim twice; {mend}")
 
 
 def _left_out(given: Mapping[str, _Given], paired: Mapping[str, _Given]) -> list[str]:
@@ -673,6 +788,12 @@ def _remarks(
 
 
 def _counts(models: Sequence[ScoredModel], name: str) -> str:
-    return ", ".join(
-        f"{getattr(each, name):,} of {each.name}" for each in models if getattr(each, name)
-    )
+    counts = {each.name: getattr(each, name) for each in models}
+    return _listed({model: count for model, count in counts.items() if count})
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    """Counts by name; of many names their sum."""
+    if len(counts) > MOST_DRAWN:
+        return f"{sum(counts.values()):,} in {len(counts):,} models"
+    return ", ".join(f"{count:,} of {name}" for name, count in counts.items())

@@ -133,3 +133,68 @@ def test_the_scores_of_a_cell_are_those_of_its_arrays() -> None:
 def test_a_bad_frame_is_refused(changed: dict[str, Any], by: Any, said: str) -> None:
     with pytest.raises(InputError, match=said.replace("[", r"\[").replace("]", r"\]")):
         cells_of(frame(a=P).assign(**changed), by)
+
+
+def long_frame() -> pd.DataFrame:
+    """Two data sets with the same ids, two methods on each, of which one lacks a probability."""
+    parts = [
+        frame(a=P, b=[None, *P[:0:-1]]).assign(dataset=dataset, p=lambda t, s=shift: t.p * s)
+        for dataset, shift in (("one", 1.0), ("other", 0.9))
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_every_cell_of_a_long_frame_is_scored_as_its_arrays_are() -> None:
+    table = long_frame()
+    found = score(table, by=["dataset", "method"], scores=["brier", "precision"])
+    cells = cells_of(table, ["dataset", "method"])
+    rows = found.to_frame()
+    assert list(rows.columns[:3]) == ["dataset", "method", "score"]
+    assert len(rows) == 2 * len(cells) == 8
+    for cell, model in zip(cells, found.models, strict=True):
+        assert model.cell == cell.named
+        own = score(*cell.claims, scores=["brier", "precision"])
+        for name in ("brier", "precision"):
+            assert found[", ".join(cell.named.values()), name] == own[name]
+    assert found.tested == ()
+    assert "Claims without a probability, left out: 1 of one, b, 1 of other, b." in found.remarks
+
+
+def test_cells_are_tested_against_the_one_that_is_named_but_never_across_data() -> None:
+    table = long_frame()
+    one = table[table.dataset == "one"]
+    found = score(one, by="method", scores=["brier"], reference="a", n_resamples=50)
+    by_model = score("p", "label", "response", data=one.dropna(subset=["p"]), model="method",
+                     claim="claim", scores=["brier"], n_resamples=50)  # fmt: skip
+    assert found.difference("b", "brier") == by_model.difference("b", "brier")
+    across = score(table, by=["dataset", "method"], scores=["brier"], reference="one, a")
+    assert across.tested == ()
+    assert any("no claim in common" in remark for remark in across.remarks)
+
+
+def test_a_cell_without_labels_is_named_and_the_others_are_scored() -> None:
+    table = long_frame()
+    table.loc[table.dataset == "other", "label"] = None
+    found = score(table, by=["dataset", "method"], scores=["brier"])
+    assert [model.name for model in found.models] == ["one, a", "one, b"]
+    assert "other, a: no claim has a label, so nothing is scored." in found.remarks
+    with pytest.raises(InputError, match="no cell has a claim with a probability and a label"):
+        score(table.assign(label=None), by=["dataset", "method"], scores=["brier"])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"by": "method"}, "model 'a' has a claim twice; name in by every column"),
+        ({}, "model 'p' has a claim twice; name in by every column"),
+        ({"by": ["dataset", "backend"]}, "no column 'backend'; set by to some of method"),
+        ({"by": []}, "by names no column"),
+        ({"by": "dataset", "model": "method"}, "by names the columns of cells and model another"),
+    ],
+)
+def test_cells_that_are_not_told_apart_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        score(long_frame(), **given)
+    if "by" in given:
+        with pytest.raises(InputError, match="by, model and claim name columns of a table"):
+            score([0.5], [True], by=given["by"])
