@@ -81,6 +81,26 @@ def label_array(y: Any, name: str = "y") -> Floats:
     return labels
 
 
+def number_array(values: ArrayLike, name: str, *, missing: bool = False) -> Floats:
+    """Numbers as a float64 array of shape (n,).
+
+    Args:
+        values: the numbers, one per atom.
+        name: what an error calls them.
+        missing: whether some may be missing, as None or nan.
+
+    Raises:
+        InputError: if they are empty, not one-dimensional, not numeric, infinite, or missing where
+            none may be.
+    """
+    array = _numbers(values, name, "numbers")
+    usable = np.isfinite(array) | (np.isnan(array) & missing)
+    if not usable.all():
+        position = int(np.argmin(usable))
+        raise InputError(f"{name}[{position}] is {float(array[position])!r}; give finite numbers")
+    return array
+
+
 def weight_array(weights: ArrayLike | None, n_atoms: int) -> Floats:
     """Weights as a float64 array of shape (n_atoms,); ones if None.
 

@@ -3,23 +3,31 @@
 from calibration.estimation import estimate, share
 estimate(share(p, y, responses))
 
-    quantities   what is estimated: shares of true claims, Brier, F1@K
-    estimates    intervals from labels and predictions, clustered by response; differences
-    sampling     which claims or responses to label next, and what each then counts as
+    quantities          shares of true claims, Brier, accuracy, precision of what is kept, F1@K
+    ranking, calibration_errors, quantiles, regression   what else is estimated, a file each
+    registry            all of it by name
+    estimates           intervals from labels and predictions, clustered by response; differences
+    sampling            which claims or responses to label next, and what each then counts as
 """
 
 from __future__ import annotations
 
+from calibration.estimation.calibration_errors import ece
 from calibration.estimation.estimates import EstimateInterval, PoweredEstimate, difference, estimate
+from calibration.estimation.quantiles import quantile, share_quantile
 from calibration.estimation.quantities import (
-    QUANTITIES,
     Quantity,
+    accuracy,
     brier,
     f1_at_k,
+    kept_precision,
     mean_share,
     minus,
     share,
 )
+from calibration.estimation.ranking import auroc
+from calibration.estimation.registry import OF_LABELS, QUANTITIES, REGRESSIONS
+from calibration.estimation.regression import logistic, ols
 from calibration.estimation.sampling import (
     Unit,
     batch_weights,
@@ -31,22 +39,32 @@ from calibration.estimation.sampling import (
 )
 
 __all__ = [
+    "OF_LABELS",
     "QUANTITIES",
+    "REGRESSIONS",
     "EstimateInterval",
     "PoweredEstimate",
     "Quantity",
     "Unit",
+    "accuracy",
+    "auroc",
     "batch_weights",
     "brier",
     "difference",
     "draw",
+    "ece",
     "estimate",
     "f1_at_k",
     "inclusion_probabilities",
+    "kept_precision",
+    "logistic",
     "mean_share",
     "minus",
+    "ols",
     "planned_error",
     "planned_freedom",
+    "quantile",
     "share",
+    "share_quantile",
     "spread",
 ]

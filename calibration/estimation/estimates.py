@@ -12,12 +12,14 @@ themselves leave open: ten labels without a surprise do not say that there is no
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.estimation.quantities import Quantity
+from calibration.estimation.linear import Linear, Linearised
 from calibration.grouping import Grouping
 from calibration.intervals import Scale, delta_interval, student_quantile, wilson_interval
 from calibration.validation import Floats, open_interval
@@ -31,7 +33,7 @@ _LEVERAGE = 0.9
 
 
 _WORTH = 0.95
-"""Of losses, predictions must make the interval narrower than so much of that of labels alone.
+"""Of losses and fits, predictions must make the interval so much narrower than labels alone do.
 
 A weight fitted to few labels narrows it by chance, and the narrower of two holds less often.
 """
@@ -64,6 +66,27 @@ class EstimateInterval:
     def width(self) -> float:
         """Upper less lower end."""
         return self.upper - self.lower
+
+
+class Inverted(ABC):
+    """A quantity whose interval is that of the values which a test does not refuse.
+
+    Attributes:
+        title: what it is called.
+        grouping: the response of every item.
+    """
+
+    title: str
+    grouping: Grouping
+
+    @property
+    @abstractmethod
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which items are labelled, bool (n,)."""
+
+    @abstractmethod
+    def powered(self, level: float, *, finite: bool, power: float | None) -> PoweredEstimate:
+        """The estimate; arguments as those of `estimate`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +168,7 @@ class PoweredEstimate:
 
 
 def estimate(
-    quantity: Quantity,
+    quantity: Linearised | Inverted,
     *,
     level: float = 0.95,
     finite: bool = False,
@@ -173,19 +196,24 @@ def estimate(
     labelled = quantity.labelled
     if not labelled.any():
         raise InputError(f"{quantity.title}: no claim is labelled; label some, as --choose says")
-    sums = _linearised(quantity, labelled)
+    if not isinstance(quantity, Linearised):
+        return quantity.powered(level, finite=finite, power=power)
+    sums = _linearised(quantity)
     alone = _interval(sums, 0.0, False, level, finite, quantity)
     best = sums.best_power() if power is None else power
-    # A weight that was learned from the labels costs one more of them.
-    chosen = _interval(sums, best, power is None, level, finite, quantity) if best else alone
-    worth = _WORTH if quantity.of_losses else 1.0
+    chosen = alone
+    if best:
+        sums = _linearised(quantity, best)
+        # A weight that was learned from the labels costs one more of them.
+        chosen = _interval(sums, best, power is None, level, finite, quantity)
+    worth = _WORTH if quantity.by_left_out else 1.0
     if power is None and not chosen.width < worth * alone.width:
         best, chosen = 0.0, alone
     return PoweredEstimate(
         title=quantity.title,
         own=chosen,
         alone=alone,
-        predictions_value=sums.predicted,
+        predictions_value=sums.items.predicted,
         power=best,
         n_items=labelled.size,
         n_labelled=int(labelled.sum()),
@@ -195,6 +223,29 @@ def estimate(
         highest=quantity.highest,
         level=level,
     )
+
+
+def best_power(quantity: Linearised) -> float:
+    """The weight of the predictions that suits the labels best."""
+    return _linearised(quantity).best_power()
+
+
+def intervals_of(
+    quantity: Linearised, level: float, *, finite: bool
+) -> Callable[[float, bool], EstimateInterval]:
+    """The interval of a quantity by the weight of the predictions, and whether it was learned.
+
+    Args:
+        quantity: the quantity, to which all adds linearly.
+        level: nominal coverage.
+        finite: whether it is about these responses alone.
+    """
+    sums = _linearised(quantity)
+
+    def interval(power: float, fitted: bool) -> EstimateInterval:
+        return _interval(sums, power, fitted, level, finite, quantity)
+
+    return interval
 
 
 def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstimate:
@@ -273,26 +324,21 @@ def _less(
 
 @dataclass(frozen=True, eq=False)
 class _Linearised:
-    """Ratios, and what each response adds to them to first order.
+    """What each response, and each sampled unit, adds to a quantity to first order.
 
     Attributes:
-        observed: the labelled ratio, of labelled items.
-        sampled: the predicted ratio of the same items.
-        predicted: the predicted ratio of all.
-        labels: float64 (n_responses,), what each response's labels add to `observed`.
-        predictions: what its labelled items' predictions add to `sampled`.
-        everywhere: what its predictions add to `predicted`.
+        items: the quantity, and what each item adds to it.
+        labels: float64 (n_responses,), what each response's labels add to the value of the labels.
+        predictions: what its labelled items' predictions add to that of the same items.
+        everywhere: what its predictions add to that of all.
         touched: bool (n_responses,), whether a response has a labelled item.
-        shares: float64 (n_responses,), the part of `observed`'s denominator that is its labels'.
-        units: how labels and predictions add by sampled unit, the part of the denominator that is
-            its, and the share of units not sampled that it stands for: four arrays (n_units,).
+        shares: float64 (n_responses,), the part of the labels' value that its labels decide.
+        units: how labels and predictions add by sampled unit, the part of the value that is its,
+            and the share of units not sampled that it stands for: four arrays (n_units,).
         effective: number of sampled responses of equal weight that say as much.
-        open_variance: variance of the labelled ratio if labels are drawn as predicted.
     """
 
-    observed: float
-    sampled: float
-    predicted: float
+    items: Linear
     labels: Floats
     predictions: Floats
     everywhere: Floats
@@ -300,7 +346,6 @@ class _Linearised:
     shares: Floats
     units: tuple[Floats, Floats, Floats, Floats]
     effective: float
-    open_variance: float
 
     @property
     def n_responses(self) -> int:
@@ -311,66 +356,49 @@ class _Linearised:
         spread = float(self.predictions @ self.predictions)
         if spread <= 0:
             return 0.0
-        return max(float(self.labels @ self.predictions) / spread, 0.0)
+        best = max(float(self.labels @ self.predictions) / spread, 0.0)
+        return min(best, self.items.most_power)
 
 
-def _linearised(quantity: Quantity, labelled: NDArray[np.bool_]) -> _Linearised:
-    grouping = quantity.grouping
+def _linearised(quantity: Linearised, power: float = 0.0) -> _Linearised:
+    grouping, labelled = quantity.grouping, quantity.labelled
+    items = quantity.linear(power)
     weights = np.where(labelled, quantity.weights, 0.0)
-    told = np.where(labelled, quantity.observed, 0.0)
-    if not weights @ quantity.size > 0:
-        raise InputError(
-            f"{quantity.title}: every labelled claim is irrelevant; label more, as --choose says"
-        )
-    n_expected = float(weights @ quantity.predicted_size)
-    observed = float(weights @ told / (weights @ quantity.size))
-    sampled = float(weights @ quantity.predicted / n_expected)
-    total = float(quantity.predicted_size.sum())
-    predicted = float(quantity.predicted.sum() / total)
-    by_item = weights * (told - observed * quantity.size) / float(weights @ quantity.size)
-    expected = weights * (quantity.predicted - sampled * quantity.predicted_size) / n_expected
-    shares = weights * quantity.size / float(weights @ quantity.size)
-    everywhere = (quantity.predicted - predicted * quantity.predicted_size) / total
     touched = grouping.sums(labelled) > 0
     per_response = grouping.sums(weights)[touched]
     # Where only whole responses are labelled, responses are what was drawn, whatever their sizes.
     whole = bool((grouping.sums(labelled)[touched] == grouping.sizes[touched]).all())
     if whole:
         per_response = grouping.means(weights)[touched]
+    shares = grouping.sums(items.shares)
+    effective = float(per_response.sum() ** 2 / (per_response @ per_response))
+    if items.decided_by_few:
+        effective = min(effective, float(1 / (shares @ shares)))
     return _Linearised(
-        observed=observed,
-        sampled=sampled,
-        predicted=predicted,
-        labels=grouping.sums(by_item),
-        predictions=grouping.sums(expected),
-        everywhere=grouping.sums(everywhere),
+        items=items,
+        labels=grouping.sums(items.labels),
+        predictions=grouping.sums(items.predictions),
+        everywhere=grouping.sums(items.everywhere),
         touched=touched,
-        shares=grouping.sums(shares),
-        units=_units(quantity, labelled, whole, by_item, expected, shares),
-        effective=float(per_response.sum() ** 2 / (per_response @ per_response)),
-        open_variance=float(weights**2 @ quantity.variance) / float(weights @ quantity.size) ** 2,
+        shares=shares,
+        units=_units(quantity, items, whole),
+        effective=effective,
     )
 
 
 def _units(
-    quantity: Quantity,
-    labelled: NDArray[np.bool_],
-    whole: bool,
-    by_item: Floats,
-    expected: Floats,
-    shares: Floats,
+    quantity: Linearised, items: Linear, whole: bool
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    grouping = quantity.grouping
+    grouping, labelled = quantity.grouping, quantity.labelled
+    parts = items.labels, items.predictions, items.shares
     if whole:
         kept = grouping.sums(labelled) > 0
         stands = grouping.means(quantity.weights)[kept]
-        labels, predictions, shares = (
-            grouping.sums(each)[kept] for each in (by_item, expected, shares)
-        )
+        labels, predictions, shares = (grouping.sums(each)[kept] for each in parts)
         n_units = len(grouping.responses)
     else:
         stands = quantity.weights[labelled]
-        labels, predictions, shares = (each[labelled] for each in (by_item, expected, shares))
+        labels, predictions, shares = (each[labelled] for each in parts)
         n_units = labelled.size
     # Weights sum to the number of units; those of a plain random sample may be of any size.
     stands = stands * (n_units / stands.sum())
@@ -383,9 +411,9 @@ def _interval(
     fitted: bool,
     level: float,
     finite: bool,
-    quantity: Quantity,
+    quantity: Linearised,
 ) -> EstimateInterval:
-    value = sums.observed - power * (sums.sampled - sums.predicted)
+    value = sums.items.value(power)
     value = min(max(value, quantity.lowest), quantity.highest)
     residuals = sums.labels - power * sums.predictions
     effective = min(float(sums.n_responses), sums.effective)
@@ -393,7 +421,7 @@ def _interval(
     if freedom <= 0:
         return EstimateInterval(value, math.nan, math.nan, math.nan, 0.0, residuals, math.nan)
     fit = sums.predictions if fitted else None
-    least = sums.open_variance if power else 0.0
+    least = sums.items.open_variance if power else 0.0
     # About these responses alone, what the predictions of all add is no chance.
     beyond = 0.0 if finite else power * sums.everywhere
     influences, left_out = (each + beyond for each in _freed(residuals, sums.shares, fit))
@@ -404,7 +432,7 @@ def _interval(
         squares = [float(unseen @ each**2) for each in freed]
         least *= float(unseen.mean())
     error, left_out_error = (math.sqrt(max(variance, least)) for variance in squares)
-    if quantity.of_losses:
+    if quantity.by_left_out:
         error = left_out_error
     lower, upper = _ends(value, error, freedom, sums.n_responses, level, quantity)
     return EstimateInterval(value, lower, upper, error, freedom, influences, left_out_error)
@@ -420,7 +448,7 @@ def _freed(residuals: Floats, shares: Floats, predictions: Floats | None) -> tup
     divided by 1 less that: what it would be if the unit were left out (Bell and McCaffrey 2002,
     their corrections CR2 and CR3, of which the second is the jackknife).
     """
-    if predictions is None:
+    if predictions is None or not predictions.any():
         kept = 1 - np.minimum(shares, _LEVERAGE)
         return residuals / np.sqrt(kept), residuals / kept
     leverage = shares + predictions**2 / (predictions @ predictions)
@@ -429,7 +457,7 @@ def _freed(residuals: Floats, shares: Floats, predictions: Floats | None) -> tup
 
 
 def _ends(
-    value: float, error: float, freedom: float, n_responses: int, level: float, quantity: Quantity
+    value: float, error: float, freedom: float, n_responses: int, level: float, quantity: Linearised
 ) -> tuple[float, float]:
     """Ends of an interval: symmetric in the logit between 0 and 1, as those of other scores."""
     low, high = quantity.lowest, quantity.highest

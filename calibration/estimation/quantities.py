@@ -6,16 +6,16 @@ claims, probabilities predict those of all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibration.estimation.linear import Linear, Linearised
 from calibration.grouping import Grouping, group_by_response
 from calibration.scores.families.pointwise import brier_losses
-from calibration.scores.measures import choose_k, f1_of_counts
+from calibration.scores.measures import choose_k, f1_of_counts, verdicts
 from calibration.validation import (
     Floats,
     check_lengths,
@@ -27,7 +27,7 @@ from factormodels.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
-class Quantity:
+class Quantity(Linearised):
     """A ratio of sums over items, which are claims or, for F1@K, responses.
 
     Attributes:
@@ -42,8 +42,8 @@ class Quantity:
             have the same; what those of the others are does not matter.
         lowest: the least value there can be.
         highest: the largest.
-        of_losses: whether it is a mean of losses, most of them small and a few large, of which few
-            labels often hold none: its error is then that of responses left out.
+        by_left_out: whether its error is that of responses left out: of a mean of losses, most of
+            them small and a few large, of which few labels often hold none, and of a fit.
     """
 
     title: str
@@ -56,15 +56,41 @@ class Quantity:
     weights: Floats
     lowest: float = 0.0
     highest: float = 1.0
-    of_losses: bool = False
+    by_left_out: bool = False
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
         """Which items are labelled, bool (n,)."""
         return ~np.isnan(self.observed)
 
+    def linear(self, power: float) -> Linear:
+        """What each item adds, whatever the weight of the predictions.
 
-Maker = Callable[..., Quantity]
+        Raises:
+            InputError: if every label says that a claim does not count.
+        """
+        del power
+        weights = np.where(self.labelled, self.weights, 0.0)
+        told = np.where(self.labelled, self.observed, 0.0)
+        counted = float(weights @ self.size)
+        if not counted > 0:
+            raise InputError(
+                f"{self.title}: every labelled claim is irrelevant; label more, as --choose says"
+            )
+        expected, total = float(weights @ self.predicted_size), float(self.predicted_size.sum())
+        observed = float(weights @ told / counted)
+        sampled = float(weights @ self.predicted / expected)
+        predicted = float(self.predicted.sum() / total)
+        return Linear(
+            observed=observed,
+            sampled=sampled,
+            predicted=predicted,
+            labels=weights * (told - observed * self.size) / counted,
+            predictions=weights * (self.predicted - sampled * self.predicted_size) / expected,
+            everywhere=(self.predicted - predicted * self.predicted_size) / total,
+            shares=weights * self.size / counted,
+            open_variance=float(weights**2 @ self.variance) / counted**2,
+        )
 
 
 def share(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
@@ -80,24 +106,61 @@ def share(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
     Raises:
         InputError: for bad arrays, or lengths that differ.
     """
-    claims = _claims(p, y, responses, **given)
-    return _of_claims("share of true claims", claims, np.ones_like(claims.p), claims.linear())
+    claims = given_claims(p, y, responses, **given)
+    return _of_claims("share of true claims", claims, np.ones_like(claims.p), claims.shares())
 
 
 def mean_share(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
     """Share of true claims of a response, mean over responses; arguments as `share`."""
-    claims = _claims(p, y, responses, **given)
+    claims = given_claims(p, y, responses, **given)
     counted = claims.grouping.sums(~claims.irrelevant)
     part = 1.0 / np.maximum(counted, 1.0)[claims.grouping.index]
-    return _of_claims("share, mean of responses", claims, part, claims.linear(part))
+    return _of_claims("share, mean of responses", claims, part, claims.shares(part))
 
 
 def brier(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
     """Brier score, the mean of (p - y)² over all claims; arguments as `share`."""
-    claims = _claims(p, y, responses, **given)
+    claims = given_claims(p, y, responses, **given)
     if_true, if_false = brier_losses(claims.p)
     found = _of_claims("Brier", claims, np.ones_like(claims.p), (if_true, if_false))
-    return replace(found, of_losses=True)
+    return replace(found, by_left_out=True)
+
+
+def accuracy(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
+    """Share of claims that are judged as their label says, P > 1/2 being true; as `share`."""
+    claims = given_claims(p, y, responses, **given)
+    right = (verdicts(claims.p) > 0).astype(np.float64)
+    return _of_claims("accuracy", claims, np.ones_like(claims.p), (right, 1.0 - right))
+
+
+def kept_precision(
+    p: ArrayLike, y: Any, responses: Any, *, threshold: float = 0.5, **given: Any
+) -> Quantity:
+    """Share of true claims among those of at least a probability; arguments as `share`.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, a threshold that is no probability, or if
+            no claim is kept.
+    """
+    claims = given_claims(p, y, responses, **given)
+    kept = claims.p >= _threshold(threshold)
+    if not kept.any():
+        raise InputError(
+            f"threshold is {threshold:g}, and no claim has a probability of as much; give a lower "
+            "one"
+        )
+    own = GivenClaims(
+        *(claims.p[kept], claims.y[kept], claims.irrelevant[kept]),
+        *(claims.grouping.of(kept), claims.weights[kept]),
+    )
+    title = f"precision of p ≥ {threshold:g}"
+    return _of_claims(title, own, np.ones_like(own.p), own.shares())
+
+
+def _threshold(threshold: float) -> float:
+    if not 0 <= threshold <= 1:
+        raise InputError(f"threshold is {threshold!r}; give a probability")
+    return threshold
 
 
 def f1_at_k(
@@ -111,7 +174,7 @@ def f1_at_k(
     Raises:
         InputError: for bad arrays, lengths that differ, or an unknown K.
     """
-    claims = _claims(p, y, responses, **given)
+    claims = given_claims(p, y, responses, **given)
     grouping = claims.grouping
     n = len(grouping.responses)
     ks = choose_k(k, grouping.sizes)
@@ -134,15 +197,6 @@ def f1_at_k(
         predicted_size=np.ones(n),
         weights=grouping.means(claims.weights),
     )
-
-
-QUANTITIES: Mapping[str, Maker] = {
-    "share": share,
-    "mean-share": mean_share,
-    "brier": brier,
-    "f1-at-k": f1_at_k,
-}
-"""What can be estimated, by name."""
 
 
 def minus(quantity: Quantity, other: Quantity) -> Quantity:
@@ -169,32 +223,52 @@ def minus(quantity: Quantity, other: Quantity) -> Quantity:
 
 
 @dataclass(frozen=True, eq=False)
-class _Claims:
+class GivenClaims:
+    """Claims as they are given, checked.
+
+    Attributes:
+        p: float64 (n,), probabilities of being true.
+        y: float64 (n,), labels; nan where there is none that counts.
+        irrelevant: bool (n,), whether a label says that a claim does not count.
+        grouping: their responses.
+        weights: float64 (n,), how many claims each labelled one stands for.
+    """
+
     p: Floats
     y: Floats
     irrelevant: NDArray[np.bool_]
     grouping: Grouping
     weights: Floats
 
-    def linear(self, part: Floats | float = 1.0) -> tuple[Floats, Floats]:
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which have a label that counts, bool (n,)."""
+        return ~np.isnan(self.y)
+
+    def shares(self, part: Floats | float = 1.0) -> tuple[Floats, Floats]:
         """Numerators of a claim that is true, and of one that is false, of a share."""
         return np.ones_like(self.p) * part, np.zeros_like(self.p)
 
 
-def _claims(
+def given_claims(
     p: ArrayLike,
     y: Any,
     responses: Any,
     *,
     irrelevant: ArrayLike | None = None,
     weights: ArrayLike | None = None,
-) -> _Claims:
+) -> GivenClaims:
+    """Claims, checked; arguments as those of `share`.
+
+    Raises:
+        InputError: for bad arrays, or lengths that differ.
+    """
     probabilities, labels = probability_array(p), label_array(y)
     grouping = group_by_response(responses)
     n = probabilities.size
     dropped = np.zeros(n, dtype=np.bool_) if irrelevant is None else np.asarray(irrelevant, bool)
     check_lengths(p=n, y=labels.size, responses=grouping.index.size, irrelevant=dropped.size)
-    return _Claims(
+    return GivenClaims(
         probabilities,
         np.where(dropped, np.nan, labels),
         dropped,
@@ -204,7 +278,7 @@ def _claims(
 
 
 def _of_claims(
-    title: str, claims: _Claims, size: Floats, numerators: tuple[Floats, Floats]
+    title: str, claims: GivenClaims, size: Floats, numerators: tuple[Floats, Floats]
 ) -> Quantity:
     if_true, if_false = numerators
     told = np.where(np.nan_to_num(claims.y) > 0, if_true, if_false)

@@ -56,6 +56,11 @@ def equal_width_starts(sample: Sample, n_bins: int) -> Integers:
     return sample.forecasts.remember(("equal width", n_bins), begin)
 
 
+def equal_width_numbers(p: Floats, n_bins: int) -> Integers:
+    """Number of the bin of equal width of each probability, int64 (n,), as `equal_width` has it."""
+    return np.searchsorted(_inner_edges(n_bins) + DECISION_TOLERANCE, p, side="left")
+
+
 def equal_mass(sample: Sample, n_bins: int) -> Binned:
     """Sums over bins of about equal weight, equal probabilities sharing a bin.
 

@@ -124,6 +124,7 @@ class ScoreDefinition:
         of_labels: whether it depends on labels alone: it is the same of all models of the same
             claims.
         of_logits: whether it takes logits of p, which 0 and 1 have none of.
+        of_bins: whether it depends on the number of bins.
         usual: its place among the scores that are shown unless it is told which; 0 if it is not.
         column: what the head of a column calls it; its title if empty.
     """
@@ -143,6 +144,7 @@ class ScoreDefinition:
     within_folds: Callable[[JudgedClaims], float] | None = None
     of_labels: bool = False
     of_logits: bool = False
+    of_bins: bool = False
     usual: int = 0
     column: str = ""
 
@@ -174,6 +176,10 @@ class ScoreDefinition:
         if np.isnan(value):
             return undefined(self.name, ScoreStatus.ONE_CLASS)
         return finite_or_infinite(self.name, value)
+
+    def was_simulated(self, settings: SampleSettings) -> bool:
+        """Whether what its intervals cover was simulated with these settings."""
+        return not self.of_bins or settings.n_bins == DEFAULT_SETTINGS.n_bins
 
     def in_sample(self, sample: Sample, settings: SampleSettings) -> Estimate:
         """Its value in a sample of forecasts.

@@ -154,8 +154,9 @@ def estimates_of(
             found |= _of_samples(points, values, intervals, settings)
     level = math.nan if intervals is None else intervals.level
     for name, each in found.items():
-        finite = math.isfinite(each.value)
-        covers = coverage_warning(name, n_responses, level) if finite else math.nan
+        covers = math.nan
+        if math.isfinite(each.value) and REGISTRY[name].was_simulated(settings):
+            covers = coverage_warning(name, n_responses, level)
         found[name] = replace(each, n=n_responses, coverage=covers)
     return {score.name: found[score.name] for score in scores}
 

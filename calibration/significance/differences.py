@@ -131,7 +131,7 @@ def difference_of(
     found = replace(found, lower=lower, upper=upper, standard_error=error, method=str(method))
     if math.isnan(lower):
         return replace(found, status=ScoreStatus.NO_VARIATION)
-    if _same_claims(first, second):
+    if _same_claims(first, second) and score.was_simulated(settings):
         # Of different claims of each method no interval was simulated.
         covers = coverage_warning(score.name, found.n, intervals.level, difference=True)
         found = replace(found, coverage=covers)

@@ -13,7 +13,9 @@ import numpy as np
 from pydantic import Field
 
 from calibration.estimation import (
+    OF_LABELS,
     QUANTITIES,
+    REGRESSIONS,
     PoweredEstimate,
     Quantity,
     Unit,
@@ -27,6 +29,9 @@ from calibration.estimation import (
     spread,
 )
 from calibration.estimation import estimate as estimated
+from calibration.estimation.calibration_errors import CalibrationError
+from calibration.estimation.estimates import Inverted
+from calibration.estimation.linear import Linearised
 from calibration.grouping import Grouping, group_by_response
 from calibration.intervals import student_quantile
 from calibration.validation import Floats, Integers
@@ -47,7 +52,7 @@ from experiments.methods.probability_table import (
     without_taught,
 )
 from experiments.progress import tell
-from experiments.settings import USUAL, Names, Numbers, Option, Words, front_door
+from experiments.settings import USUAL, ColumnNames, Names, Numbers, Option, Words, front_door
 from experiments.settings.columns import LABEL, Columns
 from experiments.settings.limits import DrawnSettings, KPolicy
 from factormodels.claims import ClaimLabel
@@ -84,7 +89,22 @@ class EstimateSettings(
 
     quantities: Annotated[Names, USUAL] = ("share", "mean-share", "brier", "f1-at-k")
     """What is estimated: share (of true claims, over all), mean-share (mean over responses), brier,
-    f1-at-k."""
+    f1-at-k, accuracy, auroc, ece, kept-precision (share of true claims from --threshold on),
+    quantile (of the responses' shares of true claims), ols or logistic (coefficients of truth on
+    the columns of --on)."""
+
+    on: Annotated[ColumnNames, USUAL] = ()
+    """A column of numbers that --quantities ols and logistic are on; repeatable. The intercept is
+    added."""
+
+    q: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """Which quantile --quantities quantile is; 0.5 is the median response."""
+
+    threshold: Annotated[float, Field(ge=0, le=1), Option("P")] = 0.5
+    """Least probability of the claims that --quantities kept-precision keeps."""
+
+    bins: Annotated[int, Field(ge=1, le=1000)] = 10
+    """Bins of equal width of --quantities ece."""
 
     k: KPolicy = "median"
     """K of F1@K: median (of the claims per response), half (of a response's), or a number."""
@@ -152,16 +172,19 @@ class _Claims:
 def estimate(data: Data, settings: EstimateSettings) -> Findings:
     """Estimate from few labels and many probabilities what labels of all claims would say.
 
-    Shares of true claims, Brier and F1@K with intervals over responses, by prediction-powered
-    inference: labels keep it right whatever the probabilities are worth, and probabilities make it
-    as narrow as they can. Labels alone stand beside it. Labels must be a random sample, of claims
-    or of whole responses, or what --choose chose: it writes a sheet of what to label next, more of
-    what is uncertain, and read back with --labels its probabilities are undone by themselves.
-    Labelling in batches is sound if their number is fixed beforehand, or said with --looks.
+    Shares of true claims, Brier, F1@K, accuracy, AUROC, ECE, quantiles and regression coefficients
+    with intervals over responses, by prediction-powered inference: labels keep it right whatever
+    the probabilities are worth, and probabilities make it as narrow as they can. Labels alone stand
+    beside it. Labels must be a random sample, of claims or of whole responses, or what --choose
+    chose: it writes a sheet of what to label next, more of what is uncertain, and read back with
+    --labels its probabilities are undone by themselves. Labelling in batches is sound if their
+    number is fixed beforehand, or said with --looks.
 
     Examples::
 
         factormodels estimate claims.csv
+        factormodels estimate claims.csv --quantities accuracy,auroc,ece --bins 5
+        factormodels estimate claims.csv --quantities logistic --on position
         factormodels estimate claims.csv --choose 20 --sheet first.csv
         factormodels estimate claims.csv --labels first.csv
         factormodels estimate claims.csv --labels first.csv --choose 9 --sheet b.csv
@@ -179,8 +202,11 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
         InputError: if the data or a sheet cannot be read, or an option does not fit them.
     """
     for name in settings.quantities:
-        if name not in QUANTITIES:
-            raise InputError(unknown_name(f"--quantities {name}", name, QUANTITIES))
+        if name not in (*QUANTITIES, *REGRESSIONS):
+            known = (*QUANTITIES, *REGRESSIONS)
+            raise InputError(unknown_name(f"--quantities {name}", name, known))
+        if name in REGRESSIONS and not settings.on:
+            raise InputError(f"--quantities {name}: name the columns that it is on with --on")
     if len(settings.minutes) != 2 or min(settings.minutes) < 0 or settings.minutes[1] <= 0:
         told = ",".join(f"{each:g}" for each in settings.minutes)
         raise InputError(
@@ -200,7 +226,8 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
     rows: list[dict[str, Any]] = []
     if claims.counting.any():
         tell("estimates")
-        rows, differences = _estimates(frame, claims, settings, remarks)
+        columns = _columns(table, settings)
+        rows, differences = _estimates(frame, claims, columns, settings, remarks)
         sentences += _verdicts(rows)
         tables["estimates"] = _estimates_table(rows, settings)
         if differences:
@@ -371,8 +398,45 @@ def _weights(batch: Integers, chances: Floats, grouping: Grouping) -> Floats:
 # ------------------------------------------------------------------------------------ estimates
 
 
+def _columns(table: DataTable, settings: EstimateSettings) -> dict[str, Floats]:
+    """The numbers that regressions are on, of every row of the table.
+
+    Raises:
+        InputError: if there is no such column, or a cell of it holds no number.
+    """
+    if not set(settings.quantities) & set(REGRESSIONS):
+        return {}
+    names = Columns(table.columns, table.source)
+    found = {}
+    for asked in settings.on:
+        column = names.given("--on", asked)
+        found[column] = np.array(
+            [
+                _number(row.get(column), table.place(place, column))
+                for place, row in enumerate(table.rows)
+            ]
+        )
+    return found
+
+
+def _number(value: Any, where: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(
+            f"{where}: {value!r} is no number; a column of --on holds one in every row"
+        )
+    return number
+
+
 def _estimates(
-    frame: pd.DataFrame, claims: _Claims, settings: EstimateSettings, remarks: list[str]
+    frame: pd.DataFrame,
+    claims: _Claims,
+    columns: Mapping[str, Floats],
+    settings: EstimateSettings,
+    remarks: list[str],
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """A row for every data, model and quantity, and one for every difference of models."""
     level = 1 - (1 - settings.level) / settings.looks
@@ -380,7 +444,7 @@ def _estimates(
     rows: list[dict[str, Any]] = []
     differences: list[dict[str, Any]] = []
     for data, part in model_parts(frame, remarks).items():
-        made: dict[str, dict[str, Quantity]] = {}
+        made: dict[str, dict[str, Linearised | Inverted]] = {}
         same: dict[str, tuple[Any, ...]] = {}
         for model, own in part.groupby("model", sort=False):
             numbers = np.array([where[place] for place in own["place"]])
@@ -389,12 +453,12 @@ def _estimates(
                 continue
             ids = own["claim"] if "claim" in own else own["place"]
             same[str(model)] = tuple(zip(own["group"], ids, claims.y[numbers], strict=True))
-            made[str(model)] = _quantities(own, numbers, claims, settings, remarks)
+            of = _of(data, str(model))
+            made[str(model)] = _quantities(own, numbers, claims, columns, settings, remarks, of)
         found = {
-            model: {name: estimated(each, level=level, finite=settings.finite)
-                    for name, each in quantities.items()}
+            model: _found(quantities, level, settings, remarks, _of(data, model))
             for model, quantities in made.items()
-        }  # fmt: skip
+        }
         rows += [
             {"of": _of(data, model), "quantity": name, **_row(each)}
             for model, estimates in found.items()
@@ -420,48 +484,94 @@ def _quantities(
     own: pd.DataFrame,
     numbers: Any,
     claims: _Claims,
+    columns: Mapping[str, Floats],
     settings: EstimateSettings,
     remarks: list[str],
-) -> dict[str, Quantity]:
-    made = {}
+    of: str,
+) -> dict[str, Linearised | Inverted]:
+    made: dict[str, Linearised | Inverted] = {}
+    given = own["p"].to_numpy(), claims.y[numbers], own["group"].to_numpy()
+    how = {"irrelevant": claims.irrelevant[numbers], "weights": claims.weights[numbers]}
+    more: dict[str, dict[str, Any]] = {
+        "f1-at-k": {"k": settings.k},
+        "ece": {"n_bins": settings.bins},
+        "kept-precision": {"threshold": settings.threshold},
+        "quantile": {"q": settings.q},
+    }
     for name in settings.quantities:
-        given = {"k": settings.k} if name == "f1-at-k" else {}
-        quantity = QUANTITIES[name](
-            own["p"].to_numpy(),
-            claims.y[numbers],
-            own["group"].to_numpy(),
-            irrelevant=claims.irrelevant[numbers],
-            weights=claims.weights[numbers],
-            **given,
-        )
-        if name == "f1-at-k" and not (quantity.labelled & (quantity.size > 0)).any():
-            remarks.append(
-                "F1@K is left out: it needs responses all of whose claims are labelled "
-                "(--unit response)."
-            )
+        if name in REGRESSIONS:
+            at = own["place"].to_numpy()
+            on = {column: values[at] for column, values in columns.items()}
+            coefficients = REGRESSIONS[name](on, *given, **how)
+            made |= {each.title: each for each in coefficients}
+            continue
+        quantity = QUANTITIES[name](*given, **how, **more.get(name, {}))
+        if not quantity.labelled.any() or (
+            isinstance(quantity, Quantity) and not (quantity.labelled & (quantity.size > 0)).any()
+        ):
+            remarks.append(_left_out(name, quantity.title, of))
             continue
         made[name] = quantity
+        if isinstance(quantity, CalibrationError) and quantity.open_share:
+            remarks.append(
+                f"{of}: {quantity.open_share:.1%} of the claims are in bins without a labelled "
+                "claim; the upper end of the ECE has the worst that they may be. Fewer --bins "
+                "leave fewer of them."
+            )
     return made
+
+
+def _left_out(name: str, title: str, of: str) -> str:
+    """Why a quantity is left out."""
+    if name in ("f1-at-k", "quantile"):
+        what = "F1@K" if name == "f1-at-k" else "The quantile"
+        return (
+            f"{what} is left out: it needs responses all of whose claims are labelled "
+            "(--unit response)."
+        )
+    return f"{of}: the {title} is left out, for none of these claims has a label that counts."
+
+
+def _found(
+    quantities: Mapping[str, Linearised | Inverted],
+    level: float,
+    settings: EstimateSettings,
+    remarks: list[str],
+    of: str,
+) -> dict[str, PoweredEstimate]:
+    """The estimates of the quantities that labels define; of the others, why they do not."""
+    found = {}
+    for name, each in quantities.items():
+        try:
+            found[name] = estimated(each, level=level, finite=settings.finite)
+        except InputError as error:
+            remarks.append(f"{of}: {error}.")
+    return found
 
 
 def _differences(
     data: str,
     models: tuple[str, str],
-    made: Mapping[str, Mapping[str, Quantity]],
+    made: Mapping[str, Mapping[str, Linearised | Inverted]],
     found: Mapping[str, Mapping[str, PoweredEstimate]],
     level: float,
     settings: EstimateSettings,
     *,
     paired: bool,
 ) -> list[dict[str, Any]]:
-    """Rows of one model less another; judges of the same claims differ in the Brier score alone."""
+    """Rows of one model less another; those of the same claims differ where probabilities count."""
     one, two = (made[model] for model in models)
+    of_regressions = tuple(f"{kind}: " for kind in ("linear", "logistic"))
     rows = []
-    for name in [name for name in one if name in two]:
-        if paired:
-            if name != "brier":
-                continue
-            each = estimated(minus(one[name], two[name]), level=level, finite=settings.finite)
+    for name in [name for name in found[models[0]] if name in found[models[1]]]:
+        if paired and (name in OF_LABELS or name.startswith(of_regressions)):
+            continue
+        first, second = one[name], two[name]
+        if isinstance(first, Inverted) or isinstance(second, Inverted):
+            continue
+        same_items = isinstance(first, Quantity) and isinstance(second, Quantity)
+        if paired and same_items and name != "kept-precision":
+            each = estimated(minus(first, second), level=level, finite=settings.finite)
         else:
             each = difference(*(found[model][name] for model in models))
         of = ": ".join(filter(None, (data, f"{models[0]} less {models[1]}")))
@@ -521,9 +631,8 @@ def _differences_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         (*columns_as('title ""'), *_BESIDE),
         "Differences of models.",
         group="of",
-        note="Models of the same claims differ in the Brier score alone. Of models of other "
-        "claims, what the same response adds to both is paired, in labels alone as in the "
-        "estimate.",
+        note="Of models of the same claims, what depends on labels alone is the same. What a "
+        "response adds to both models is paired, in labels alone as in the estimate.",
     )
 
 

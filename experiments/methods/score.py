@@ -287,6 +287,10 @@ class ScoreSettings(
     scores: Annotated[Names, USUAL] = ()
     """Scores to compute, test and show, such as brier,auroc. If not given, the usual ones."""
 
+    bins: Annotated[int, Field(ge=1, le=1000)] = 10
+    """Bins of the calibration errors: of equal width for ece, mce and ace, of equal mass for
+    ece_equal_mass and ece_debiased."""
+
     reference: Annotated[str | None, Option("NAME", usual=True)] = None
     """The model to test the others against; the first if not given."""
 
@@ -417,6 +421,7 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
         reference=reference,
         n_resamples=settings.resamples,
         intervals=settings.intervals,
+        n_bins=settings.bins,
     )
     return _Block(name, frame, found)
 
@@ -607,6 +612,7 @@ def _recalibrated(
                 reference=AS_GIVEN,
                 n_resamples=settings.resamples,
                 intervals=settings.intervals,
+                n_bins=settings.bins,
             )
             remarks += [f"{of}: {each}" for each in maps.missing]
             rows += [{"of": of, **row} for row in _wide_rows(found)]

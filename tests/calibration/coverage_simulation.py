@@ -370,13 +370,13 @@ def _cell_text(held: pd.Series[float]) -> str:
     return text if len(held) == 1 else f"{text} ({held.min():.2f} to {held.max():.2f})"
 
 
-def simulated(design: CoverageDesign) -> pd.DataFrame:
-    """Return the coverage of all scores in a design, of as many data sets as time allows."""
+def simulated(design: CoverageDesign, scores: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the coverage of scores in a design, of as many data sets as time allows."""
     if design.interval == OWN:
-        return coverage(design, 400)
+        return coverage(design, 400, scores=scores)
     if design.interval == DIFFERENCE:
-        return coverage(design, 120 if design.n_responses == 50 else 60)
-    return coverage(design, 200, n_bootstrap=200)
+        return coverage(design, 120 if design.n_responses == 50 else 60, scores=scores)
+    return coverage(design, 200, n_bootstrap=200, scores=scores)
 
 
 def designs(n_responses: int) -> list[CoverageDesign]:
@@ -389,16 +389,24 @@ def designs(n_responses: int) -> list[CoverageDesign]:
     return [*every, CoverageDesign(PERCENTILE, n_responses, "equal", 0.1)]
 
 
-def simulate(wanted: Sequence[CoverageDesign], workers: int) -> None:
-    """Simulate designs in processes, and write the rows of each to the file as it ends."""
+def simulate(
+    wanted: Sequence[CoverageDesign], workers: int, scores: Sequence[str] | None = None
+) -> None:
+    """Simulate designs in processes, and write the rows of each to the file as it ends.
+
+    The rows of other scores than those that are simulated stay as they are.
+    """
     cells = pd.read_csv(FILE) if FILE.exists() else pd.DataFrame(columns=[*COLUMNS])
     numbers = {*cells["n_responses"], *(each.n_responses for each in wanted)}
     order = [each for number in sorted(numbers) for each in designs(number)]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        ends = {pool.submit(simulated, design): design for design in wanted}
+        ends = {pool.submit(simulated, design, scores): design for design in wanted}
         for end in as_completed(ends):
-            before = cells[[each != ends[end] for each in _designs(cells)]]
-            cells = pd.concat([before, end.result()])
+            found = end.result()
+            again = np.array([each == ends[end] for each in _designs(cells)], dtype=bool)
+            if scores is not None:
+                again &= cells["score"].isin(found["score"]).to_numpy()
+            cells = pd.concat([cells[~again], found])
             places = [order.index(each) for each in _designs(cells)]
             cells = cells.iloc[np.argsort(places, kind="stable")]
             cells.to_csv(FILE, index=False)
@@ -416,12 +424,13 @@ def main() -> None:
     parser.add_argument("responses", nargs="*", type=int)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--part", choices=(OWN, DIFFERENCE, PERCENTILE), help="only this part")
+    parser.add_argument("--scores", nargs="+", choices=REGISTRY, help="only these scores")
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     if given.responses:
         wanted = [each for n in given.responses for each in designs(n)]
         wanted = [each for each in wanted if given.part in (None, each.interval)]
-        simulate(wanted, given.workers)
+        simulate(wanted, given.workers, given.scores)
         return
     cells = pd.read_csv(FILE)
     text = GUIDE.read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ Run it alone, in an environment of its own: one of the libraries is called `cali
 package of this project. It needs
 
     pip install model-diagnostics==1.5.0 torchmetrics==1.9.0 uncertainty-calibration==0.1.4 \
-        relplot==1.0.3 venn-abers==1.5.4 betacal==1.1.0
+        relplot==1.0.3 netcal==1.4.0 venn-abers==1.5.4 betacal==1.1.0
 
 and R with rms. The file says which library gave each number; tests compare.
 """
@@ -88,6 +88,16 @@ def of_relplot(p: Any, y: Any) -> dict[str, float]:
     return {"smooth_ece": float(relplot.smECE(p, y))}
 
 
+def of_netcal(p: Any, y: Any) -> dict[str, float]:
+    metrics = import_module("netcal.metrics")
+    return {
+        "ece": float(metrics.ECE(N_BINS).measure(p, y)),
+        "mce": float(metrics.MCE(N_BINS).measure(p, y)),
+        "ace": float(metrics.ACE(N_BINS).measure(p, y)),
+        "ece_equal_mass": float(metrics.ECE(N_BINS, equal_intervals=False).measure(p, y)),
+    }
+
+
 def of_venn_abers(p: Any, y: Any) -> dict[str, list[float]]:
     library = import_module("venn_abers")
     train, test = slice(0, 200), slice(200, 240)
@@ -131,6 +141,7 @@ def main() -> None:
             of_uncertainty_calibration(p, y)
         ),
         f"relplot {version('relplot')}": of_relplot(p, y),
+        f"netcal {version('netcal')}": of_netcal(p, y),
         "R: rms 6.5-0": of_r(p, y),
     }
     made["recalibration"] = {

@@ -1,7 +1,15 @@
-"""Expected calibration error over bins, plain and debiased."""
+"""Calibration errors over bins: expected (ECE), maximum (MCE), average (ACE), and debiased.
+
+Let d_b be the distance between the mean probability and the share of true atoms of bin b, and w_b
+its part of the weight. Then ECE = sum_b w_b d_b, MCE = max_b d_b, and ACE is the mean of d_b over
+the bins that hold an atom. ECE and MCE are of Naeini, Cooper and Hauskrecht 2015, ACE is of
+Neumann, Zisserman and Vedaldi 2018. What Nixon et al. 2019 call adaptive calibration error is the
+ECE over bins of equal mass.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +29,11 @@ from calibration.scores.binning import (
 )
 from calibration.scores.cells import Cells, numbered
 from calibration.scores.definition import SampleSettings, ScoreDefinition
-from calibration.validation import Floats, whole_number
+from calibration.validation import Floats, Integers, whole_number
+from factormodels.errors import InputError
+
+NORMS = ("expected", "maximum", "average")
+"""Names of calibration errors: over atoms, of the worst bin, over bins."""
 
 
 def calibration_error(
@@ -31,15 +43,15 @@ def calibration_error(
     weights: ArrayLike | None = None,
     n_bins: int = 10,
     strategy: str = "uniform",
+    norm: str = "expected",
     debiased: bool = False,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
-    """Mean distance between mean probability and share of true atoms over bins.
+    """Distance between mean probability and share of true atoms, over bins.
 
-    The expected calibration error (Naeini, Cooper and Hauskrecht 2015). Bins estimate shares from
-    few atoms, which makes it too large; debiased it is less what a normal share would add in the
-    mean (as the released code of Kumar, Liang and Ma 2019 simulates; here in closed form), and may
-    be below 0.
+    Bins estimate shares from few atoms, which makes it too large; debiased it is less what a normal
+    share would add in the mean (as the released code of Kumar, Liang and Ma 2019 simulates; here in
+    closed form), and may be below 0.
 
     Args:
         p: probabilities (n,) in [0, 1].
@@ -47,24 +59,47 @@ def calibration_error(
         weights: how many atoms each counts as, (n,), or None.
         n_bins: number of bins.
         strategy: ``uniform`` for bins of equal width, ``quantile`` for bins of equal weight.
-        debiased: whether to remove the bias.
+        norm: ``expected`` for the mean over atoms (ECE), ``maximum`` for the worst bin (MCE),
+            ``average`` for the mean over bins (ACE).
+        debiased: whether to remove the bias of the expected error.
         unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
         InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
     """
+    if norm not in NORMS:
+        raise InputError(f"norm is {norm!r}; choose one of {', '.join(map(repr, NORMS))}")
+    if debiased and norm != "expected":
+        raise InputError(
+            f"norm is {norm!r}, and only the expected error is debiased; leave one out"
+        )
     sample = pooled(p, y, weights, unlabelled)
     bins = binned(sample, whole_number(n_bins, "n_bins", 1), strategy)
-    return _mean_absolute_debiased(bins) if debiased else _mean_absolute(bins)
+    return _debiased_error(bins) if debiased else _error_of(bins, norm)
 
 
-def _mean_absolute(bins: Binned) -> float:
-    """Weighted mean over bins of |mean p - share of true atoms|."""
-    return float(np.abs(bins.true - bins.sum_p).sum() / bins.weight.sum())
+def _error(deviation: Floats, share: Floats, norm: str) -> Floats:
+    """The calibration error of a name.
+
+    Args:
+        deviation: mean probability less share of true atoms of each bin, times its part of the
+            weight, (..., b).
+        share: that part, (b,).
+        norm: one of `NORMS`.
+    """
+    if norm == "expected":
+        return np.asarray(np.abs(deviation).sum(axis=-1))
+    distance = np.abs(deviation) / share
+    return np.asarray(distance.max(axis=-1) if norm == "maximum" else distance.mean(axis=-1))
 
 
-def _mean_absolute_debiased(bins: Binned) -> float:
-    """`_mean_absolute` less what normal noise of the shares would add to it."""
+def _error_of(bins: Binned, norm: str) -> float:
+    total = bins.weight.sum()
+    return float(_error((bins.true - bins.sum_p) / total, bins.weight / total, norm))
+
+
+def _debiased_error(bins: Binned) -> float:
+    """The expected error less what normal noise of the shares would add to it."""
     distance = np.abs(bins.mean_p - bins.observed)
     spread = np.sqrt(bins.observed * (1 - bins.observed) / bins.weight)
     ratio = np.divide(distance, spread, out=np.full_like(distance, np.inf), where=spread > 0)
@@ -80,29 +115,38 @@ def _folded(distance: Floats, spread: Floats, ratio: Floats) -> Floats:
     return np.asarray(folded + distance * (1 - 2 * ndtr(-ratio)))
 
 
-def _plain(sample: Sample, settings: SampleSettings) -> tuple[Estimate, ...]:
-    return (Estimate("ece", _mean_absolute(equal_width(sample, settings.n_bins))),)
+def _of_equal_width(sample: Sample, settings: SampleSettings) -> tuple[Estimate, ...]:
+    bins = equal_width(sample, settings.n_bins)
+    names = {"ece": "expected", "mce": "maximum", "ace": "average"}
+    return tuple(Estimate(name, _error_of(bins, norm)) for name, norm in names.items())
 
 
-def _debiased(sample: Sample, settings: SampleSettings) -> tuple[Estimate, ...]:
+def _of_equal_mass(sample: Sample, settings: SampleSettings) -> tuple[Estimate, ...]:
     bins = equal_mass(sample, settings.n_bins)
+    plain = Estimate("ece_equal_mass", _error_of(bins, "expected"))
     if (bins.weight <= 1).any():
-        return (undefined("ece_debiased", ScoreStatus.TOO_FEW_ATOMS),)
-    return (Estimate("ece_debiased", _mean_absolute_debiased(bins)),)
+        return plain, undefined("ece_debiased", ScoreStatus.TOO_FEW_ATOMS)
+    return plain, Estimate("ece_debiased", _debiased_error(bins))
 
 
-def _sum_of_distances(deviation: Floats) -> Floats:
-    return np.asarray(np.abs(deviation).sum(axis=-1))
+def _deviations(
+    norm: str, starts: Callable[[Sample, int], Integers]
+) -> Callable[[Forecasts, SampleSettings], DeviationScores]:
+    """The deviations of the calibration error of a name, over bins that start where one says."""
 
+    def deviations(points: Forecasts, settings: SampleSettings) -> DeviationScores:
+        cells = Cells(points, numbered(points, starts(points.sample(), settings.n_bins)))
+        return cells.from_calibration(lambda deviation: _error(deviation, cells.weight, norm))
 
-def _plain_deviations(points: Forecasts, settings: SampleSettings) -> DeviationScores:
-    starts = equal_width_starts(points.sample(), settings.n_bins)
-    return Cells(points, numbered(points, starts)).from_calibration(_sum_of_distances)
+    return deviations
 
 
 def _debiased_deviations(points: Forecasts, settings: SampleSettings) -> DeviationScores:
     starts = equal_mass_starts(points.sample(), settings.n_bins)
     cells = Cells(points, numbered(points, starts))
+
+    def plain(deviation: Floats) -> Floats:
+        return _error(deviation, cells.weight, "expected")
 
     def of_sample(deviation: Floats) -> Floats:
         distance = deviation / cells.weight
@@ -110,9 +154,9 @@ def _debiased_deviations(points: Forecasts, settings: SampleSettings) -> Deviati
         spread = np.sqrt(cells.noise(distance) * (atoms - 1) / atoms)
         ratio = np.minimum(np.abs(distance) / np.maximum(spread, 1e-9), 40)
         folded = _folded(np.abs(distance), spread, ratio)
-        return np.asarray(2 * _sum_of_distances(deviation) - (cells.weight * folded).sum(axis=-1))
+        return np.asarray(2 * plain(deviation) - (cells.weight * folded).sum(axis=-1))
 
-    return cells.from_calibration(of_sample, _sum_of_distances)
+    return cells.from_calibration(of_sample, plain)
 
 
 FAMILY = (
@@ -123,18 +167,53 @@ FAMILY = (
         higher_is_better=False,
         scale=Scale.NUMBER,
         interval=IntervalMethod.INVERSION,
-        of_sample=_plain,
+        of_bins=True,
+        of_sample=_of_equal_width,
         usual=7,
-        deviations=_plain_deviations,
+        deviations=_deviations("expected", equal_width_starts),
+    ),
+    ScoreDefinition(
+        name="ece_equal_mass",
+        title="ECE, equal mass",
+        meaning="the same, bins of equal weight",
+        higher_is_better=False,
+        scale=Scale.NUMBER,
+        interval=IntervalMethod.INVERSION,
+        of_bins=True,
+        of_sample=_of_equal_mass,
+        deviations=_deviations("expected", equal_mass_starts),
+    ),
+    ScoreDefinition(
+        name="mce",
+        title="MCE",
+        meaning="maximum calibration error, that of the worst bin of equal width",
+        higher_is_better=False,
+        scale=Scale.NUMBER,
+        interval=IntervalMethod.INVERSION,
+        of_bins=True,
+        of_sample=_of_equal_width,
+        deviations=_deviations("maximum", equal_width_starts),
+    ),
+    ScoreDefinition(
+        name="ace",
+        title="ACE",
+        meaning="average calibration error, every bin of equal width counts alike",
+        higher_is_better=False,
+        scale=Scale.NUMBER,
+        interval=IntervalMethod.INVERSION,
+        of_bins=True,
+        of_sample=_of_equal_width,
+        deviations=_deviations("average", equal_width_starts),
     ),
     ScoreDefinition(
         name="ece_debiased",
         title="ECE, debiased",
-        meaning="the same, bins of equal weight, less the bias of a normal share",
+        meaning="the same as with equal mass, less the bias of a normal share",
         higher_is_better=False,
         scale=Scale.NUMBER,
         interval=IntervalMethod.INVERSION,
-        of_sample=_debiased,
+        of_bins=True,
+        of_sample=_of_equal_mass,
         deviations=_debiased_deviations,
     ),
 )

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from calibration.estimate import Estimate
+from calibration.estimate import Estimate, ScoreStatus, undefined
 from calibration.forecasts import Forecasts, Sample, dot
-from calibration.intervals import IntervalMethod
+from calibration.intervals import IntervalMethod, Scale
 from calibration.scores.definition import SampleSettings, ScoreDefinition
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import Floats, Integers
@@ -142,6 +142,34 @@ def harmonic_numbers(x: Floats) -> Floats:
     return result
 
 
+def rejection_ratio(sample: Sample) -> float:
+    """Prediction rejection ratio of a sample: 1 at best, 0 as at random, nan where labels agree.
+
+    Claims are rejected one after the other, the least probable first, and what counts is the area
+    under the share of true claims among those that are left. With A that area, R the area of a
+    random order, which is the share of true claims, and B that of the best order, which rejects all
+    false claims first,
+
+        PRR = (A - R) / (B - R).
+
+    Malinin and Gales 2021; of claims as LM-Polygraph computes it (`PredictionRejectionArea` with
+    `normalize_metric`), with 1 - p as uncertainty and the label as quality. Its random order is a
+    mean of draws, ours their expectation, and tied claims are the mean over their orders.
+    """
+    # One less the area of the share is the area of the risk.
+    area, excess = risk_areas(sample, "claim")
+    if sample.has_one_class:
+        return float("nan")
+    at_random = sample.total_false / sample.total
+    return (at_random - area) / (at_random - area + excess)
+
+
+def _rejection_score(sample: Sample, _: SampleSettings) -> tuple[Estimate, ...]:
+    if sample.has_one_class:
+        return (undefined("prr", ScoreStatus.ONE_CLASS),)
+    return (Estimate("prr", rejection_ratio(sample)),)
+
+
 def _area_score(sample: Sample, _: SampleSettings) -> tuple[Estimate, ...]:
     return (Estimate("aurc", risk_areas(sample, "verdict")[0]),)
 
@@ -156,5 +184,15 @@ FAMILY = (
         of_sample=_area_score,
         usual=11,
         column="risk-coverage",
+    ),
+    ScoreDefinition(
+        name="prr",
+        title="PRR",
+        meaning="prediction rejection ratio: what rejecting by p gains, of the most there is",
+        higher_is_better=True,
+        scale=Scale.NUMBER,
+        interval=IntervalMethod.JACKKNIFE,
+        range=(-np.inf, 1.0),
+        of_sample=_rejection_score,
     ),
 )

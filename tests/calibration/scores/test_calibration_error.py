@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
-from calibration import reliability_bins
+from calibration import reliability_bins, score
 from calibration.scores import calibration_error
+from tests.calibration.coverage_simulation import draw
 from tests.refusals import refused
 
 P = [0.1, 0.3, 0.35, 0.6, 0.8, 0.9]
@@ -19,6 +21,31 @@ def test_hand_values() -> None:
     # Three bins: (0, 1/3] holds 0.1, 0.3 and one true; (1/3, 2/3] 0.35, 0.6, one; the last one.
     errors = np.array([0.5 - 0.2, 0.5 - 0.475, 0.85 - 0.5])
     assert calibration_error(P, Y, n_bins=3) == pytest.approx(errors.mean(), abs=1e-15)
+
+
+def test_hand_values_of_other_norms() -> None:
+    # The bins above, which hold two claims each: distances of .3, .025 and .35.
+    assert calibration_error(P, Y, n_bins=3, norm="maximum") == pytest.approx(0.35, abs=1e-15)
+    assert calibration_error(P, Y, n_bins=3, norm="average") == pytest.approx(0.225, abs=1e-15)
+    # A single claim of a bin counts as much as nine of another, and an empty bin not at all.
+    p, y = [0.1] * 9 + [0.9], [0] * 10
+    assert calibration_error(p, y, n_bins=3, norm="average") == pytest.approx(0.5, abs=1e-15)
+    assert calibration_error(p, y, n_bins=3) == pytest.approx(0.18, abs=1e-15)
+    assert calibration_error(p, y, n_bins=3, norm="maximum") == pytest.approx(0.9, abs=1e-15)
+
+
+def test_scores_take_any_number_of_bins() -> None:
+    p, y, responses = draw(np.random.default_rng(3), 40)
+    names = ("ece", "ece_equal_mass", "mce", "ace")
+    how = {"ece_equal_mass": {"strategy": "quantile"}, "mce": {"norm": "maximum"}}
+    how |= {"ace": {"norm": "average"}}
+    for n_bins in (4, 15):
+        found = score(p, y, responses, scores=names, n_bins=n_bins)
+        for name in names:
+            own = calibration_error(p, y, n_bins=n_bins, **how.get(name, {}))
+            assert found[name].value == pytest.approx(own, abs=1e-12), name
+            # What intervals cover was simulated with ten bins.
+            assert math.isnan(found[name].coverage)
 
 
 def test_an_edge_belongs_to_the_bin_below() -> None:
@@ -86,6 +113,8 @@ def test_a_bin_is_debiased_by_what_a_normal_share_adds_to_its_distance() -> None
     [
         ({"n_bins": 0}, "n_bins is 0"),
         ({"strategy": "equal"}, "strategy is 'equal'; choose 'uniform' or 'quantile'"),
+        ({"norm": "max"}, "norm is 'max'; choose one of 'expected', 'maximum', 'average'"),
+        ({"norm": "maximum", "debiased": True}, "only the expected error is debiased"),
     ],
 )
 def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:

@@ -44,7 +44,7 @@ def random_forecasts(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray, n
 def test_forecasts_that_are_certain_and_right() -> None:
     rows = scored([0, 0, 1, 1, 1], [0, 0, 1, 1, 1])
     values = {"corp_brier_discrimination": 0.24, "corp_brier_uncertainty": 0.24}
-    values |= {"auroc": 1.0, "auprc": 1.0}
+    values |= {"auroc": 1.0, "auprc": 1.0, "prr": 1.0}
     for name, row in rows.items():
         if name in {"calibration_slope", "calibration_intercept", "e90"}:
             assert row.status == "separated", name
@@ -63,8 +63,10 @@ def test_forecasts_that_are_calibrated_exactly() -> None:
     p = [0.2] * 5 + [0.6] * 5 + [0.9] * 10
     y = [1, 0, 0, 0, 0] + [1, 1, 1, 0, 0] + [1] * 9 + [0]
     values = values_of(p, y)
-    for name in ("corp_brier_miscalibration", "ece", "smooth_ece", "e90",
-                 "calibration_intercept", "calibration_in_the_large"):  # fmt: skip
+    for name in (
+        *("corp_brier_miscalibration", "ece", "ece_equal_mass", "mce", "ace", "smooth_ece", "e90"),
+        *("calibration_intercept", "calibration_in_the_large"),
+    ):
         # Sums of twenty rounded terms; those of Newton's method end within 1e-12.
         assert values[name] == pytest.approx(0, abs=1e-11), name
     assert values["calibration_slope"] == pytest.approx(1, abs=1e-11)
@@ -84,7 +86,7 @@ def test_which_scores_no_stored_number_covers() -> None:
     covered = {name for _, name in AGREEMENTS}
     # Compared below with scikit-learn, SciPy and statsmodels as installed, or, where no library
     # has them, with a second way to compute them in the tests of their modules.
-    assert set(OF_PROBABILITIES) - covered == {"auroc", "auprc", "ece_debiased"}
+    assert set(OF_PROBABILITIES) - covered == {"auroc", "auprc", "ece_debiased", "prr"}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -189,9 +191,9 @@ def test_true_and_false_change_places() -> None:
     p = generator.uniform(0.03, 0.97, 500)
     y = generator.random(500) < p**1.5
     values, mirrored = values_of(p, y), values_of(1 - p, ~y)
-    # Average precision is of the true class; the knots and quantiles of a mirrored curve are at
-    # other atoms; edges of bins of equal weight lie between other atoms.
-    for name in set(OF_PROBABILITIES) - {"auprc", "e90", "ece_debiased"}:
+    # Average precision and what rejection leaves are of the true class; the knots and quantiles of
+    # a mirrored curve are at other atoms; edges of bins of equal weight lie between other atoms.
+    for name in set(OF_PROBABILITIES) - {"auprc", "prr", "e90", "ece_debiased", "ece_equal_mass"}:
         sign = -1 if name in {"calibration_intercept", "calibration_in_the_large"} else 1
         # 1 - (1 - p) differs from p by a rounding; smooth_ece is on a mesh.
         assert mirrored[name] == pytest.approx(sign * values[name], abs=1e-8), name

@@ -14,7 +14,12 @@ from calibration.forecasts import pooled, with_ties
 from calibration.grouping import group_by_response
 from calibration.scores import auprc, auroc
 from calibration.scores.families.ranking import clustered_auroc
-from calibration.scores.families.selective import harmonic_numbers, risk_areas, risk_at
+from calibration.scores.families.selective import (
+    harmonic_numbers,
+    rejection_ratio,
+    risk_areas,
+    risk_at,
+)
 from tests.refusals import refused
 
 
@@ -89,6 +94,34 @@ def test_the_least_area_is_that_of_geifman() -> None:
     mixed, _ = areas(confidence, ~np.random.default_rng(0).permutation(wrong))
     # Confidence at random has the error rate as its risk everywhere, but for the first few.
     assert mixed == pytest.approx(rate, abs=0.01)
+
+
+def rejection_area(uncertainty: Any, quality: Any) -> float:
+    """Mean quality of what is left, over all numbers of what is left, as LM-Polygraph has it.
+
+    The most certain come first; `PredictionRejectionArea` of lm-polygraph 0.5.
+    """
+    left = quality[np.argsort(uncertainty)]
+    return float(np.mean([left[:kept].mean() for kept in range(1, left.size + 1)]))
+
+
+def test_the_rejection_ratio_is_that_of_lm_polygraph() -> None:
+    generator = np.random.default_rng(4)
+    p = generator.random(60)
+    y = (generator.random(60) < 0.2 + 0.6 * p).astype(float)
+    area, best = rejection_area(1 - p, y), rejection_area(-y, y)
+    # Their random score is the mean of shuffled orders; so many are near its expectation.
+    shuffled = [rejection_area(generator.permutation(60), y) for _ in range(4000)]
+    # One order has a standard deviation of .09: a mean of 4,000 has .0014.
+    assert np.mean(shuffled) == pytest.approx(y.mean(), abs=0.006)
+    assert rejection_ratio(pooled(p, y)) == pytest.approx(
+        (area - y.mean()) / (best - y.mean()), rel=1e-12
+    )
+    # Tied claims come in any order: their mean is that of a random one.
+    assert rejection_ratio(pooled(np.full(60, 0.3), y)) == pytest.approx(0.0, abs=1e-12)
+    assert rejection_ratio(pooled(y, y)) == pytest.approx(1.0, abs=1e-12)
+    assert rejection_ratio(pooled(0.6 - 0.2 * y, y)) < -0.5
+    assert math.isnan(rejection_ratio(pooled(p, np.ones(60))))
 
 
 def test_harmonic_numbers() -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from calibration.estimation import QUANTITIES, REGRESSIONS, share
 from calibration.estimation import estimate as estimated
-from calibration.estimation import share
 from experiments import estimate
 from experiments.evaluators.response import METADATA_KEY
 from factormodels import Atom, FactGraph, write_many
@@ -59,6 +59,50 @@ def test_k_is_said_as_in_a_study() -> None:
     # Six claims a response: half of them are 3.
     assert by_k["3"] == by_k["fixed:3"] == by_k["half"] != by_k["median"]
     refused("use median, half, or a whole number above 0", estimate, drawn(), k="low")
+
+
+def test_every_quantity_is_that_of_the_arrays() -> None:
+    table = drawn()
+    table["position"] = np.tile(np.arange(6), 40)
+    labels = table["label"].where(table["response"].isin([f"r{number}" for number in range(20)]))
+    few = table.assign(label=labels)
+    asked = ("accuracy", "auroc", "ece", "kept-precision", "quantile", "ols", "logistic")
+    how: dict[str, Any] = {"bins": 4, "threshold": 0.6, "q": 0.25, "on": "position"}
+    found = estimate(few, quantities=asked, **how)
+    given = few["p"].to_numpy(), labels.to_numpy(object), few["response"].to_numpy()
+    more = {"ece": {"n_bins": 4}, "kept-precision": {"threshold": 0.6}, "quantile": {"q": 0.25}}
+    direct = {name: QUANTITIES[name](*given, **more.get(name, {})) for name in asked[:5]}
+    for name in asked[5:]:
+        direct |= {each.title: each for each in REGRESSIONS[name](few[["position"]], *given)}
+    assert found["estimates"]["quantity"].tolist() == list(direct)
+    for name, quantity in direct.items():
+        own, row = estimated(quantity), row_of(found, name)
+        assert row["value"] == pytest.approx(own.value, abs=1e-9), name
+        assert row["value_upper"] == pytest.approx(own.upper, abs=1e-9), name
+    # A judge of the same claims differs where probabilities count.
+    few["other"] = 1 - few["p"]
+    both = estimate(few, p=["p", "other"], quantities=("share", "auroc", "accuracy"))
+    apart = both["differences"].set_index("quantity")
+    assert apart.index.tolist() == ["auroc", "accuracy"]
+    ((_, one), (_, other)) = both["estimates"].groupby("of", sort=False)
+    assert apart.loc["auroc", "value"] == pytest.approx(
+        other.set_index("quantity").loc["auroc", "value"]
+        - one.set_index("quantity").loc["auroc", "value"]
+    )
+
+
+def test_what_labels_leave_undefined_is_left_out_and_said() -> None:
+    few = drawn(n_responses=6)
+    few["label"] = [True, True, *[None] * 34]
+    found = estimate(few, quantities=("share", "auroc", "quantile", "ece"))
+    assert found["estimates"]["quantity"].tolist() == ["share", "ece"]
+    told = " ".join(found.sentences)
+    for part in ("all labels that count are the same", "The quantile is left out", "in bins with"):
+        assert part in told
+    refused("name the columns that it is on with `on`", estimate, drawn(), quantities="ols")
+    few["on"] = ["x", *range(35)]
+    refused("'x' is no number", estimate, few, quantities="ols", on="on")
+    refused("did you mean 'auroc'", estimate, few, quantities="auroq")
 
 
 def test_labels_of_some_responses_are_a_random_sample() -> None:

@@ -1,0 +1,125 @@
+"""The expected calibration error from few labels: bins of all probabilities, labels of some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.estimation.estimates import EstimateInterval, Inverted, PoweredEstimate
+from calibration.estimation.quantities import GivenClaims, given_claims
+from calibration.forecasts import forecasts
+from calibration.grouping import Grouping
+from calibration.intervals import DeviationScores, inverted_intervals, response_weights
+from calibration.scores.binning import equal_width_numbers
+from calibration.scores.cells import residual_sums
+from calibration.validation import Floats, whole_number
+
+_REPLICATES = 1000
+
+
+def ece(
+    p: ArrayLike, y: Any, responses: Any, *, n_bins: int = 10, **given: Any
+) -> CalibrationError:
+    """Expected calibration error over bins of equal width; other arguments as those of `share`.
+
+    How many claims each bin holds is known of all; how far the probabilities are off in a bin is
+    the mean of label less probability there, so that probabilities have the weight 1. Of a bin
+    without a label it is not known: the upper end of the interval has the worst that it may be.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, or a bad number of bins.
+    """
+    claims = given_claims(p, y, responses, **given)
+    return CalibrationError(claims, claims.grouping, whole_number(n_bins, "n_bins", 1))
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationError(Inverted):
+    """An expected calibration error over bins of equal width.
+
+    Attributes:
+        claims: the claims.
+        grouping: their responses.
+        n_bins: number of bins.
+        title: what it is called.
+    """
+
+    claims: GivenClaims
+    grouping: Grouping
+    n_bins: int
+    title: str = "ECE"
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which claims are labelled, bool (n,)."""
+        return self.claims.labelled
+
+    @property
+    def open_share(self) -> float:
+        """Share of the claims whose bin holds no labelled claim."""
+        bins = equal_width_numbers(self.claims.p, self.n_bins)
+        return float((~np.isin(bins, bins[self.labelled])).mean())
+
+    def powered(self, level: float, *, finite: bool, power: float | None) -> PoweredEstimate:
+        """The estimate, about responses like these whatever `finite` says; `power` may be 0."""
+        del finite
+        known = self.labelled
+        alone, own = self._intervals(level)
+        best = 1.0 if power is None else power
+        if not best:
+            own = alone
+        return PoweredEstimate(
+            title=self.title,
+            own=own,
+            alone=alone,
+            # Probabilities say of themselves that they are calibrated.
+            predictions_value=0.0,
+            power=best,
+            n_items=known.size,
+            n_labelled=int(known.sum()),
+            n_responses=int((self.grouping.sums(known) > 0).sum()),
+            grouping=self.grouping,
+            lowest=0.0,
+            highest=1.0,
+            level=level,
+        )
+
+    def _intervals(self, level: float) -> Iterator[EstimateInterval]:
+        """The interval with the bins of labelled claims, and that with those of all."""
+        claims, known = self.claims, self.labelled
+        bins = equal_width_numbers(claims.p, self.n_bins)
+        p, y, weights = claims.p[known], claims.y[known], claims.weights[known]
+        points = forecasts(p, y, weights, self.grouping.index[known])
+        present, cell = np.unique(bins[known], return_inverse=True)
+        sums = residual_sums(
+            *(points, np.searchsorted(present, equal_width_numbers(points.p, self.n_bins))),
+            *(present.size, points.p),
+        ).toarray()
+        weight = points.response_sums(points.weights)
+        of_labelled = np.bincount(cell, weights=weights) / weights.sum()
+        of_all = np.bincount(bins, minlength=self.n_bins)[present] / bins.size
+        open_bins = np.setdiff1d(np.unique(bins), present)
+        worst = sum(
+            float(own.mean() * max(claims.p[own].mean(), 1 - claims.p[own].mean()))
+            for own in (bins == number for number in open_bins)
+        )
+        for factor in (np.ones_like(of_all), of_all / of_labelled):
+            scaled = sums * factor
+            deviation = scaled.sum(axis=0) / weight.sum()
+            scores = DeviationScores(deviation, deviation, scaled, weight, _error, _error)
+            value = float(_error(deviation))
+            if points.n_responses < 2:
+                yield EstimateInterval(value, np.nan, np.nan, np.nan, 0.0, np.empty(0), np.nan)
+                continue
+            draws = response_weights(points.n_responses, _REPLICATES, seed=0)
+            lower, upper, error = inverted_intervals(scores, draws, level)
+            ends = max(lower, 0.0), min(upper + worst, 1.0)
+            yield EstimateInterval(value, *ends, error, scores.effective - 1, np.empty(0), error)
+
+
+def _error(deviation: Floats) -> Floats:
+    return np.asarray(np.abs(deviation).sum(axis=-1))

@@ -1,0 +1,92 @@
+"""What a quantity is to an estimate: its values, and what each labelled or predicted item adds."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.grouping import Grouping
+from calibration.validation import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """A quantity of labels and of predictions, and what each item adds to it to first order.
+
+    Attributes:
+        observed: the value of the labels, of labelled items.
+        sampled: that of the predictions of the same items.
+        predicted: that of the predictions of all items.
+        labels: float64 (n,), what the label of each item adds to `observed`; sums to 0.
+        predictions: what its prediction adds to `sampled`.
+        everywhere: what its prediction adds to `predicted`.
+        shares: float64 (n,), the part of `observed` that each label decides; sums to 1.
+        open_variance: variance of `observed` if labels are drawn as predicted.
+        solved: the value, where it is no difference of the other three but a solution of its own.
+        most_power: the largest weight of predictions that there can be.
+        decided_by_few: whether few responses may decide the value, though all weigh the same.
+    """
+
+    observed: float
+    sampled: float
+    predicted: float
+    labels: Floats
+    predictions: Floats
+    everywhere: Floats
+    shares: Floats
+    open_variance: float = 0.0
+    solved: float = math.nan
+    most_power: float = math.inf
+    decided_by_few: bool = False
+
+    def value(self, power: float) -> float:
+        """The estimate with a weight of the predictions."""
+        if not math.isnan(self.solved):
+            return self.solved
+        return self.observed - power * (self.sampled - self.predicted)
+
+
+class Linearised(ABC):
+    """A quantity to which labels and predictions add nearly linearly.
+
+    Attributes:
+        title: what it is called.
+        grouping: the response of every item.
+        weights: float64 (n,), how many items each labelled one stands for, up to a factor if all
+            have the same; what those of the others are does not matter.
+        lowest: the least value there can be.
+        highest: the largest.
+        by_left_out: whether its error is that of responses left out: of a mean of losses, most of
+            them small and a few large, of which few labels often hold none, and of a fit.
+    """
+
+    title: str
+    grouping: Grouping
+    weights: Floats
+    lowest: float
+    highest: float
+    by_left_out: bool
+
+    @property
+    @abstractmethod
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which items are labelled, bool (n,)."""
+
+    @abstractmethod
+    def linear(self, power: float) -> Linear:
+        """What each item adds, at a weight of the predictions.
+
+        Raises:
+            InputError: if the labels leave it undefined.
+        """
+
+
+def placed(labelled: NDArray[np.bool_], values: Floats) -> Floats:
+    """Values of the labelled items in the places of all items, (n,), 0 elsewhere."""
+    found = np.zeros(labelled.size)
+    found[labelled] = values
+    return found

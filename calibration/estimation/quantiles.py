@@ -1,0 +1,223 @@
+"""Quantiles from few labels: of numbers, or of the shares of true claims of responses.
+
+Source: PPI++ (Angelopoulos, Duchi and Zrnic 2023). The share of items whose value is at most t is
+estimated as any other share; the quantile is where it is q, and its interval holds the values t at
+which q is in the interval of that share, as in `ppi_quantile_ci` of ppi-python.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.estimation.estimates import (
+    EstimateInterval,
+    Inverted,
+    PoweredEstimate,
+    best_power,
+    intervals_of,
+)
+from calibration.estimation.quantities import Quantity, given_claims
+from calibration.grouping import Grouping, group_by_response
+from calibration.intervals import student_quantile
+from calibration.validation import Floats, check_lengths, number_array, open_interval, weight_array
+
+_NEXT_TO = 1e-6
+
+_MOST_VALUES = 400
+"""Values at which the share is estimated; of more, as many that are evenly spread in rank."""
+
+
+def quantile(
+    p: ArrayLike,
+    y: ArrayLike,
+    responses: Any,
+    *,
+    q: float = 0.5,
+    weights: ArrayLike | None = None,
+    exact: bool = False,
+) -> Quantile:
+    """The value that a share `q` of the numbers does not exceed.
+
+    Args:
+        p: predicted numbers (n,), of any size.
+        y: the numbers (n,) that labels tell; None or nan where there is no label.
+        responses: response ids (n,).
+        q: the share, in (0, 1).
+        weights: how many items each labelled one stands for, (n,), or None for one each.
+        exact: whether every number may be the quantile or an end of its interval; else, of more
+            than four hundred, so many that are evenly spread in rank.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, or a share out of range.
+    """
+    predicted, observed = number_array(p, "p"), number_array(y, "y", missing=True)
+    grouping = group_by_response(responses)
+    check_lengths(p=predicted.size, y=observed.size, responses=grouping.index.size)
+    counts = np.ones(predicted.size) if weights is None else weight_array(weights, predicted.size)
+    q = open_interval(q, "q", 0, 1)
+    return Quantile(f"quantile {q:g}", grouping, predicted, observed, counts, q, exact=exact)
+
+
+def share_quantile(
+    p: ArrayLike, y: Any, responses: Any, *, q: float = 0.5, **given: Any
+) -> Quantile:
+    """The share of true claims that a share `q` of the responses does not exceed.
+
+    Only responses all of whose claims are labelled count as labelled. Other arguments as those of
+    `calibration.estimation.share`.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, or a share out of range.
+    """
+    claims = given_claims(p, y, responses, **given)
+    grouping = claims.grouping
+    n = len(grouping.responses)
+    known = claims.labelled | claims.irrelevant
+    whole = grouping.sums(known) == grouping.sizes
+    counted = grouping.sums(~claims.irrelevant)
+    told = whole & (counted > 0)
+    true = grouping.sums(np.nan_to_num(claims.y))
+    q = open_interval(q, "q", 0, 1)
+    return Quantile(
+        title=f"share of a response, quantile {q:g}",
+        grouping=Grouping(grouping.responses, np.arange(n), np.ones(n, dtype=np.int64)),
+        predicted=grouping.means(claims.p),
+        observed=np.where(told, true / np.maximum(counted, 1.0), np.nan),
+        weights=grouping.means(claims.weights),
+        q=q,
+        lowest=0.0,
+        highest=1.0,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Quantile(Inverted):
+    """A quantile of numbers.
+
+    Attributes:
+        title: what it is called.
+        grouping: the response of every item.
+        predicted: float64 (n,), the predicted numbers.
+        observed: float64 (n,), those that labels tell; nan without one.
+        weights: float64 (n,), how many items each labelled one stands for.
+        q: the share of items that it is not exceeded by.
+        lowest: the least value there can be.
+        highest: the largest.
+        exact: whether all values are tried.
+    """
+
+    title: str
+    grouping: Grouping
+    predicted: Floats
+    observed: Floats
+    weights: Floats
+    q: float
+    lowest: float = -math.inf
+    highest: float = math.inf
+    exact: bool = False
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which items are labelled, bool (n,)."""
+        return ~np.isnan(self.observed)
+
+    def powered(self, level: float, *, finite: bool, power: float | None) -> PoweredEstimate:
+        """The estimate; one weight of the predictions is used at all values.
+
+        It is the best for the share at the quantile of the labels.
+        """
+        known = self.labelled
+        values = np.unique(np.concatenate([self.observed[known], self.predicted]))
+        if values.size > _MOST_VALUES and not self.exact:
+            values = values[np.linspace(0, values.size - 1, _MOST_VALUES).round().astype(int)]
+        shares = [intervals_of(self._share_up_to(value), level, finite=finite) for value in values]
+        alone = self._inverted(values, [share(0.0, False) for share in shares], level)
+        best = power
+        if best is None:
+            best = min(best_power(self._share_up_to(alone.value)), 1.0)
+        own = alone
+        if best:
+            own = self._inverted(values, [share(best, power is None) for share in shares], level)
+            if power is None and not own.width < alone.width:
+                best, own = 0.0, alone
+        return PoweredEstimate(
+            title=self.title,
+            own=own,
+            alone=alone,
+            predictions_value=float(np.quantile(self.predicted, self.q, method="inverted_cdf")),
+            power=best,
+            n_items=known.size,
+            n_labelled=int(known.sum()),
+            n_responses=int((self.grouping.sums(known) > 0).sum()),
+            grouping=self.grouping,
+            lowest=self.lowest,
+            highest=self.highest,
+            level=level,
+        )
+
+    def _share_up_to(self, value: float) -> Quantity:
+        """The share of items of at most a value."""
+        ones = np.ones_like(self.predicted)
+        below = (self.observed <= value).astype(np.float64)
+        return Quantity(
+            title=self.title,
+            grouping=self.grouping,
+            observed=np.where(self.labelled, below, np.nan),
+            size=ones,
+            predicted=(self.predicted <= value).astype(np.float64),
+            variance=np.zeros_like(ones),
+            predicted_size=ones,
+            weights=self.weights,
+        )
+
+    def _inverted(
+        self, values: Floats, shares: list[EstimateInterval], level: float
+    ) -> EstimateInterval:
+        """The quantile, given the share of items of at most each value, ascending.
+
+        A value t is a quantile if no more than q is below it and no less than q up to it.
+        """
+        reached = np.array([each.value for each in shares])
+        # The share need not ascend: near where it is q, the first value at which it is reached.
+        place = int(np.argmin(np.abs(reached - self.q)))
+        place += int(np.argmax(np.append(reached[place:] >= self.q, True)))
+        place = min(place, values.size - 1)
+        value, freedom = float(values[place]), shares[place].freedom
+        nothing = np.empty(0)
+        if not freedom > 0:
+            return EstimateInterval(value, math.nan, math.nan, math.nan, 0.0, nothing, math.nan)
+        ends = [_ends(each, self.q, level) for each in shares]
+        first = next((k for k, (_, upper) in enumerate(ends) if upper >= self.q), place)
+        last = max((k for k, (lower, _) in enumerate(ends) if lower <= self.q), default=-1) + 1
+        # Below the least value there is nothing, and above the largest there may be anything.
+        lower = float(values[min(first, place)]) if first else self.lowest
+        upper = float(values[max(last, place)]) if last < values.size else self.highest
+        error = (upper - lower) / 2 / float(student_quantile(level, np.asarray(freedom)))
+        return EstimateInterval(value, lower, upper, error, freedom, nothing, error)
+
+
+def _ends(share: EstimateInterval, q: float, level: float) -> tuple[float, float]:
+    """Ends of the interval of a share in its logit, with the slope between its own and that at q.
+
+    Labels alone are then as uncertain as they are if the share is q. By its own slope a share that
+    is nearly 0 or 1 could be anything, since what predictions leave open is not nearly nothing.
+    """
+    if not 0.0 < share.value < 1.0 or not share.error > 0.0:
+        return share.lower, share.upper
+    # Next to 0 and 1 there is only rounding.
+    value = min(max(share.value, _NEXT_TO), 1 - _NEXT_TO)
+    quantile = float(student_quantile(level, np.asarray(share.freedom)))
+    reach = quantile * share.error / math.sqrt(q * (1 - q) * value * (1 - value))
+    # Beyond these bounds the logistic function is 0 and 1 in any case.
+    ends = (max(min(_logit(value) + way * reach, 700.0), -700.0) for way in (-1, 1))
+    lower, upper = (1 / (1 + math.exp(-end)) for end in ends)
+    return lower, upper
+
+
+def _logit(share: float) -> float:
+    return math.log(share / (1 - share))

@@ -1,0 +1,103 @@
+"""AUROC from few labels: how well all probabilities tell true claims from false ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.estimation.linear import Linear, Linearised, placed
+from calibration.estimation.quantities import GivenClaims, given_claims
+from calibration.forecasts import with_ties
+from calibration.grouping import Grouping
+from calibration.validation import Floats
+from factormodels.errors import InputError
+
+
+def auroc(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Auroc:
+    """Area under the ROC curve of all claims; arguments as those of `share`.
+
+    What probabilities predict of it is the area if each claim were true with its probability.
+    """
+    claims = given_claims(p, y, responses, **given)
+    return Auroc(claims, claims.grouping, claims.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Auroc(Linearised):
+    """An area under the ROC curve.
+
+    Attributes:
+        claims: the claims, of which those that do not count are left out.
+        grouping: their responses.
+        weights: float64 (n,), as those of `Linearised`.
+    """
+
+    claims: GivenClaims
+    grouping: Grouping
+    weights: Floats
+    title: str = "AUROC"
+    lowest: float = 0.0
+    highest: float = 1.0
+    by_left_out: bool = False
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which claims are labelled, bool (n,)."""
+        return self.claims.labelled
+
+    def linear(self, power: float) -> Linear:
+        """What each claim adds, whatever the weight of the predictions (Obuchowski 1997).
+
+        Raises:
+            InputError: if the labels are all the same.
+        """
+        del power
+        known, claims = self.labelled, self.claims
+        p, y, weights = claims.p[known], claims.y[known], self.weights[known]
+        if not 0 < weights @ y < weights.sum():
+            raise InputError(
+                f"{self.title}: all labels that count are the same; label more, as --choose says"
+            )
+        observed, labels, _ = soft_auroc(p, y, weights)
+        sampled, predictions, slopes = soft_auroc(p, p, weights)
+        predicted, everywhere, _ = soft_auroc(claims.p, claims.p, np.ones_like(claims.p))
+        of_true, of_false = weights * y, weights * (1 - y)
+        return Linear(
+            observed=observed,
+            sampled=sampled,
+            predicted=predicted,
+            labels=placed(known, labels),
+            predictions=placed(known, predictions),
+            everywhere=everywhere,
+            shares=placed(known, (of_true / of_true.sum() + of_false / of_false.sum()) / 2),
+            open_variance=float(slopes**2 @ (p * (1 - p))),
+        )
+
+
+def soft_auroc(p: Floats, truth: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
+    """AUROC of claims that are true in part, as if each were true with a probability.
+
+    Args:
+        p: what ranks them, (n,); what is tied counts as half.
+        truth: how true each is, (n,), in [0, 1].
+        weights: how many claims each counts as, (n,).
+
+    Returns:
+        The area; what each claim adds to it, (n,), which sums to 0; and its derivatives by `truth`.
+    """
+    tied = with_ties(p)
+    order = np.argsort(tied, kind="stable")
+    ordered = tied[order]
+    below, up_to = (np.searchsorted(ordered, tied, side=side) for side in ("left", "right"))
+    true, false = weights * truth, weights * (1 - truth)
+    n_true, n_false = true.sum(), false.sum()
+    reached = [np.append(0.0, np.cumsum(each[order])) for each in (true, false)]
+    false_below = (reached[1][below] + reached[1][up_to]) / 2
+    true_above = n_true - (reached[0][below] + reached[0][up_to]) / 2
+    area = float(true @ false_below / (n_true * n_false))
+    if_true = (false_below / n_false - area) / n_true
+    if_false = (true_above / n_true - area) / n_false
+    return area, true * if_true + false * if_false, weights * (if_true - if_false)

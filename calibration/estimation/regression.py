@@ -1,0 +1,284 @@
+"""Regression coefficients from few labels: of truth, or of a number, on columns of all claims.
+
+Source: PPI++ (Angelopoulos, Duchi and Zrnic 2023), sections 3 and 4. Of all claims the columns and
+predictions f are known, of some the labels y. With S(t; b) the mean over claims of x (t - m(x b)),
+m the identity or the logistic function, the coefficients solve
+
+    S(y; b) - w (S(f; b) - S*(f; b)) = 0,
+
+S of labelled claims and S* of all; with m the identity, what solves it for each of the three is
+added up, as `ppi_ols_pointestimate` of ppi-python does. Errors are clustered by response.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.estimation.linear import Linear, Linearised, placed
+from calibration.estimation.quantities import given_claims
+from calibration.grouping import Grouping, group_by_response
+from calibration.validation import Floats, check_lengths, number_array, weight_array
+from factormodels.errors import InputError
+
+_STEPS = 50
+"""Newton's steps at most; where labels are not separated a handful is enough."""
+
+_FAR = 30.0
+"""Log odds beyond which labels are separated: no finite coefficient fits them best."""
+
+Columns = Mapping[str, ArrayLike]
+"""Columns that a regression is on, by name."""
+
+
+def ols(columns: Columns, p: ArrayLike, y: Any, responses: Any, **given: Any) -> list[Coefficient]:
+    """Coefficients of the linear regression of labels on columns, the intercept first.
+
+    Args:
+        columns: numbers (n,) of every claim, by name; the intercept is not among them.
+        p: what is predicted of every claim, (n,): a probability, or any number.
+        y: labels (n,), True or False, or any numbers; None or nan where unlabelled.
+        responses: response ids (n,).
+        given: `irrelevant` and `weights`, as those of `share`.
+
+    Raises:
+        InputError: for bad arrays, or lengths that differ.
+    """
+    return _coefficients("linear", columns, _numbers(p, y, responses, **given))
+
+
+def logistic(
+    columns: Columns, p: ArrayLike, y: Any, responses: Any, **given: Any
+) -> list[Coefficient]:
+    """Coefficients of the logistic regression of truth on columns, in log odds; as `ols`."""
+    claims = given_claims(p, y, responses, **given)
+    told = _Told(claims.p, claims.y, claims.grouping, claims.weights)
+    return _coefficients("logistic", columns, told)
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What is predicted of every claim, and what labels say of some, (n,) each."""
+
+    predicted: Floats
+    observed: Floats
+    grouping: Grouping
+    weights: Floats
+
+
+def _numbers(
+    p: ArrayLike,
+    y: Any,
+    responses: Any,
+    *,
+    irrelevant: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+) -> _Told:
+    predicted, observed = number_array(p, "p"), number_array(y, "y", missing=True)
+    grouping = group_by_response(responses)
+    n = predicted.size
+    dropped = np.zeros(n, dtype=np.bool_) if irrelevant is None else np.asarray(irrelevant, bool)
+    check_lengths(p=n, y=observed.size, responses=grouping.index.size, irrelevant=dropped.size)
+    counts = np.ones(n) if weights is None else weight_array(weights, n)
+    return _Told(predicted, np.where(dropped, np.nan, observed), grouping, counts)
+
+
+def _coefficients(kind: str, columns: Columns, told: _Told) -> list[Coefficient]:
+    n = told.predicted.size
+    values = {name: number_array(column, name) for name, column in columns.items()}
+    check_lengths(p=n, **{name: each.size for name, each in values.items()})
+    design = np.column_stack([np.ones(n), *values.values()])
+    if np.linalg.matrix_rank(design) < design.shape[1]:
+        raise InputError(
+            f"columns {', '.join(values)}: one is the same for every claim, or a sum of others; "
+            "leave it out"
+        )
+    regression = Regression(kind, design, told.predicted, told.observed, told.weights)
+    return [
+        Coefficient(f"{kind}: {name}", told.grouping, told.weights, regression, place)
+        for place, name in enumerate(("intercept", *values))
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """A regression, of which some claims have labels.
+
+    Attributes:
+        kind: ``linear`` or ``logistic``.
+        design: float64 (n, d), a one and the columns of every claim.
+        predicted: float64 (n,), what is predicted of every claim.
+        observed: float64 (n,), what labels say; nan without one.
+        weights: float64 (n,), how many claims each labelled one stands for.
+    """
+
+    kind: str
+    design: Floats
+    predicted: Floats
+    observed: Floats
+    weights: Floats
+
+    @cached_property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which claims are labelled, bool (n,)."""
+        return ~np.isnan(self.observed)
+
+    @cached_property
+    def some(self) -> _Part:
+        """The labelled claims.
+
+        Raises:
+            InputError: if they are too few.
+        """
+        weights = self.weights[self.labelled]
+        part = _Part(self.design[self.labelled], weights / weights.sum())
+        if np.linalg.matrix_rank(part.design) < part.design.shape[1]:
+            raise InputError(
+                f"{self.kind} regression: labelled claims do not tell the columns apart; label "
+                "more, as --choose says"
+            )
+        return part
+
+    @cached_property
+    def every(self) -> _Part:
+        """All claims."""
+        n = self.labelled.size
+        return _Part(self.design, np.full(n, 1 / n))
+
+    @cached_property
+    def told(self) -> tuple[tuple[_Part, Floats], ...]:
+        """Labels, predictions of the same claims, and predictions of all."""
+        known = self.labelled
+        return (
+            (self.some, self.observed[known]),
+            (self.some, self.predicted[known]),
+            (self.every, self.predicted),
+        )
+
+    @cached_property
+    def fits(self) -> list[Floats]:
+        """Coefficients of each of `told`, (d,)."""
+        return [self._solved([(1.0, *each)]) for each in self.told]
+
+    def solution(self, power: float) -> Floats:
+        """Coefficients that solve the equations at a weight of the predictions, (d,)."""
+        if not power:
+            return self.fits[0]
+        return self._solved(
+            [(by, *each) for by, each in zip((1.0, -power, power), self.told, strict=True)]
+        )
+
+    def residuals(self, part: _Part, told: Floats, coefficients: Floats) -> Floats:
+        """What is told of each claim less its mean by the coefficients, times its weight."""
+        return part.weights * (told - self._mean(part, coefficients))
+
+    def hessian(self, part: _Part, coefficients: Floats) -> Floats:
+        """How the gradient falls as coefficients rise, (d, d)."""
+        slope = np.ones_like(part.weights)
+        if self.kind == "logistic":
+            mean = self._mean(part, coefficients)
+            slope = mean * (1 - mean)
+        hessian: Floats = (part.design * (part.weights * slope)[:, np.newaxis]).T @ part.design
+        return hessian
+
+    def _mean(self, part: _Part, coefficients: Floats) -> Floats:
+        linear: Floats = part.design @ coefficients
+        if self.kind == "linear":
+            return linear
+        return np.asarray(1 / (1 + np.exp(-np.clip(linear, -700, 700))))
+
+    def _solved(self, parts: list[tuple[float, _Part, Floats]]) -> Floats:
+        """Coefficients at which the gradients of parts, each times its factor, sum to 0."""
+        found = np.zeros(self.design.shape[1])
+        for _ in range(_STEPS):
+            gradient, hessian = np.zeros_like(found), np.zeros((found.size, found.size))
+            for factor, part, told in parts:
+                gradient += factor * (part.design.T @ self.residuals(part, told, found))
+                hessian += factor * self.hessian(part, found)
+            step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
+            found = found + step
+            if self.kind == "linear" or np.abs(step).max() <= 1e-12 * (1 + np.abs(found).max()):
+                return found
+            if np.abs(self.design @ found).max() > _FAR:
+                break
+        raise InputError(
+            f"{self.kind} regression: the columns tell labelled claims that are true from those "
+            "that are false, so no coefficients fit best; label more, or take fewer columns"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficient(Linearised):
+    """One coefficient of a regression.
+
+    Attributes:
+        title: what it is called.
+        grouping: the response of every claim.
+        weights: float64 (n,), as those of `Linearised`.
+        regression: the regression.
+        place: which coefficient it is.
+    """
+
+    title: str
+    grouping: Grouping
+    weights: Floats
+    regression: Regression
+    place: int
+    lowest: float = -np.inf
+    highest: float = np.inf
+    by_left_out: bool = True
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which claims are labelled, bool (n,)."""
+        return self.regression.labelled
+
+    def linear(self, power: float) -> Linear:
+        """What each claim adds at the coefficients that solve the equations at this weight.
+
+        Raises:
+            InputError: if there are too few labels, or columns tell true claims from false ones.
+        """
+        model, known = self.regression, self.labelled
+        solved, at = math.nan, model.fits
+        slopes = [model.some, model.some, model.every]
+        if model.kind == "logistic":
+            # All three are linearised at one solution, where slopes of all claims are steadier.
+            solution = model.solution(power)
+            solved, at = float(solution[self.place]), [solution] * 3
+            slopes = [model.every if power else model.some] * 3
+        added, pulls = [], []
+        for (part, told), own, slope in zip(model.told, at, slopes, strict=True):
+            pull = part.design @ np.linalg.inv(model.hessian(slope, own))[self.place]
+            each = pull * model.residuals(part, told, own)
+            pulls.append(pull)
+            # At a solution that all three have in common each is off by what the others add.
+            added.append(each - part.weights * each.sum())
+        observed, sampled, predicted = (float(fit[self.place]) for fit in model.fits)
+        shares = model.some.weights * pulls[0] ** 2
+        return Linear(
+            observed=observed,
+            sampled=sampled,
+            predicted=predicted,
+            labels=placed(known, added[0]),
+            predictions=placed(known, added[1]),
+            everywhere=added[2],
+            shares=placed(known, shares / shares.sum()),
+            solved=solved,
+            most_power=1.0,
+            decided_by_few=True,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Some claims: their columns, (n, d), and weights that sum to 1, (n,)."""
+
+    design: Floats
+    weights: Floats
