@@ -1,27 +1,49 @@
-"""What changed from one folder of results to another."""
+"""What changed from one result to another: an outer merge of two frames.
+
+Two runs of units are merged cell by cell, and within a cell claim by claim, with intervals; tables
+of analyses and of other commands are merged on the texts of their rows.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.findings.diff import difference
 from experiments.findings.findings import Findings
+from experiments.findings.markup import read_csv
 from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
 from experiments.findings.text import ABSENT, small
 from experiments.settings import front_door
 from experiments.settings.limits import DrawnSettings
 from experiments.study.cell_names import CELL, cell_words
-from factormodels.nouns import counted
+from experiments.study.files import MANIFEST, ROWS, read_manifest
+from factormodels.errors import InputError
+from factormodels.io.files import read_text
+from factormodels.io.json_text import decode
+from factormodels.io.plain_yaml import jsonable
+from factormodels.nouns import counted, is_or_are
 
 if TYPE_CHECKING:
-    from experiments.study.diff import RunDifference
+    import pandas as pd
+
+    from experiments.study.frame import Judgements
+    from experiments.study.rows import CellRows
 
 Results = str | os.PathLike[str] | Findings
 """A folder of results, or what was found, in memory."""
+
+Row = Mapping[Any, Any]
+
+FINDINGS = "findings.json"
+"""What `Findings.save` calls the file that holds all of them."""
+
+SAME = 1e-12
+"""Numbers that differ by no more are the same up to rounding."""
 
 _LONGEST = 60
 _MOST_VALUES = 6
@@ -58,39 +80,37 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
     Raises:
         InputError: if a folder holds no results, they have nothing in common, or a file is damaged.
     """
-    from experiments.study.diff import are_of_units, as_rows, compare_runs, tables_of
-    from experiments.study.diff import setting_changes as settings_of_both
-
-    first, second = _place(before), _place(after)
-    if first is None or second is None:
-        one, other = (
-            each if isinstance(each, Findings) else tables_of(Path(each))
-            for each in (before, after)
-        )
-        return difference(one, other)
-    asked = Table(
-        settings_of_both(first, second),
-        columns_as('place "" | before | after', before=_cut, after=_cut),
-        "what was run",
+    places = [_place(each) for each in (before, after)]
+    first, second = (
+        place if place and all(places) else _found(each)
+        for place, each in zip(places, (before, after), strict=True)
     )
-    if are_of_units(first, second):
+    asked = Table(
+        setting_changes(_facts(first), _facts(second)),
+        columns_as('setting "" | before | after', before=_cut, after=_cut),
+        "what was asked",
+    )
+    if isinstance(first, Path) and isinstance(second, Path) and are_of_units(first, second):
         compared = compare_runs(first, second, seed=settings.seed)
         tables, sentences = _of_units(compared)
-        every = data_frame(as_rows(compared))
-        shown = text_columns(*every.columns) or columns_as("difference")
-        tables["numbers"] = Table(
-            every.reindex(columns=[column.name for column in shown]), shown, "Every number"
-        )
     else:
-        found = difference(tables_of(first), tables_of(second))
-        tables, sentences = dict(found.tables), list(found.sentences)
+        tables, sentences = _of_tables(_found(first), _found(second))
+        other = [row["setting"] for row in asked.records() if row["setting"] not in _WHAT]
+        # Of runs, what differs in versions and machines is in the table alone.
+        if other and not any(
+            isinstance(side, Path) and _is_of_run(side) for side in (first, second)
+        ):
+            sentences.append(f"Other settings: {', '.join(other)}.")
     kept = {"settings": asked, **tables}
     return Findings(
-        source=f"{first} against {second}",
+        source=f"{_title(first)} against {_title(second)}",
         sentences=tuple(sentences),
         tables={name: table for name, table in kept.items() if len(table) or name == "numbers"},
         unshown=("numbers",),
     )
+
+
+_WHAT = ("command", "source")
 
 
 def _place(results: Results) -> Path | None:
@@ -98,6 +118,488 @@ def _place(results: Results) -> Path | None:
     if isinstance(results, Findings):
         return results.folder if results.command == "run" and results.written else None
     return Path(results)
+
+
+def _title(side: Path | Findings) -> str:
+    return str(side) if isinstance(side, Path) else f"{side.command} {side.source}"
+
+
+def _found(side: Results) -> Findings:
+    """The tables of a side: those in memory, or that an analysis or a command with --out wrote.
+
+    Raises:
+        InputError: if there are none, or one of them cannot be read.
+    """
+    if isinstance(side, Findings):
+        return side
+    folder = Path(side)
+    if not _is_of_run(folder):
+        return read_findings(folder)
+    files = [Path(name) for name in read_manifest(folder)["files"]]
+    frames = {file.stem: read_csv(folder / file) for file in files if file.suffix == ".csv"}
+    return Findings(str(folder), (), {n: Table(f, ()) for n, f in frames.items()}, command="run")
+
+
+def are_of_units(before: Path, after: Path) -> bool:
+    """Whether two folders are of runs of units; if not, both have tables.
+
+    Raises:
+        InputError: if only one of them is a run of units, or a folder holds no results.
+    """
+    of_units = [_is_of_units(folder) for folder in (before, after)]
+    if of_units[0] != of_units[1]:
+        units, other = (before, after) if of_units[0] else (after, before)
+        raise InputError(
+            f"{other} holds tables and {units} a run of units, which have no number in "
+            "common; name two of one kind"
+        )
+    return of_units[0]
+
+
+def _is_of_units(folder: Path) -> bool:
+    """Whether a folder is of a run of units; if not, an analysis or a command wrote its tables."""
+    return _is_of_run(folder) and "analysis" not in read_manifest(folder)["config"]
+
+
+def _is_of_run(folder: Path) -> bool:
+    """Whether a folder is of a run; if not, a command wrote its findings there."""
+    return (folder / MANIFEST).exists() or not (folder / FINDINGS).is_file()
+
+
+def setting_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What differs in study, data and versions, or in what commands were asked.
+
+    Of each `setting` the values of the first and the second, "--" for none.
+    """
+    return [
+        {"setting": name, "before": _as_text(before.get(name)), "after": _as_text(after.get(name))}
+        # Those of both, in the order of the first; a set would shuffle them from run to run.
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    ]
+
+
+def _facts(side: Path | Findings) -> dict[str, Any]:
+    """What results may depend on, by place."""
+    if isinstance(side, Path) and _is_of_run(side):
+        manifest = read_manifest(side)
+        facts: dict[str, Any] = {}
+        for part in ("config", "data", "models", "code", "packages"):
+            facts.update(_flat(manifest.get(part, {}), "" if part == "config" else f"{part}."))
+        return facts | {name: manifest.get(name) for name in ("python", "platform", "processor")}
+    found = _found(side)
+    asked = {"command": found.command, "source": found.source}
+    return asked | dict(_flat(jsonable(dict(found.settings)), ""))
+
+
+def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """Yield (place, value) of everything in nested plain data."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            # A list of plain values stays one fact; lists of objects are taken apart by position.
+            yield from _flat(item, f"{place}{key}." if isinstance(item, dict) else f"{place}{key}")
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for position, item in enumerate(value):
+            start = f"{place}[{position}]"
+            yield from _flat(item, f"{start}." if isinstance(item, dict) else start)
+    else:
+        yield place.rstrip("."), value
+
+
+def _as_text(value: Any) -> str:
+    return ABSENT if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+_NOT_COMPARED = ("seconds",)
+"""Columns that no two runs have in common."""
+
+
+def _of_tables(before: Findings, after: Findings) -> tuple[dict[str, Table], list[str]]:
+    """What changed in the tables that both have; what one alone has.
+
+    Rows belong together whose texts are the same, those of the first columns that tell all rows
+    apart. Several with the same texts do so in their order, unless one table has more of them than
+    the other: then none is compared. Seconds are not compared.
+    """
+    common = [name for name in before.tables if name in after.tables]
+    sentences = [
+        f"Only {side}: {', '.join(only)}."
+        for side, these in (("before", before), ("after", after))
+        if (only := [name for name in these.tables if name not in common])
+    ]
+    changes: list[dict[str, Any]] = []
+    alone: list[dict[str, Any]] = []
+    n_same = 0
+    for name in common:
+        first, second = (_as_objects(found.tables[name]) for found in (before, after))
+        apart = [
+            *(each for each in first if each not in second),
+            *(each for each in second if each not in first),
+        ]
+        if apart and len(first) and len(second):
+            sentences.append(f"{name}: only one has {', '.join(apart)}.")
+        keys = _keys(first, second)
+        compared = [each for each in first if each not in (*keys, *apart, *_NOT_COMPARED)]
+        for row, record, counts in _merged(first, second, keys):
+            if record is None:
+                alone.append({"table": name, "row": row, **counts})
+                continue
+            for column in compared:
+                was, now = (record[f"{column} {side}"] for side in ("before", "after"))
+                if _alike(was, now):
+                    n_same += 1
+                    continue
+                change = now - was if _is_number(was) and _is_number(now) else None
+                place = {"table": name, "row": row, "column": column}
+                changes.append({**place, "before": was, "after": now, "change": change})
+    changes.sort(key=_size, reverse=True)
+    sides = tuple(Column(name, name, show=_shown, right=True) for name in ("before", "after"))
+    change_column = Column("change", "change", show=_shown, right=True)
+    tables = {
+        "changes": Table(
+            changes, (*columns_as("row | column"), *sides, change_column), "What changed.", "table"
+        ),
+        "rows": Table(
+            alone, (*columns_as("table | row"), *sides), "Rows without a counterpart: how many."
+        ),
+    }
+    return tables, [*sentences, *_change_sentences(changes, alone, n_same)]
+
+
+_ORDER, _ROW, _SIDE = "(order)", "(row)", "(side)"
+"""Columns of the merge: place among rows of the same texts, place in the table, whose row it is."""
+
+
+def _merged(
+    before: pd.DataFrame, after: pd.DataFrame, keys: Sequence[str]
+) -> Iterator[tuple[str, Row | None, dict[str, int]]]:
+    """The outer merge of two tables on their keys, in the order of the first.
+
+    Yields:
+        What a row is called; its values, as COLUMN before and COLUMN after; or, of rows of which
+        one table has more, nothing, and how many each has.
+    """
+    import numpy as np
+
+    sides = []
+    for frame in (before, after):
+        side = frame.reindex(columns=list(dict.fromkeys((*keys, *frame.columns))))
+        side = side.assign(**{key: side[key].where(side[key].notna(), "") for key in keys})
+        order = side.groupby(list(keys), sort=False).cumcount() if keys else np.arange(len(side))
+        sides.append(side.assign(**{_ORDER: order, _ROW: np.arange(len(side))}))
+    both = sides[0].merge(
+        sides[1],
+        on=[*keys, _ORDER],
+        how="outer",
+        suffixes=(" before", " after"),
+        indicator=_SIDE,
+    )
+    both = both.sort_values([f"{_ROW} before", f"{_ROW} after"], kind="stable")
+    if not keys:
+        texts: list[tuple[str, ...]] = [()] * len(both)
+    else:
+        texts = list(both[list(keys)].itertuples(index=False, name=None))
+    told = [*zip(texts, both.to_dict("records"), strict=True)]
+    counts: dict[tuple[str, ...], dict[str, int]] = {}
+    for key, record in told:
+        own = counts.setdefault(key, {"before": 0, "after": 0})
+        own["before"] += record[_SIDE] != "right_only"
+        own["after"] += record[_SIDE] != "left_only"
+    for key, record in told:
+        own, name = counts[key], ", ".join(filter(None, key))
+        if own["before"] == own["after"]:
+            several = own["before"] > 1
+            yield f"{name} [{record[_ORDER] + 1}]".strip() if several else name, record, own
+        elif record[_ORDER] == 0:
+            yield name, None, own
+
+
+def _as_objects(table: Table) -> pd.DataFrame:
+    """A table whose values are as they are, whatever is missing."""
+    import pandas as pd
+
+    rows = [{str(key): value for key, value in row.items()} for row in table.records()]
+    return pd.DataFrame(rows, dtype=object)
+
+
+def _keys(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
+    """The first columns of texts that tell rows apart in both tables; all of them if none do."""
+    chosen: list[str] = []
+    frames = [frame for frame in (first, second) if len(frame)]
+    for name in frames[0] if frames else ():
+        if all(name in frame and _is_text(frame[name]) for frame in frames):
+            chosen.append(name)
+            if not any(frame.duplicated(chosen).any() for frame in frames):
+                break
+    return chosen
+
+
+def _is_text(values: Iterable[Any]) -> bool:
+    return all(isinstance(_plain(value), str | None) for value in values)
+
+
+def _alike(was: Any, now: Any) -> bool:
+    if _is_number(was) and _is_number(now):
+        # What is undefined in both is the same; infinities have no difference.
+        return was == now or abs(now - was) <= SAME or (math.isnan(was) and math.isnan(now))
+    return bool(_plain(was) == _plain(now))
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _change_sentences(changes: Sequence[Row], alone: Sequence[Row], same: int) -> Iterator[str]:
+    if not changes and not alone:
+        yield f"Nothing changed: {counted(same, 'value')} {is_or_are(same)} the same."
+    if changes:
+        yield f"{len(changes):,} of {counted(same + len(changes), 'value')} changed."
+        most = max(changes, key=_size)
+        if most["change"] is not None:
+            yield (
+                f"The largest change beside its size is {most['change']:+.4g}: {most['column']} of "
+                f"{most['row'] or most['table']}, from {most['before']:.4g} to {most['after']:.4g}."
+            )
+    if alone:
+        yield f"{counted(len(alone), 'row')} without a counterpart."
+
+
+def _size(change: Row) -> float:
+    """A change of a number in units of the larger value; columns have different units."""
+    moved = change["change"]
+    if moved is None or not math.isfinite(moved):
+        return -1.0
+    largest = max(abs(change["before"]), abs(change["after"]))
+    return float(abs(moved) / largest)
+
+
+def read_findings(path: str | os.PathLike[str]) -> Findings:
+    """Findings that were written before; their figures are not among them.
+
+    Args:
+        path: the folder of `Findings.save`, or a file with what `Findings.as_json` gives.
+
+    Raises:
+        InputError: if there are none.
+    """
+    file = Path(path)
+    if file.is_dir():
+        file /= FINDINGS
+    found = decode(read_text(file), file)
+    keys = ("command", "source", "settings", "findings", "tables")
+    if not isinstance(found, dict) or not all(key in found for key in keys):
+        raise InputError(f"{file}: it holds no findings; name a folder that --out wrote")
+    return Findings(
+        command=str(found["command"]),
+        source=str(found["source"]),
+        sentences=tuple(map(str, found["findings"])),
+        tables={str(name): _as_table(rows) for name, rows in found["tables"].items()},
+        settings=found["settings"],
+        incomplete=bool(found.get("incomplete")),
+        texts=found.get("texts", {}),
+    )
+
+
+def _as_table(rows: Sequence[Row]) -> Table:
+    """A table whose columns are titled as they are named."""
+    columns = [
+        Column(name, name, show=_shown, right=not _is_text(row.get(name) for row in rows))
+        for name in dict.fromkeys(str(name) for row in rows for name in row)
+    ]
+    return Table([{str(key): value for key, value in row.items()} for row in rows], tuple(columns))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+LABELLED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
+"""Measures that are compared over the labelled claims of both runs."""
+
+UNLABELLED = ("precision", "expected_precision")
+"""Measures that are compared over all claims of both runs: the means over responses of the share
+with P > 1/2, and of the mean of P."""
+
+
+@dataclass(frozen=True)
+class RunDifference:
+    """What changed from one run of units to another.
+
+    Attributes:
+        cells: of each cell that both have, the cell; the numbers of claims that both runs judged
+            (`n_claims`), that only one did (`n_only_before`, `n_only_after`), of common claims
+            whose posterior differs by more than `SAME` (`n_changed`) and of these that lie on the
+            other side of 1/2 (`n_flipped`); the largest and the mean absolute difference of a
+            posterior (`max_difference`, `mean_difference`); how many common responses ended
+            differently (`n_status`) and units failed (`failed_before`, `failed_after`); `same`,
+            whether nothing changed; and `measures`.
+        only_before: cells of the first run alone.
+        only_after: cells of the second run alone.
+
+    `measures` has, if a posterior changed, a row per measure (`measure`): its value in the first
+    run (`before`), in the second over the same claims (`after`), the `difference`, after less
+    before, and the ends of its interval by the bootstrap over responses (`lower`, `upper`).
+    """
+
+    cells: tuple[dict[str, Any], ...]
+    only_before: tuple[Mapping[str, Any], ...]
+    only_after: tuple[Mapping[str, Any], ...]
+
+
+def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
+    """What changed from one run of units to another; a cell of each is in memory at a time.
+
+    Where a single value of a column is gone and a single one is new, as when a prior was replaced
+    or the settings of a backend, cells are compared across the two.
+
+    Args:
+        before: folder of the first run.
+        after: folder of the second run.
+        seed: seed of the bootstrap.
+
+    Raises:
+        InputError: if a folder holds no run, or a file of it cannot be read.
+    """
+    from experiments.study.frame import read_judgements
+    from experiments.study.rows import RowsFile
+
+    # The second run says how both are scored, since two policies would differ for no other reason.
+    config = read_manifest(after)["config"]
+    scoring = _Scoring(config["unlabelled"], config["k"], seed)
+    first, second = (RowsFile(folder / ROWS) for folder in (before, after))
+    # Without this a renamed prior would leave every cell without a counterpart.
+    replaced = _replaced(first.cells(), second.cells())
+    # Keys as they would be called in the second run, so that both sides meet in one dictionary.
+    left = {_renamed(cell, replaced): cell for cell in first.cells()}
+    right = {_renamed(cell, {}): cell for cell in second.cells()}
+    changes = []
+    for key, cell in left.items():
+        if key in right:
+            other = right[key]
+            named, its = cell.named(), other.named()
+            # The title of a compared cell names both values where one was replaced.
+            named |= {
+                name: f"{value} → {its[name]}"
+                for name, value in named.items()
+                if value != its[name]
+            }
+            sides = (read_judgements(first, cell), read_judgements(second, other))
+            changes.append(_cell_change(named, sides[0], sides[1], scoring))
+    return RunDifference(
+        tuple(changes),
+        only_before=tuple(cell.named() for key, cell in left.items() if key not in right),
+        only_after=tuple(cell.named() for key, cell in right.items() if key not in left),
+    )
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """What an unlabelled claim counts as, how K is chosen, and the seed of the bootstrap."""
+
+    policy: str
+    k: int | str
+    seed: int
+
+
+def _replaced(before: Sequence[CellRows], after: Sequence[CellRows]) -> dict[str, tuple[Any, Any]]:
+    """The columns of which one value is gone and one is new, with these two."""
+    result = {}
+    for name in CELL:
+        values = [{cell.named()[name] for cell in cells} for cells in (before, after)]
+        # With two or more on a side it would be a guess which one replaced which.
+        gone, new = values[0] - values[1], values[1] - values[0]
+        if len(gone) == len(new) == 1:
+            result[name] = (*gone, *new)
+    return result
+
+
+def _renamed(cell: CellRows, replaced: Mapping[str, tuple[Any, Any]]) -> tuple[Any, ...]:
+    """The values of a cell, where one is replaced the new one."""
+    return tuple(
+        replaced[name][1] if name in replaced and value == replaced[name][0] else value
+        for name, value in cell.named().items()
+    )
+
+
+def _cell_change(
+    key: Mapping[str, Any],
+    before: Judgements,
+    after: Judgements,
+    scoring: _Scoring,
+) -> dict[str, Any]:
+    """What changed in a cell, over the claims that both runs judged."""
+    import numpy as np
+
+    from experiments.study.rows import UNANSWERED
+
+    mine, its = before.same_rows(after)
+    both = before.judged[mine] & after.judged[its]
+    differences = (after.p[its] - before.p[mine])[both]
+    # `both` counts claims judged in both runs, so units that failed in one are left out here and
+    # counted as only before or only after.
+    changed = np.abs(differences) > SAME
+    flipped = (before.p[mine][both] > 0.5) != (after.p[its][both] > 0.5)
+    statuses = [dict(zip(one.responses, one.status, strict=True)) for one in (before, after)]
+    common = statuses[0].keys() & statuses[1].keys()
+    counts = {
+        "n_only_before": int(before.judged.sum() - both.sum()),
+        "n_only_after": int(after.judged.sum() - both.sum()),
+        "n_changed": int(changed.sum()),
+    }
+    n_status = sum(statuses[0][response] != statuses[1][response] for response in common)
+    return {
+        **key,
+        "n_claims": int(both.sum()),
+        **counts,
+        "n_flipped": int((changed & flipped).sum()),
+        "max_difference": float(np.abs(differences).max(initial=0.0)),
+        "mean_difference": float(np.abs(differences).mean()) if differences.size else 0.0,
+        "n_status": n_status,
+        "failed_before": int(np.isin(before.status, UNANSWERED).sum()),
+        "failed_after": int(np.isin(after.status, UNANSWERED).sum()),
+        "same": not (n_status or any(counts.values())),
+        "measures": list(_measures(before, after, scoring)) if changed.any() else [],
+    }
+
+
+def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Iterator[dict[str, Any]]:
+    """Yield how far each measure moved, over all common claims or the labelled ones."""
+    from calibration.cells import paired_claims
+    from calibration.intervals import IntervalSettings
+    from calibration.scores.registry import REGISTRY
+    from calibration.significance.differences import difference_of
+    from experiments.study.scores import REPLICATES
+
+    # An unlabelled claim is left out rather than refused: the runs themselves were not.
+    policy = "exclude" if scoring.policy == "error" else scoring.policy
+    intervals = IntervalSettings(n_bootstrap=REPLICATES, seed=scoring.seed)
+    for names, unlabelled in ((UNLABELLED, "false"), (LABELLED, policy)):
+        # The later run first: a rise has a positive sign.
+        sides = paired_claims(after, before, unlabelled=unlabelled, k=scoring.k)
+        if sides is None:
+            continue
+        for name in names:
+            moved = difference_of(REGISTRY[name], *sides, intervals)
+            # An infinite log loss has no difference.
+            if math.isfinite(moved.value):
+                yield {
+                    "measure": name,
+                    "before": moved.second,
+                    "after": moved.first,
+                    "difference": moved.value,
+                    "lower": moved.lower,
+                    "upper": moved.upper,
+                }
 
 
 def _of_units(compared: RunDifference) -> tuple[dict[str, Table], list[str]]:
@@ -121,6 +623,15 @@ def _of_units(compared: RunDifference) -> tuple[dict[str, Table], list[str]]:
         for cell in changed
         for each in cell["measures"]
     ]
+    every = data_frame(
+        [
+            {name: value for name, value in cell.items() if name not in ("same", "measures")}
+            | moved
+            for cell in compared.cells
+            for moved in cell["measures"] or [_UNMOVED]
+        ]
+    )
+    shown = text_columns(*every.columns) or columns_as("difference")
     return {
         "posteriors": Table(
             data_frame([_posteriors(cell, varying) for cell in changed]),
@@ -140,7 +651,13 @@ def _of_units(compared: RunDifference) -> tuple[dict[str, Table], list[str]]:
             ),
             "measures, with 95% intervals of the difference over responses",
         ),
+        "numbers": Table(
+            every.reindex(columns=[column.name for column in shown]), shown, "Every number"
+        ),
     }, sentences
+
+
+_UNMOVED = dict.fromkeys(("measure", "before", "after", "difference", "lower", "upper"))
 
 
 def _posteriors(cell: Mapping[str, Any], varying: Collection[str]) -> dict[str, Any]:
@@ -183,8 +700,3 @@ def _listed(values: Sequence[Any]) -> Any:
         return values[0]
     more = f", {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""
     return f"{{{', '.join(map(str, values[:_MOST_VALUES]))}{more}}}"
-
-
-def _cut(text: Any) -> str:
-    shown = ABSENT if text is None else str(text)
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."

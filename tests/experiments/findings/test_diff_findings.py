@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from experiments import diff, infer, run
-from experiments.findings.diff import difference, read_findings
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, text_columns
+from experiments.methods.diff import read_findings
 from factormodels.datasets import load
 from tests.refusals import refused
 
@@ -31,7 +31,7 @@ FIRST = (
 def test_numbers_words_rows_and_settings() -> None:
     second = [dict(row, seconds=9.0) for row in FIRST[:2]]
     second[0] |= {"brier": 0.125, "status": "clipped"}
-    changed = difference(found(*FIRST, folds=5), found(*second, folds=3))
+    changed = diff(found(*FIRST, folds=5), found(*second, folds=3))
     assert changed.tables["changes"].records() == [
         {
             "table": "scores", "row": "a, m", "column": "brier", "before": 0.25, "after": 0.125,
@@ -45,7 +45,9 @@ def test_numbers_words_rows_and_settings() -> None:
     assert changed.tables["rows"].records() == [
         {"table": "scores", "row": "b, m", "before": 1, "after": 0}
     ]
-    assert changed.tables["settings"].records() == [{"setting": "folds", "before": 5, "after": 3}]
+    assert changed.tables["settings"].records() == [
+        {"setting": "folds", "before": "5", "after": "3"}
+    ]
     assert changed.sentences == (
         "2 of 4 values changed.",
         "The largest change beside its size is -0.125: brier of a, m, from 0.25 to 0.125.",
@@ -56,21 +58,22 @@ def test_numbers_words_rows_and_settings() -> None:
 
 def test_what_is_within_the_tolerance_or_undefined_in_both_is_the_same() -> None:
     second = [dict(row, brier=float(str(row["brier"])) + 1e-9) for row in FIRST]
-    assert "changes" in difference(found(*FIRST), found(*second)).tables
-    assert difference(found(*FIRST), found(*second), 1e-8).sentences == (
+    assert "changes" in diff(found(*FIRST), found(*second)).tables
+    nearly = [dict(row, brier=float(str(row["brier"])) + 1e-13) for row in FIRST]
+    assert diff(found(*FIRST), found(*nearly)).sentences == (
         "Nothing changed: 6 values are the same.",
     )
-    assert difference(found(), found()).tables == {}
+    assert diff(found(), found()).tables == {}
 
 
 def test_rows_of_the_same_texts_are_told_apart_by_their_place() -> None:
     rows = [{"model": "m", "x": 1}, {"model": "m", "x": 2}]
-    changed = difference(found(*rows), found(rows[0], {"model": "m", "x": 3}))
+    changed = diff(found(*rows), found(rows[0], {"model": "m", "x": 3}))
     assert [row["row"] for row in changed.tables["changes"].records()] == ["m [2]"]
-    numbers = difference(found({"x": 1}, {"x": 2}), found({"x": 1}, {"x": 3}))
+    numbers = diff(found({"x": 1}, {"x": 2}), found({"x": 1}, {"x": 3}))
     assert [row["row"] for row in numbers.tables["changes"].records()] == ["[2]"]
     # Where one has more of them, their order says nothing.
-    more = difference(found(*rows), found(*rows, {"model": "m", "x": 5}))
+    more = diff(found(*rows), found(*rows, {"model": "m", "x": 5}))
     assert more.tables["rows"].records() == [
         {"table": "scores", "row": "m", "before": 2, "after": 3}
     ]
@@ -83,9 +86,9 @@ def test_findings_are_read_as_they_were_written(tmp_path: Path) -> None:
     first.save(tmp_path / "first")
     again = read_findings(tmp_path / "first")
     assert json.loads(again.as_json()) == json.loads(first.as_json())
-    assert difference(first, again).sentences[0].startswith("Nothing changed")
+    assert diff(first, again).sentences[0].startswith("Nothing changed")
     other = infer(graph, encoding="conditional", backend="enumeration")
-    changed = difference(again, other)
+    changed = diff(again, other)
     p = {row["variable"]: row["p"] for row in other.tables["posteriors"].records()}
     told = [row for row in changed.tables["changes"].records() if row["column"] == "p"]
     assert told

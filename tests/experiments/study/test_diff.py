@@ -11,9 +11,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from experiments.methods.diff import diff, grouped
+from experiments.methods.diff import compare_runs, diff, grouped
 from experiments.study.cell_names import CELL
-from experiments.study.diff import compare_runs
 from experiments.study.reading import load_study
 from experiments.study.rows import RowsFile, read_rows
 from experiments.study.runner import design, run_study
@@ -45,14 +44,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_a_run_does_not_differ_from_itself(runs: tuple[Path, Path]) -> None:
     found = compare_runs(runs[0], runs[0])
-    assert [found.settings, found.only_before, found.only_after] == [(), (), ()]
+    assert [found.only_before, found.only_after] == [(), ()]
     assert all(cell["same"] and not cell["measures"] for cell in found.cells)
     assert "4 cells of 4 unchanged" in invoke("diff", runs[0], runs[0]).stdout
+    assert "settings" not in diff(*[runs[0]] * 2).tables
 
 
 def test_changes_are_those_of_the_rows(runs: tuple[Path, Path]) -> None:
     found = compare_runs(*runs)
-    assert [one["place"] for one in found.settings] == ["priors[0].context"]
+    asked = diff(*runs).tables["settings"].records()
+    assert [row["setting"] for row in asked] == ["priors[0].context"]
     before, after = (read_rows(path / "rows.parquet") for path in runs)
     for cell in found.cells:
         mine, its = (

@@ -35,7 +35,7 @@ def test_settings_and_values_that_changed_are_told(folder: Path) -> None:
     invoke("run", "study.yaml", "--out", "a")
     invoke("run", "study.yaml", f"{place}=3", "--out", "b")
     found = diff("a", "b")
-    asked = {"place": place, "before": "2", "after": "3"}
+    asked = {"setting": place, "before": "2", "after": "3"}
     assert asked in found.tables["settings"].records()
     before, after = (
         pd.read_csv(folder / name / "datasets.csv").set_index("dataset").to_dict("index")
