@@ -85,8 +85,9 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
         place if place and all(places) else _found(each)
         for place, each in zip(places, (before, after), strict=True)
     )
+    changed = setting_changes(_facts(first), _facts(second))
     asked = Table(
-        setting_changes(_facts(first), _facts(second)),
+        changed,
         columns_as('setting "" | before | after', before=_cut, after=_cut),
         "what was asked",
     )
@@ -95,11 +96,10 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
         tables, sentences = _of_units(compared)
     else:
         tables, sentences = _of_tables(_found(first), _found(second))
-        other = [row["setting"] for row in asked.records() if row["setting"] not in _WHAT]
+        other = [row["setting"] for row in changed if row["setting"] not in _WHAT]
         # Of runs, what differs in versions and machines is in the table alone.
-        if other and not any(
-            isinstance(side, Path) and _is_of_run(side) for side in (first, second)
-        ):
+        runs = [side for side in (first, second) if isinstance(side, Path) and _is_of_run(side)]
+        if other and not runs:
             sentences.append(f"Other settings: {', '.join(other)}.")
     kept = {"settings": asked, **tables}
     return Findings(
@@ -237,8 +237,8 @@ def _of_tables(before: Findings, after: Findings) -> tuple[dict[str, Table], lis
     for name in common:
         first, second = (_as_objects(found.tables[name]) for found in (before, after))
         apart = [
-            *(each for each in first if each not in second),
-            *(each for each in second if each not in first),
+            *(each for each in first.columns.tolist() if each not in second),
+            *(each for each in second.columns.tolist() if each not in first),
         ]
         if apart and len(first) and len(second):
             sentences.append(f"{name}: only one has {', '.join(apart)}.")
@@ -330,7 +330,7 @@ def _keys(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
     """The first columns of texts that tell rows apart in both tables; all of them if none do."""
     chosen: list[str] = []
     frames = [frame for frame in (first, second) if len(frame)]
-    for name in frames[0] if frames else ():
+    for name in frames[0].columns.tolist() if frames else ():
         if all(name in frame and _is_text(frame[name]) for frame in frames):
             chosen.append(name)
             if not any(frame.duplicated(chosen).any() for frame in frames):
