@@ -202,7 +202,7 @@ def test_small_results_are_interrupted_as_python_code_is() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", ["BACKENDS", "TASKS"])
+@pytest.mark.parametrize("names", ["BACKENDS", pytest.param("TASKS", marks=pytest.mark.nightly)])
 def test_whatever_runs_is_interrupted_as_python_code_is(names: str) -> None:
     for name, found in _told(f"ends_of({names})").items():
         if name in ("auto", "infer_anytime"):

@@ -80,7 +80,7 @@ def _expected_scores(
 
 
 def test_pyro_finds_the_optimum_of_coordinate_ascent() -> None:
-    graphs = [fr2(12, 3, density=0.1, seed=0), *(odd_graph(seed) for seed in range(6))]
+    graphs = [fr2(8, 2, density=0.1, seed=0), *(odd_graph(seed) for seed in range(0, 6, 2))]
     for graph in graphs:
         ascent, pyro = infer(graph, "cavi"), infer(graph, "mean_field")
         # The first start is the same; others may find either's better optimum first.

@@ -57,7 +57,11 @@ def stopped(
     return running.returncode, errors
 
 
-@pytest.mark.parametrize("sent", [None, signal.SIGINT, signal.SIGTERM], ids=str)
+@pytest.mark.parametrize(
+    "sent",
+    [None, pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGTERM],
+    ids=str,
+)
 def test_one_file_holds_every_answer_however_the_command_ends(
     keyed: Path, sent: signal.Signals | None
 ) -> None:

@@ -253,6 +253,7 @@ print(most[1] - most[0])
 """
 
 
+@pytest.mark.nightly
 def test_another_200_calls_add_little_to_memory(server: ScriptedServer, tmp_path: Path) -> None:
     server.always(label_reply("entailment", 0.8, {"contradiction": 0.15, "neutral": 0.05}))
     grown, _ = run_python(CALLS.format(url=server.url, cache=str(tmp_path / "cache.db")))
