@@ -83,6 +83,18 @@ def check_destination(
     return form
 
 
+def check_page(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
+    """Refuse the path of a page that could not be written at the end.
+
+    Raises:
+        InputError: as `check_destination` does of a file.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm") and not target.is_dir():
+        raise InputError(f"--out {path}: a page is one file; name one that ends in .html")
+    check_file(target, "--out", inputs)
+
+
 def check_file(
     path: str | os.PathLike[str], option: str, inputs: Iterable[str | os.PathLike[str]] = ()
 ) -> None:

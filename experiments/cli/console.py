@@ -55,7 +55,7 @@ def show_folder(console: Console, folder: Path, files: Iterable[Path]) -> None:
     contents = list(dict.fromkeys(name.partition(".")[0] for name in names))
     some = ", ".join(contents[:_CONTENTS])
     rest = f" and {len(contents) - _CONTENTS:,} more" if len(contents) > _CONTENTS else ""
-    page = folder / "report" / "index.html"
+    page = folder / "report.html"
     to_open = f"; open {page}" if page.exists() else ""
     count = counted(len(names), "file")
     console.print(f"{folder}: {count}, {some}{rest}{to_open}", soft_wrap=True)

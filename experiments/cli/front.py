@@ -50,7 +50,7 @@ from experiments.cli.help import (
     takes_several,
 )
 from experiments.cli.progress import TerminalWatcher, announced
-from experiments.destination import check_destination, check_file
+from experiments.destination import check_file
 from experiments.findings.findings import Findings
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.progress import watched
@@ -60,6 +60,7 @@ from experiments.settings import (
     Names,
     Option,
     Settings,
+    check_out,
     command_name,
     declared_in,
     files_read,
@@ -433,8 +434,7 @@ def _check_destinations(settings: Output, asked: Settings, arguments: Sequence[A
     """Raise an error for a file or folder that cannot be written, before anything is computed."""
     inputs = files_read(asked, arguments)
     if settings.out is not None:
-        several = type(asked).writes_several_files
-        check_destination(settings.out, inputs=inputs, folder_only=several)
+        check_out(type(asked), settings.out, inputs)
     if settings.report is not None:
         check_file(settings.report, "--report", inputs)
 

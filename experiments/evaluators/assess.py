@@ -18,12 +18,12 @@ from experiments.asking.searchers import EvidenceSettings
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
 from experiments.evaluators.assess_tables import (
-    MEASURES,
     call_table,
     claim_table,
     doubtful_table,
     evidence_table,
     inference_table,
+    measure_sentences,
     missing_answers,
     missing_sentences,
     origin_table,
@@ -48,7 +48,6 @@ from experiments.evaluators.response import Compared, summarise_judged, with_cor
 from experiments.evaluators.setup import AssessmentPlan, Stride, make_plan
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
-from experiments.findings.text import in_sample_remark, interval
 from experiments.settings import Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.inputs import relation_remarks
@@ -273,6 +272,7 @@ def _findings(
     with entropy_warnings() as misordered:
         compared = summarise_judged(batch.responses, settings.names)
     alone = len(loaded.graphs) == 1
+    how = {view.variant: (view.encoding, view.backend.name) for view in plan.views}
     # Of responses one by one, and of claims that count, the same is not to be said again.
     with entropy_warnings():
         tables = {
@@ -280,7 +280,7 @@ def _findings(
             "evidence": evidence_table(batch.graphs, deciding=alone),
             **({} if alone else {"doubtful": doubtful_table(batch.graphs)}),
             "responses": response_table(batch, settings.names),
-            "summary": summary_table(compared, _with_core(batch, compared, settings), plan.views),
+            "summary": summary_table(compared, _with_core(batch, compared, settings), how),
             "origins": origin_table(batch.responses),
             "cost": ledger_table(session.ledger),
         }
@@ -331,26 +331,11 @@ def _of_measures(
     compared: Compared, batch: Batch, settings: AssessSettings, misordered: int
 ) -> Iterator[str]:
     """What a reader of the measures must know."""
-    known = {name: one for name, one in compared.summaries.items() if one is not None}
-    if known:
-        yield f"K of R_K and F1@K is {compared.k:g}, the median number of claims of a response."
-    for name, ranges in compared.ranges.items():
-        told = ", ".join(
-            f"{MEASURES[measure][0]} {interval(*ends)}" for measure, ends in ranges.items()
-        )
-        yield (f"{name}, over all claims and whatever the missing answers would have been: {told}.")
-    if compared.left_out:
-        yield (
-            f"{counted(compared.left_out, 'claim')} on which not every row has a verdict are left "
-            "out of all of them."
-        )
-    if compared.in_sample:
-        yield f"{in_sample_remark(compared.in_sample)}."
-    for name in compared.summaries.keys() - known.keys() if known else ():
-        yield f"{name} has no verdict at all, and no row."
+    yield from measure_sentences(compared)
     if misordered:
+        rows = sum(one is not None for one in compared.summaries.values())
         yield (
-            f"E does not rank by truth in {misordered} of {len(known)} rows, because it falls "
+            f"E does not rank by truth in {misordered} of {rows} rows, because it falls "
             "again for atoms with P below 1/e; use mean_surprisal or expected_precision of the "
             "table `summary`."
         )

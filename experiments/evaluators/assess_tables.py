@@ -16,7 +16,6 @@ from experiments.evaluators.open_relations import RANGED
 from experiments.evaluators.response import (
     METADATA_KEY,
     AssessedResponse,
-    AssessmentView,
     Compared,
     by_strength,
     summarise_judged,
@@ -31,7 +30,14 @@ from experiments.findings.table import (
     named,
     text_columns,
 )
-from experiments.findings.text import ABSENT, duration, shortened, verdict
+from experiments.findings.text import (
+    ABSENT,
+    duration,
+    in_sample_remark,
+    interval,
+    shortened,
+    verdict,
+)
 from factormodels.claims import RelationKind
 from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.stages.duplicates import every_atom
@@ -288,7 +294,7 @@ def origin_table(responses: Iterable[AssessedResponse]) -> Table:
 
 
 def summary_table(
-    compared: Compared, cored: Compared | None, views: Sequence[AssessmentView]
+    compared: Compared, cored: Compared | None, how: Mapping[str, tuple[str, str]]
 ) -> Table:
     """A row per variant and assessor, `name`, over the claims that all of them judged.
 
@@ -298,8 +304,12 @@ def summary_table(
     the range that what is missing leaves open of Pr, R_K, F1@K and E (`precision_from`,
     `precision_to` and so on), over all claims, also those without a verdict. With Core another row
     for each, its name ending in "with Core", over the claims that count alone.
+
+    Args:
+        compared: the measures of all claims.
+        cored: those of the claims that count alone.
+        how: encoding and backend of every variant.
     """
-    how = {view.variant: (view.encoding, view.backend.name) for view in views}
     rows = [
         *_summaries(compared, how),
         *([] if cored is None else _summaries(cored, how, " with Core")),
@@ -334,6 +344,27 @@ def summary_table(
         else ""
     )
     return Table(frame, (*columns_as("name | encoding | backend"), *shown), caption, note=note)
+
+
+def measure_sentences(compared: Compared) -> Iterator[str]:
+    """Yield what a reader of the measures must know: K, what is left open, and what is left out."""
+    known = {name: one for name, one in compared.summaries.items() if one is not None}
+    if known:
+        yield f"K of R_K and F1@K is {compared.k:g}, the median number of claims of a response."
+    for name, ranges in compared.ranges.items():
+        told = ", ".join(
+            f"{MEASURES[measure][0]} {interval(*ends)}" for measure, ends in ranges.items()
+        )
+        yield f"{name}, over all claims and whatever the missing answers would have been: {told}."
+    if compared.left_out:
+        yield (
+            f"{counted(compared.left_out, 'claim')} on which not every row has a verdict are left "
+            "out of all of them."
+        )
+    if compared.in_sample:
+        yield f"{in_sample_remark(compared.in_sample)}."
+    for name in compared.summaries.keys() - known.keys() if known else ():
+        yield f"{name} has no verdict at all, and no row."
 
 
 def _summaries(

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from experiments.evaluators.response import CORE_KEY, METADATA_KEY
+from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.stages.duplicates import every_atom
@@ -50,6 +51,18 @@ class _Posteriors(_Facts):
     atoms: dict[str, _Claim]
 
 
+class _Borne(_Facts):
+    context: str
+    relation: RelationKind
+    probability: Probability
+    change: float | None
+    change_error: float | None = None
+
+
+class _Judged(_Claim):
+    evidence: list[_Borne]
+
+
 class _View(_Facts):
     encoding: str
     backend: str
@@ -60,7 +73,7 @@ class _View(_Facts):
     answered_by: str | None = None
     unanswered: list[str]
     open: dict[str, _Pair] = {}
-    atoms: dict[str, _Claim]
+    atoms: dict[str, _Judged]
 
 
 class _Stage(_Facts):
@@ -158,6 +171,15 @@ def check_assessment(graph: FactGraph, source: str) -> None:
         for name, facts in _mapping(graph.metadata.get(key, {}), key, where).items():
             _check(facts, kind, f"{key}.{name}", where)
     _check_views(graph, where, _View, _Unsolved)
+    known = set(graph.context_ids)
+    for variant, view in graph.metadata[METADATA_KEY].items():
+        for atom, judged in view.get("atoms", {}).items():
+            for place, item in enumerate(judged["evidence"]):
+                if item["context"] not in known:
+                    raise InputError(
+                        f"{where} garble {METADATA_KEY}.{variant}.atoms.{atom}.evidence.{place}: "
+                        f"there is no context {item['context']!r}; assess it again"
+                    )
 
 
 def check_posteriors(graph: FactGraph, source: str) -> None:

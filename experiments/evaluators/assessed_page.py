@@ -8,12 +8,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from experiments.evaluators.assess_tables import stage_failures, stage_remarks
+from calibration.scores.measures import entropy_warnings
+from experiments.asking.failed_calls import failure_sentences
+from experiments.evaluators.assess_tables import (
+    measure_sentences,
+    missing_sentences,
+    origin_table,
+    stage_failures,
+    stage_remarks,
+    summary_table,
+)
+from experiments.evaluators.batch import CONSUMPTION_KEY, calls_of_graphs
 from experiments.evaluators.listed_evidence import Borne, evidence_of, graphs_shown, n_relations
 from experiments.evaluators.marked_texts import marked_response
-from experiments.evaluators.response import METADATA_KEY
+from experiments.evaluators.response import METADATA_KEY, judged, summarise_judged, with_core
+from experiments.findings.findings import Findings
 from experiments.findings.responses import (
     Effect,
     Ended,
@@ -25,9 +37,12 @@ from experiments.findings.responses import (
     ListedResponses,
 )
 from factormodels.claims import RelationKind
+from factormodels.errors import InputError
+from factormodels.extraction.language_model.accounting import total
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.extraction.stages.relations import only_asked
 from factormodels.fact_graph import FactGraph
+from factormodels.nouns import counted
 from factormodels.recorded_verdicts import ASSESSORS_KEY
 from factormodels.variants import variant as variant_of
 
@@ -62,10 +77,71 @@ def listed_responses(
         views=tuple(variants),
         responses=tuple(_listed(graph, variants, [*assessors]) for graph in shown),
         n_responses=len(graphs),
-        failures=tuple(_failures(graphs, without_result)),
+        failures=tuple(_failures(graphs, shown, without_result)),
         replaces=("claims", "evidence", "doubtful", "responses"),
         more=MORE,
     )
+
+
+def findings_of_graphs(graphs: Sequence[FactGraph], source: str) -> Findings:
+    """What assessed responses say of themselves, without the run that assessed them.
+
+    Args:
+        graphs: the responses, with their assessment in their metadata.
+        source: what they are called.
+    """
+    how: dict[str, tuple[str, str]] = {}
+    for graph in graphs:
+        for name, view in graph.metadata[METADATA_KEY].items():
+            if how.setdefault(name, (view["encoding"], view["backend"])) != (
+                view["encoding"],
+                view["backend"],
+            ):
+                raise InputError(
+                    f"{source}: its responses were assessed with several encodings or backends; "
+                    "assess them with one"
+                )
+    assessors = dict.fromkeys(
+        name for graph in graphs for name in graph.metadata.get(ASSESSORS_KEY, {})
+    )
+    responses = [judged(graph) for graph in graphs]
+    with entropy_warnings():
+        compared = summarise_judged(responses, (*how, *assessors))
+        kept = with_core(responses)
+        k = compared.k
+        cored = None
+        if kept and k is not None:
+            cored = summarise_judged(kept, (*how, *assessors), k)
+        summary = summary_table(compared, cored, how)
+    return Findings(
+        source=source,
+        sentences=(
+            *measure_sentences(compared),
+            *missing_sentences(responses, graphs),
+            *(f"{each}." for each in failure_sentences(calls_of_graphs(graphs))),
+            *_spent(graphs),
+        ),
+        tables={"summary": summary, "origins": origin_table(responses)},
+        listed=partial(listed_responses, graphs),
+    )
+
+
+def _spent(graphs: Sequence[FactGraph]) -> Iterator[str]:
+    """Yield what was asked of a relation model, and what its answers took."""
+    asked = [graph.metadata["relations"] for graph in graphs if "relations" in graph.metadata]
+    for model in dict.fromkeys(facts["model"] for facts in asked):
+        own = [facts for facts in asked if facts["model"] == model]
+        told = f"{model}: {counted(sum(facts['asked'] for facts in own), 'pair')} asked"
+        taken = [
+            graph.metadata[CONSUMPTION_KEY]["relations"]
+            for graph in graphs
+            if graph.metadata.get("relations", {}).get("model") == model
+            and "relations" in graph.metadata.get(CONSUMPTION_KEY, {})
+        ]
+        spent = total(taken) if taken else None
+        if spent and spent["unpriced"] < spent["answers"]:
+            told += f", {spent['cost']:.4f} US dollars"
+        yield f"{told}."
 
 
 def _doubt(graph: FactGraph) -> float:
@@ -116,7 +192,7 @@ def _listed(graph: FactGraph, variants: Sequence[str], assessors: Sequence[str])
         n_relations=tuple(None if one is None else n_relations(graph, one) for one in seen),
         ended=(
             *(Ended(view.get("status", "failed"), view.get("error", "")) for view in views),
-            *(Ended("judged" if one else "absent") for one in judges),
+            *(Ended("judged" if one else "not asked") for one in judges),
         ),
         failures=tuple((reason, tuple(where)) for reason, where in stage_failures(graph)),
         notes=(
@@ -149,12 +225,12 @@ def _evidence(
 ) -> dict[str, tuple[Evidence, ...]]:
     borne: dict[Borne, dict[int, Effect]] = {}
     for number, view in enumerate(views):
-        for atom, judged in view.get("atoms", {}).items():
-            for item in judged.get("evidence", ()):
+        for atom, facts in view.get("atoms", {}).items():
+            for item in facts["evidence"]:
                 key = Borne(
                     atom, item["context"], RelationKind(item["relation"]), item["probability"]
                 )
-                change, p = item["change"], judged["p"]
+                change, p = item["change"], facts["p"]
                 borne.setdefault(key, {})[number] = (
                     Effect()
                     if change is None
@@ -164,9 +240,12 @@ def _evidence(
 
 
 def _failures(
-    graphs: Sequence[FactGraph], without_result: Iterable[tuple[str, str]]
+    graphs: Sequence[FactGraph],
+    shown: Sequence[FactGraph],
+    without_result: Iterable[tuple[str, str]],
 ) -> Iterator[ListedFailure]:
-    """What is missing of all responses, by stage and reason."""
+    """Yield what is missing of all responses, by stage and reason."""
+    places = {graph.id: place for place, graph in enumerate(shown)}
     found: dict[tuple[str, str], Counter[str]] = {}
     for name, reason in without_result:
         found.setdefault(("no result", reason), Counter())[name] += 1
@@ -178,4 +257,5 @@ def _failures(
             if "error" in view:
                 found.setdefault((f"inference, {name}", view["error"]), Counter())[graph.id] += 1
     for (stage, reason), counts in found.items():
-        yield ListedFailure(stage, reason, counts.total(), tuple(counts))
+        lacking = tuple((name, places.get(name)) for name in counts)
+        yield ListedFailure(stage, reason, counts.total(), lacking)

@@ -28,10 +28,6 @@ _LEAST_SHARE = 0.5
 """Share of a claim's words that the sentence has which it is marked in, where nobody says which."""
 
 
-VERDICTS = ("contradicted", "undecided", "unknown", "missing", "supported")
-"""On a claim, the least supported first."""
-
-
 class Marked(NamedTuple):
     """A piece of a response.
 

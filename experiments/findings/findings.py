@@ -63,6 +63,7 @@ class Findings(Previewed):
         written: files in which it is kept already, or none if there is nothing to keep; None: it
             is kept where `save` puts it.
         listed: makes the responses that a page lists one by one; None: it lists none.
+        page: the page, of a command that has made it already.
         differing: settings that are not as they are by default, by the names of their options,
             which the front door adds.
         command: the command that finds the same, which the front door names.
@@ -85,6 +86,7 @@ class Findings(Previewed):
     )
     written: tuple[Path, ...] | None = None
     listed: Callable[[], ListedResponses] | None = None
+    page: bytes | None = None
     differing: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     command: str = ""
     not_used: tuple[Mapping[str, Any], ...] = ()
@@ -205,10 +207,10 @@ class Findings(Previewed):
         Raises:
             InputError: if the file cannot be written.
         """
-        from experiments.findings.page import write_findings_page
+        from experiments.findings.page import findings_page, write_page
 
         place = Path(path)
-        write_findings_page(place, self)
+        write_page(place, findings_page(self) if self.page is None else self.page)
         return place
 
     def as_json(self) -> str:

@@ -27,12 +27,8 @@ if TYPE_CHECKING:
 TEMPLATE = "findings.html"
 
 
-def write_findings_page(path: Path, found: Findings) -> None:
-    """Write a page that needs neither a server nor a network, whole or not at all.
-
-    Raises:
-        InputError: if the file cannot be written.
-    """
+def findings_page(found: Findings) -> bytes:
+    """A page that needs neither a server nor a network."""
     listed = None if found.listed is None else found.listed()
     replaced = () if listed is None else listed.replaces
     shown = {
@@ -53,7 +49,7 @@ def write_findings_page(path: Path, found: Findings) -> None:
         ],
         "settings": [(name, _text(value)) for name, value in found.differing.items()],
     }
-    write_page(path, page(environment(), TEMPLATE, found.command, shown, listed))
+    return page(environment(), TEMPLATE, found.command, shown, listed)
 
 
 def write_page(path: Path, content: bytes) -> None:

@@ -74,7 +74,8 @@ class Ended(NamedTuple):
     """How an answer to a response ended.
 
     Attributes:
-        status: one of the statuses of inference, judged, failed, or absent where it was not asked.
+        status: one of the statuses of inference, judged, failed, absent (its library is not
+            installed), or not asked.
         error: why it failed.
     """
 
@@ -152,13 +153,13 @@ class ListedFailure(NamedTuple):
         stage: where it is missing.
         reason: why.
         lacking: how many answers.
-        responses: ids of the responses that lack them.
+        responses: (id, place in the list) of the responses that lack them; None: not listed.
     """
 
     stage: str
     reason: str
     lacking: int
-    responses: tuple[str, ...]
+    responses: tuple[tuple[str, int | None], ...]
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,7 @@ class ListedResponses:
         selections: names of selections of claims.
         replaces: names of the tables that it stands for.
         more: what shows the responses that are not listed.
+        n_judges: how many answers there are at the source, which may be more; 0: these.
     """
 
     answers: tuple[ListedJudge, ...]
@@ -184,16 +186,12 @@ class ListedResponses:
     selections: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
     more: str = ""
+    n_judges: int = 0
 
     @property
     def n_claims(self) -> int:
         """The number of claims of the responses that are listed."""
         return sum(len(one.claims) for one in self.responses)
-
-    @property
-    def places(self) -> dict[str, int]:
-        """The place of every response that is listed, by its id."""
-        return {one.id: place for place, one in enumerate(self.responses)}
 
     def as_json(self) -> str:
         """The list as JSON that may stand within an element `script`.

@@ -80,7 +80,7 @@ def run(
     answers are kept in a cache.
 
     Writes tidy rows (Parquet and CSV), a summary, a table for LaTeX and for Markdown, reliability
-    diagrams, a report (HTML) and a manifest into --out, or results/STUDY: all of them, or none.
+    diagrams, a page (HTML) and a manifest into --out, or results/STUDY: all of them, or none.
     Then shows the summary, in which cells whose posteriors agree share a row, and sums it up in a
     few sentences. If a backend cannot answer a response, the error is recorded, the rest goes on,
     and the exit code is 1. Finished units are kept: a run that was interrupted or killed continues
@@ -180,7 +180,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
     from experiments.asking.failed_calls import with_failed_calls
     from experiments.asking.ledger_table import cost_tables
     from experiments.evaluators.dask_cluster import WorkerError
-    from experiments.pages.writing import write_pages
+    from experiments.pages.study_page import write_study_page
     from experiments.study.files import study_folder
     from experiments.study.rows import read_rows
     from experiments.study.runner import bounded_of, design, failures_of, run_study
@@ -207,7 +207,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
                 text_monitor=partial(watched.texts, loaded.study.study, ledger),
                 ledger=ledger,
                 notice=watched.notice,
-                pages=partial(write_pages, watch=partial(watched.steps, "pages")),
+                write_page=partial(write_study_page, watch=partial(watched.steps, "responses")),
                 pool=pool,
             )
         # What ends a run without being the user's mistake; what is finished is kept, which is worth

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.findings.markup import csv_records, csv_text
+from experiments.findings.page import write_page
 from experiments.pages.report import AS_PLANNED, ReportSettings
 from experiments.pages.reported_datasets import Watch
-from experiments.pages.writing import write_report
+from experiments.pages.study_page import study_page
 from experiments.study.cell_choice import select
 from experiments.study.data import StudyData, load_data
 from experiments.study.design import algorithms, cells
@@ -93,50 +94,30 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
 
 
 def make_report(
-    folder: Path,
-    out: Path | None = None,
-    shown: ReportSettings = AS_PLANNED,
-    watch: Watch | None = None,
-) -> list[Path]:
-    """Make the pages of a finished run; its manifest lists those within its folder.
+    folder: Path, target: Path, shown: ReportSettings = AS_PLANNED, watch: Watch | None = None
+) -> tuple[bytes, int]:
+    """Write the page of a finished run; its manifest lists the one within its folder.
 
     Args:
         folder: the folder of the run's results.
-        out: the folder of the report; the run's own if None.
-        shown: what the pages show.
+        target: the file of the page.
+        shown: what the page shows.
         watch: shows how far it is.
 
     Returns:
-        The pages, the first one first.
+        The page, and how many responses it lists.
 
     Raises:
-        InputError: as `read_subject` and `write_report`.
+        InputError: as `read_subject` and `study_page`, and if the page cannot be written.
     """
     subject = read_subject(folder, shown.data, shown.only)
-    own = folder / REPORT
-    target = own if out is None else out
-    written = write_report(subject, target, shown, watch=watch)
-    if target.resolve() == own.resolve():
-        list_pages(folder, written)
-    return written
-
-
-def list_pages(folder: Path, pages: Sequence[Path]) -> None:
-    """Let the manifest of a run list the pages of a report that was made anew in its folder.
-
-    Args:
-        folder: the folder of the run's results.
-        pages: the pages.
-    """
-    manifest = read_manifest(folder)
-    # The pages of the earlier report are struck off; all other files stand as they are.
-    kept = {
-        name: digest
-        for name, digest in manifest["files"].items()
-        if not name.startswith(f"{REPORT}/")
-    }
-    manifest["files"] = kept | {f"{REPORT}/{page.name}": file_hash(page) for page in pages}
-    write_text(folder / MANIFEST, manifest_text(manifest))
+    content, listed = study_page(subject, shown, watch)
+    write_page(target, content)
+    if target.resolve() == (folder / REPORT).resolve():
+        manifest = read_manifest(folder)
+        manifest["files"][REPORT] = file_hash(target)
+        write_text(folder / MANIFEST, manifest_text(manifest))
+    return content, listed
 
 
 def _by_name(files: Iterable[str]) -> dict[str, str]:

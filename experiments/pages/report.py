@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,10 +12,11 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from experiments.findings.findings import Findings
+from experiments.findings.page import findings_page, write_page
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.progress import watcher
 from experiments.settings import Option, Settings, Words, front_door
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.nouns import counted
 
 
@@ -26,25 +28,28 @@ def _named(value: Any) -> Any:
 
 
 class ReportSettings(Settings):
-    """What the pages show."""
+    """What the page shows."""
 
-    writes_several_files = True
+    writes_page = True
 
-    out: Annotated[Path | None, Option("DIR", command_line=False, writes=True)] = None
-    """Folder of the pages; RESULTS/report if not given, or FILE-report."""
+    out: Annotated[Path | None, Option("FILE", command_line=False, writes=True)] = None
+    """The page that is written; RESULTS/report.html if not given, or FILE-report.html."""
+
+    report: Annotated[Path | None, Option("FILE", command_line=False, writes=True)] = None
+    """The same as `out`, as every command has it."""
 
     data: Annotated[Words, Option("NAME=PATH", usual=True), BeforeValidator(_named)] = ()
     """Where to find a data file that the run read; repeatable."""
 
     response: Annotated[Words, Option("ID", usual=True)] = ()
-    """Make pages for these responses only; repeatable."""
+    """List these responses only; repeatable."""
 
-    pages: Annotated[int | None, Field(ge=1), Option("N")] = None
-    """Make pages for this many responses of every dataset, from the first; if not given, as the
-    study says (report.responses)."""
+    first: Annotated[int | None, Field(ge=1), Option("N")] = None
+    """List this many responses of every dataset, from the first; if not given, as the study says
+    (report.responses)."""
 
     only: Annotated[Words, Option("KEY=VALUE,...")] = ()
-    """Show only these cells on the pages, as in `factormodels run`; repeatable."""
+    """Show only these cells on the page, as in `factormodels run`; repeatable."""
 
 
 AS_PLANNED = ReportSettings()
@@ -56,55 +61,89 @@ def report(
     results: str | os.PathLike[str],
     settings: ReportSettings,
 ) -> Findings:
-    """Make the HTML report of a finished run, or of assessed responses.
+    """Write the page of a finished run, or of assessed responses.
 
-    The report is a folder of pages that any browser opens without a server or a network. It shows
-    the summary, tests, plots and failures; and for each response every atom, its posterior by
-    backend, the contexts that support or contradict it, and what removing each would change. A
-    study whose `outputs` include `report` makes it by itself. --out names the folder, which
-    otherwise is RESULTS/report, or FILE-report.
+    The page is one file that any browser opens without a server or a network, and that you can
+    mail. It shows what is missing, the summary, tests and plots of a run; and every response, the
+    most doubtful first, with its claims marked in its text, the posterior of each claim by backend,
+    the sentence that decides, and the posterior without that passage. A study whose `outputs`
+    include `report` writes it by itself. --out names the file, which otherwise is
+    RESULTS/report.html, or FILE-report.html.
 
     Examples::
 
         factormodels report results/compare
-        factormodels report results/mine --out pages --data claims=claims.jsonl
+        factormodels report results/mine --out mine.html --data claims=claims.jsonl
         factormodels report results/mine --response q17 --response q23
         factormodels report assessed
 
     Args:
         results: Folder of a run's results, or what `factormodels assess --out` wrote: the folder,
             or its file graphs.jsonl.
-        settings: what the pages show.
+        settings: what the page shows.
 
     Returns:
-        The pages, the one that leads to the others first, in the table `pages`.
+        The page in the table `page`, with the numbers of responses and claims that it lists.
 
     Raises:
         InputError: if the folder holds no finished run, its data are absent or not the same, or the
-            report cannot be written.
+            page cannot be written.
     """
     from experiments.evaluators.batch import GRAPHS
-    from experiments.pages.assessed import report_folder, report_of_graphs
-    from experiments.pages.from_run_folder import make_report
-    from experiments.study.files import MANIFEST
-    from factormodels.io import read_many
+    from experiments.study.files import MANIFEST, REPORT
 
     source = Path(results)
+    target = settings.out or settings.report
+    watch = partial(watcher().steps, "responses")
     if not (source / MANIFEST).exists() and (source / GRAPHS).is_file():
+        target = target or source / REPORT
         source = source / GRAPHS
-    watch = partial(watcher().steps, "pages")
     if source.is_file():
         if settings.data or settings.only:
             raise InputError(f"{source}: --data and --only are for the folder of a run; drop them")
-        folder = settings.out or report_folder(source)
-        written = report_of_graphs(read_many(source), source.stem, folder, settings, watch)
+        target = target or source.with_name(f"{source.name.partition('.')[0]}-{REPORT}")
+        content, n_responses = _assessed(source, settings)
+        write_page(target, content)
     else:
-        written = make_report(source, settings.out, settings, watch)
-    frame = data_frame({"page": [str(page) for page in written]})
+        from experiments.pages.from_run_folder import make_report
+
+        target = target or source / REPORT
+        content, n_responses = make_report(source, target, settings, watch)
+    frame = data_frame({"page": [str(target)], "responses": [n_responses]})
     return Findings(
         source=str(source),
-        sentences=(f"{written[0]}: {counted(len(written), 'page')}",),
-        tables={"pages": Table(frame, columns_as("page"), "Pages")},
-        unshown=("pages",),
+        sentences=(f"{target}: {counted(n_responses, 'response')}",),
+        tables={"page": Table(frame, columns_as("page | responses:0"), "Page")},
+        unshown=("page",),
         written=(),
+        page=content,
     )
+
+
+def _assessed(source: Path, settings: ReportSettings) -> tuple[bytes, int]:
+    """The page of assessed responses, and how many there are on it.
+
+    Raises:
+        InputError: if a response was not assessed, or there is none of an id.
+    """
+    from experiments.evaluators.assessed_metadata import check_assessment
+    from experiments.evaluators.assessed_page import findings_of_graphs
+    from experiments.evaluators.response import METADATA_KEY
+    from factormodels.io import read_many
+
+    graphs = read_many(source)
+    known = [graph.id for graph in graphs]
+    for name in settings.response:
+        if name not in known:
+            raise InputError(unknown_name(f"{source}: the response {name!r}", name, known))
+    chosen = [graph for graph in graphs if not settings.response or graph.id in settings.response]
+    chosen = chosen[: settings.first]
+    for graph in chosen:
+        if not graph.metadata.get(METADATA_KEY):
+            raise InputError(
+                f"{source}: the response {graph.id!r} was not assessed; give what `factormodels "
+                "assess --out` wrote, or the folder of a run"
+            )
+        check_assessment(graph, str(source))
+    found = findings_of_graphs(chosen, source.stem)
+    return findings_page(replace(found, command="report")), len(chosen)

@@ -25,11 +25,11 @@ WITHOUT_GRAPH = "no graph"
 """What pages call the view of assessors, which judge texts alone."""
 
 MAX_CELLS = 60
-"""Cells of one dataset that pages of responses show; a page says if there are more."""
+"""Cells of one dataset that the list of responses shows; the page says if there are more."""
 
 Step = Callable[[], None]
 Watch = Callable[[int], AbstractContextManager[Step]]
-"""(number of pages) -> a context with what is to be called after each page."""
+"""(number of responses) -> a context with what is to be called after each response."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +45,6 @@ class Answer:
     status: str
     p: NDArray[np.float64]
     error: str | None = None
-
-    @property
-    def judged(self) -> NDArray[np.float64]:
-        """The posteriors that there are."""
-        return self.p[~np.isnan(self.p)]
 
 
 Place = tuple[int, int]
@@ -68,7 +63,7 @@ class Part:
         assessors: numbers of those that are assessors.
         cells: where each of its cells stands; `answers` may hold fewer.
         main: the cell that is shown first.
-        responses: the responses that have a page, each with the name of its file.
+        responses: the responses that the page lists.
         answers: by id of the response and cell.
         selections: what tables call the selections; empty where every atom counts.
         kept_by: by id of the response, for each atom the selections that keep it.
@@ -81,7 +76,7 @@ class Part:
     assessors: frozenset[int]
     cells: dict[CellKey, Place]
     main: Place
-    responses: tuple[tuple[FactGraph, str], ...]
+    responses: tuple[FactGraph, ...]
     answers: dict[str, dict[Place, Answer]]
     selections: tuple[str, ...]
     kept_by: dict[str, list[tuple[str, ...]]]
@@ -107,12 +102,6 @@ class Part:
         algorithm = self.algorithms[place[1]]
         return algorithm if place[1] in self.assessors else f"{self.view(place)} · {algorithm}"
 
-    def answer(self, response: str, view: int, algorithm: int) -> Answer | None:
-        """What an algorithm says under a view; an assessor says the same under each."""
-        if algorithm in self.assessors:
-            view = next(place[0] for place in self.cells.values() if place[1] == algorithm)
-        return self.answers.get(response, {}).get((view, algorithm))
-
 
 def parts_of(subject: RunContents, shown: ReportSettings) -> list[Part]:
     """The datasets of a run that have rows, as their report shows them.
@@ -121,13 +110,13 @@ def parts_of(subject: RunContents, shown: ReportSettings) -> list[Part]:
 
     Args:
         subject: the run.
-        shown: which responses have a page, or how many of each dataset, the first ones; as many as
+        shown: which responses it lists, or how many of each dataset, the first ones; as many as
             the study says if neither.
 
     Raises:
         InputError: for an id that the run does not have.
     """
-    chosen, count = shown.response, shown.pages or subject.study.report.responses
+    chosen, count = shown.response, shown.first or subject.study.report.responses
     for name in chosen:
         present = [graph.id for data in subject.data for graph in data.graphs]
         if name not in present:
@@ -137,8 +126,6 @@ def parts_of(subject: RunContents, shown: ReportSettings) -> list[Part]:
     # Rows know a cell by its key alone; the study knows its view and algorithm.
     by_key: dict[CellKey, StudyCell] = {tuple(cell.key().values()): cell for cell in subject.cells}
     held = [cell for cell in subject.rows.cells() if cell.key in by_key]
-    # Numbered over all datasets, so that every page has a name of its own.
-    numbers = itertools.count(1)
     parts = []
     for data in subject.data:
         own = [(rows, by_key[rows.key]) for rows in held if rows.named()["dataset"] == data.name]
@@ -146,8 +133,7 @@ def parts_of(subject: RunContents, shown: ReportSettings) -> list[Part]:
             continue
         graphs = [one for one in data.graphs if one.id in chosen] if chosen else data.graphs
         limit = None if chosen else count
-        responses = tuple((one, f"response-{next(numbers):04}.html") for one in graphs[:limit])
-        parts.append(_part(subject, data, own, responses))
+        parts.append(_part(subject, data, own, tuple(graphs[:limit])))
     return parts
 
 
@@ -155,9 +141,9 @@ def _part(
     subject: RunContents,
     data: StudyData,
     cells: Sequence[tuple[CellRows, StudyCell]],
-    responses: tuple[tuple[FactGraph, str], ...],
+    responses: tuple[FactGraph, ...],
 ) -> Part:
-    """One dataset with what its cells said of the responses that have a page."""
+    """One dataset with what its cells said of the responses that are listed."""
     rows, selections = subject.rows, subject.study.selected
     inferred = list(dict.fromkeys(cell.view for _, cell in cells if cell.view != NO_VIEW))
     algorithms = list(dict.fromkeys(_algorithm(cell) for _, cell in cells))
@@ -166,8 +152,8 @@ def _part(
     main = next((cell for _, cell in cells if cell.algorithm.name == REFERENCE), cells[0][1])
     # The one that is shown first comes first, so that no limit leaves it out.
     ordered = sorted(cells, key=lambda cell: cell[1] is not main)
-    answers: dict[str, dict[Place, Answer]] = {graph.id: {} for graph, _ in responses}
-    n_atoms = {graph.id: len(graph.atoms) for graph, _ in responses}
+    answers: dict[str, dict[Place, Answer]] = {graph.id: {} for graph in responses}
+    n_atoms = {graph.id: len(graph.atoms) for graph in responses}
 
     def place(cell: StudyCell) -> Place:
         # Behind the last view, as `Place` says.
@@ -219,13 +205,13 @@ def view_title(view: GraphView) -> str:
 def _answers(
     rows: RowsFile, cell: CellRows, n_atoms: dict[str, int]
 ) -> Iterator[tuple[str, Answer]]:
-    """Yield (response, answer) of one cell, for the responses that have a page."""
+    """Yield (response, answer) of one cell, for the responses that are listed."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     names = ("response", "p", "status", "error")
     table = rows.read(cell, names)
-    # Before anything becomes Python objects: a cell may have many more responses than pages.
+    # Before anything becomes Python objects: a cell may have many more responses than are listed.
     table = table.filter(pc.is_in(table["response"], pa.array(list(n_atoms), pa.string())))
     records = zip(*(table[name].to_pylist() for name in names), strict=True)
     for response, group in itertools.groupby(records, key=lambda record: record[0]):
@@ -239,7 +225,7 @@ def _answers(
 def _kept_by(
     rows: RowsFile, cells: Sequence[CellRows], n_atoms: dict[str, int]
 ) -> dict[str, list[tuple[str, ...]]]:
-    """The selections that keep each atom of the responses that have a page."""
+    """The selections that keep each atom of the responses that are listed."""
     kept: dict[str, list[tuple[str, ...]]] = {}
     for cell in cells:
         # Of a run that is not complete no cell may have every response.

@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, g
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from experiments.destination import check_destination, check_file
+from experiments.destination import check_destination, check_file, check_page
 from experiments.settings.mends import known_mend
 from factormodels.errors import InputError, options_as_arguments, unknown_name
 from factormodels.io.not_used import not_used_records, not_used_sentence, noting
@@ -59,6 +59,9 @@ class Settings(BaseModel):
     writes_several_files: ClassVar[bool] = False
     """Whether `out` of the command is a folder whatever its name: of a study, or of a page that
     saves in it."""
+
+    writes_page: ClassVar[bool] = False
+    """Whether `out` of the command is a page for a browser."""
 
     @classmethod
     def from_given(cls, given: Mapping[str, Any]) -> Self:
@@ -241,6 +244,23 @@ def _is_file(value: Any) -> bool:
     return False
 
 
+def check_out(kind: type[Settings], path: Path, inputs: Sequence[Path]) -> None:
+    """Refuse a destination that a command could not write at the end.
+
+    Args:
+        kind: the settings of the command.
+        path: the destination.
+        inputs: files that the command reads.
+
+    Raises:
+        InputError: if it cannot be written, or is not of the kind that the command writes.
+    """
+    if kind.writes_page:
+        check_page(path, inputs)
+    else:
+        check_destination(path, inputs=inputs, folder_only=kind.writes_several_files)
+
+
 def found_by(
     function: Callable[..., Result], settings: Settings, *arguments: Any, **named: Any
 ) -> Result:
@@ -257,8 +277,7 @@ def found_by(
         path = getattr(settings, name)
         if path is not None and (option := option_of(type(settings), name)).writes:
             if name == "out":
-                several = type(settings).writes_several_files
-                check_destination(path, inputs=inputs, folder_only=several)
+                check_out(type(settings), path, inputs)
             else:
                 check_file(path, f"--{option.name}", inputs)
     with noting() as notes:

@@ -778,7 +778,7 @@ class Report:
     """What the HTML report shows.
 
     Attributes:
-        responses: how many responses of each dataset have a page, the first ones.
+        responses: how many responses of each dataset the page lists, the first ones.
     """
 
     responses: Count = 200

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,8 +19,8 @@ logger = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
 ROWS = "rows.parquet"
 
-REPORT = "report"
-"""The folder of a report within that of the results."""
+REPORT = "report.html"
+"""The page of a run within the folder of its results."""
 
 
 def study_folder(study: str, out: Path | None = None) -> Path:
@@ -39,29 +38,21 @@ def publish(files: Sequence[Path], folder: Path) -> None:
     (folder / MANIFEST).unlink(missing_ok=True)
     for name in before - {file.name for file in files}:
         # An artefact of the run before that this one does not make would pass for its own.
-        if name == REPORT:
-            shutil.rmtree(folder / REPORT, ignore_errors=True)
-        else:
-            (folder / name).unlink(missing_ok=True)
+        (folder / name).unlink(missing_ok=True)
     # Each is renamed into place, so that none is ever seen half written.
     for file in files:
-        if file.is_dir():
-            move_into_place(file, folder / file.name)
-        else:
-            file.replace(folder / file.name)
+        file.replace(folder / file.name)
 
 
 def _listed(path: Path) -> set[str]:
-    """What a manifest lists in its own folder, the report as one; none if there is none."""
+    """What a manifest lists in its own folder; none if there is none."""
     try:
         # A manifest that cannot be read vouches for nothing, so nothing is removed on its word.
         files = json.loads(path.read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return set()
-    names = {str(name) for name in files}
-    reports = {REPORT for name in names if name.startswith(f"{REPORT}/")}
     # Only names within the folder: a manifest that was tampered with must not reach outside it.
-    return {name for name in names if Path(name).name == name} | reports
+    return {str(name) for name in files if Path(str(name)).name == str(name)}
 
 
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="SHA-256")]
@@ -158,13 +149,3 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         )
     code = made.code.model_dump(exclude={"commit"}) | own.get("code", {})
     return {**made.model_dump(), **manifest, "code": code}
-
-
-def move_into_place(new: Path, folder: Path) -> None:
-    """Let a folder take the place of the report that is there, if any."""
-    # A folder cannot be renamed onto one that holds files, so the old one steps aside first.
-    old = new.with_name(f"{new.name}.old")
-    if folder.exists():
-        folder.replace(old)
-    new.replace(folder)
-    shutil.rmtree(old, ignore_errors=True)

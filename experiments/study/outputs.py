@@ -107,8 +107,8 @@ class RunContents:
     diagrams: tuple[Diagram, ...] | None = None
 
 
-Pages = Callable[[RunContents, Path], Sequence[Path]]
-"""(a run, an empty folder) -> the pages of its report, written there."""
+WritePage = Callable[[RunContents, Path], None]
+"""(a run, a file) -> nothing: its page is written there."""
 
 
 def write_results(
@@ -123,7 +123,7 @@ def write_results(
     selected: Selections | None = None,
     texts: Sequence[TextUse] = (),
     relations: Mapping[str, Any] = MappingProxyType({}),
-    pages: Pages | None = None,
+    write_page: WritePage | None = None,
 ) -> Results:
     """Write every file of a run.
 
@@ -138,7 +138,7 @@ def write_results(
         selected: which atoms count; None: every one.
         texts: what its relation models and assessors were asked.
         relations: hashes of the relations that they found, by dataset, model and variant.
-        pages: writes the pages of the report, if the study asks for one; None: there is none.
+        write_page: writes the page of the run, if the study asks for one; None: there is none.
 
     Raises:
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
@@ -206,9 +206,7 @@ def write_results(
         document = manifest_of_units(
             study, data, finished.statuses(), missing, code, facts_of(texts), relations
         )
-        written: Sequence[Path] = ()
-        if pages is not None and "report" in study.outputs:
-            (place / REPORT).mkdir()
+        if write_page is not None and "report" in study.outputs:
             run = RunContents(
                 study,
                 tuple(data),
@@ -221,13 +219,9 @@ def write_results(
                 remarks_of(selections_table(selections, data).to_dict("records")),
                 drawn,
             )
-            written = pages(run, place / REPORT)
+            write_page(run, file(REPORT))
         files += figures
-        document["files"] = {
-            str(path.relative_to(place)): file_hash(path) for path in (*files, *written)
-        }
-        if written:
-            files.append(place / REPORT)
+        document["files"] = {str(path.relative_to(place)): file_hash(path) for path in files}
         # The manifest lists all other files and is moved into place last: where it is, the rest is.
         write_text(file(MANIFEST), manifest_text(document))
         publish(files, folder)

@@ -24,7 +24,7 @@ from experiments.study.learned_priors import (
     fit_all,
     prior_requests,
 )
-from experiments.study.outputs import Pages, Results, write_results
+from experiments.study.outputs import Results, WritePage, write_results
 from experiments.study.reading import LoadedStudy
 from experiments.study.resumption import (
     PRIORS,
@@ -205,7 +205,7 @@ def run_study(
     text_monitor: TextMonitor | None = None,
     ledger: Ledger | None = None,
     notice: Callable[[str], None] = logger.info,
-    pages: Pages | None = None,
+    write_page: WritePage | None = None,
     pool: ProcessPoolExecutor | None = None,
 ) -> tuple[Results, FinishedUnits]:
     """Run the units of a study and write its results; what is finished is never lost.
@@ -224,7 +224,7 @@ def run_study(
         text_monitor: shows how far it is with asking text models, which comes first.
         ledger: where what language models answer is counted.
         notice: is told what is worked out before the units.
-        pages: writes the pages of the report, if the study asks for one; None: there is none.
+        write_page: writes the page of the run, if the study asks for one; None: there is none.
         pool: processes that `design` was given.
 
     Raises:
@@ -287,7 +287,7 @@ def run_study(
             selected=selected,
             texts=uses(planned.models, answers, planned.data),
             relations=content_hashes(answers),
-            pages=pages,
+            write_page=write_page,
         )
     return results, finished
 

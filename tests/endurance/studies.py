@@ -126,7 +126,7 @@ def _report(folder: Path, size: int) -> tuple[str, ...]:
     rest = "backends: [exact]\noutputs: [csv]\n"
     (folder / "s.yaml").write_text(f"study: s\ndatasets: [{made}]\n{rest}")
     done(folder, "run", "s.yaml", "--out", "made")
-    return ("report", "made", "--pages", str(size))
+    return ("report", "made", "--first", str(size))
 
 
 def _contexts(folder: Path, size: int) -> tuple[str, ...]:

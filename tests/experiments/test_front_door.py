@@ -308,15 +308,16 @@ def test_rows_that_are_not_there() -> None:
 @pytest.mark.usefixtures("folder")
 def test_a_study_makes_its_report_and_it_is_made_again() -> None:
     found = run({**STUDY, "outputs": ["report"]})
-    made = found.folder / "report" / "index.html"
+    made = found.folder / "report.html"
     before = made.read_bytes()
     made.unlink()
-    assert report(found.folder)["pages"]["page"][0] == str(made)
+    assert report(found.folder)["page"]["page"][0] == str(made)
     assert made.read_bytes() == before
-    other = report(str(found.folder), out="elsewhere", pages=1, only=["backend=exact"])
-    assert other["pages"]["page"][0] == "elsewhere/index.html"
-    assert other.sentences == ("elsewhere/index.html: 2 pages",)
-    assert len(list(Path("elsewhere").iterdir())) == 2
+    other = report(str(found.folder), out="elsewhere.html", first=1, only=["backend=exact"])
+    assert other["page"].to_dict("records") == [{"page": "elsewhere.html", "responses": 1}]
+    assert other.sentences == ("elsewhere.html: 1 response",)
+    # What was found writes the same page anywhere.
+    assert other.report("again.html").read_bytes() == Path("elsewhere.html").read_bytes()
 
 
 def test_a_report_finds_data_that_moved(folder: Path) -> None:
@@ -325,10 +326,10 @@ def test_a_report_finds_data_that_moved(folder: Path) -> None:
     (folder / "mine.jsonl").rename(folder / "moved.jsonl")
     refused(r"say where the file is with `data` mine=PATH", report, found.folder)
     assert Path(
-        report(found.folder, data={"mine": Path("moved.jsonl")})["pages"]["page"][0]
+        report(found.folder, data={"mine": Path("moved.jsonl")})["page"]["page"][0]
     ).is_file()
     moved = {"mine": "moved.jsonl"}
-    refused(r"name another folder$", report, found.folder, out=".", data=moved)
+    refused(r"name a file in it$", report, found.folder, out=".", data=moved)
     refused("`settings` is '.'; give ReportSettings or name its fields", report, found.folder, ".")
 
 

@@ -511,7 +511,7 @@ def _invoke(folder: Path, *arguments: str) -> object:
     return result.exit_code
 
 
-_REPORT = _of_run("report", "run", "--out", "pages", "--data", "graph=graph.json")
+_REPORT = _of_run("report", "run", "--out", "page.html", "--data", "graph=graph.json")
 _DIFF = _of_run("diff", "run", "../out")
 _RUN_FILES = ("manifest.json", "rows.parquet", "summary.csv")
 

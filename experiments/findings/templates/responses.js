@@ -386,7 +386,7 @@
     const rows = data.answers.map((answer, place) => {
       const [status, error] = response.ended[place];
       const p = claimsOf(response).map((one) => one.p[place]).filter(known);
-      const missing = status === "absent" || error ? 0 : claimsOf(response).length - p.length;
+      const missing = status === "not asked" || error ? 0 : claimsOf(response).length - p.length;
       const ended = status.replaceAll("_", " ") + (missing ? `, ${missing} missing` : "");
       return make("tr", {}, own(answer.title, "th", { scope: "row" }),
         make("td", { class: "num" }, fixed(mean(p.map((one) => Number(one > 0.5 + 1e-9))))),

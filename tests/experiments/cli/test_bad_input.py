@@ -215,7 +215,7 @@ def test_a_graph_that_is_too_large_is_one_sentence(graph_file: Path) -> None:
             ("draw", "demonstration", "--response", "demo-01-marie-curie", "--out", "o"),
             "o/posteriors.csv",
         ),
-        (("report", "done", "--out", "pages"), "pages/response-0001.html"),
+        (("report", "done", "--out", "page.html"), "page.html"),
         (("run", "study.yaml", "--out", "new"), "new/store.sqlite"),
         (("assess", "t.txt", "--documents", "t.txt", "--out", "a"), "a/store.sqlite"),
     ],

@@ -74,6 +74,9 @@ def test_a_destination_is_refused_before_anything_is_computed(name: str, calls: 
         refusals |= {"taken.csv": "is a folder", "absent/x.csv": "absent does not exist"}
     else:
         refusals["x.csv"] = "name a folder"
+    if settings_of(function_named(name)).writes_page:
+        refusals = dict.fromkeys(("x.xlsx", "x.csv", "-"), "name one that ends in .html")
+        refusals |= {"taken.csv": "is a folder", "absent/x.html": "absent does not exist"}
     for path, sentence in refusals.items():
         message = asked(name, "--out", path, code=2).stderr
         assert message.startswith(f"factormodels: --out {path}: "), message

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from experiments import report
 from experiments.evaluators.assess_tables import stage_remarks
 from experiments.evaluators.assessed_metadata import check_assessment
+from experiments.evaluators.assessed_page import findings_of_graphs, listed_responses
 from experiments.evaluators.response import judged
-from experiments.pages.assessed import report_of_graphs
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.errors import InputError
+from factormodels.io.fact_graph_json import write_fact_graphs
 from tests.refusals import refused
 
 METADATA: dict[str, Any] = {
@@ -60,7 +62,18 @@ METADATA: dict[str, Any] = {
             "log_z_kind": "exact",
             "unanswered": ["a2"],
             "open": {"a2": [0.1, 0.9]},
-            "atoms": {"a1": {"p": 0.8}, "a2": {"p": 0.5}},
+            "atoms": {
+                "a1": {
+                    "p": 0.8,
+                    "evidence": [
+                        {
+                            **{"context": "c1", "relation": "entailment", "probability": 0.9},
+                            **{"change": 0.3, "change_error": 0.01},
+                        }
+                    ],
+                },
+                "a2": {"p": 0.5, "evidence": []},
+            },
         },
         "FR2": {"encoding": "implication", "backend": "exact", "error": "too large"},
     },
@@ -108,6 +121,8 @@ def shown(metadata: dict[str, Any]) -> None:
     check_assessment(response, "t.jsonl")
     judged(response)
     stage_remarks(response)
+    findings_of_graphs([response], "t.jsonl")
+    assert listed_responses([response]).as_json()
 
 
 @pytest.mark.parametrize("path", KEYS, ids=".".join)
@@ -149,5 +164,6 @@ def test_a_report_checks_every_response(tmp_path: Any) -> None:
     whole, broken = graph(METADATA), copy.deepcopy(METADATA)
     del broken["relations"]["least"]
     both = [whole, replace(graph(broken), id="r2")]
-    refused("'r2' lack relations.least", report_of_graphs, both, "t", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+    write_fact_graphs(both, tmp_path / "t.jsonl")
+    refused("'r2' lack relations.least", report, tmp_path / "t.jsonl", out=tmp_path / "o.html")
+    assert not (tmp_path / "o.html").exists()

@@ -192,7 +192,7 @@ def test_a_table_says_that_the_lexical_model_was_fitted_to_what_it_measures(
     ran = invoke("run", str(study), "--out", str(tmp_path / "out"))
     remark = f"in-sample: the lexical model was fitted to {told[1]} passages"
     assert ran.stdout.count(remark) == 1
-    assert (tmp_path / "out" / "report" / "index.html").read_text().count(remark) == 1
+    assert (tmp_path / "out" / "report.html").read_text().count(remark) == 1
     own = invoke("assess", "demonstration", "--retriever", "local")
     assert "labelled" in own.stdout
     assert "in-sample" not in own.stdout

@@ -1,4 +1,4 @@
-"""The HTML report of a run: it says what the rows say, stands by itself, takes texts as text."""
+"""The page of a run: it says what the rows say, stands by itself, takes texts as text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from experiments.findings import page as findings_page
-from experiments.pages import removals, reported_datasets, writing
+from experiments.pages import removals, reported_datasets, study_page, study_responses
 from experiments.study.config import PriorSetting
 from experiments.study.design import GraphView
 from experiments.study.rows import read_rows
@@ -29,6 +30,7 @@ from tests.experiments.pages.reported import (
     atom,
     context,
     edge,
+    listed,
     read_page,
     run_study,
     write_data,
@@ -51,161 +53,128 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pages(run: Path) -> dict[str, Element]:
-    """Every page of its report by name."""
-    return {path.name: read_page(path) for path in sorted((run / "report").iterdir())}
+def page(run: Path) -> Element:
+    """Its page, as it stands without the script."""
+    return read_page(run / "report.html")
+
+
+@pytest.fixture(scope="module")
+def data(run: Path) -> dict[str, Any]:
+    """What its page lists."""
+    return listed(run / "report.html")
 
 
 def body_rows(table: Element) -> list[list[Element]]:
     return [row.children for row in table.one("tbody").children]
 
 
-def in_turn(cell: Element) -> list[str]:
-    return cell.attributes["data-v"].split("|")
-
-
-def number(text: str) -> float:
-    return float(text.replace("\N{MINUS SIGN}", "-"))
-
-
-def test_there_is_a_page_per_response_and_every_link_leads_somewhere(
-    pages: dict[str, Element],
+def test_every_response_is_listed_and_every_link_leads_somewhere(
+    page: Element, data: dict[str, Any]
 ) -> None:
-    assert list(pages) == ["index.html", *(f"response-{n:04}.html" for n in (1, 2, 3, 4))]
-    listed = pages["index.html"].one("table", id="responses-1").all("a")
-    assert [(link.attributes["href"], link.text) for link in listed] == [
-        (f"response-{n:04}.html", graph["id"]) for n, graph in enumerate(GRAPHS, 1)
-    ]
-    for name, page in pages.items():
-        ids = [one.attributes["id"] for one in page.all() if "id" in one.attributes]
-        assert len(ids) == len(set(ids)), name
-        for link in page.all("a"):
-            target = link.attributes["href"]
-            file, _, fragment = target.partition("#")
-            if target.startswith("https://"):
-                assert "noopener" in link.attributes["rel"]
-                continue
-            assert (file or name) in pages, target
-            if fragment:
-                assert pages[file or name].one(id=fragment)
-    chain = ["response-0001.html"]
-    while following := pages[chain[-1]].all("a", rel="next"):
-        chain.append(following[0].attributes["href"])
-    assert chain == list(pages)[1:]
+    assert [one["id"] for one in data["responses"]] == [graph["id"] for graph in GRAPHS]
+    ids = [one.attributes["id"] for one in page.all() if "id" in one.attributes]
+    assert len(ids) == len(set(ids))
+    for link in page.all("a"):
+        target = link.attributes["href"]
+        if place := re.fullmatch(r"#r-(\d+)", target):
+            assert data["responses"][int(place[1])]["id"] == link.text
+        else:
+            assert page.one(id=target.removeprefix("#"))
 
 
-def test_a_page_stands_by_itself_and_runs_nothing_but_our_script(
-    run: Path, pages: dict[str, Element]
+def test_the_page_stands_by_itself_and_runs_nothing_but_our_scripts(
+    run: Path, page: Element
 ) -> None:
     folder = Path(findings_page.__file__).parent / "templates"
-    script = (folder / "report.js").read_text(encoding="utf-8")
-    for name, page in pages.items():
-        assert page.one("script").text == script
-        assert page.one("style").text.strip() == (folder / "report.css").read_text().strip()
-        assert page.all("link") == page.all("img") == page.all("iframe") == []
-        (policy,) = (
-            one.attributes["content"]
-            for one in page.all("meta")
-            if one.attributes.get("http-equiv") == "Content-Security-Policy"
-        )
-        assert policy.startswith("default-src 'none'; ")
-        for element in page.all():
-            handlers = [key for key in element.attributes if key.startswith("on") or key == "src"]
-            assert handlers == [], (name, element.tag)
-            assert "javascript:" not in element.attributes.get("href", "")
-        text = (run / "report" / name).read_text(encoding="utf-8")
-        assert not re.search(r"@import|url\((?!#)", text), name
-        # Namespaces are names, and are not fetched.
-        fetched = re.findall(r'https?://[^"<\s]+', re.sub(r'xmlns(:\w+)?="[^"]*"', "", text))
-        assert set(fetched) <= {"https://example.org/?a=1&amp;b=2"}
+    ours = [(folder / name).read_text("utf-8") for name in ("report.js", "responses.js")]
+    scripts = page.all("script")
+    assert [one.text for one in scripts if "type" not in one.attributes] == ours
+    assert [one.attributes["type"] for one in scripts if "type" in one.attributes] == [
+        "application/json"
+    ]
+    assert page.one("style").text.strip() == (folder / "report.css").read_text().strip()
+    assert page.all("link") == page.all("img") == page.all("iframe") == []
+    for element in page.all():
+        handlers = [key for key in element.attributes if key.startswith("on") or key == "src"]
+        assert handlers == [], element.tag
+        assert "javascript:" not in element.attributes.get("href", "")
+    text = (run / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"@import|url\((?!#|..head-)", text)
+    # Namespaces are names, and are not fetched; an address of the data is one to follow.
+    fetched = re.findall(r'https?://[^"<\s]+', re.sub(r'xmlns(:\w+)?="[^"]*"', "", text))
+    assert set(fetched) <= {"https://example.org/?a=1\\u0026b=2", "http://www.w3.org/2000/svg"}
 
 
-def test_hostile_texts_are_texts(pages: dict[str, Element]) -> None:
-    page = pages["response-0002.html"]
-    assert page.one("h1").text == HOSTILE
-    assert page.one("p", class_="lead").text == HOSTILE
-    # Behind it stands the claim that is made there; below the claim what speaks for it.
-    assert page.one("p", class_="response").text == f"{HOSTILE}a|1"
-    assert page.one("p", class_="response").one("mark").text == HOSTILE
-    assert body_rows(page.one("table", id="atoms"))[0][1].text.startswith(f"{HOSTILE} ")
-    contexts = body_rows(page.one("table", id="context-rows"))
-    assert [row[0].text for row in contexts] == ["c<1>", "c2"]
-    assert contexts[0][1].all("a") == []
-    assert contexts[1][1].one("a").attributes["href"] == "https://example.org/?a=1&b=2"
-    # A long passage is there in full, folded.
-    assert contexts[1][1].one("details").text.count("word") == 300 + 60
-    assert pages["index.html"].one("p", class_="lead").text == "What <b>might</b> go wrong."
+def test_hostile_texts_are_texts(page: Element, data: dict[str, Any]) -> None:
+    one = data["responses"][1]
+    assert [one[key] for key in ("id", "query", "topic")] == [HOSTILE] * 3
+    # All of the text is there, with the claim that is made in it.
+    assert one["pieces"] == [[HOSTILE, [0]]]
+    assert one["claims"][0]["text"] == HOSTILE
+    passages = [data["passages"][each["at"]] for each in one["passages"]]
+    assert [each["id"] for each in one["passages"]] == ["c<1>", "c2"]
+    assert "link" not in passages[0]
+    assert passages[1]["link"] == "https://example.org/?a=1&b=2"
+    assert passages[1]["text"].count("word") == 300
+    assert page.one("p", class_="lead").text == "What <b>might</b> go wrong."
+    links = page.one("section", id="failures").all("a")
+    assert HOSTILE in [link.text for link in links]
 
 
-def test_people_who_cannot_see_or_point_are_served(pages: dict[str, Element]) -> None:
-    for page in pages.values():
-        assert page.one("html").attributes["lang"] == "en"
-        assert len(page.all("h1")) == len(page.all("main")) == 1
-        assert page.one("a", class_="skip").attributes["href"] == "#main"
-        for table in page.all("table"):
-            assert all(head.attributes["scope"] == "col" for head in table.one("thead").all("th"))
-            assert all(head.attributes["scope"] == "row" for head in table.one("tbody").all("th"))
-        for region in page.all("div", class_="scroll"):
-            assert region.attributes["role"] == "region"
-            assert region.attributes["aria-label"]
-            assert region.attributes["tabindex"] == "0"
-        for control in page.all("input") + page.all("select"):
-            assert control.parent is not None
-            assert control.parent.tag == "label"
-        for drawing in page.all("svg"):
-            assert drawing.attributes["role"] == "img"
-            assert drawing.attributes["aria-label"]
+def test_people_who_cannot_see_or_point_are_served(page: Element) -> None:
+    assert page.one("html").attributes["lang"] == "en"
+    assert len(page.all("h1")) == len(page.all("main")) == 1
+    assert page.one("a", class_="skip").attributes["href"] == "#main"
+    for table in page.all("table"):
+        assert all(head.attributes["scope"] == "col" for head in table.one("thead").all("th"))
+        assert all(head.attributes["scope"] == "row" for head in table.one("tbody").all("th"))
+    for region in page.all("div", class_="scroll"):
+        assert region.attributes["role"] == "region"
+        assert region.attributes["aria-label"]
+        assert region.attributes["tabindex"] == "0"
+    for control in page.all("input") + page.all("select"):
+        assert control.parent is not None
+        assert control.parent.tag == "label"
+    for drawing in page.all("svg"):
+        assert drawing.attributes["role"] == "img"
+        assert drawing.attributes["aria-label"]
 
 
-def test_posteriors_are_those_of_the_rows_in_every_view(
-    run: Path, pages: dict[str, Element]
-) -> None:
+def test_posteriors_are_those_of_the_rows_in_every_cell(run: Path, data: dict[str, Any]) -> None:
     columns = ["response", "atom", "variant", "strength", "backend_label", "status", "p"]
     records = read_rows(run / "rows.parquet")[columns].itertuples(index=False, name=None)
     told = {record[:5]: record[5:] for record in records}
-    for place, graph in enumerate(GRAPHS, 1):
-        page = pages[f"response-{place:04}.html"]
+    titles = [each["title"] for each in data["answers"]]
+    assert data["views"] == VIEWS
+    cells = {f"{view} · {name}": (view, name) for view in VIEWS for name in ALGORITHMS}
+    assert sorted(titles) == sorted(cells)
+    # The exact backend is shown first.
+    assert titles[0] == "FR1 · implication · exact"
+    for one, graph in zip(data["responses"], GRAPHS, strict=True):
         atoms = [node for node in graph["nodes"] if node["type"] == "atom"]
-        if not atoms:
-            assert page.all("table", id="atoms") == []
-            assert "This response has no atoms." in page.text
-            continue
-        chosen = page.one("select", data_switches="main").all("option")
-        assert [option.text for option in chosen] == VIEWS
-        table = page.one("table", id="atoms")
-        assert [head.text for head in table.one("thead").all("th")][3:-1] == ALGORITHMS
-        for node, cells in zip(atoms, body_rows(table), strict=True):
-            label = {True: "true", False: "false", None: "unlabelled"}[node.get("label")]
-            assert [cells[0].text, cells[2].text] == [node["id"], label]
-            p = []
-            for algorithm, cell in zip(ALGORITHMS, cells[3:-1], strict=True):
-                for (kind, strength), text in zip(
-                    itertools.product(["FR1", "FR3"], [1.0, 0.5]), in_turn(cell), strict=True
-                ):
-                    status, value = told[graph["id"], node["id"], kind, strength, algorithm]
-                    if status == "failed":
-                        assert text == "failed"
-                    else:
-                        # Three decimals are shown.
-                        assert number(text) == pytest.approx(value, abs=5.001e-4)
-                        p.append(value)
-                assert cell.text == in_turn(cell)[0]
-            assert number(cells[-1].text) == pytest.approx(max(p) - min(p), abs=5.001e-4)
+        for node, claim in zip(atoms, one.get("claims", []), strict=True):
+            assert [claim["id"], claim.get("label")] == [node["id"], node.get("label")]
+            for title, ended, p in zip(titles, one["ended"], claim["p"], strict=True):
+                view, name = cells[title]
+                strength = 0.5 if "strength" in view else 1.0
+                status, value = told[graph["id"], node["id"], view[:3], strength, name]
+                assert ended[0] == status
+                if status == "failed":
+                    assert p is None
+                else:
+                    assert p == pytest.approx(value, abs=1e-9)
 
 
-def test_removals_are_those_of_an_enumeration_without_the_context(
-    pages: dict[str, Element],
-) -> None:
-    page = pages["response-0001.html"]
+def test_removals_are_those_of_an_enumeration_without_the_context(data: dict[str, Any]) -> None:
+    one = data["responses"][0]
     graph = parse_fact_graph(GRAPHS[0], "graph")
-    found = {}
-    for card in page.all("article"):
-        name = card.attributes["data-filter"].split()[0]
-        for table in card.all("table", class_="sortable evidence"):
-            for cells in body_rows(table):
-                found[name, cells[0].text] = cells
+    found = {
+        (claim["id"], one["passages"][item["passage"]]["id"]): item
+        for claim in one["claims"]
+        for item in claim.get("evidence", ())
+    }
     assert set(found) == {("a1", "c1"), ("a1", "c3"), ("a2", "c1"), ("a2", "c2")}
-    for (name, removed), cells in found.items():
+    for (name, removed), item in found.items():
         for view, (kind, strength) in enumerate(itertools.product(["FR1", "FR3"], [1.0, 0.5])):
             seen = variant(graph, kind)
             odds = {one: (one.probability / (1 - one.probability)) ** strength
@@ -224,39 +193,35 @@ def test_removals_are_those_of_an_enumeration_without_the_context(
                 oracle(one.to_factor_graph("implication")).marginals[name][1]
                 for one in (seen, less)
             )
-            # Three decimals are shown.
-            assert number(in_turn(cells[3])[view]) == pytest.approx(without, abs=5.001e-4)
-            change = number(in_turn(cells[4])[view])
-            assert change == pytest.approx(with_it - without, abs=5.001e-4)
-    said = {key: cells[1].text.strip() for key, cells in found.items()}
-    assert said["a1", "c1"] == said["a1", "c3"] == "supports"
-    assert said["a2", "c1"] == said["a2", "c2"] == "contradicts"
-    # The strongest evidence comes first.
-    assert [name for atom_id, name in found if atom_id == "a2"] == ["c2", "c1"]
+            assert item["effects"][view][0] == pytest.approx(without, abs=1e-8)
+            assert item["effects"][view][1] == pytest.approx(with_it - without, abs=1e-8)
+    kinds = {key: item["relation"] for key, item in found.items()}
+    assert kinds["a1", "c1"] == kinds["a1", "c3"] == "entailment"
+    assert kinds["a2", "c1"] == kinds["a2", "c2"] == "contradiction"
 
 
-def test_failures_are_counted_with_their_errors(run: Path, pages: dict[str, Element]) -> None:
+def test_failures_are_counted_with_their_errors(
+    run: Path, page: Element, data: dict[str, Any]
+) -> None:
     rows = read_rows(run / "rows.parquet")
     failed = rows[rows.status == "failed"]
     # Two responses with more than two variables, in four views.
     assert set(failed.response) == {"labelled", HOSTILE}
-    index = pages["index.html"]
-    assert "8 units failed." in index.text
-    table = index.one("section", id="failures").one("table")
+    assert "8 units failed." in page.text
+    table = page.one("section", id="failures").one("table")
     assert len(body_rows(table)) == 8
     for cells in body_rows(table):
-        assert "assignments" in cells[3].text
+        assert "assignments" in cells[1].text
         assert cells[2].text == "1"
-    assert {cells[4].text for cells in body_rows(table)} == {"labelled", HOSTILE}
-    page = pages["response-0001.html"]
-    for error in failed[failed.response == "labelled"].error:
-        assert error in page.one("ul", class_="failures").text
-    assert page.one("dd", class_="bad").text == "4"
-    assert pages["response-0004.html"].all("ul", class_="failures") == []
+    assert {cells[3].text for cells in body_rows(table)} == {"labelled", HOSTILE}
+    told = data["responses"][0]["failures"]
+    assert {reason for reason, _ in told} == set(failed[failed.response == "labelled"].error)
+    assert sum(len(cells) for _, cells in told) == 4
+    assert "failures" not in data["responses"][3]
 
 
-def test_the_summary_is_the_summary(run: Path, pages: dict[str, Element]) -> None:
-    index = pages["index.html"]
+def test_the_summary_is_the_summary(run: Path, page: Element) -> None:
+    index = page
     summary = pd.read_csv(run / "summary.csv")
     table = index.one("details", id="cells").one("table")
     titles = [head.text for head in table.one("thead").all("th")]
@@ -279,59 +244,64 @@ def test_the_summary_is_the_summary(run: Path, pages: dict[str, Element]) -> Non
     assert manifest["config_sha256"] in index.one("section", id="origin").text
 
 
-def test_equal_runs_have_equal_reports_and_the_manifest_lists_them(run: Path) -> None:
-    def digests(folder: Path) -> dict[str, str]:
-        return {
-            f"report/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in folder.iterdir()
-        }
+def test_equal_runs_have_equal_pages_and_the_manifest_lists_them(run: Path) -> None:
+    def digest(path: Path) -> str:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
 
-    first = digests(run / "report")
-    manifest = json.loads((run / "manifest.json").read_text())
-    listed = {name: value for name, value in manifest["files"].items() if "/" in name}
-    assert listed == first
+    def listed_digest(folder: Path) -> str:
+        manifest = json.loads((folder / "manifest.json").read_text())
+        found: str = manifest["files"]["report.html"]
+        return found
+
+    first = digest(run / "report.html")
+    assert listed_digest(run) == first
     again = run_study(run.parent, out="again")
-    assert digests(again / "report") == first
+    assert digest(again / "report.html") == first
+    elsewhere = run.parent / "elsewhere.html"
     data = f"mine={run.parent / 'graphs.jsonl'}"
-    result = invoke("report", run, "--out", run.parent / "elsewhere", "--data", str(data))
-    assert result.stdout == f"- {run.parent / 'elsewhere' / 'index.html'}: 5 pages\n"
-    assert digests(run.parent / "elsewhere") == first
-    # Made anew in the run's folder, with fewer pages: the manifest lists these.
+    result = invoke("report", run, "--out", elsewhere, "--data", data)
+    assert result.stdout == f"- {elsewhere}: 4 responses\n"
+    assert digest(elsewhere) == first
+    # Every command names its page with --report.
+    other = run.parent / "other.html"
+    invoke("report", run, "--report", other, "--data", data)
+    assert digest(other) == first
+    # Made anew in the run's folder, with less on it: the manifest lists it.
     fewer = ("--response", "labelled", "--only", "variant=FR1", "--only", "strength=1")
-    invoke("report", again, "--data", str(data), *fewer)
-    listed = json.loads((again / "manifest.json").read_text())["files"]
-    assert {name for name in listed if "/" in name} == set(digests(again / "report"))
-    assert len(digests(again / "report")) == 2
-    page = read_page(again / "report" / "response-0001.html")
-    assert page.all("select", data_switches="main") == []
-    assert "FR1 · implication" in page.text
-    assert "FR3" not in page.one("main").text
+    invoke("report", again, "--data", data, *fewer)
+    assert listed_digest(again) == digest(again / "report.html") != first
+    told = listed(again / "report.html")
+    assert [one["id"] for one in told["responses"]] == ["labelled"]
+    assert told["views"] == ["FR1 · implication"]
+    assert len(told["answers"]) == 3
 
 
-def test_many_responses_have_few_pages_and_the_report_says_so(
+def test_many_responses_and_cells_are_listed_in_part_and_the_page_says_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reported_datasets, "MAX_CELLS", 3)
     write_data(folder)
     out = run_study(folder, STUDY, "report.responses=1")
-    assert len(list((out / "report").iterdir())) == 2
-    index = read_page(out / "report" / "index.html")
-    assert "1 of 4 responses have a page." in " ".join(index.text.split())
-    page = read_page(out / "report" / "response-0001.html")
-    assert "3 of 12 cells are shown" in " ".join(page.text.split())
-    assert len(body_rows(page.one("section", id="cells").one("table"))) == 3
+    data = listed(out / "report.html")
+    assert (len(data["responses"]), len(data["answers"])) == (1, 3)
+    said = " ".join(read_page(out / "report.html").text.split())
+    assert "Listed are 1 of 4 responses; factormodels report RUN --response ID" in said
+    assert "3 of 12 cells are shown." in said
+    invoke("report", out, "--first", "2")
+    assert len(listed(out / "report.html")["responses"]) == 2
 
 
 def test_what_would_take_too_long_is_not_computed_and_the_page_says_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_data(folder)
-    monkeypatch.setattr(writing, "REPORT_SECONDS", 0.0)
-    out = run_study(folder)
-    page = read_page(out / "report" / "response-0001.html")
-    assert "In 4 of 4 views it was not computed" in " ".join(page.text.split())
-    table = page.all("table", class_="sortable evidence")[0]
-    assert {text for cells in body_rows(table) for text in in_turn(cells[4])} <= {"–", ""}
+    monkeypatch.setattr(study_responses, "REPORT_SECONDS", 0.0)
+    one = listed(run_study(folder) / "report.html")["responses"][0]
+    (note,) = one["notes"]
+    assert "in 4 of 4 views what passages change was not computed" in note
+    effects = [e for c in one["claims"] for item in c.get("evidence", ()) for e in item["effects"]]
+    assert [None, None] in effects
+    assert all(effect in (None, [None, None]) for effect in effects)
 
 
 def test_a_large_graph_is_predicted_to_take_long_and_estimated_from_draws() -> None:
@@ -354,44 +324,54 @@ def test_a_large_graph_is_predicted_to_take_long_and_estimated_from_draws() -> N
     assert (none.reason, seconds) == ("it would take too long", 1.0)
 
 
-def test_data_without_labels_have_a_report(folder: Path) -> None:
+def test_data_without_labels_have_a_page(folder: Path) -> None:
     write_data(folder, [GRAPHS[3], GRAPHS[2]])
     study = "study: s\ndatasets: [{name: mine, path: graphs.jsonl}]\noutputs: [report]\n"
     out = run_study(folder, study)
-    index = read_page(out / "report" / "index.html")
-    assert [one.text for one in index.all("figcaption")] == [
+    page = read_page(out / "report.html")
+    assert [one.text for one in page.all("figcaption")] == [
         "mine: posteriors under FR2 · implication · auto"
     ]
-    assert "No unit failed." in index.text
-    brier = [cells[5].text for cells in body_rows(index.one("table", id="responses-1"))]
-    assert brier == ["–", "–"]
+    assert page.all("section", id="failures") == []
+    claims = [
+        one for each in listed(out / "report.html")["responses"] for one in each.get("claims", ())
+    ]
+    assert claims
+    assert all("label" not in one for one in claims)
 
 
 def test_a_run_that_is_not_complete_says_so(folder: Path) -> None:
     write_data(folder)
     out = run_study(folder, STUDY, "--only", "variant=FR1")
-    index = read_page(out / "report" / "index.html")
-    assert "Not complete. 24 units have not been run" in " ".join(index.text.split())
-    assert (out / "report" / "response-0001.html").exists()
+    page = read_page(out / "report.html")
+    assert "Not complete. 24 units have not been run" in " ".join(page.text.split())
+    assert len(listed(out / "report.html")["responses"]) == 4
     run_study(folder, STUDY, "--resume", "outputs=[csv]")
-    assert not (out / "report").exists()
-    assert "report/index.html" not in json.loads((out / "manifest.json").read_text())["files"]
+    assert not (out / "report.html").exists()
+    assert "report.html" not in json.loads((out / "manifest.json").read_text())["files"]
 
 
-def test_a_report_that_dies_leaves_the_one_before_it(
+def test_settings_stand_folded_as_far_as_they_differ_from_the_defaults(page: Element) -> None:
+    told = page.one("details", id="settings")
+    keys = [one.text for one in told.all("dt")]
+    assert keys == ["datasets", "description", "variants", "strengths", "backends",
+                    "significance", "outputs"]  # fmt: skip
+    assert "enumeration" in told.text
+
+
+def test_a_page_that_dies_leaves_the_one_before_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_data(folder)
     out = run_study(folder)
-    before = {path.name: path.read_bytes() for path in (out / "report").iterdir()}
+    before = (out / "report.html").read_bytes()
 
     def die(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(writing, "response_page", die)
-    command = ("report", out, "--data", "mine=graphs.jsonl")
-    invoke(*command, code=130)
-    assert {path.name: path.read_bytes() for path in (out / "report").iterdir()} == before
+    monkeypatch.setattr(study_page, "page", die)
+    invoke("report", out, "--data", "mine=graphs.jsonl", code=130)
+    assert (out / "report.html").read_bytes() == before
     assert sorted(path.name for path in out.parent.iterdir()) == [
         "graphs.jsonl", "out", "study.yaml"
     ]  # fmt: skip
@@ -417,7 +397,11 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path) -> None:
         ),
         (
             (run, "--out", "mine", "--data", f"mine={good}"),
-            "mine: it holds something other than a report",
+            "--out mine: this is a folder; name a file in it",
+        ),
+        (
+            (run, "--out", "page.pdf", "--data", f"mine={good}"),
+            "--out page.pdf: a page is one file; name one that ends in .html",
         ),
         (
             (run, "--data", f"mine={good}", "--only", "backend=exct"),
@@ -432,21 +416,21 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path) -> None:
 def test_a_file_is_found_beside_or_asked_for(
     run: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = invoke("report", run, "--out", folder / "report", code=2)
+    result = invoke("report", run, "--out", folder / "page.html", code=2)
     assert "from graphs.jsonl, which is not in the current folder; say where" in result.stderr
     monkeypatch.chdir(run.parent)
-    invoke("report", run, "--out", folder / "report")
+    invoke("report", run, "--out", folder / "page.html")
 
 
-def test_a_dataset_without_a_name_of_its_own_has_a_report(folder: Path) -> None:
+def test_a_dataset_without_a_name_of_its_own_has_a_page(folder: Path) -> None:
     write_data(folder)
     out = run_study(folder, "study: s\ndatasets: [{path: graphs.jsonl}]\noutputs: [report]\n")
-    pages = {path.name: path.read_bytes() for path in (out / "report").iterdir()}
+    content = (out / "report.html").read_bytes()
     invoke("report", out)
-    assert {path.name: path.read_bytes() for path in (out / "report").iterdir()} == pages
+    assert (out / "report.html").read_bytes() == content
 
 
-def test_an_analysis_has_no_report(run: Path, folder: Path) -> None:
+def test_an_analysis_has_no_page(run: Path, folder: Path) -> None:
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["config"] = {"study": "s", "analysis": "datasets"}
     (folder / "manifest.json").write_text(json.dumps(manifest))

@@ -1,8 +1,9 @@
-"""The report in a browser: opened from the disk, sorted, filtered, followed, and looked at."""
+"""The page of a study in a browser: sorted, switched between cells, followed, and looked at."""
 
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -20,10 +21,10 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a report."""
+    """The page of a study."""
     folder = tmp_path_factory.mktemp("browsed")
     write_data(folder)
-    return run_study(folder) / "report"
+    return run_study(folder) / "report.html"
 
 
 @dataclass
@@ -51,16 +52,6 @@ def opened(
     return watched
 
 
-def texts(page: Page, selector: str) -> list[str]:
-    """Return the texts of what a selector finds and is visible."""
-    found = page.locator(selector).all()
-    return [one.inner_text().strip() for one in found if one.is_visible()]
-
-
-def n_visible(page: Page, selector: str) -> int:
-    return sum(one.is_visible() for one in page.locator(selector).all())
-
-
 def picture(page: Page, *, full: bool = False) -> np.ndarray:
     """Return a screenshot as numbers (height, width, colours)."""
     from matplotlib.image import imread
@@ -68,85 +59,57 @@ def picture(page: Page, *, full: bool = False) -> np.ndarray:
     return np.asarray(imread(io.BytesIO(page.screenshot(full_page=full)), format="png"))
 
 
-def test_the_first_page_sorts_filters_and_leads_on(browser: Browser, report: Path) -> None:
-    watched = opened(browser, report / "index.html")
+def test_tables_sort_by_the_pointer_and_the_keyboard(browser: Browser, report: Path) -> None:
+    watched = opened(browser, report)
     page = watched.page
-    names = "#responses-1 tbody th"
-    in_order = texts(page, names)
-    assert in_order == ["labelled", HOSTILE, "without atoms", "without labels"]
+    table = page.locator("#summary table").first
+    head = table.locator("thead th", has_text="Brier")
+    column = head.evaluate("one => one.cellIndex + 1")
 
-    head = page.locator("#responses-1 thead th", has_text="atoms")
+    def values() -> list[str]:
+        cells = table.locator(f"tbody td:nth-child({column})").all()
+        return [cell.inner_text().split()[0] for cell in cells]
+
+    before = values()
     head.get_by_role("button").click()
-    assert texts(page, "#responses-1 tbody td:nth-child(3)") == ["0", "1", "2", "3"]
-    assert head.get_attribute("aria-sort") == "ascending"
-    # The keyboard does what the pointer does.
-    page.keyboard.press("Enter")
-    assert texts(page, names) == ["labelled", "without labels", HOSTILE, "without atoms"]
-    assert head.get_attribute("aria-sort") == "descending"
+    known = sorted(value for value in before if value != "–")
     # What is undefined comes last, whichever way.
-    brier = page.locator("#responses-1 thead th", has_text="Brier").get_by_role("button")
-    for _ in range(2):
-        brier.click()
-        values = texts(page, "#responses-1 tbody td:nth-child(7)")
-        assert values[2:] == ["–", "–"]
-        assert "–" not in values[:2]
-
-    page.get_by_label("Filter").fill("RIVERS lab")
-    assert texts(page, names) == ["labelled"]
-    assert texts(page, "output") == ["1 of 4 shown"]
-    page.get_by_label("Filter").fill("")
-    assert len(texts(page, names)) == 4
-
-    cells = page.get_by_label("Pr and Brier under")
-    before = texts(page, "#responses-1 tbody td:nth-child(6)")
-    cells.select_option("FR3 · implication · $odd_{name$")
-    after = texts(page, "#responses-1 tbody td:nth-child(6)")
-    # Enumeration failed on the two responses with more variables.
-    assert before.count("–") == 1
-    assert after.count("–") == 3
-
-    page.get_by_role("link", name="labelled", exact=True).first.click()
-    assert page.title() == "labelled · odd"
-    page.get_by_role("link", name="next").click()
-    assert page.locator("h1").inner_text() == HOSTILE
-    page.get_by_role("link", name="← odd").click()
-    assert page.title() == "odd · report"
+    assert values() == [*known, "–"]
+    assert head.get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Enter")
+    assert values() == [*known[::-1], "–"]
+    assert head.get_attribute("aria-sort") == "descending"
     assert watched.said == []
-    assert all(url.startswith("file://") for url in watched.asked)
+    assert watched.asked == [report.as_uri()]
     page.close()
 
 
-def test_the_page_of_a_response_switches_views_and_filters_claims(
-    browser: Browser, report: Path
-) -> None:
-    watched = opened(browser, report / "response-0001.html")
+def test_responses_are_looked_at_by_every_cell(browser: Browser, report: Path) -> None:
+    watched = opened(browser, report)
     page = watched.page
-    changes = "#cards td.change"
-    before = texts(page, changes)
-    assert n_visible(page, "svg.graph") == 1
-    page.get_by_label("View").select_option("FR3 · implication")
-    after = texts(page, changes)
-    assert len(before) == len(after) == 4
-    assert before != after
-    assert n_visible(page, "svg.graph") == 1
-
-    page.get_by_label("Show").select_option("labelled false")
-    assert texts(page, "#atoms tbody th") == ["a2"]
-    assert n_visible(page, "article") == 1
-    page.get_by_label("Show").select_option("all claims")
-    page.get_by_label("Filter").first.fill("cold")
-    assert texts(page, "#atoms tbody th") == ["a3"]
-    page.get_by_label("Filter").first.fill("")
-
-    page.locator("#atoms").get_by_role("link", name="a2").click()
-    card = page.locator("#atom-2")
-    assert card.is_visible()
-    # The bar above sticks to the top of the window and hides no heading.
-    bar = page.locator(".sticky").bounding_box()
-    heading = card.locator("h3").bounding_box()
-    assert bar is not None
-    assert heading is not None
-    assert heading["y"] >= bar["y"] + bar["height"]
+    page.locator("#listed summary", has_text="labelled").first.click()
+    box = page.locator("#listed > li", has=page.locator("details[open]"))
+    texts = [" ".join(text.split()) for text in box.locator(".card .line").all_inner_texts()]
+    cells = page.get_by_label("Judged by")
+    cells.select_option("FR3 · implication · strength 0.5 · exact")
+    after = [" ".join(text.split()) for text in box.locator(".card .line").all_inner_texts()]
+    assert len(texts) == len(after) == 3
+    assert texts != after
+    # Enumeration failed on this response.
+    cells.select_option("FR3 · implication · $odd_{name$")
+    assert box.locator(".verdict").all_inner_texts() == ["unknown"] * 3
+    assert "assignments" in box.locator(".banner").first.inner_text()
+    cells.select_option("FR1 · implication · exact")
+    shown = page.locator("label", has_text=re.compile("^Claims ")).locator("select")
+    shown.select_option("labelled false")
+    assert box.locator("article .id").all_inner_texts() == ["a2"]
+    shown.select_option("all")
+    box.get_by_text("Graph", exact=True).click()
+    assert box.locator("svg.graph").count() == 1
+    # Three claims, two passages of which one is copied and one alone, as FR1 has them.
+    assert box.locator("svg.graph path.edge").count() == 4
+    page.locator("#failures").get_by_role("link", name=HOSTILE).first.click()
+    assert page.locator("#r-1 details[open] h4").first.inner_text().endswith(HOSTILE)
     assert watched.said == []
     page.close()
 
@@ -154,7 +117,7 @@ def test_the_page_of_a_response_switches_views_and_filters_claims(
 def test_what_names_a_row_stays_in_view_and_columns_are_chosen(
     browser: Browser, report: Path
 ) -> None:
-    watched = opened(browser, report / "index.html", 660)
+    watched = opened(browser, report, 660)
     page = watched.page
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
     region = page.locator(".scroll:has(th.name + th.name)").first
@@ -183,30 +146,28 @@ def test_what_names_a_row_stays_in_view_and_columns_are_chosen(
 def test_pages_can_be_looked_at(
     browser: Browser, report: Path, width: int, scheme: Literal["light", "dark"]
 ) -> None:
-    for name in ("index.html", "response-0002.html"):
-        watched = opened(browser, report / name, width, scheme)
-        page = watched.page
-        # Wide tables scroll within themselves: the page is as wide as the window.
-        assert page.evaluate("document.documentElement.scrollWidth") == width, name
-        seen = picture(page, full=True)
-        assert seen.shape[0] == page.evaluate("document.documentElement.scrollHeight")
-        assert seen.shape[1] == width
-        grey = seen[..., :3].mean(axis=2)
-        background = np.median(grey)
-        assert background > 0.9 if scheme == "light" else background < 0.2
-        # Something is written, and most of the page is background.
-        written = np.abs(grey - background) > 0.25
-        assert 0.01 < written.mean() < 0.4, name
-        assert watched.said == []
-        page.close()
+    watched = opened(browser, report, width, scheme)
+    page = watched.page
+    page.locator("#listed summary", has_text="alert").first.click()
+    # Wide tables scroll within themselves: the page is as wide as the window.
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    seen = picture(page, full=True)
+    assert seen.shape[0] == page.evaluate("document.documentElement.scrollHeight")
+    assert seen.shape[1] == width
+    grey = seen[..., :3].mean(axis=2)
+    background = np.median(grey)
+    assert background > 0.9 if scheme == "light" else background < 0.2
+    # Something is written, and most of the page is background.
+    written = np.abs(grey - background) > 0.25
+    assert 0.01 < written.mean() < 0.4
+    assert watched.said == []
+    page.close()
 
 
-def test_without_scripts_every_number_of_the_first_view_is_there(
-    browser: Browser, report: Path
-) -> None:
+def test_without_scripts_the_tables_of_the_study_are_there(browser: Browser, report: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto((report / "response-0001.html").as_uri())
-    assert page.locator("#atoms tbody td.p").first.inner_text().startswith("0.")
-    assert page.locator("#atoms thead button").count() == 0
+    page.goto(report.as_uri())
+    assert page.locator("#summary tbody td.num").first.inner_text().startswith("0.")
+    assert page.locator("#summary thead button").count() == 0
     context.close()

@@ -1,15 +1,15 @@
-"""The report of studies with relation models, assessors, learned priors and selections."""
+"""The page of studies with relation models, assessors, learned priors and selections."""
 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,8 +31,8 @@ from factormodels.io.result_store import STORE
 from factormodels.variants import merge_duplicate_contexts, variant
 from inference import infer
 from tests.experiments.conftest import KEY, invoke
-from tests.experiments.pages.reported import Element, read_page, run_study
-from tests.experiments.pages.test_report import body_rows, in_turn, number
+from tests.experiments.pages.reported import listed, read_page, run_study
+from tests.experiments.pages.test_report import body_rows
 from tests.experiments.study.test_study_assessors import provider
 from tests.factormodels.extraction.server import ScriptedServer
 
@@ -74,25 +74,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def copied(run: Path, folder: Path) -> Path:
-    """A copy of that run in the current folder, with its store and without its report."""
-    shutil.copytree(run, folder / "run", ignore=shutil.ignore_patterns("report"))
+    """A copy of that run in the current folder, with its store and without its page."""
+    shutil.copytree(run, folder / "run", ignore=shutil.ignore_patterns("report.html"))
     return folder / "run"
 
 
-def page_of(run: Path, place: int) -> Element:
-    return read_page(run / "report" / f"response-{place:04}.html")
+def responses_of(run: Path) -> list[dict[str, Any]]:
+    """Return the responses that the page of a run lists."""
+    found: list[dict[str, Any]] = listed(run / "report.html")["responses"]
+    return found
 
 
 def graphs() -> tuple[FactGraph, ...]:
     return load("demonstration").graphs[:3]
-
-
-def words(element: Element) -> str:
-    return " ".join(element.text.split())
-
-
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def seen(graph: FactGraph, at: int, model: str, prior: str, run: Path) -> FactGraph:
@@ -127,58 +121,45 @@ def without(graph: FactGraph, contexts: set[str]) -> FactGraph:
 
 def test_posteriors_and_judgements_are_those_of_the_rows(run: Path) -> None:
     rows = read_rows(run / "rows.parquet")
+    data = listed(run / "report.html")
+    assert data["views"] == VIEWS
+    judges = data["answers"]
+    assert {one["title"].rpartition(" · ")[2] for one in judges} == set(ALGORITHMS)
+    assert [one["title"] for one in judges if one["view"] is None] == ["factscore", "verify"]
     n_missing = 0
-    for place, graph in enumerate(graphs(), 1):
-        page = page_of(run, place)
-        options = page.one("select", data_switches="main").all("option")
-        assert [option.text for option in options] == VIEWS
-        table = page.one("table", id="atoms")
-        heads = [head.text for head in table.one("thead").all("th")]
-        assert heads == ["id", "claim", "label", "kept by", *ALGORITHMS, "spread"]
+    for one, graph in zip(data["responses"], graphs(), strict=True):
         own = rows[rows.response == graph.id]
-        for cells, atom in zip(body_rows(table), graph.atom_ids, strict=True):
+        for claim, atom in zip(one["claims"], graph.atom_ids, strict=True):
             of_atom = own[own.atom == atom]
-            assert cells[3].text.split(", ") == of_atom.selections.iloc[0].split()
-            p = of_atom.p.dropna().astype(float)
-            # Three decimals are shown.
-            assert number(cells[-1].text) == pytest.approx(p.max() - p.min(), abs=5.001e-4)
-            for algorithm, cell in zip(ALGORITHMS, cells[4:-1], strict=True):
-                judged = of_atom[of_atom.backend_label == algorithm]
-                for view, text in zip(VIEWS, in_turn(cell), strict=True):
-                    told = judged
-                    if algorithm in ("exact", "lbp"):
-                        model = "lexical" if "lexical" in view else "recorded"
-                        prior = "taught" if "taught" in view else "data"
-                        told = judged[(judged.relation_model == model) & (judged.prior == prior)]
-                    if told.empty:
-                        assert (algorithm, text) == ("lbp", "")
-                    elif told.p.isna().all():
-                        assert text == "–"
-                        n_missing += view == VIEWS[0]
-                    else:
-                        assert number(text) == pytest.approx(float(told.p.iloc[0]), abs=5.001e-4)
-        cells_table = body_rows(page.one("section", id="cells").one("table"))
-        assert [row[0].text for row in cells_table[-2:]] == ["no graph", "no graph"]
-    assert n_missing == rows.p.isna().sum() > 0
+            assert claim["id"] == atom
+            assert claim["kept"] == of_atom.selections.iloc[0].split()
+            for judge, p in zip(judges, claim["p"], strict=True):
+                view, _, algorithm = judge["title"].rpartition(" · ")
+                told = of_atom[of_atom.backend_label == algorithm]
+                if view:
+                    model = "lexical" if "lexical" in view else "recorded"
+                    prior = "taught" if "taught" in view else "data"
+                    told = told[(told.relation_model == model) & (told.prior == prior)]
+                if told.p.isna().all():
+                    assert p is None
+                    n_missing += 1
+                else:
+                    assert p == pytest.approx(float(told.p.iloc[0]), abs=1e-9)
+    assert n_missing
 
 
-def test_evidence_and_removals_are_those_of_each_view(run: Path) -> None:
+def test_removals_are_those_of_the_relations_and_priors_of_the_view(run: Path) -> None:
     compared = 0
-    for at, graph in enumerate(graphs()):
-        page = page_of(run, at + 1)
+    for at, (one, graph) in enumerate(zip(responses_of(run), graphs(), strict=True)):
         shown: dict[tuple[int, str, str], tuple[float, float, bool, float]] = {}
-        for card in page.all("article"):
-            atom = card.attributes["data-filter"].split()[0]
-            for table in card.all("table", class_="sortable evidence"):
-                for cells in body_rows(table):
-                    for view, text in enumerate(in_turn(cells[3])):
-                        if text:
-                            change = number(in_turn(cells[4])[view])
-                            key = (view, atom, cells[0].text)
-                            against = "contradicts" in cells[1].text
-                            value = (number(text), change, against, number(cells[2].text))
-                            assert key not in shown
-                            shown[key] = value
+        for claim in one["claims"]:
+            for item in claim.get("evidence", ()):
+                for view, effect in enumerate(item["effects"]):
+                    if effect is not None:
+                        key = (view, claim["id"], one["passages"][item["passage"]]["id"])
+                        against = item["relation"] == "contradiction"
+                        assert key not in shown
+                        shown[key] = (*effect, against, item["probability"])
         expected = 0
         for view, (model, prior) in enumerate(
             (model, prior) for model in ("recorded", "lexical") for prior in ("data", "taught")
@@ -195,11 +176,10 @@ def test_evidence_and_removals_are_those_of_each_view(run: Path) -> None:
                 less = without(believed, {copy}).to_factor_graph("implication")
                 rest = infer(less, "exact").marginals[atom][1]
                 value = shown[view, atom, copy.removesuffix(f"@{atom}")]
-                # Three decimals are shown, of the probability two.
-                assert value[0] == pytest.approx(rest, abs=5.001e-4)
-                assert value[1] == pytest.approx(whole[atom][1] - rest, abs=5.001e-4)
+                assert value[0] == pytest.approx(rest, abs=1e-6)
+                assert value[1] == pytest.approx(whole[atom][1] - rest, abs=1e-6)
                 assert value[2] == (relation.kind is RelationKind.CONTRADICTION)
-                assert value[3] == pytest.approx(relation.probability, abs=5.001e-3)
+                assert value[3] == pytest.approx(relation.probability, abs=1e-6)
                 expected += 1
         assert len(shown) == expected
         compared += expected
@@ -210,23 +190,23 @@ def test_evidence_and_removals_are_those_of_each_view(run: Path) -> None:
     assert compared > 20
 
 
-def test_what_was_learned_is_said_under_its_views_alone(run: Path) -> None:
+def test_what_was_learned_is_said(run: Path) -> None:
     table = pd.read_csv(run / "priors.csv")
     folds = response_folds([one.id for one in graphs()], 2, 3)
-    for at in range(3):
-        told = page_of(run, at + 1).all("p", class_="learned quiet")
-        assert [one.attributes["data-only"] for one in told] == ["1", "3"]
-        for one, model in zip(told, ("recorded", "lexical"), strict=True):
+    for at, one in enumerate(responses_of(run)):
+        expected = []
+        for model in ("recorded", "lexical"):
             own = table[(table.relation_model == model) & (table.fold == folds[at])]
             values = ", ".join(
                 f"{name} {value:.3f}"
                 for name, value in zip(own.parameter, own.estimate, strict=True)
             )
-            assert one.text == f"taught, learned from all but fold {folds[at]}: {values}."
+            expected.append(f"taught, learned from all but fold {folds[at]}: {values}")
+        assert [note for note in one["notes"] if "learned" in note] == expected
 
 
-def test_the_first_page_has_selections_models_and_true_counts(run: Path) -> None:
-    index = read_page(run / "report" / "index.html")
+def test_the_page_has_selections_models_and_true_counts(run: Path) -> None:
+    index = read_page(run / "report.html")
     summary = pd.read_csv(run / "summary.csv")
     table = index.one("details", id="cells").one("table")
     titles = [head.text for head in table.one("thead").all("th")]
@@ -250,8 +230,7 @@ def test_the_first_page_has_selections_models_and_true_counts(run: Path) -> None
     ]  # fmt: skip
     assert facts["unpriced"] == facts["answers"], "what no price is known of costs no 0"
     assert asked["lexical"][:2] == ["relation model", "–"]
-    options = [one.text for one in index.one("section", id="responses").all("option")]
-    assert options[-2:] == ["factscore", "verify"]
+    assert listed(run / "report.html")["selections"] == ["all", "core"]
 
 
 def test_it_is_made_again_from_the_folder_to_the_byte(run: Path, copied: Path) -> None:
@@ -261,30 +240,26 @@ def test_it_is_made_again_from_the_folder_to_the_byte(run: Path, copied: Path) -
     assert summary.brier.tolist() == written.brier.tolist()
     assert list(summary.selection) == ["all", "core"] * 8
     invoke("report", copied)
-    assert bytes_of(copied / "report") == bytes_of(run / "report")
+    assert (copied / "report.html").read_bytes() == (run / "report.html").read_bytes()
 
 
 def test_without_the_store_it_says_what_was_not_kept(copied: Path) -> None:
     (copied / STORE).unlink()
     invoke("report", copied)
-    page = page_of(copied, 1)
-    unknown = page.all("p", class_="unknown")
-    assert [one.attributes["data-only"] for one in unknown] == ["2 3"]
-    assert "the relations that lexical found were not kept" in unknown[0].text
-    said = words(page.one("section", id="evidence"))
-    assert (
-        "In 1 of 4 views it was not computed (–), because what was learned for these priors was "
-        "not kept." in said
+    one = responses_of(copied)[0]
+    assert one["unknown"] == [[[2, 3], "the relations that lexical found were not kept"]]
+    (note,) = one["notes"]
+    assert note == (
+        "in 1 of 4 views what passages change was not computed, because what was learned for these "
+        "priors was not kept"
     )
-    for table in page.all("table", class_="sortable evidence"):
-        for cells in body_rows(table):
-            without_it = in_turn(cells[3])
-            assert re.fullmatch(r"[01]\.\d{3}", without_it[0])
-            assert without_it[1:] == ["–", "", ""]
-    for row in body_rows(page.one("table", id="context-rows")):
-        assert in_turn(row[3])[2:] == ["–", "–"]
-    assert {one.attributes["data-only"] for one in page.all("figure")} == {"0 1"}
-    assert page.all("p", class_="learned quiet") == []
+    effects = [item["effects"] for claim in one["claims"] for item in claim.get("evidence", ())]
+    assert effects
+    for first, *others in effects:
+        assert 0 < first[0] < 1
+        assert others == [[None, None], None, None]
+    assert one["relations"][2:] == [None, None]
+    assert [graph["views"] for graph in one["graphs"]] == [[0, 1]]
 
 
 def test_what_the_manifest_does_not_vouch_for_is_not_shown(copied: Path) -> None:
@@ -294,23 +269,22 @@ def test_what_the_manifest_does_not_vouch_for_is_not_shown(copied: Path) -> None
             last = "SELECT max(rowid) FROM kept WHERE kind = ?"
             connection.execute(f"DELETE FROM kept WHERE rowid = ({last})", (kind,))
     invoke("report", copied, "--response", str(graphs()[0].id))
-    page = page_of(copied, 1)
+    (one,) = responses_of(copied)
     # The last record of each is gone: relations of one response, and a fit.
-    (unknown,) = page.all("p", class_="unknown")
-    assert unknown.attributes["data-only"] == "2 3"
-    assert "In 1 of 4 views it was not computed" in words(page.one("section", id="evidence"))
+    ((numbers, _),) = one["unknown"]
+    assert numbers == [2, 3]
+    assert "in 1 of 4 views" in one["notes"][0]
 
 
-def test_assessors_alone_have_pages(copied: Path) -> None:
+def test_assessors_alone_have_a_page(copied: Path) -> None:
     only = ("--only", "backend=factscore,verify", "--response", str(graphs()[0].id))
     invoke("report", copied, *only)
-    page = page_of(copied, 1)
-    assert "no graph" in words(page.one("div", class_="tools sticky"))
-    assert "assessors judge texts and have no relations" in words(
-        page.one("section", id="evidence")
-    )
-    assert page.all("table", class_="sortable evidence") == []
-    assert page.all("section", id="graph") == []
+    data = listed(copied / "report.html")
+    assert data["views"] == []
+    assert [one["title"] for one in data["answers"]] == ["factscore", "verify"]
+    (one,) = data["responses"]
+    assert all("evidence" not in claim for claim in one["claims"])
+    assert "graphs" not in one
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,8 @@ def test_what_only_tells_of_a_run_may_be_missing(
         changed(results, lambda m: m["code"].pop("modified"))
     else:
         changed(results, change)
-    for arguments in (("report", results, "--out", results / "pages"), ("diff", results, results)):
+    page = results / "page.html"
+    for arguments in (("report", results, "--out", page), ("diff", results, results)):
         result = invoke(*arguments)
         assert f"manifest.json: it does not say {said}; the results are read without" in (
             result.stderr

@@ -120,7 +120,7 @@ def test_a_backend_without_its_library_stands_in_the_table_as_absent(folder: Pat
     assert "| gone (absent) |" in table
     assert told in table
     assert "Failed" not in table
-    page = (folder / "results" / "s" / "report" / "index.html").read_text()
+    page = (folder / "results" / "s" / "report.html").read_text()
     assert "gone (absent)" in page
     assert "units failed" not in page
     assert "no_such_library" in page

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments.pages.writing import write_pages
+from experiments.pages.study_page import write_study_page
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
 from experiments.study.runner import (
@@ -98,13 +98,11 @@ def test_diagrams_have_no_titles_in_the_report_alone(tmp_path: Path) -> None:
         "study: s\ndatasets: [{name: demonstration, limit: 2}]\nvariants: [FR2]\n"
         "backends: [exact, lbp]\noutputs: [reliability, report]\n"
     )
-    run_study(planned(tmp_path, text), tmp_path / "out", pages=write_pages)
+    run_study(planned(tmp_path, text), tmp_path / "out", write_page=write_study_page)
     names = {path.suffix for path in (tmp_path / "out").glob("reliability*")}
     # The figure, its LaTeX, and what it shows.
     assert names == {".pdf", ".png", ".tex", ".csv"}
-    report = tmp_path / "out" / "report"
-    assert len(list(report.iterdir())) == 3
-    page = (report / "index.html").read_text("utf-8")
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert page.count("<svg") == 3
     assert "demonstration, implication: reliability" in page
 

@@ -1,26 +1,28 @@
-"""The first page of a report: what was run, what came of it, and every response with a page."""
+"""The page of a study: what was run, what came of it, and its responses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibration.figures.panels import COLUMN
 from calibration.figures.style import COLOURS, MARKERS, paper_style
-from experiments.findings.page import inline_svg
+from experiments.findings.page import inline_svg, page, write_page
 from experiments.findings.table import ENDS, Column
 from experiments.findings.text import small
-from experiments.pages.pages import ABSENT, Number, change, fixed, in_turn, interval
-from experiments.pages.reported_datasets import Part
-from experiments.pages.response_page import brier, precision
+from experiments.pages.pages import ABSENT, Number, change, fixed, interval, report_templates
+from experiments.pages.report import AS_PLANNED, ReportSettings
+from experiments.pages.reported_datasets import Part, Watch, parts_of
+from experiments.pages.study_responses import listed_of_study
 from experiments.study import tables
 from experiments.study.cell_names import CELL, NO_GRAPH, shown
+from experiments.study.config import Study, as_plain
 from experiments.study.diagrams import diagrams
 from experiments.study.frame import read_judgements
 from experiments.study.outputs import RunContents
-from experiments.study.rows import FAILED, UNANSWERED
 from experiments.study.scores import (
     REFERENCE,
     AgreeingCells,
@@ -36,27 +38,61 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-MAX_ERRORS = 200
-"""Rows of the table of failures."""
-
 _PLOTTED = {"brier": "Brier score (lower is better)", "accuracy": "Accuracy"}
-_SHOWN_RESPONSES = 5
 
 _KINDS = {RELATIONS: "relation model", ASSESSING: "assessor"}
 
 
-def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
-    """What the template of the first page shows."""
+def study_page(
+    subject: RunContents, shown: ReportSettings = AS_PLANNED, watch: Watch | None = None
+) -> tuple[bytes, int]:
+    """The page of a run, and how many responses it lists; equal runs give equal bytes.
+
+    Args:
+        subject: the run.
+        shown: which responses it lists.
+        watch: shows how far it is.
+
+    Raises:
+        InputError: for an id that the run does not have.
+    """
+    parts = parts_of(subject, shown)
+    listed = listed_of_study(subject, parts, watch)
+    filled = {
+        "run": subject.study.study,
+        "sha256": subject.manifest["config_sha256"],
+        **_study(subject, parts),
+    }
+    made = page(report_templates(), "study.html", "report", filled, listed)
+    return made, len(listed.responses)
+
+
+def write_study_page(subject: RunContents, path: Path, *, watch: Watch | None = None) -> None:
+    """Write the page of a run that has just ended.
+
+    Args:
+        subject: the run.
+        path: the file.
+        watch: shows how far it is.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    write_page(path, study_page(subject, watch=watch)[0])
+
+
+def _study(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
+    """What stands on the page beside the list of responses."""
     groups = agreeing_cells(subject.rows, subject.summary)
     differences, others = _plots(subject, parts, groups)
-    errors, n_errors = _errors(subject, parts)
     # The selections of a cell share its units.
     # Failures would otherwise be counted once for each selection.
     cells = subject.summary.drop_duplicates(list(CELL))
+    differs = differing(subject.study, subject.manifest["config"])
     return {
         "study": subject.study,
         "manifest": subject.manifest,
-        "config": yaml_text(subject.manifest["config"]),
+        "settings": [(key, yaml_text(value).strip()) for key, value in differs.items()],
         "sentences": sentences(subject.summary, groups, times=False),
         "answers": list(_answers(subject, groups)),
         "differences": differences[:1],
@@ -65,8 +101,6 @@ def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
         "tests": [_test_row(record) for record in subject.tests.to_dict("records")],
         "covers": bool(subject.tests["coverage"].notna().any()),
         "correction": subject.study.significance.correction,
-        "errors": errors,
-        "n_errors": n_errors,
         "n_failed": int(cells["n_failed"].sum()),
         "n_cells": len(cells),
         "n_rows": len(subject.summary),
@@ -75,10 +109,18 @@ def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
             for key, models in subject.manifest.get("models", {}).items()
             for name, facts in models.items()
         ],
-        "parts": [(part, list(_responses(part))) for part in parts],
-        "n_pages": sum(len(part.responses) for part in parts),
-        "n_responses": sum(len(part.data.graphs) for part in parts),
     }
+
+
+def differing(study: Study, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The datasets of a study, and its keys that are not as they are by default.
+
+    Args:
+        study: the study.
+        config: the same with every default written out.
+    """
+    usual = as_plain(Study(study=study.study, datasets=study.datasets)) | {"datasets": None}
+    return {key: value for key, value in config.items() if value != usual[key]}
 
 
 def _answers(subject: RunContents, groups: Sequence[AgreeingCells]) -> Iterator[dict[str, Any]]:
@@ -212,67 +254,6 @@ def _test_row(record: dict[Any, Any]) -> dict[str, Any]:
         "covers": "" if np.isnan(record["coverage"]) else fixed(record["coverage"], 2),
         "status": str(record["status"]).replace("_", " "),
     }
-
-
-def _errors(subject: RunContents, parts: Sequence[Part]) -> tuple[list[dict[str, Any]], int]:
-    """Units of one cell that failed alike, the first `MAX_ERRORS`, and how many kinds there are."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    titles = {key: part.title(place) for part in parts for key, place in part.cells.items()}
-    files = {(part.data.name, graph.id): file for part in parts for graph, file in part.responses}
-    rows: list[dict[str, Any]] = []
-    for cell in subject.rows.cells():
-        if cell.key not in titles:
-            continue
-        table = subject.rows.read(cell, ("response", "status", "error"))
-        table = table.filter(pc.is_in(table["status"], pa.array(UNANSWERED)))
-        # A dictionary as an ordered set: a response has a row for each of its atoms.
-        found: dict[str, dict[str, None]] = {}
-        for response, error in zip(
-            table["response"].to_pylist(), table["error"].to_pylist(), strict=True
-        ):
-            found.setdefault(error or "", {})[response] = None
-        dataset = cell.named()["dataset"]
-        for error, responses in found.items():
-            rows.append(
-                {
-                    "dataset": dataset,
-                    "cell": titles[cell.key],
-                    "error": error,
-                    "n_units": len(responses),
-                    # Some of them, with the file of the page where there is one.
-                    "responses": [
-                        (response, files.get((dataset, response), ""))
-                        for response in list(responses)[:_SHOWN_RESPONSES]
-                    ],
-                }
-            )
-    return rows[:MAX_ERRORS], len(rows)
-
-
-def _responses(part: Part) -> Iterator[dict[str, Any]]:
-    """Yield the row of every response that has a page."""
-    places = part.places
-    for graph, file in part.responses:
-        answers = part.answers[graph.id]
-        labels = [atom.label for atom in graph.atoms]
-        known = [label for label in labels if label is not None]
-        held = [answers.get(place) for place in places]
-        p = np.array([one.p for one in answers.values() if one.p.size])
-        spread = np.fmax.reduce(np.fmax.reduce(p) - np.fmin.reduce(p)) if p.size else np.nan
-        yield {
-            "graph": graph,
-            "file": file,
-            "human": fixed(sum(known) / len(known) if known else None),
-            "n_labelled": len(known),
-            # Of each cell, in turn.
-            "precision": in_turn([fixed(None if one is None else precision(one)) for one in held]),
-            "brier": in_turn([fixed(None if one is None else brier(one, labels)) for one in held]),
-            # The largest difference between two cells' posteriors of an atom.
-            "spread": fixed(float(spread)),
-            "n_failed": sum(answer.status == FAILED for answer in answers.values()),
-        }
 
 
 MAX_ROWS = 30

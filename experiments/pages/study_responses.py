@@ -1,0 +1,221 @@
+"""The responses of a study as its page lists them: what each cell says, and the evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from experiments.evaluators.evidence import evidence_of_atoms
+from experiments.evaluators.listed_evidence import Borne, evidence_of, graphs_shown, n_relations
+from experiments.evaluators.marked_texts import marked_response
+from experiments.findings.responses import (
+    Effect,
+    Ended,
+    ListedClaim,
+    ListedFailure,
+    ListedJudge,
+    ListedResponse,
+    ListedResponses,
+)
+from experiments.pages.removals import REPORT_SECONDS, ViewRemovals, removals_of
+from experiments.pages.reported_datasets import WITHOUT_GRAPH, Answer, Part, Step, Watch
+from experiments.study.outputs import RunContents
+from experiments.study.rows import UNANSWERED
+from factormodels.fact_graph import FactGraph
+
+MORE = "factormodels report RUN --response ID"
+
+
+def listed_of_study(
+    subject: RunContents, parts: Sequence[Part], watch: Watch | None = None
+) -> ListedResponses:
+    """The responses of a study.
+
+    Args:
+        subject: the run.
+        parts: its datasets as they are shown.
+        watch: shows how far it is.
+    """
+    judges = _judges(parts)
+    views = tuple(dict.fromkeys(title for part in parts for title, _ in part.views))
+    shown = tuple(view for view in views if view != WITHOUT_GRAPH)
+    several = len(parts) > 1
+    n_shown = sum(len(part.responses) for part in parts)
+    responses: list[ListedResponse] = []
+    places: dict[tuple[str, str], int] = {}
+    # One budget for the whole page, used up in the order of the responses.
+    seconds = REPORT_SECONDS
+    steps: AbstractContextManager[Step] = nullcontext(lambda: None)
+    with watch(n_shown) if watch else steps as step:
+        for part in parts:
+            at = {graph.id: place for place, graph in enumerate(part.data.graphs)}
+            for graph in part.responses:
+                place = at[graph.id]
+                related = part.data.related[place] if part.data.related else {}
+                fits = [
+                    fit.of([place]) for fit in subject.fits if fit.request.dataset == part.data.name
+                ]
+                own = [view for _, view in part.views]
+                removals, seconds = removals_of(graph, own, seconds, related, fits)
+                by_view = dict(zip((title for title, _ in part.views), removals, strict=True))
+                places[part.data.name, graph.id] = len(responses)
+                dataset = part.data.name if several else ""
+                responses.append(
+                    _listed(part, graph, dataset, [*judges], [by_view.get(view) for view in shown])
+                )
+                step()
+    return ListedResponses(
+        answers=tuple(
+            ListedJudge(title, None if view == WITHOUT_GRAPH else shown.index(view))
+            for title, view in judges.items()
+        ),
+        views=shown,
+        responses=tuple(responses),
+        n_responses=sum(len(part.data.graphs) for part in parts),
+        failures=tuple(_failures(subject, parts, places)),
+        selections=parts[0].selections if parts else (),
+        more=MORE,
+        n_judges=len({part.title(place) for part in parts for place in part.cells.values()}),
+    )
+
+
+def _judges(parts: Sequence[Part]) -> dict[str, str]:
+    """The cells of all datasets by title, each with its view; the one that is shown first first."""
+    ordered = [(part, part.main) for part in parts]
+    ordered += [(part, place) for part in parts for place in part.places]
+    return {part.title(place): part.view(place) for part, place in ordered}
+
+
+def _listed(
+    part: Part,
+    graph: FactGraph,
+    dataset: str,
+    judges: Sequence[str],
+    removals: Sequence[ViewRemovals | None],
+) -> ListedResponse:
+    answers = {part.title(place): one for place, one in part.answers.get(graph.id, {}).items()}
+    seen = [None if one is None else one.seen for one in removals]
+    evidence = evidence_of(graph, _borne(graph, removals), len(removals))
+    kept = part.kept_by.get(graph.id)
+    ended = []
+    for title in judges:
+        answer = answers.get(title)
+        ended.append(
+            Ended("not asked") if answer is None else Ended(answer.status, answer.error or "")
+        )
+    return ListedResponse(
+        id=graph.id,
+        dataset=dataset,
+        topic=graph.topic,
+        query=graph.query,
+        pieces=tuple(marked_response(graph)[0]),
+        claims=tuple(
+            ListedClaim(
+                atom,
+                tuple(_posterior(answers.get(title), row) for title in judges),
+                evidence.get(atom.id, ()),
+                kept_by=() if kept is None else kept[row],
+            )
+            for row, atom in enumerate(graph.atoms)
+        ),
+        passages=graph.contexts,
+        n_relations=tuple(None if one is None else n_relations(graph, one) for one in seen),
+        ended=tuple(ended),
+        failures=tuple(_errors(part, graph)),
+        unknown=tuple(_unknown(removals)),
+        notes=tuple(_notes(part, graph, removals)),
+        graphs=tuple(graphs_shown(graph, seen)),
+    )
+
+
+def _posterior(answer: Answer | None, row: int) -> float | None:
+    if answer is None or not answer.p.size or math.isnan(answer.p[row]):
+        return None
+    return float(answer.p[row])
+
+
+def _borne(
+    graph: FactGraph, removals: Sequence[ViewRemovals | None]
+) -> dict[Borne, dict[int, Effect]]:
+    """What passages do to claims, a row for all views that agree on a relation."""
+    found: dict[Borne, dict[int, Effect]] = {}
+    for view, one in enumerate(removals):
+        if one is None or one.seen is None:
+            continue
+        for atom, items in evidence_of_atoms(graph, one.seen, one.removals).items():
+            for item in items:
+                removal = item.removal
+                effect = (
+                    Effect()
+                    if removal is None
+                    else Effect(removal.without, removal.change, removal.error)
+                )
+                key = Borne(atom, item.context, item.relation, item.probability)
+                found.setdefault(key, {})[view] = effect
+    return found
+
+
+def _unknown(removals: Sequence[ViewRemovals | None]) -> Iterator[tuple[tuple[int, ...], str]]:
+    """Yield why relations of views are not known, with the numbers of the views."""
+    found: dict[str, list[int]] = {}
+    for view, one in enumerate(removals):
+        if one is not None and one.seen is None:
+            found.setdefault(one.reason, []).append(view)
+    for reason, numbers in found.items():
+        yield tuple(numbers), reason
+
+
+def _notes(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals | None]) -> Iterator[str]:
+    yield from part.remarks.get(graph.id, ())
+    skipped: dict[str, int] = {}
+    for one in removals:
+        if one is not None and one.seen is not None and one.removals is None:
+            skipped[one.reason] = skipped.get(one.reason, 0) + 1
+        if one is not None and one.learned:
+            yield one.learned
+    for reason, count in skipped.items():
+        yield (
+            f"in {count} of {len(removals)} views what passages change was not computed, because "
+            f"{reason}"
+        )
+
+
+def _errors(part: Part, graph: FactGraph) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield every error of a response with the cells that it ended."""
+    found: dict[str, list[str]] = {}
+    for place, answer in sorted(part.answers.get(graph.id, {}).items()):
+        if answer.status in UNANSWERED:
+            found.setdefault(answer.error or "", []).append(part.title(place))
+    for error, cells in found.items():
+        yield error, tuple(cells)
+
+
+def _failures(
+    subject: RunContents, parts: Sequence[Part], places: Mapping[tuple[str, str], int]
+) -> Iterator[ListedFailure]:
+    """Yield units of one cell that failed alike, of every response of the run."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    titles = {key: part.title(place) for part in parts for key, place in part.cells.items()}
+    for cell in subject.rows.cells():
+        if cell.key not in titles:
+            continue
+        table = subject.rows.read(cell, ("response", "status", "error"))
+        table = table.filter(pc.is_in(table["status"], pa.array(UNANSWERED)))
+        # A dictionary as an ordered set: a response has a row for each of its atoms.
+        found: dict[str, dict[str, None]] = {}
+        for response, error in zip(
+            table["response"].to_pylist(), table["error"].to_pylist(), strict=True
+        ):
+            found.setdefault(error or "", {})[response] = None
+        dataset = cell.named()["dataset"]
+        stage = titles[cell.key] if len(parts) == 1 else f"{dataset} · {titles[cell.key]}"
+        for error, responses in found.items():
+            yield ListedFailure(
+                stage,
+                error,
+                len(responses),
+                tuple((name, places.get((dataset, name))) for name in responses),
+            )
