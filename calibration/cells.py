@@ -426,14 +426,16 @@ def agreeing(cells: Iterable[CellClaims], within: float = SAME_POSTERIORS) -> Ag
                 groups[number] = wider
                 break
         else:
-            groups.append(_Range(cell, (position,), cell.p, cell.p))
+            # One cell is kept for all groups of the same claims.
+            alike = (group.first for group in groups if group.first.has_the_claims_of(cell))
+            groups.append(_Range(next(alike, cell), (position,), cell.p, cell.p))
     found = tuple(Agreeing(one.positions, one.apart, one.answered) for one in groups)
     return AgreeingGroups(found, _spread(groups))
 
 
 @dataclass(frozen=True)
 class _Range:
-    """Least and largest probability of every claim, over cells that agree; `first` is one."""
+    """Least and largest probability of every claim, over cells that agree; `first` has these."""
 
     first: CellClaims
     positions: tuple[int, ...]
