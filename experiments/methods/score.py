@@ -388,7 +388,10 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     if recalibrations:
         with entropy_warnings():
             tables["recalibrated"] = _recalibrated(blocks, recalibrations, settings, remarks)
-    sentences = [*_verdicts(blocks), *_undefined(blocks), *_said(blocks), *remarks]
+    sentences = [
+        *(*_verdicts(blocks), *_agreement(blocks)),
+        *(*_undefined(blocks), *_said(blocks), *remarks),
+    ]
     if others is not None:
         # What was asked for comes first, and the details below it.
         compared = tools_table(others, blocks[0].found)
@@ -673,6 +676,36 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
             )
         sentences.append(f"{text}.")
     return sentences
+
+
+def _agreement(blocks: Sequence[_Block]) -> list[str]:
+    """Which models have the same probabilities of the same claims."""
+    from calibration.cells import SAME_POSTERIORS, agreeing, cells_of
+
+    sentences = []
+    for block in blocks:
+        if not block.found.tested:
+            # Their claims cannot be paired.
+            continue
+        claim = "claim" if "claim" in block.frame else None
+        cells = cells_of(block.frame, "model", label="y", response="group", claim=claim)
+        alike = [
+            _some([cells[at].named["model"] for at in group.positions], " = ")
+            for group in agreeing(cells).groups
+            if len(group.positions) > 1
+        ]
+        if alike:
+            of = f"{block.name}: " if block.name else ""
+            sentences.append(
+                f"{of}{_some(alike, '; ')}: their probabilities are never more than "
+                f"{SAME_POSTERIORS:g} apart."
+            )
+    return sentences
+
+
+def _some(names: Sequence[str], between: str) -> str:
+    more = [f"{len(names) - 4:,} more"] if len(names) > 4 else []
+    return between.join([*names[:4], *more])
 
 
 def _undefined(blocks: Sequence[_Block]) -> list[str]:

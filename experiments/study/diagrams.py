@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.cells import are_close
 from experiments.findings.artefacts import Origin, PaperFigure, write_artefact
 from experiments.findings.reliability import reliability_figure
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
@@ -19,16 +19,12 @@ from experiments.study.config import OWN_PRIORS
 from experiments.study.frame import read_judgements
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile
 from experiments.study.scores import REFERENCE
-from factormodels.io.long_columns import piecewise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from calibration.curves import CorpCurve, ReliabilityBins
     from experiments.study.config import Study
-
-SAME_CURVE = 5e-3
-"""Cells whose posteriors differ by less than this everywhere share a curve: the eye sees one."""
 
 MAX_CURVES = 9
 """Curves in one diagram; beyond these, backends other than the exact one are left out first."""
@@ -166,12 +162,6 @@ def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
         else:
             curves.append(Curve((key,), p, label, response))
     return curves
-
-
-def are_close(p: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    """Whether posteriors of the same claims are one curve; a missing one is like another."""
-    close = partial(np.isclose, rtol=0, atol=SAME_CURVE, equal_nan=True)
-    return bool(piecewise(close, p, other).all())
 
 
 def _curve_key(cell: CellRows) -> tuple[str, ...]:

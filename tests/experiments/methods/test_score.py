@@ -154,6 +154,18 @@ def test_data_are_scored_apart_and_never_against_each_other() -> None:
     assert {"reliability-1", "risk-coverage-2"} <= set(found.draw())
 
 
+def test_models_with_the_same_probabilities_are_named_together() -> None:
+    table = drawn(models=("a", "b", "c"))
+    copies = [table[table.model == "a"].assign(model=f"a{n}") for n in range(5)]
+    copies[0]["p"] += 0.004 * (copies[0]["p"] < 0.9)
+    found = score(pd.concat([table, *copies]), scores=["brier"], **QUICK)
+    said = [each for each in found.sentences if "apart" in each]
+    assert said == [
+        "a = a0 = a1 = a2 = 2 more: their probabilities are never more than 0.005 apart."
+    ]
+    assert not any("apart" in each for each in score(table, scores=["brier"], **QUICK).sentences)
+
+
 def test_data_without_labels_are_said_and_lose_nothing() -> None:
     labelled, other = drawn(0), drawn(1).assign(label=None)
     both = pd.concat([labelled.assign(dataset="x"), other.assign(dataset="y")])
