@@ -110,8 +110,9 @@ def run(
         settings: how it is run.
 
     Returns:
-        Cells with their measures in `cells`, tests in `tests`; `summary`, a row per cell with every
-        measure, and `rows`, a row per claim and cell, are read when they are asked for. Of an
+        Cells with their measures in `cells`, tests in `tests`. Made when they are asked for:
+        `summary`, a row per cell with every measure; `rows`, the files' row per claim and cell; and
+        `claims`, the long frame that `calibration.score` takes, with the texts of the claims. Of an
         analysis its own tables and figures.
 
     Raises:
@@ -182,6 +183,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
     from experiments.evaluators.dask_cluster import WorkerError
     from experiments.pages.study_page import write_study_page
     from experiments.study.files import study_folder
+    from experiments.study.frame import long_frame
     from experiments.study.rows import read_rows
     from experiments.study.runner import bounded_of, design, failures_of, run_study
     from experiments.study.workers import process_pool
@@ -238,7 +240,11 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
         ),
         tables=tables,
         incomplete=any(not failure.cell.algorithm.error for failure in failures),
-        frames={"summary": lambda: results.summary.cells, "rows": lambda: read_rows(folder)},
+        frames={
+            "summary": lambda: results.summary.cells,
+            "rows": lambda: read_rows(folder),
+            "claims": lambda: long_frame(read_rows(folder), planned.data),
+        },
         written=results.files,
     )
     return with_failed_calls(findings, calls)

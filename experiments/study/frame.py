@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibration.cells import CellClaims
+from experiments.study.cell_names import CELL
 from experiments.study.config import Study
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile
 from factormodels.io.long_columns import joined, pieces, piecewise, stored_column, texts_differ
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from experiments.study.data import StudyData
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +64,33 @@ class Judgements(CellClaims):
         failed = np.isin(self.status, UNANSWERED)[self.index]
         claims = self.atoms.is_valid().to_numpy()
         return int((claims & self.counts & ~self.judged & ~failed).sum())
+
+
+def long_frame(rows: pd.DataFrame, data: Iterable[StudyData]) -> pd.DataFrame:
+    """A row per claim and cell, as `calibration.score` takes it, with what the claim says.
+
+    Columns: response, claim, text, p, label; those of a cell, by which it is scored; selections
+    and status.
+
+    Args:
+        rows: tidy rows.
+        data: the datasets that they are of.
+    """
+    import pandas as pd
+
+    known = pd.DataFrame(
+        [
+            (dataset.name, graph.id, *claim)
+            for dataset in data
+            for graph in dataset.graphs
+            for claim in zip(graph.atom_ids, graph.column("atoms", "text"), strict=True)
+        ],
+        columns=["dataset", "response", "claim", "text"],
+        dtype="string",
+    )
+    claims = rows[rows["atom"].notna()].rename(columns={"atom": "claim"})
+    with_texts = claims.merge(known, how="left", on=["dataset", "response", "claim"])
+    return with_texts[["response", "claim", "text", "p", "label", *CELL, "selections", "status"]]
 
 
 def cross_fitted_folds(study: Study, judgements: Judgements) -> dict[str, int] | None:

@@ -221,6 +221,22 @@ def test_a_run_shows_its_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_the_claims_of_a_run_are_scored_as_its_summary_is() -> None:
+    from calibration import score
+
+    found = run(STUDY | {"datasets": ["demonstration"]})
+    claims, summary = found["claims"], found["summary"]
+    texts = {(g.id, atom.id): atom.text for g in load("demonstration").graphs for atom in g.atoms}
+    said = zip(claims["response"], claims["claim"], claims["text"], strict=True)
+    assert all(text == texts[response, claim] for response, claim, text in said)
+    scored = score(claims, by=["variant", "backend_label"], scores=["brier", "precision"])
+    for cell in summary.to_dict("records"):
+        for name in ("brier", "precision"):
+            own = scored[f"{cell['variant']}, {cell['backend_label']}", name]
+            assert (own.value, own.lower) == (cell[name], cell[f"{name}_lower"])
+
+
+@pytest.mark.usefixtures("folder")
 def test_a_run_is_cut_overridden_resumed_and_dropped() -> None:
     part = run(STUDY, only=["backend=exact"])
     assert set(part["rows"]["backend"]) == {"exact"}
