@@ -329,10 +329,10 @@ with paper_style():
         below = figure.add_subplot(panels[1, at])
         edges = np.linspace(0, 1, len(curve.histogram) + 1)
         below.bar(edges[:-1], curve.histogram, np.diff(edges), align="edge", color=colour)
-        below.set(xlim=(0, 1), xlabel="Posterior", ylim=(0, 300))
+        below.set(xlim=(0, 1), xlabel="Predicted probability", ylim=(0, 300))
         below.tick_params(labelleft=at == 0)
         if at == 0:
-            axes.set_ylabel("Share of true claims")
+            axes.set_ylabel("Observed frequency")
             below.set_ylabel("Claims")
 
     axes = figure.add_subplot(panels[:, 2])

@@ -159,7 +159,7 @@ with paper_style():
             seed=SEED,
         )
         left.plot(curve.p, curve.recalibrated, color=COLOURS[at], linestyle=DASHES[at], label=label)
-    left.set(xlim=(0, 1), ylim=(0, 1), xlabel="Posterior", ylabel="Share of true claims")
+    left.set(xlim=(0, 1), ylim=(0, 1), xlabel="Predicted probability", ylabel="Observed frequency")
     left.legend(loc="upper left", fontsize=6.5)
     left.set_title("(a) Reliability")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.figures.panels import PAGE, nth_colour, panels
+from calibration.figures.panels import PAGE, legend_below, nth_colour, panels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,9 +28,8 @@ def claim_parts_figure(frame: pd.DataFrame, parts: tuple[str, ...]) -> Figure:
         for label, marker, name in ((1, "^", "after, true"), (0, "v", "after, false")):
             own = frame[frame["label"] == label]
             above.plot(own["claim"], own["after"], marker, color=nth_colour(1 - label), label=name)
-        above.set_ylabel("probability of being true")
+        above.set_ylabel("Predicted probability")
         above.set_ylim(0, 1)
-        above.legend(loc="lower left", ncols=3)
         up, down = np.zeros(len(frame)), np.zeros(len(frame))
         for at, name in enumerate(parts):
             values = frame[name].to_numpy()
@@ -40,7 +39,9 @@ def claim_parts_figure(frame: pd.DataFrame, parts: tuple[str, ...]) -> Figure:
             )  # fmt: skip
             up, down = up + np.maximum(values, 0), down + np.minimum(values, 0)
         below.axhline(0, color="0.4", linewidth=0.7)
-        below.set_ylabel("part of the log odds")
-        below.set_xlabel("claim")
-        below.legend(loc="upper right", ncols=len(parts))
+        below.set_ylabel("Part of the log odds")
+        below.set_xlabel("Claim")
+        named = [place.get_legend_handles_labels() for place in (above, below)]
+        handles = [handle for own, _ in named for handle in own]
+        legend_below(figure, handles, [name for _, own in named for name in own], len(handles))
         return figure

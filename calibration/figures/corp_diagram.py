@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from calibration.curves import CorpCurve, ReliabilityBins
 from calibration.figures.curve_notes import band_note, check_curves, span
-from calibration.figures.panels import reach, shared_panels, steps_coincide
+from calibration.figures.panels import shared_panels, steps_coincide
 from calibration.figures.reliability_diagram import (
     draw_band,
+    draw_points,
     kind_of_intervals,
     square_panels,
 )
@@ -108,21 +109,7 @@ def _draw_corp(
     look: dict[str, Any],
 ) -> Line2D:
     if name in bins:
-        points = bins[name]
-        axes.errorbar(
-            points.mean_predicted,
-            points.observed,
-            yerr=reach(points.observed, points.lower, points.upper),
-            color=look["color"],
-            marker=look["marker"],
-            linestyle="none",
-            markersize=3.2,
-            markeredgecolor="white",
-            markeredgewidth=0.4,
-            elinewidth=0.7,
-            clip_on=False,
-            zorder=4,
-        )
+        draw_points(axes, bins[name], look)
     elif curve.band != "none":
         draw_band(axes, curve.at, curve.lower, curve.upper, look["color"])
     look = {**look, "marker": "none", "linewidth": 1.2}

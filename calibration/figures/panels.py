@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
     from matplotlib.text import Annotation, Text
 
@@ -225,21 +227,36 @@ def legend_below(
         for legend in figure.legends:
             shown = [text.get_text() for text in legend.get_texts()]
             legend.remove()
-        for columns in range(min(most, len(shown)), 0, -1):
-            legend = figure.legend(
-                handles, [str(at) for at in range(len(shown))], loc="outside lower center",
-                ncols=columns, **look,
-            )  # fmt: skip
-            # Names are set here: matplotlib would leave out one that begins with an underscore.
-            for text, name in zip(legend.get_texts(), shown, strict=True):
-                text.set_parse_math(False)
-                text.set_text(name)
-            if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
-                return
-            legend.remove()
+        with paper_style():
+            legend_within(figure, handles, shown, most, loc="outside lower center", **look)
 
-    with paper_style():
-        figure.arranged_by(place)
+    figure.arranged_by(place)
+
+
+def legend_within(
+    figure: Figure, handles: Sequence[Artist], names: Sequence[str], most: int, **look: Any
+) -> Legend:
+    """Return a new legend of a figure, in as many columns as the width of the figure holds.
+
+    Args:
+        figure: the figure.
+        handles: what is named.
+        names: their names.
+        most: columns of the legend.
+        look: what `Figure.legend` takes besides.
+    """
+    for columns in range(min(most, len(names)), 0, -1):
+        legend = figure.legend(
+            handles, [str(at) for at in range(len(names))], ncols=columns, **look
+        )
+        # Names are set here: matplotlib would leave out one that begins with an underscore.
+        for text, name in zip(legend.get_texts(), names, strict=True):
+            text.set_parse_math(False)
+            text.set_text(name)
+        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            break
+        legend.remove()
+    return legend
 
 
 def legible(colour: Any) -> tuple[float, float, float]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibration.curves.histograms import HISTOGRAM_BINS
 from calibration.curves.reliability_bins import ReliabilityBins
-from calibration.figures.panels import COLUMN, PAGE, coincide, shared_panels, write_title
+from calibration.figures.panels import COLUMN, PAGE, coincide, reach, shared_panels, write_title
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
@@ -63,13 +63,13 @@ def reliability_diagram(
     title: str | None = None,
     panels: Mapping[str, str] = MappingProxyType({}),
 ) -> ShownFigure:
-    """Reliability diagram of one or more methods, with histograms of P below.
+    """Reliability diagram of one or more methods by bins alone, with histograms of P below.
 
     Points lie at the mean predicted probability and the observed share of true atoms of each bin,
-    bands are their intervals; on the diagonal a method is calibrated. Below, each method has a
+    bars are their intervals; on the diagonal a method is calibrated. Below, each method has a
     histogram of its P over 21 equal parts of [0, 1]. Methods
     whose points nowhere lie farther apart than 0.01 are drawn once and named together; more than
-    three curves are spread over several panels.
+    three curves are spread over several panels. `corp_diagram` draws bins beside the CORP line.
 
     Args:
         methods: reliability bins by the name that the figure shows, drawn in this order.
@@ -79,7 +79,7 @@ def reliability_diagram(
     Returns:
         A matplotlib Figure as wide as a column (3.4 inches), or as a page (6.9 inches) where there
         are several panels; `save_figure` writes it. Its `caption` states the numbers of claims and
-        what the bands are.
+        what the bars are.
 
     Raises:
         InputError: if there is no method, or one is not given as ReliabilityBins.
@@ -221,16 +221,16 @@ def _coincide(one: ReliabilityBins, other: ReliabilityBins) -> bool:
 
 
 def _caption(methods: Mapping[str, ReliabilityBins]) -> str:
-    """Sentences on the numbers of claims and on the bands; what all methods share stands once."""
+    """Sentences on the numbers of claims and on the bars; what all methods share stands once."""
     sizes = {each.n_atoms for each in methods.values()}
     kinds = {(each.level, each.interval, each.n_responses) for each in methods.values()}
-    bands = "Bands: intervals."
+    bars = "Bars: intervals."
     if len(kinds) == 1:
-        bands = f"Bands: {kind_of_intervals(next(iter(methods.values())))}."
+        bars = f"Bars: {kind_of_intervals(next(iter(methods.values())))}."
     if len(sizes) == 1:
-        return f"{counted(sizes.pop(), 'claim')}. {bands}"
+        return f"{counted(sizes.pop(), 'claim')}. {bars}"
     each = (f"{name} {counted(bins.n_atoms, 'claim')}" for name, bins in methods.items())
-    return f"{'; '.join(each)}. {bands}"
+    return f"{'; '.join(each)}. {bars}"
 
 
 def kind_of_intervals(bins: ReliabilityBins) -> str:
@@ -242,17 +242,31 @@ def kind_of_intervals(bins: ReliabilityBins) -> str:
 
 
 def _draw_bins(axes: Axes, _: str, bins: ReliabilityBins, look: dict[str, Any]) -> Line2D:
-    draw_band(axes, bins.mean_predicted, bins.lower, bins.upper, look["color"])
+    draw_points(axes, bins, look)
     (line,) = axes.plot(
+        bins.mean_predicted, bins.observed, clip_on=False, zorder=3, **look | {"linewidth": 0.8}
+    )
+    # The points lie over the line; it keeps a marker for the legend.
+    line.set_markevery([])
+    return line
+
+
+def draw_points(axes: Axes, bins: ReliabilityBins, look: Mapping[str, Any]) -> None:
+    """Draw bins as points with their intervals, in the color and with the marker of a look."""
+    axes.errorbar(
         bins.mean_predicted,
         bins.observed,
+        yerr=reach(bins.observed, bins.lower, bins.upper),
+        color=look["color"],
+        marker=look["marker"],
+        linestyle="none",
+        markersize=3.2,
         markeredgecolor="white",
-        markeredgewidth=0.5,
+        markeredgewidth=0.4,
+        elinewidth=0.7,
         clip_on=False,
-        zorder=3,
-        **look,
+        zorder=4,
     )
-    return line
 
 
 def draw_band(axes: Axes, at: Floats, lower: Floats, upper: Floats, colour: str) -> None:

@@ -21,9 +21,11 @@ class ShownFigure(Figure):
 
     Attributes:
         caption: sentences for below the figure: sample sizes, and what bands and bars are.
+        named: returns a text with the names that readers know, for what draws texts anew.
     """
 
     caption: str = ""
+    named: Callable[[str], str] = staticmethod(str)
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -49,11 +51,12 @@ class ShownFigure(Figure):
         lines = [textwrap.fill(line, max(letters, 1)) for line in whole.split("\n")]
         text.set_text("\n".join(lines))
 
-    def rename(self, named: Callable[[str], str]) -> None:
+    def rename(self, named: Callable[[str], str], told: Callable[[str], str]) -> None:
         """Replace names in all texts and in the caption.
 
         Args:
-            named: takes a text and returns it with other names.
+            named: takes a label and returns it with other names.
+            told: takes sentences and returns them with other names.
         """
         for text in self.findobj(Text):
             whole = self._whole.get(text, text.get_text())
@@ -61,7 +64,8 @@ class ShownFigure(Figure):
                 text.set_text(other)
                 if text in self._whole:
                     self._whole[text] = other
-        self.caption = named(self.caption)
+        self.caption = told(self.caption)
+        self.named = named
         self.arrange()
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:

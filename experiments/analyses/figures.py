@@ -92,13 +92,13 @@ def line_figure(
                     crowded = sum(map(len, places)) > ROOM
                     place.set_xticks(range(len(places)), places, rotation=45 if crowded else 0)
                 place.set(yscale="log" if floor else "linear")
-            row[0].set_ylabel(label)
+            row[0].set_ylabel(_sentence(label))
             if floor:
                 name_floor(row[0], floor, 2)
         for place, title in zip(grid[0], titles, strict=True):
             place.set_title(str(title) if len(titles) > 1 else "")
         for place in found[-1]:
-            place.set_xlabel(across.replace("_", " "))
+            place.set_xlabel(_sentence(across.replace("_", " ")))
         if by:
             _legend(figure, grid[0][0])
         return figure
@@ -137,11 +137,16 @@ def estimate_figure(
                     ends = tuple(row[f"{value}{end}"] for end in ENDS)
                     height = len(names) - 1 - names.index(row[rows]) + shift
                     draw_interval(place, height, ends, **look, label=None if first else str(kind))
-            place.set_xlabel(label)
+            place.set_xlabel(_sentence(label))
         grid[0].set_yticks(range(len(names) - 1, -1, -1), names)
         if by:
             _legend(figure, grid[0])
         return figure
+
+
+def _sentence(label: str) -> str:
+    """Return a label that begins with a capital letter."""
+    return label[:1].upper() + label[1:]
 
 
 def _legend(figure: ShownFigure, place: Axes) -> None:

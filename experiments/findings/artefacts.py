@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -63,6 +63,14 @@ class PaperFigure:
         if not (notes and self.title):
             return notes or self.title
         return f"{self.title.removesuffix('.')}. {notes}"
+
+    def renamed(self, named: Callable[[str], str], told: Callable[[str], str]) -> PaperFigure:
+        """Return the figure with other names, by what puts them into labels and into sentences."""
+        from calibration.figures.shown_figure import ShownFigure
+
+        if isinstance(self.figure, ShownFigure):
+            self.figure.rename(named, told)
+        return replace(self, title=told(self.title))
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.figures.panels import legend_below
+from calibration.figures.panels import PAGE, legend_below
 from calibration.figures.style import COLOURS, paper_style
-from experiments.findings.graph_figure import draw_fact_graph, legible, to_dot
+from experiments.findings.graph_figure import LETTERS_SIZE, draw_fact_graph, legible, to_dot
 from factormodels.control_characters import printable
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
@@ -30,7 +30,11 @@ FORMATS = ("pdf", "png", "svg")
 
 
 def graph_figure(
-    graph: FactGraph | FactorGraph, posterior: Posterior, *, neutral: bool = False
+    graph: FactGraph | FactorGraph,
+    posterior: Posterior,
+    *,
+    neutral: bool = False,
+    width: float = PAGE,
 ) -> Figure:
     """A graph drawn by matplotlib; of a large fact graph its `legible` part.
 
@@ -40,14 +44,15 @@ def graph_figure(
         graph: the graph.
         posterior: of its variables.
         neutral: whether neutral relations are drawn too.
+        width: of the figure, in inches.
 
     Raises:
         InputError: for a fact graph without claims, or a factor graph too large for a page.
     """
     if isinstance(graph, FactGraph):
-        return draw_fact_graph(graph, _of_claims(graph, posterior), neutral=neutral)
+        return draw_fact_graph(graph, _of_claims(graph, posterior), neutral=neutral, width=width)
 
-    return draw_factor_graph(graph, posterior)
+    return draw_factor_graph(graph, posterior, width)
 
 
 def graph_text(graph: FactGraph | FactorGraph, posterior: Posterior) -> str:
@@ -69,6 +74,7 @@ def draw_to(
     *,
     neutral: bool = False,
     graphviz: bool = False,
+    width: float = PAGE,
 ) -> None:
     """Write a drawing of a graph, whole or not at all.
 
@@ -78,6 +84,7 @@ def draw_to(
         posterior: of its variables.
         neutral: whether matplotlib draws neutral relations too; Graphviz draws them.
         graphviz: whether Graphviz places the nodes, of the `legible` part of a fact graph.
+        width: of what matplotlib draws, in inches.
 
     Raises:
         InputError: as `graph_figure`; for another suffix, or a file that cannot be written.
@@ -96,7 +103,7 @@ def draw_to(
         return
     from calibration.figures import save_figure
 
-    figure = graph_figure(graph, posterior, neutral=neutral)
+    figure = graph_figure(graph, posterior, neutral=neutral, width=width)
     title = graph.id if isinstance(graph, FactGraph) else path.stem
     save_figure(figure, path.with_suffix(""), formats=(suffix,), metadata={"Title": title})
 
@@ -126,9 +133,12 @@ MOST_NODES = 150
 
 _STEPS = 300
 
+_LEAST_HEIGHT = 4.0
+"""Inches that a drawing of a factor graph is high at least."""
 
-def draw_factor_graph(graph: FactorGraph, posterior: Posterior) -> Figure:
-    """A drawing of a factor graph; an observed variable is filled.
+
+def draw_factor_graph(graph: FactorGraph, posterior: Posterior, width: float = PAGE) -> Figure:
+    """A drawing of a factor graph, so many inches wide; an observed variable is filled.
 
     Raises:
         InputError: without variables, or for a graph that is too large for a page.
@@ -145,7 +155,8 @@ def draw_factor_graph(graph: FactorGraph, posterior: Posterior) -> Figure:
     edges = _edges(graph)
     places = _layout(nodes, edges)
     with paper_style():
-        figure = ShownFigure(figsize=(6.9, 5.2), layout="constrained")
+        size = (width, max(0.75 * width, _LEAST_HEIGHT))
+        figure = ShownFigure(figsize=size, layout="constrained")
         axes = figure.add_subplot()
         axes.set_axis_off()
         for one, other in edges:
@@ -166,7 +177,7 @@ def draw_factor_graph(graph: FactorGraph, posterior: Posterior) -> Figure:
         for number, place in enumerate(variables):
             axes.annotate(
                 _label(graph, posterior, number), place, (0, 9), textcoords="offset points",
-                ha="center", va="bottom", fontsize=7, zorder=4,
+                ha="center", va="bottom", fontsize=LETTERS_SIZE, zorder=4,
                 bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5},
             )  # fmt: skip
         axes.margins(0.08)
@@ -179,7 +190,8 @@ def draw_factor_graph(graph: FactorGraph, posterior: Posterior) -> Figure:
             axes.plot([], [], marker, mfc=inside, mec=edge, markersize=6)[0]
             for _, marker, inside, edge in looks
         ]
-        legend_below(figure, handles, [name for name, *_ in looks], len(looks))
+        names = [name for name, *_ in looks]
+        legend_below(figure, handles, names, len(names), fontsize=LETTERS_SIZE)
     return figure
 
 

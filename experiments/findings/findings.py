@@ -20,7 +20,7 @@ from experiments.findings.artefacts import (
 )
 from experiments.findings.latex import latex
 from experiments.findings.markup import csv_text
-from experiments.findings.table import Table, blocks, is_right, markdown, presented
+from experiments.findings.table import Table, blocks, is_right, markdown, presented, renaming
 from experiments.findings.venues import DEFAULT_VENUE, Venue, venue_named
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.fact_graph_json import write_fact_graphs
@@ -128,7 +128,8 @@ class Findings(Previewed):
         """The same with the names that readers know, and those of the numbers that are wanted.
 
         Args:
-            names: what readers call models, data and so on, wherever a table names them.
+            names: what readers call models, data and so on, wherever a table, a figure or a
+                sentence names them; data behind tables and figures keep the names that they have.
             chosen: columns of numbers that tables show, by name or title, in this order.
 
         Raises:
@@ -141,7 +142,15 @@ class Findings(Previewed):
                 options = dict.fromkeys(first for first, _ in known)
                 raise InputError(unknown_name(f"the column {name!r}", name, options))
         tables = {name: presented(table, names, chosen) for name, table in self.tables.items()}
-        return replace(self, tables=tables)
+        if not names:
+            return replace(self, tables=tables)
+        told = renaming(names, prose=True)
+
+        def draw() -> Mapping[str, PaperFigure]:
+            return {stem: each.renamed(renaming(names), told) for stem, each in self.draw().items()}
+
+        sentences = tuple(map(told, self.sentences))
+        return replace(self, tables=tables, sentences=sentences, draw=draw)
 
     def save(self, folder: str | os.PathLike[str], *, venue: str = DEFAULT_VENUE) -> list[Path]:
         """Write tables (CSV, LaTeX, Markdown), figures, texts, graphs and findings.json.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from calibration.figures.panels import legend_below
+from calibration.figures.panels import PAGE, legend_within
 from calibration.figures.style import COLOURS, paper_style
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind
 from factormodels.claims import SYMMETRIC
@@ -15,6 +15,7 @@ from factormodels.control_characters import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
 
     from calibration.figures.shown_figure import ShownFigure
 
@@ -69,13 +70,57 @@ MOST_RELATIONS = 1000
 _TWO_HEADS = SYMMETRIC - {RelationKind.CONTRADICTION, RelationKind.NEUTRAL}
 """Kinds whose lines have two heads. A contradiction, which is symmetric too, goes from evidence."""
 
-_WIDTH = 6.9
-_ROW_INCHES = 0.36
-_LINE_CHARACTERS = 48
-_LINES = 2
+LETTERS_SIZE = 8.25
+"""Size of all letters, in points: 11 pixels on a screen that shows the drawing at its size."""
+
+_LINE = 0.138
+"""Height of a line of these letters, in inches."""
+
+_LETTER = 0.054
+"""Width of a letter, in inches."""
+
+_MOST_LETTERS, _LEAST_LETTERS = 94, 12
+"""Letters of a text that are shown whatever the width, and letters of a line at least."""
+
+_BAR_ROOM = 0.19
+"""Height of a row below its text, in inches: the bar and the space around it."""
+
 _EVIDENCE, _CLAIMS = 0.37, 0.63
-_BAR = 0.33
+"""Where the points of evidence and claims stand, in shares of the width."""
+
+_APART = 0.07
+"""Inches between a point and its text."""
+
+_NUMBER = 0.3
+"""Inches at the right for the number behind a bar."""
+
 _LEGEND_COLUMNS = 5
+
+
+@dataclass(frozen=True)
+class _Size:
+    """Room of a drawing, in inches; the axes count in widths and rows.
+
+    Attributes:
+        width: of the drawing.
+        text: height of the highest text.
+    """
+
+    width: float
+    text: float
+
+    @property
+    def row(self) -> float:
+        """Height of a row."""
+        return self.text + _BAR_ROOM
+
+    def across(self, inches: float) -> float:
+        """Return a horizontal distance in widths."""
+        return inches / self.width
+
+    def up(self, inches: float) -> float:
+        """Return a vertical distance in rows."""
+        return inches / self.row
 
 
 def draw_fact_graph(
@@ -84,8 +129,9 @@ def draw_fact_graph(
     *,
     neutral: bool = False,
     title: str | None = None,
+    width: float = PAGE,
 ) -> ShownFigure:
-    """A drawing of a fact graph: nodes with their texts, relations with their strengths.
+    """Draw a fact graph: nodes with their texts, relations with their strengths.
 
     Of a graph that is too large what `legible` chooses is drawn, and what is not is said below. The
     colour and the dashes of a line say what the relation is, its thickness how probable. A
@@ -97,9 +143,11 @@ def draw_fact_graph(
         posteriors: P(true) by id of atom, in [0, 1]; without them bars show the priors.
         neutral: whether neutral relations are drawn too.
         title: text above, or None.
+        width: of the figure, in inches; narrow ones break texts into more lines.
 
     Returns:
-        A matplotlib Figure 6.9 inches wide, the width of a page of two columns.
+        A matplotlib Figure, by default as wide as a page of two columns. At whatever width it is
+        drawn its letters have 8.25 points.
 
     Raises:
         InputError: if the graph has no atoms, or a posterior is missing or outside [0, 1].
@@ -110,28 +158,84 @@ def draw_fact_graph(
         raise InputError(f"fact graph {graph.id!r} has no atoms; there is nothing to draw")
     graph, left_out = legible(graph)
     shown = {atom.id: _probability(atom, posteriors) for atom in graph.atoms}
+    figure = ShownFigure(figsize=(width, width))
+    bar = f"{'prior' if posteriors is None else 'posterior'} of being true"
+
+    def arrange() -> None:
+        figure.clear()
+        with paper_style():
+            _draw(figure, graph, shown, bar, (title or "", left_out), neutral=neutral)
+
+    figure.arranged_by(arrange)
+    return figure
+
+
+def _draw(
+    figure: ShownFigure,
+    graph: FactGraph,
+    shown: Mapping[str, float],
+    bar: str,
+    texts: tuple[str, str],
+    *,
+    neutral: bool,
+) -> None:
+    """Draw a graph at the width of a figure, and set its height.
+
+    Args:
+        figure: the figure, which is empty.
+        graph: the graph.
+        shown: what the bar of each claim shows.
+        bar: what the legend says of bars.
+        texts: what stands above and below; empty: nothing.
+        neutral: whether neutral relations are drawn too.
+    """
+    width = figure.get_figwidth()
+    letters = max(int((_EVIDENCE * width - _APART) / _LETTER), _LEAST_LETTERS)
     contexts = untangled(graph)
+    nodes = {
+        **{context.id: context.title or context.text for context in contexts},
+        **{atom.id: atom.text for atom in graph.atoms},
+    }
+    labels = {
+        name: _label(figure.named(name), figure.named(text), letters)
+        for name, text in nodes.items()
+    }
+    size = _Size(width, max(map(_height, labels.values())))
     rows = max(len(graph.atoms), len(contexts))
     places = {
         **_places(graph.atom_ids, _CLAIMS, rows),
         **_places([context.id for context in contexts], _EVIDENCE, rows),
     }
-    with paper_style():
-        figure = ShownFigure(figsize=(_WIDTH, _ROW_INCHES * rows + 0.7), layout="constrained")
-        axes = figure.add_subplot()
-        axes.set(xlim=(0.0, 1.0), ylim=(-0.7, rows - 0.3))
-        axes.set_axis_off()
-        kinds = _draw_relations(axes, graph, places, neutral)
-        for context in contexts:
-            _draw_text(axes, places[context.id], context.id, context.title or context.text, "right")
-        for atom in graph.atoms:
-            _draw_atom(axes, atom, places[atom.id], shown[atom.id])
-        _draw_legend(figure, kinds, "prior" if posteriors is None else "posterior")
-        if title:
-            axes.set_title(title)
-        if left_out:
-            figure.supxlabel(left_out, fontsize=6.5)
-    return figure
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    # The point of a node stands at the middle of its text, at the top of its row.
+    above_point = size.up(size.text / 2)
+    axes.set(xlim=(0.0, 1.0), ylim=(above_point - 1.0, above_point + rows - 1.0))
+    axes.set_axis_off()
+    kinds = _draw_relations(axes, graph, places, neutral)
+    for context in contexts:
+        _draw_text(axes, places[context.id], labels[context.id], "right", size)
+    for atom in graph.atoms:
+        _draw_text(axes, places[atom.id], labels[atom.id], "left", size)
+        _draw_bar(axes, atom, places[atom.id], shown[atom.id], size, _height(labels[atom.id]))
+    legend = _legend(figure, kinds, bar)
+    heights = [legend.get_window_extent().height / figure.dpi + _EDGE]
+    above, below = texts
+    written = []
+    for text, write in ((below, figure.supxlabel), (above, figure.suptitle)):
+        lines = textwrap.wrap(text, int(size.width / _LETTER))
+        heights.append(len(lines) * _LINE + (_EDGE if lines else 0.0))
+        written.append(write("\n".join(lines), fontsize=LETTERS_SIZE, parse_math=False))
+    under = heights[0] + heights[1]
+    whole = under + rows * size.row + heights[2] + 2 * _EDGE
+    figure.set_size_inches(size.width, whole)
+    axes.set_position((0.0, (under + _EDGE) / whole, 1.0, rows * size.row / whole))
+    legend.set_bbox_to_anchor((0.5, (heights[1] + _EDGE / 2) / whole), figure.transFigure)
+    for text, at in zip(written, (_EDGE / 2, whole - _EDGE / 2), strict=True):
+        text.set_y(at / whole)
+
+
+_EDGE = 0.06
+"""Inches around what stands above and below a graph."""
 
 
 def legible(graph: FactGraph) -> tuple[FactGraph, str]:
@@ -287,31 +391,44 @@ def _draw_relations(
     return [kind for kind in RelationKind if any(r.kind is kind for r in drawn)]
 
 
-def _draw_atom(axes: Axes, atom: Atom, place: tuple[float, float], probability: float) -> None:
+def _draw_bar(
+    axes: Axes,
+    atom: Atom,
+    place: tuple[float, float],
+    probability: float,
+    size: _Size,
+    text: float,
+) -> None:
+    """Draw the bar of a claim below its text, whose height is `text` inches, and its label."""
     x, y = place
-    _draw_text(axes, place, atom.id, atom.text, "left")
-    left, width, height = x + 0.012, _BAR, 0.1
-    # Below the text, within the row.
-    low = y - 0.44
+    left = x + size.across(_APART)
+    width = 1.0 - size.across(_NUMBER) - left
+    low, height = y - size.up(text / 2 + 0.45 * _BAR_ROOM), size.up(0.04)
     axes.barh(low, width, height, left=left, color="0.9", zorder=1)
     axes.barh(low, width * probability, height, left=left, color="0.35", zorder=2)
-    axes.text(left + width + 0.005, low, f"{probability:.2f}", va="center", fontsize=6.0)
+    axes.text(
+        left + width + size.across(0.04), low, f"{probability:.2f}", va="center",
+        fontsize=LETTERS_SIZE,
+    )  # fmt: skip
     if atom.label is not None:
         end = left + (width if atom.label else 0.0)
         # At the end of the bar that the label names: 1 right, 0 left.
-        axes.plot([end, end], [low - 0.13, low + 0.13], color="black", linewidth=1.2, zorder=3)
+        reach = size.up(0.05)
+        axes.plot([end, end], [low - reach, low + reach], color="black", linewidth=1.2, zorder=3)
 
 
-def _draw_text(axes: Axes, place: tuple[float, float], name: str, text: str, side: str) -> None:
+def _draw_text(axes: Axes, place: tuple[float, float], text: str, side: str, size: _Size) -> None:
     x, y = place
     axes.plot([x], [y], "o", color="black", markersize=2.5, zorder=4)
-    shift = 0.012 if side == "left" else -0.012
+    shift = size.across(_APART) * (1 if side == "left" else -1)
     axes.text(
-        x + shift, y, _label(name, text), ha=side, va="center", fontsize=6.5, parse_math=False
-    )
+        x + shift, y, text, ha=side, va="center", fontsize=LETTERS_SIZE, linespacing=1.1,
+        parse_math=False,
+    )  # fmt: skip
 
 
-def _draw_legend(figure: ShownFigure, kinds: Sequence[RelationKind], shown: str) -> None:
+def _legend(figure: ShownFigure, kinds: Sequence[RelationKind], bar: str) -> Legend:
+    """Make the legend at the lower edge, and return it."""
     from matplotlib.lines import Line2D
 
     handles = [
@@ -320,21 +437,23 @@ def _draw_legend(figure: ShownFigure, kinds: Sequence[RelationKind], shown: str)
     ]
     handles.append(Line2D([], [], color="0.35", linewidth=3.0))
     handles.append(Line2D([], [], color="black", marker="|", linestyle="none"))
-    names = [
-        *(KIND_WORDS[kind] for kind in kinds),
-        f"{shown} of being true",
-        "human label (0 or 1)",
-    ]
+    names = [*(KIND_WORDS[kind] for kind in kinds), bar, "human label (0 or 1)"]
     # More than five do not fit beside each other.
     columns = len(handles) if len(handles) <= _LEGEND_COLUMNS else -(-len(handles) // 2)
-    legend_below(figure, handles, names, columns)
+    return legend_within(figure, handles, names, columns, loc="lower center", fontsize=LETTERS_SIZE)
 
 
-def _label(name: str, text: str) -> str:
-    """The id and the beginning of a text, in at most two lines."""
+def _label(name: str, text: str, letters: int = _MOST_LETTERS // 2) -> str:
+    """Return the id and the beginning of a text, in lines of `letters` letters."""
     whole = f"{name}: {' '.join(text.split())}" if text else name
-    lines = textwrap.wrap(printable(whole), _LINE_CHARACTERS, max_lines=_LINES, placeholder=" …")
+    most = max(-(-_MOST_LETTERS // letters), 2)
+    lines = textwrap.wrap(printable(whole), letters, max_lines=most, placeholder=" …")
     return "\n".join(lines)
+
+
+def _height(label: str) -> float:
+    """Return the height of a label in inches."""
+    return (1 + label.count("\n")) * _LINE
 
 
 def _quoted(text: str) -> str:

@@ -230,12 +230,7 @@ def presented(
     columns = (*texts, *numbers) if numbers else table.columns
     if not names:
         return replace(table, columns=columns)
-    longest_first = sorted(map(re.escape, names), key=len, reverse=True)
-    words = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])")
-
-    def named(text: str) -> str:
-        return words.sub(lambda match: names[match[0]], text)
-
+    named, told = renaming(names), renaming(names, prose=True)
     data = table.data
     if table.group:
         heads = [named(str(text)) for text in table.frame[table.group]]
@@ -244,14 +239,35 @@ def presented(
         replace(
             column,
             title=named(column.title),
-            note=named(column.note),
+            note=told(column.note),
             show=column.show if is_right(column) else partial(_named, column, named),
         )
         for column in columns
     )
     return replace(
-        table, data=data, columns=titled, caption=named(table.caption), note=named(table.note)
+        table, data=data, columns=titled, caption=told(table.caption), note=told(table.note)
     )
+
+
+def renaming(names: Mapping[str, str], *, prose: bool = False) -> Callable[[str], str]:
+    """Return what puts other names in the place of those that a text holds as whole words.
+
+    Args:
+        names: what stands in place of each name.
+        prose: whether texts are sentences, in which "a" before a word is the article unless a
+            sentence begins with it.
+    """
+    longest_first = sorted(map(re.escape, names), key=len, reverse=True)
+    words = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])")
+    article = re.compile(r"(?<![.:;] )(?<!^)a(?= \w)")
+
+    def renamed(text: str) -> str:
+        return words.sub(
+            lambda match: "a" if prose and article.match(text, match.start()) else names[match[0]],
+            text,
+        )
+
+    return renamed
 
 
 def _named(column: Column, named: Callable[[str], str], value: Any) -> str:

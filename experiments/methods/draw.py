@@ -6,15 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+from pydantic import Field
+
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.drawing import draw_to, graph_figure, graph_text
 from experiments.findings.findings import Findings
 from experiments.findings.graph_figure import legible
 from experiments.methods.infer import findings_of, name_of
-from experiments.settings import USUAL, front_door
+from experiments.settings import USUAL, Option, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.inputs import Models, ModelSettings
 from factormodels.errors import InputError
+
+_PIXELS = 96
+"""Pixels of a screen in an inch, as browsers count them."""
 
 
 class DrawSettings(ModelSettings, AlgorithmSettings):
@@ -25,6 +30,10 @@ class DrawSettings(ModelSettings, AlgorithmSettings):
 
     graphviz: Annotated[bool, USUAL] = False
     """Let Graphviz place the nodes of TARGET; it must be installed."""
+
+    width: Annotated[int, Field(ge=240, le=4000), Option("PIXELS", usual=True)] = 662
+    """Width of the drawing in pixels of a screen, 96 to an inch: 390 fits a phone, 662 a page.
+    Letters have 11 of them at any width."""
 
 
 @front_door
@@ -63,6 +72,8 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
     name = name_of(source)
     if settings.graphviz and target is None:
         raise InputError("--graphviz places the nodes of a file of its own; name it as TARGET")
+    if settings.graphviz and "width" in settings.model_fields_set:
+        raise InputError("Graphviz chooses the width of what it places; leave --width out")
     if model.fact_graph is None and (settings.neutral or settings.graphviz):
         raise InputError(
             f"{name}: this is a network without claims; --neutral and --graphviz are for fact "
@@ -71,10 +82,12 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
     warm_up(algorithm)
     posterior = algorithm.infer(model.factor_graph)
     graph = model.fact_graph or model.factor_graph
+    width = settings.width / _PIXELS
     title = name if model.fact_graph is None else model.fact_graph.id
     if target is not None:
         place = Path(target)
-        draw_to(place, graph, posterior, neutral=settings.neutral, graphviz=settings.graphviz)
+        how = {"neutral": settings.neutral, "graphviz": settings.graphviz}
+        draw_to(place, graph, posterior, **how, width=width)
     found = findings_of(name, [(model, posterior)])
     sentences = [*([f"{target}: {title}."] if target is not None else []), *found.sentences]
     if model.fact_graph is not None and (left_out := legible(model.fact_graph)[1]):
@@ -85,7 +98,7 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
         texts={"graph.dot": graph_text(graph, posterior)},
         draw=lambda: {
             "graph": PaperFigure(
-                graph_figure(graph, posterior, neutral=settings.neutral),
+                graph_figure(graph, posterior, neutral=settings.neutral, width=width),
                 found["posteriors"],
                 title,
             )

@@ -712,7 +712,7 @@ def _curves(judge: Judge, table: ClaimTable, shift: Shift) -> pd.DataFrame:
 
 
 def _figures(judge: Judge, table: ClaimTable, shift: Shift) -> dict[str, PaperFigure]:
-    from calibration.figures.panels import COLUMN, nth_colour, panels
+    from calibration.figures.panels import COLUMN, legend_below, nth_colour, panels
 
     frame = _curves(judge, table, shift)
     with panels(1, 1, (COLUMN, 2.4)) as (figure, ((place,),)):
@@ -722,8 +722,8 @@ def _figures(judge: Judge, table: ClaimTable, shift: Shift) -> dict[str, PaperFi
             place.plot(
                 frame["log_odds"], frame[name], dash, color="0.6", label=f"{name}, learned from"
             )
-        place.set_xlabel("log odds by a claim's own columns")
-        place.set_ylabel("share of claims below")
-        place.legend()
+        place.set_xlabel("Log odds by a claim's own columns")
+        place.set_ylabel("Share of claims below")
+        legend_below(figure, *place.get_legend_handles_labels(), 2)
     title = "Evidence here and the best mixture of what was learned"
     return {"evidence": PaperFigure(figure, frame, title)}

@@ -900,6 +900,6 @@ def _numbers(found: Mapping[str, PositionTable]) -> Figure:
             place.set_xticks(range(len(positions)), positions)
             name_lines(place, lines)
         places[0][0].set_ylim(bottom=0)
-        figure.supxlabel("relative position of the sentence", fontsize=8.0)
-        figure.supylabel("unsupported claims per sentence", fontsize=8.0)
+        figure.supxlabel("Relative position of the sentence", fontsize=8.0)
+        figure.supylabel("Unsupported claims per sentence", fontsize=8.0)
         return figure

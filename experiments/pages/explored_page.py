@@ -301,10 +301,14 @@ class _Page:
                 self.table = ui.table(columns=_columns(start.graph), rows=[], row_key="id")
                 _with(self.table, dense=True, wrap_cells=True, data_testid="claims")
                 self.table.classes("w-full")
-                # A drawing narrower than this cannot be read: a phone scrolls it.
-                with ui.element().classes("w-full overflow-x-auto"):
-                    self.drawing = _with(ui.element("img"), data_testid="drawing", alt="graph")
-                    self.drawing.classes("max-w-full min-w-[34rem]")
+                # One drawing for each kind of screen, so that letters are as large on both.
+                self.drawings = {}
+                for width, name, where in (
+                    (_WIDE, "drawing", "max-md:hidden"),
+                    (_NARROW, "drawing-narrow", "md:hidden"),
+                ):
+                    drawing = _with(ui.element("img"), data_testid=name, alt="graph")
+                    self.drawings[width] = drawing.classes(f"max-w-full {where}")
         self._controls()
         self._solve()
 
@@ -436,7 +440,8 @@ class _Page:
             for atom in now.view.atoms
         ]
         self.table.update()
-        _with(self.drawing, src=_picture(now))
+        for width, drawing in self.drawings.items():
+            _with(drawing, src=_picture(now, width))
 
     def _save(self) -> None:
         try:
@@ -479,12 +484,16 @@ def _with(element: Any, **attributes: Any) -> Any:
     return element
 
 
-def _picture(found: Explored) -> str:
+_WIDE, _NARROW = 624, 350
+"""Widths of the drawing in pixels: beside what can be changed, and on a phone."""
+
+
+def _picture(found: Explored, width: int) -> str:
     """The drawing of a graph as the address of a picture, in which a browser runs nothing."""
     from calibration.figures.style import paper_style
 
     buffer = io.BytesIO()
     with paper_style():
-        figure = draw_fact_graph(found.view, found.claims)
+        figure = draw_fact_graph(found.view, found.claims, width=width / 96)
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     return f"data:image/svg+xml;base64,{b64encode(buffer.getvalue()).decode()}"

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from calibration.figures.panels import PAGE, nth_look, panels
+from calibration.figures.panels import PAGE, legend_below, nth_look, panels
 from calibration.learned_potentials.methods import METHODS, cross_fit_task
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.ours.shared.drawn_labels import Design, Sampling, coverage_rows
@@ -104,7 +104,7 @@ def _figure(frame: pd.DataFrame) -> Figure:
             place.set_xticks(sorted(set(own["n"])), [str(n) for n in sorted(set(own["n"]))])
             place.set_xticks([], [], minor=True)
             place.set_title(f"{design} labelled", fontsize=8)
-            place.set_xlabel("number labelled")
-        axes[0].set_ylabel("width of the interval")
-        axes[0].legend(fontsize=6)
+            place.set_xlabel("Number labelled")
+        axes[0].set_ylabel("Width of the interval")
+        legend_below(figure, *axes[0].get_legend_handles_labels(), 5)
         return figure

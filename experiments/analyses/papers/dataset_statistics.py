@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from calibration.figures.panels import nth_colour, nth_dash, small_multiples
+from calibration.figures.panels import legend_above, nth_colour, nth_dash, small_multiples
 from experiments.analyses.context import AnalysisContext
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
@@ -76,12 +76,17 @@ def _figure(counts: pd.DataFrame) -> Figure:
     names = list(dict.fromkeys(counts["dataset"]))
     with small_multiples(names, (2.4, 2.2)) as (figure, places):
         for place, own in places:
-            for at, name in enumerate(own):
-                look = {"color": nth_colour(at), "linestyle": nth_dash(at)}
-                place.ecdf(counts["n_atoms"][counts["dataset"] == name], label=name, **look)
+            lines = [
+                place.ecdf(
+                    counts["n_atoms"][counts["dataset"] == name],
+                    color=nth_colour(at),
+                    linestyle=nth_dash(at),
+                )
+                for at, name in enumerate(own)
+            ]
             place.set_xlabel("Claims in a response")
             place.xaxis.set_major_locator(MaxNLocator(integer=True))
             place.set_ylim(0, 1.02)
-            place.legend(loc="lower right")
-        places[0][0].set_ylabel("Share of responses with at most so many")
+            legend_above(place, lines, own, 32)
+        places[0][0].set_ylabel("Share of responses with at most as many")
         return figure

@@ -160,8 +160,8 @@ def curve_figure(points: pd.DataFrame, assessor: str, padding: str) -> Figure:
             ends, level = [0, curve["appended"].max()], clean.iloc[0]
             (lines[f"clean,\n{name}"],) = axes.plot(ends, [level, level], **look)
         axes.set_xticks(sorted(points["appended"].unique()))
-        axes.set(ylim=(0, 1), xlabel=f"{padding} sentences appended")
-        axes.set_ylabel(f"factual precision, {assessor}")
+        axes.set(ylim=(0, 1), xlabel=f"{padding.capitalize()} sentences appended")
+        axes.set_ylabel(f"Factual precision, {assessor}")
         name_lines(axes, lines)
         return figure
 

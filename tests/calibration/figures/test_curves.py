@@ -195,7 +195,7 @@ def test_nothing_is_cut_off_or_overlaps(kind: str, n_methods: int, tmp_path: Pat
 
 
 def test_names_stay_clear_of_what_runs_between_two_points(tmp_path: Path) -> None:
-    # Bands fill the upper left; between its first two points a line runs below on the right.
+    # Bars reach into the upper left; between its first two points a line runs below on the right.
     p = np.tile([0.1, 0.6, 0.95], 40)
     bins = reliability_bins(p, p > 0.5, responses=np.arange(120) // 30, n_bootstrap=5)
     methods = {

@@ -23,22 +23,21 @@ def bins_of(seed: int, n: int = 300, responses: bool = True) -> ReliabilityBins:
     return reliability_bins(p, generator.random(n) < p, responses=ids, n_bootstrap=50)
 
 
-def test_points_bands_and_rug_are_those_of_the_bins() -> None:
+def test_points_intervals_and_rug_are_those_of_the_bins() -> None:
     methods = {"exact": bins_of(0), "lbp": bins_of(1)}
     (panel,) = reliability_diagram(methods).axes
-    diagonal, *curves = panel.lines
+    diagonal = panel.lines[0]
     assert np.array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
     rugs = [patch.get_data() for patch in panel.patches if isinstance(patch, StepPatch)]
     bars = np.array([values - baseline for values, _, baseline in rugs])
-    for curve, band, heights, bins in zip(
-        curves, panel.collections, bars, methods.values(), strict=False
-    ):
-        np.testing.assert_array_equal(curve.get_xdata(), bins.mean_predicted)
-        np.testing.assert_array_equal(curve.get_ydata(), bins.observed)
-        outline = np.asarray(band.get_paths()[0].vertices)
-        for ends in (bins.lower, bins.upper):
-            for point in np.c_[bins.mean_predicted, ends]:
-                assert (outline == point).all(axis=1).any()
+    containers: Any = panel.containers
+    for drawn, heights, bins in zip(containers, bars, methods.values(), strict=True):
+        points, _, (intervals,) = drawn.lines
+        np.testing.assert_array_equal(
+            points.get_xydata(), np.c_[bins.mean_predicted, bins.observed]
+        )
+        ends = np.array([segment[:, 1] for segment in intervals.get_segments()])
+        np.testing.assert_allclose(ends, np.c_[bins.lower, bins.upper], atol=1e-15)
         # Heights are relative to the fullest bin.
         np.testing.assert_allclose(heights / heights.max(), bins.histogram / bins.histogram.max())
 
@@ -46,13 +45,13 @@ def test_points_bands_and_rug_are_those_of_the_bins() -> None:
 def test_what_is_shared_is_told_once_and_what_differs_for_each() -> None:
     shared = reliability_diagram({"exact": bins_of(0), "lbp": bins_of(1)})
     assert legend_of(shared.axes[0]) == ["exact", "lbp"]
-    note = "300 claims. Bands: 95% intervals (bootstrap over 30 responses)."
+    note = "300 claims. Bars: 95% intervals (bootstrap over 30 responses)."
     assert shared.caption == note
     naive = bins_of(1, n=1200, responses=False)
     mixed = reliability_diagram({"exact": bins_of(0), "lbp": naive})
-    assert mixed.caption == "exact 300 claims; lbp 1,200 claims. Bands: intervals."
+    assert mixed.caption == "exact 300 claims; lbp 1,200 claims. Bars: intervals."
     alone = reliability_diagram({"lbp": naive}).caption
-    assert alone == "1,200 claims. Bands: 95% intervals (Wilson, claims independent)."
+    assert alone == "1,200 claims. Bars: 95% intervals (Wilson, claims independent)."
 
 
 def test_methods_whose_curves_coincide_are_drawn_once_and_named_together() -> None:
@@ -77,8 +76,8 @@ def test_more_than_three_curves_have_panels_which_share_their_axes() -> None:
     assert sum(sizes) == 8
     assert max(sizes) <= 3
     for panel in by_threes.axes:
-        looks = [(line.get_color(), line.get_marker()) for line in panel.lines[1:-1]]
-        assert len(set(looks)) == len(looks)
+        looks = {(line.get_color(), line.get_marker()) for line in panel.lines[1:-1]}
+        assert len(looks) == len(legend_of(panel))
 
 
 def test_axes_are_named_and_a_unit_is_as_long_on_both() -> None:

@@ -7,24 +7,29 @@ import math
 import re
 import shutil
 import subprocess
-import sys
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
-from experiments import draw, score
+from experiments import score
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.findings.latex import PACKAGES, latex, latex_figure
-from experiments.findings.table import Column, Table, blocks, data_frame, interval_column, presented
+from experiments.findings.table import (
+    Column,
+    Table,
+    blocks,
+    data_frame,
+    interval_column,
+    presented,
+    renaming,
+)
 from experiments.findings.typst import typst_table
 from experiments.findings.venues import POINTS, VENUES, Venue, fitted, venue_named
 from experiments.study.reading import embedded_studies
-from factormodels.datasets import load
 from factormodels.io.files import write_text
-from factormodels.synthetic import grid
+from tests.experiments.findings.embedded_figures import of_commands, of_studies
 from tests.experiments.findings.pdf_boxes import text_faults
 from tests.experiments.findings.study_tables import kept_tables, table_of
 from tests.experiments.findings.test_markup import HOSTILE, HOSTILE_IN_LATEX
@@ -177,6 +182,30 @@ def test_notes_are_of_columns_that_are_shown_and_use_the_names_of_readers() -> N
     assert "x-1" not in latex(shown, "t")
 
 
+def test_the_names_of_readers_stand_in_sentences_and_figures_too() -> None:
+    rows = [
+        {"model": model, "response": at // 3, "p": (at % 7 + shift) / 9, "label": at % 7 > 3}
+        for at in range(60)
+        for shift, model in ((1, "x-1"), (2, "another model that has a long name"))
+    ]
+    names = {"x-1": "Xenia", "another model that has a long name": "Yuri"}
+    found = score(rows, scores=["brier"], n_bootstrap=5, resamples=20).presented(names)
+    assert any(sentence.startswith("Xenia has the lowest") for sentence in found.sentences)
+    for shown in found.draw().values():
+        texts = [text.get_text() for text in shown.figure.findobj(Text)]
+        assert any("Xenia" in text for text in texts)
+        assert any("Yuri" in text for text in texts)
+        assert not [text for text in (*texts, shown.caption) if "x-1" in text or "long" in text]
+
+
+def test_the_article_of_a_sentence_is_no_name() -> None:
+    told = renaming({"a": "Anna"}, prose=True)
+    assert told("a beats b with a probability of 1; than a, b is worse.") == (
+        "Anna beats b with a probability of 1; than Anna, b is worse."
+    )
+    assert renaming({"a": "Anna"})("b less a, a less b") == "b less Anna, Anna less b"
+
+
 def test_words_and_scores_of_a_table_are_chosen() -> None:
     names = {"lbp damped 0": "Damped LBP", "data 0": "Data"}
     shown = presented(TABLES["wide"], names, ["m2", "m0"])
@@ -310,36 +339,9 @@ def test_a_figure_fits_its_place_and_keeps_its_own_width(inches: float, venue: s
 
 
 @pytest.fixture(scope="module")
-def make_draft() -> Any:
-    """What draws the figures of the findings from the kept results of studies."""
-    folder = str(Path(__file__).resolve().parents[3] / "docs")
-    sys.path.insert(0, folder)
-    try:
-        return import_module("make_draft")
-    finally:
-        sys.path.remove(folder)
-        sys.modules.pop("make_draft", None)
-
-
-@pytest.fixture(scope="module")
-def figures(make_draft: Any) -> dict[str, PaperFigure]:
+def figures() -> dict[str, PaperFigure]:
     """Figures of commands and of studies, and graphs."""
-    generator = np.random.default_rng(0)
-    rows = [
-        {"model": model, "response": place // 6, "claim": place, "p": p, "label": bar < 0.5}
-        for place, (*each, bar) in enumerate(generator.random((120, 3)))
-        for model, p in zip(("a", "a longer name of a model"), each, strict=True)
-    ]
-    made = dict(score(rows, n_bootstrap=20, resamples=20).draw())
-    for graph in load("demonstration").graphs[:2]:
-        made[graph.id] = draw(graph).draw()["graph"]
-    network = draw(grid(3, 3, coupling=1.0, field=1.0, seed=0))
-    kept = make_draft.KeptResults()
-    of_studies = {
-        name: PaperFigure(make(kept), data_frame([]), name)
-        for name, make in make_draft.FIGURES.items()
-    }
-    return {**made, "network": network.draw()["graph"], **of_studies}
+    return {**of_commands(), **of_studies()}
 
 
 @pytest.mark.slow

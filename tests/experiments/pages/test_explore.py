@@ -220,6 +220,11 @@ def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Pat
     # On a phone nothing is wider than the window.
     page.set_viewport_size({"width": 390, "height": 800})
     page.wait_for_function("document.documentElement.scrollWidth === 390")
+    narrow = page.get_by_test_id("drawing-narrow")
+    expect(narrow).to_be_visible()
+    expect(drawn).to_be_hidden()
+    # At its own size, at which letters have eleven pixels.
+    assert narrow.evaluate("one => [one.naturalWidth, one.width]") == [350, 350]
     (saved,) = read_many(out / "graph.json")
     # Near the left end of the slider.
     assert saved.atoms[0].prior < 0.3

@@ -65,8 +65,8 @@ def frontier_figure(overall: pd.DataFrame) -> Figure:
             if points:
                 draw_frontier(place, points, drawn)
             place.set_title(family, pad=2.0)
-        figure.supxlabel("seconds per call", fontsize=8.0)
-        figure.supylabel("mean |Δp|", fontsize=8.0)
+        figure.supxlabel("Seconds per call", fontsize=8.0)
+        figure.supylabel("Mean |Δp|", fontsize=8.0)
         _draw_legend(figure, axes.flat[0], drawn)
         return figure
 

@@ -1,0 +1,87 @@
+"""Figures of embedded studies as data: what was drawn of each, to be drawn again.
+
+    python -m tests.experiments.findings.study_figures ours/i-bound 'ours/sigma-shift seeds=2'
+
+runs studies, with words that change their settings, and keeps anew beside this file the frames from
+which their figures were drawn. Studies whose tables are in docs/results are drawn from those.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+from matplotlib.figure import Figure
+
+from experiments.findings.table import data_frame
+from factormodels.io.plain_yaml import jsonable
+
+KEPT = Path(__file__).with_suffix(".json")
+
+DRAWING = ("line_figure", "estimate_figure", "frontier_figure", "curve_figure", "_figure")
+"""Names of the functions that draw figures of studies from a frame."""
+
+
+def kept_figures() -> dict[str, Figure]:
+    """Draw the figures that are kept, by study and number."""
+    kept = json.loads(KEPT.read_text("utf-8"))
+    return {
+        f"{call['study']} {at}": getattr(import_module(call["module"]), call["function"])(
+            data_frame(call["frame"]), *call["given"], **call["named"]
+        )
+        for at, call in enumerate(kept, 1)
+    }
+
+
+def main(studies: list[str]) -> None:
+    """Run studies, and keep what their figures are drawn from in place of what is kept of them."""
+    from experiments.analyses.study import load_analysis, run_analysis
+    from experiments.study.reading import read_raw
+
+    calls: list[dict[str, Any]] = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else []
+    for words in studies:
+        study, *overrides = words.split(" ")
+        calls = [call for call in calls if call["study"] != study]
+        with TemporaryDirectory() as folder:
+            loaded = load_analysis(read_raw(study, overrides))
+            module = sys.modules[loaded.analysis.run.__module__]
+            own = {
+                name: partial(_recorded, getattr(module, name), study, calls)
+                for name in DRAWING
+                if hasattr(module, name)
+            }
+            with patch.multiple(module, **own):
+                run_analysis(loaded, Path(folder))
+    text = ",\n".join(json.dumps(call, ensure_ascii=False) for call in calls)
+    KEPT.write_text(f"[\n{text}\n]\n", "utf-8")
+
+
+def _recorded(
+    draw: Callable[..., Figure],
+    study: str,
+    calls: list[dict[str, Any]],
+    frame: Any,
+    *given: Any,
+    **named: Any,
+) -> Figure:
+    """Draw a figure, and add what it was drawn from to the calls."""
+    call = {"study": study, "module": draw.__module__, "function": draw.__name__}
+    rows = jsonable(frame.map(_short).to_dict("list"))
+    calls.append({**call, "frame": rows, "given": given, "named": named})
+    return draw(frame, *given, **named)
+
+
+def _short(value: Any) -> Any:
+    """Return a number with as many digits as can be seen in a figure."""
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

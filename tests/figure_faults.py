@@ -1,0 +1,171 @@
+"""What is wrong with how a figure looks: texts over each other, legends over data, empty panels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.collections import Collection
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+_DPI = 100
+"""Pixels in an inch of the picture."""
+
+_SLACK = 1.0
+"""Pixels that a box may lie over another or outside the figure: it has room for any letter."""
+
+_FAINT = 0.05
+"""Share of the way from white to black below which a pixel is no ink."""
+
+_COVERED = 8
+"""Pixels of ink below a text or legend from which on it covers something."""
+
+
+def figure_faults(figure: Figure) -> list[str]:
+    """Return what is wrong with a figure that has its final size and layout, a sentence each."""
+    figure.set_dpi(_DPI)
+    ink = _ink_without_texts(figure)
+    legends = [legend for legend in figure.findobj(Legend) if legend.get_visible()]
+    texts = list(_drawn_texts(figure))
+    return [
+        *_outside(figure, texts),
+        *_over_each_other(figure, texts),
+        *_over_data(figure, ink, texts, legends),
+        *(f"panel {at} is empty" for at, axes in enumerate(figure.axes, 1) if _is_empty(axes)),
+    ]
+
+
+def _drawn_texts(figure: Figure) -> Iterator[Text]:
+    """Yield the texts that are drawn; of an axis those of ticks within its limits."""
+    unseen = set()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            slack = 1e-9 * (high - low)
+            for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+                within = low - slack <= tick.get_loc() <= high + slack
+                if not (within and axes.axison and axes.get_visible() and axis.get_visible()):
+                    unseen |= {tick.label1, tick.label2}
+        if not (axes.axison and axes.get_visible()):
+            unseen |= {axes.xaxis.label, axes.yaxis.label}
+    for text in figure.findobj(Text):
+        if text not in unseen and text.get_visible() and text.get_text().strip():
+            yield text
+
+
+def _called(text: Text) -> str:
+    return repr(" ".join(text.get_text().split()))
+
+
+def _outside(figure: Figure, texts: list[Text]) -> Iterator[str]:
+    """Yield what of the texts is outside the figure."""
+    page = figure.bbox
+    for text in texts:
+        box = text.get_window_extent()
+        ends = (box.x0 - page.x0, box.y0 - page.y0, page.x1 - box.x1, page.y1 - box.y1)
+        if min(ends) < -_SLACK:
+            yield f"{_called(text)} is outside the figure"
+
+
+def _over_each_other(figure: Figure, texts: list[Text]) -> Iterator[str]:
+    """Yield which texts overlap; of those that are slanted the ink is compared."""
+    boxes = [text.get_window_extent() for text in texts]
+    for (one, box), (other, second) in combinations(zip(texts, boxes, strict=True), 2):
+        shared = Bbox.intersection(box, second)
+        if shared is None or min(shared.width, shared.height) <= _SLACK:
+            continue
+        slanted = one.get_rotation() % 90 or other.get_rotation() % 90
+        if slanted and not (_ink_of(figure, one) & _ink_of(figure, other)).any():
+            continue
+        yield f"{_called(one)} is over {_called(other)}"
+
+
+def _ink_of(figure: Figure, text: Text) -> Any:
+    """Return the pixels of a text alone."""
+    width, height = figure.canvas.get_width_height()
+    renderer = RendererAgg(width, height, _DPI)
+    text.draw(renderer)
+    return np.asarray(renderer.buffer_rgba())[:, :, 3] > 0
+
+
+def _over_data(figure: Figure, ink: Any, texts: list[Text], legends: list[Legend]) -> Iterator[str]:
+    """Yield which texts and legends have something drawn below them."""
+    named = {text for legend in legends for text in legend.get_texts()}
+    for text in texts:
+        # A text with a background of its own is meant to stand on something.
+        if text in named or text.get_bbox_patch() is not None:
+            continue
+        if text.get_rotation() % 90:
+            covered = int((ink & _ink_of(figure, text)).sum())
+        else:
+            covered = _inside(ink, text.get_window_extent())
+        if covered >= _COVERED:
+            yield f"{_called(text)} is over data"
+    for legend in legends:
+        if _inside(ink, legend.get_window_extent()) >= _COVERED:
+            first = _called(legend.get_texts()[0])
+            yield f"the legend that begins with {first} is over data"
+
+
+def _ink_without_texts(figure: Figure) -> Any:
+    """Draw a figure without its texts and legends, and return its pixels that are not white.
+
+    Letters have no colour while it is drawn: of hidden ones no place would be found.
+    """
+    texts = [(text, text.get_alpha()) for text in figure.findobj(Text)]
+    for text, _ in texts:
+        text.set_alpha(0.0)
+    samples = [
+        artist
+        for legend in figure.findobj(Legend)
+        for artist in legend.findobj(lambda one: isinstance(one, (Line2D, Patch, Collection)))
+    ]
+    for artist in samples:
+        artist.set_visible(False)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    for artist in samples:
+        artist.set_visible(True)
+    for text, alpha in texts:
+        text.set_alpha(alpha)
+    shades = np.asarray(canvas.buffer_rgba())[:, :, :3].astype(float) / 255
+    return shades.min(axis=2) < 1 - _FAINT
+
+
+def _inside(ink: Any, box: Bbox) -> int:
+    """Return how many pixels of ink a box holds, without its outermost pixel."""
+    height = len(ink)
+    left, right = max(round(box.x0) + 1, 0), max(round(box.x1) - 1, 0)
+    top, bottom = max(height - round(box.y1) + 1, 0), max(height - round(box.y0) - 1, 0)
+    return int(ink[top:bottom, left:right].sum())
+
+
+def _is_empty(axes: Axes) -> bool:
+    """Whether a panel has an axis, and nothing in it but grey lines of reference."""
+    if not (axes.get_visible() and axes.axison) or axes.images:
+        return False
+    drawn = [line.get_xydata() for line in axes.lines if not _is_grey(line)]
+    drawn += [patch.get_path().vertices for patch in axes.patches if _has_size(patch)]
+    for collection in axes.collections:
+        drawn += [path.vertices for path in collection.get_paths()] or [collection.get_offsets()]
+    return not any(np.isfinite(np.asarray(each, float)).all(axis=-1).any() for each in drawn)
+
+
+def _has_size(patch: Any) -> bool:
+    """Whether a bar, or another patch, has a width and a height."""
+    return not isinstance(patch, Rectangle) or bool(patch.get_width() and patch.get_height())
+
+
+def _is_grey(line: Line2D) -> bool:
+    red, green, blue = to_rgb(line.get_color())
+    return red == green == blue and red > 0
