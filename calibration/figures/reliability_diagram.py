@@ -129,8 +129,9 @@ def square_panels(
         figure = ShownFigure(figsize=(width, width))
         figure.caption = caption
         panels: list[Axes] = []
+        legends = []
         for part in parts:
-            shared = {"sharex": panels[0], "sharey": panels[0]} if panels else {}
+            shared: dict[str, Any] = {"sharex": panels[0], "sharey": panels[0]} if panels else {}
             panels.append(axes := figure.add_axes((0.1, 0.1, 0.8, 0.8), **shared))
             axes.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
             lines = []
@@ -143,18 +144,22 @@ def square_panels(
             axes.set_xticks(np.linspace(0, 1, 6))
             axes.set_yticks(np.linspace(0, 1, 6))
             axes.spines["left"].set_bounds(0, 1)
-            _name(axes, lines, list(part))
+            legends.append(_name(axes, lines, list(part)))
         texts = (
             figure.supxlabel("Predicted probability", fontsize=8.0),
             figure.supylabel("Observed frequency", fontsize=8.0),
             write_title(figure, title or ""),
         )
-        figure.arranged_by(partial(_arrange, figure, panels, texts, 1.03 + _RUG * most))
+        figure.arranged_by(partial(_arrange, figure, panels, legends, texts, 1.03 + _RUG * most))
     return figure
 
 
 def _arrange(
-    figure: ShownFigure, panels: Sequence[Axes], texts: tuple[Text, Text, Text], ratio: float
+    figure: ShownFigure,
+    panels: Sequence[Axes],
+    legends: Sequence[Legend],
+    texts: tuple[Text, Text, Text],
+    ratio: float,
 ) -> None:
     """Place panels, and the texts around them, by the width of a figure, and set its height.
 
@@ -164,6 +169,7 @@ def _arrange(
     Args:
         figure: the figure.
         panels: its panels.
+        legends: those above each of them.
         texts: those below all panels, beside them and above.
         ratio: height of a panel, of its width.
     """
@@ -173,7 +179,7 @@ def _arrange(
     rows = -(-len(panels) // columns)
     side = room / columns - _GAP
     high = side * ratio
-    above = max(_wrap_names(figure, axes, side) for axes in panels)
+    above = max(_wrap_names(figure, legend, side) for legend in legends)
     below, beside, heading = texts
     bottom = _TICKS + _inches(figure, below)
     top = 0.1 + (_inches(figure, heading) if heading.get_text() else 0.0)
@@ -197,10 +203,8 @@ def _inches(figure: Figure, artist: Text | Legend, along: str = "height") -> flo
     return extent / figure.dpi
 
 
-def _wrap_names(figure: ShownFigure, axes: Axes, side: float) -> float:
+def _wrap_names(figure: ShownFigure, legend: Legend, side: float) -> float:
     """Break the names above a panel so that they are no wider than it; return their height."""
-    legend = axes.get_legend()
-    assert legend is not None
     most = max(int((side - _HANDLE) / _LETTER), _FEWEST)
     for letters in range(most, _FEWEST - 1, -2):
         for text in legend.get_texts():
@@ -286,8 +290,8 @@ def _draw_rug(axes: Axes, histogram: Integers, row: int) -> None:
     )
 
 
-def _name(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
-    """Name curves above their panel."""
+def _name(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> Legend:
+    """Name curves above their panel, and return the legend."""
     legend = axes.legend(
         lines,
         [str(row) for row in range(len(lines))],
@@ -302,3 +306,4 @@ def _name(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
+    return legend

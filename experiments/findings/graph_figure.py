@@ -230,8 +230,8 @@ def _draw(
     figure.set_size_inches(size.width, whole)
     axes.set_position((0.0, (under + _EDGE) / whole, 1.0, rows * size.row / whole))
     legend.set_bbox_to_anchor((0.5, (heights[1] + _EDGE / 2) / whole), figure.transFigure)
-    for text, at in zip(written, (_EDGE / 2, whole - _EDGE / 2), strict=True):
-        text.set_y(at / whole)
+    for line, at in zip(written, (_EDGE / 2, whole - _EDGE / 2), strict=True):
+        line.set_y(at / whole)
 
 
 _EDGE = 0.06

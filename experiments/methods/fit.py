@@ -724,6 +724,7 @@ def _figures(judge: Judge, table: ClaimTable, shift: Shift) -> dict[str, PaperFi
             )
         place.set_xlabel("Log odds by a claim's own columns")
         place.set_ylabel("Share of claims below")
-        legend_below(figure, *place.get_legend_handles_labels(), 2)
+        handles, names = place.get_legend_handles_labels()
+        legend_below(figure, handles, names, 2)
     title = "Evidence here and the best mixture of what was learned"
     return {"evidence": PaperFigure(figure, frame, title)}

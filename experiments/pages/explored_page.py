@@ -302,13 +302,12 @@ class _Page:
                 _with(self.table, dense=True, wrap_cells=True, data_testid="claims")
                 self.table.classes("w-full")
                 # One drawing for each kind of screen, so that letters are as large on both.
-                self.drawings = {}
-                for width, name, where in (
-                    (_WIDE, "drawing", "max-md:hidden"),
-                    (_NARROW, "drawing-narrow", "md:hidden"),
-                ):
-                    drawing = _with(ui.element("img"), data_testid=name, alt="graph")
-                    self.drawings[width] = drawing.classes(f"max-w-full {where}")
+                wide = _with(ui.element("img"), data_testid="drawing", alt="graph")
+                narrow = _with(ui.element("img"), data_testid="drawing-narrow", alt="graph")
+                self.drawings = {
+                    _WIDE: wide.classes("max-w-full max-md:hidden"),
+                    _NARROW: narrow.classes("max-w-full md:hidden"),
+                }
         self._controls()
         self._solve()
 

@@ -106,5 +106,6 @@ def _figure(frame: pd.DataFrame) -> Figure:
             place.set_title(f"{design} labelled", fontsize=8)
             place.set_xlabel("Number labelled")
         axes[0].set_ylabel("Width of the interval")
-        legend_below(figure, *axes[0].get_legend_handles_labels(), 5)
+        handles, names = axes[0].get_legend_handles_labels()
+        legend_below(figure, handles, names, 5)
         return figure
