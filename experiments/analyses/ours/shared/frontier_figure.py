@@ -6,13 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from calibration.figures.panels import PAGE, legend_below, nth_colour, nth_marker, panels
+from calibration.figures.panels import legend_below, nth_colour, nth_marker, panel_grid
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
+_IN_A_ROW = 4
+"""Panels in a row."""
 
 FLOOR = 1e-12
 """Smaller errors are drawn here: they are rounding, and their size says nothing."""
@@ -48,15 +51,9 @@ def frontier_figure(overall: pd.DataFrame) -> Figure:
     known = overall.dropna(subset=["mean_error", "seconds"])
     families = list(dict.fromkeys(known["graphs"])) or [""]
     drawn = _looks(list(overall["backend"]))
-    columns = min(len(families), 4)
-    rows = -(-len(families) // columns)
-    with panels(rows, columns, (PAGE, 1.6 * rows + 0.6), sharex=True, sharey=True) as (
-        figure,
-        axes,
-    ):
-        for place in axes.flat[len(families) :]:
-            place.set_axis_off()
-        for place, family in zip(axes.flat, families, strict=False):
+    grid = panel_grid(len(families), (2.6, 1.8), most=_IN_A_ROW, sharex=True, sharey=True)
+    with grid as (figure, places):
+        for place, family in zip(places, families, strict=True):
             own = known[known["graphs"] == family].set_index("backend")
             points = {
                 str(name): (row["seconds"], max(row["mean_error"], FLOOR))
@@ -65,9 +62,10 @@ def frontier_figure(overall: pd.DataFrame) -> Figure:
             if points:
                 draw_frontier(place, points, drawn)
             place.set_title(family, pad=2.0)
-        figure.supxlabel("Seconds per call", fontsize=8.0)
+        for place in places[-min(len(places), _IN_A_ROW) :]:
+            place.set_xlabel("Seconds per call")
         figure.supylabel("Mean |Δp|", fontsize=8.0)
-        _draw_legend(figure, axes.flat[0], drawn)
+        _draw_legend(figure, places[0], drawn)
         return figure
 
 
