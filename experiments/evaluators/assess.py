@@ -198,8 +198,8 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
 
     Returns:
         Tables, of which `assess_tables` says what they hold: `responses`, `claims`, `evidence`,
-        `summary` and `cost`, with `coherence` also that and `conflicts`; of a dry run `calls`,
-        `inference`.
+        `summary` and `cost`, of several responses also `doubtful`, with `coherence` also that and
+        `conflicts`; of a dry run `calls`, `inference`.
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.
@@ -278,8 +278,8 @@ def _findings(
         tables = {
             "claims": claim_table(batch.graphs),
             "evidence": evidence_table(batch.graphs, deciding=alone),
-            **({} if alone else {"doubtful": doubtful_table(batch.graphs)}),
             "responses": response_table(batch, settings.names),
+            **({} if alone else {"doubtful": doubtful_table(batch.graphs)}),
             "summary": summary_table(compared, _with_core(batch, compared, settings), how),
             "origins": origin_table(batch.responses),
             "cost": ledger_table(session.ledger),

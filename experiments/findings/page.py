@@ -188,7 +188,11 @@ def inline_svg(figure: Figure, prefix: str, title: str) -> str:
     # Text and lines take the page's colours, light or dark.
     text = re.sub(r"(fill|stroke): ?(#000000|black)", r"\1: currentColor", text)
     text = re.sub(r"(fill|stroke): ?#ffffff", r"\1: var(--surface)", text)
-    head = f'<svg class="plot" role="img" aria-label="{escape(title)}" '
+    # The smallest letters, of 7 points, have 11 pixels at least: narrow windows scroll.
+    least = round(figure.get_figwidth() * 72 * 11 / 7)
+    head = (
+        f'<svg class="plot" style="min-width: {least}px" role="img" aria-label="{escape(title)}" '
+    )
     return head + text.removeprefix("<svg ")
 
 

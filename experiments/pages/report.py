@@ -128,6 +128,7 @@ def _assessed(source: Path, settings: ReportSettings) -> tuple[bytes, int]:
     """
     from experiments.evaluators.assessed_metadata import check_assessment
     from experiments.evaluators.assessed_page import findings_of_graphs
+    from experiments.evaluators.batch import GRAPHS
     from experiments.evaluators.response import METADATA_KEY
     from factormodels.io import read_many
 
@@ -145,5 +146,7 @@ def _assessed(source: Path, settings: ReportSettings) -> tuple[bytes, int]:
                 "assess --out` wrote, or the folder of a run"
             )
         check_assessment(graph, str(source))
-    found = findings_of_graphs(chosen, source.stem)
+    # The folder of `assess --out` has the name that its owner knows; its file is always the same.
+    name = source.resolve().parent.name if source.name == GRAPHS else source.stem
+    found = findings_of_graphs(chosen, name)
     return findings_page(replace(found, command="report")), len(chosen)

@@ -221,7 +221,7 @@
     if (first) {
       const said = shortened(sentenceOf(response, first), 400);
       box.append(make("p", { class: "decides" }, stance(first), " ",
-        said ? own(said, "q") : own(passageOf(response, first.passage).title || first.passage),
+        said ? own(said, "q") : own(passageOf(response, first.passage).title || passageOf(response, first.passage).id),
         " ", make("span", { class: "numbers" }, without(first))));
       const folded = make("details", {}, make("summary", {}, `Evidence: ${counted(found.length, "passage")}`));
       folded.addEventListener("toggle", () => {
@@ -496,7 +496,7 @@
     const about = shortened(response.query || response.topic || (response.pieces || [[""]]).map((one) => one[0]).join(""), 160);
     return make("summary", {},
       make("span", { class: "one-head" }, own(response.id, "bdi", { class: "one-id" }),
-        response.dataset ? own(response.dataset, "span", { class: "quiet" }) : null,
+        response.dataset ? own(response.dataset, "span", { class: "one-set quiet" }) : null,
         about && about !== response.id ? own(about, "span", { class: "one-about" }) : null),
       telling, bar(doubt, "doubt"));
   };

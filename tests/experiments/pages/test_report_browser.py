@@ -151,6 +151,13 @@ def test_pages_can_be_looked_at(
     page.locator("#listed summary", has_text="alert").first.click()
     # Wide tables scroll within themselves: the page is as wide as the window.
     assert page.evaluate("document.documentElement.scrollWidth") == width
+    # The smallest letters of figures have 7 points; a figure that is too wide scrolls too.
+    scales = page.evaluate(
+        """Array.from(document.querySelectorAll("svg.plot"))
+        .map((one) => one.getBoundingClientRect().width / one.viewBox.baseVal.width)"""
+    )
+    assert len(scales) == 3
+    assert min(scales) * 7 >= 10.95
     seen = picture(page, full=True)
     assert seen.shape[0] == page.evaluate("document.documentElement.scrollHeight")
     assert seen.shape[1] == width
