@@ -48,7 +48,7 @@ SEED = 0
 # %%
 TEXT = "The Eiffel Tower opened in Paris in 1889. Visitors climbed it on foot in the first week."
 DOCUMENTS = {"Eiffel Tower": "The Eiffel Tower was opened in Paris on 31 March 1889."}
-judged = assess(TEXT, documents=DOCUMENTS, query="Tell me about the Eiffel Tower.")
+judged = assess(text=TEXT, documents=DOCUMENTS, query="Tell me about the Eiffel Tower.")
 judged["claims"][["text", "p", "supporting", "contradicting"]]
 
 # %% [markdown]

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
+from pydantic import BeforeValidator, PlainSerializer
+
+from experiments.settings import Option
 from factormodels.errors import InputError, MissingDependencyError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.prompts.replaced import OURS, Prompts
-from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.extraction.relation_models.base import (
+    Judgement,
+    Missing,
+    RelationModel,
+    TextPair,
+)
 from factormodels.extraction.relation_models.prompted import SAMPLES, Method, relation_prompt
 from factormodels.extraction.stages.asking import identity_of
 from factormodels.io.guarded_opening import opened
+from factormodels.nouns import counted
 
 LOCAL = ("nli", "minicheck", "alignscore")
 """Relation models in a folder on this disk."""
@@ -33,8 +43,50 @@ RELATIONS = ("lexical", "model", "recorded:FILE", *(f"{kind}:FOLDER" for kind in
 """Relation models, as options name them."""
 
 
+def name_of_relations(relations: Any) -> str | None:
+    """What a relation model is called: by option, by its own name, or by its class."""
+    if relations is None or isinstance(relations, str):
+        return relations
+    return str(getattr(relations, "name", type(relations).__name__))
+
+
+def _relations(value: Any) -> Any:
+    if value is None or isinstance(value, str) or callable(getattr(value, "judge", None)):
+        return value
+    raise ValueError("give a name, or an object with judge(pairs)")
+
+
+Relations = Annotated[
+    Any, Option("NAME"), BeforeValidator(_relations), PlainSerializer(name_of_relations)
+]
+"""A relation model: one of `RELATIONS`, or an object with the methods of `RelationModel`."""
+
+
+@dataclass(frozen=True)
+class NamedRelations:
+    """A relation model of a user's own, with a name.
+
+    Attributes:
+        model: what judges.
+        name: what it is called.
+    """
+
+    model: Any
+    name: str
+
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        """One answer per pair, in order."""
+        answers = list(self.model.judge(pairs))
+        if len(answers) != len(pairs):
+            raise InputError(
+                f"the relation model {self.name} gave {len(answers)} answers to "
+                f"{counted(len(pairs), 'pair')}; give one for each, in order"
+            )
+        return answers
+
+
 def relation_model(
-    name: str,
+    name: str | RelationModel,
     model: LanguageModel | None = None,
     labels: Mapping[str, str] | None = None,
     *,
@@ -45,7 +97,7 @@ def relation_model(
     """The relation model that a name of `RELATIONS` stands for, with the facts results depend on.
 
     Args:
-        name: one of `RELATIONS`.
+        name: one of `RELATIONS`, or a relation model that is built.
         model: the language model, where it is one.
         labels: relation of each label of an NLI model, where their names do not tell.
         method: where the language model's probabilities come from: one of `Method`.
@@ -56,6 +108,8 @@ def relation_model(
         InputError: for an unknown name, or a model that is not there.
         MissingDependencyError: if it needs a library that is not installed.
     """
+    if not isinstance(name, str):
+        return NamedRelations(name, str(name_of_relations(name))), {}
     kind, _, place = name.partition(":")
     if name == "model":
         if model is None:

@@ -186,7 +186,13 @@ def _no_option(name: str, known: Iterable[str]) -> str:
 def _places(function: Callable[..., Findings]) -> list[inspect.Parameter]:
     """Parameters of a function that are arguments of its command."""
     parameters = inspect.signature(inspect.unwrap(function)).parameters.values()
-    return [each for each in parameters if each.name != "settings"]
+    # What a program may give as `text` instead has a file or a dataset on the command line.
+    instead = "text" in settings_of(function).model_fields
+    return [
+        each.replace(default=each.empty) if instead and each.default is None else each
+        for each in parameters
+        if each.name != "settings"
+    ]
 
 
 def _place(parameter: inspect.Parameter) -> str:

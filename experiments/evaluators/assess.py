@@ -14,6 +14,7 @@ from pydantic import Field
 from calibration.scores.measures import entropy_warnings
 from experiments.asking.failed_calls import with_failed_calls
 from experiments.asking.ledger_table import ledger_table
+from experiments.asking.relation_models import Relations
 from experiments.asking.searchers import EvidenceSettings
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
@@ -48,7 +49,7 @@ from experiments.evaluators.response import Compared, summarise_judged, with_cor
 from experiments.evaluators.setup import AssessmentPlan, Stride, make_plan
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
-from experiments.settings import Option, Settings, Words, front_door
+from experiments.settings import USUAL, Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.inputs import relation_remarks
 from experiments.settings.limits import Encoding, Least, Openness
@@ -62,7 +63,7 @@ from factormodels.variants import between_claims, variant
 from inference.warm_up import warm_up
 
 if TYPE_CHECKING:
-    from experiments.evaluators.inputs import Texts
+    from experiments.evaluators.inputs import ResponsesIn
 
 MOST_MISSING = 0.05
 """The share of relations, or of verdicts, that may be missing of an assessment that is complete."""
@@ -87,7 +88,7 @@ class JudgementSettings(
 ):
     """Relations and judgement."""
 
-    relations: Annotated[str | None, Option("NAME", usual=True)] = None
+    relations: Annotated[Relations, USUAL] = None
     """Relation model: lexical, model, recorded:FILE, nli:FOLDER, minicheck:FOLDER or
     alignscore:FOLDER."""
 
@@ -155,7 +156,7 @@ class AssessSettings(
 
 
 @front_door
-def assess(texts: Texts, settings: AssessSettings) -> Findings:
+def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) -> Findings:
     """Assess responses: their claims, the evidence, the probability of each claim.
 
     Splits a response into claims, finds passages, asks a relation model which of them support or
@@ -188,13 +189,14 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
             --retriever wikipedia --few-calls --max-calls 200
 
     Args:
-        texts: Responses: a text, a table, a folder, fact graphs or an embedded dataset. A table
+        responses: Responses: a text, a table, a folder, fact graphs or an embedded dataset. A table
             has a row per response (CSV, TSV, JSON, JSON Lines, Parquet, Arrow), a folder holds
-            texts or a saved dataset. Use - for standard input. In Python a path, or texts, rows of
-            a table, a data frame or fact graphs themselves.
+            texts or a saved dataset. Use - for standard input. In Python also rows of a table, a
+            data frame or fact graphs themselves; texts themselves are given as ``text``.
         settings: how; in Python the fields may be named instead, such as ``max_cost=2.0``.
             `documents` are then also texts, or texts by title, `model` also an object with the
-            methods of `LanguageModel`, or settings of litellm, `backend` also one that is built.
+            methods of `LanguageModel`, or settings of litellm, `relations` also an object with
+            `judge(pairs)`, `backend` also one that is built.
 
     Returns:
         Tables, of which `assess_tables` says what they hold: `responses`, `claims`, `evidence`,
@@ -207,7 +209,7 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
             findings are of what was answered instead, and `limit_reached` is True.
         MissingDependencyError: if a library that is needed is not installed.
     """
-    loaded = settings.load(texts)
+    loaded = settings.load(responses)
     takes_claims = settings.atoms not in (None, "given")
     if takes_claims and any(graph.response.strip() for graph in loaded.graphs):
         loaded = loaded.with_texts()

@@ -64,7 +64,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
-    from experiments.evaluators.inputs import Texts
+    from experiments.evaluators.inputs import ResponsesIn
 
 PAGE_RETRIEVERS = tuple(name for name, entry in RETRIEVERS.items() if entry.by_pages)
 """Names of the retrievers that find the pages of which the best pieces are read."""
@@ -144,7 +144,7 @@ class FastFactRun(
 
 
 @front_door
-def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
+def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> Findings:
     """Judge responses as FaStfact does: F1@K', with calls, searches and cost by stage.
 
     One call splits a chunk of sentences into claims and says what the model knows about each;
@@ -165,9 +165,10 @@ def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
         factormodels fastfact annotated.jsonl --annotated --out aligned
 
     Args:
-        texts: Responses: a text, a table of any kind, a folder of texts, fact graphs, or an
-            embedded dataset. Use - for standard input. In Python a path, or texts, fact graphs
-            (whose texts are taken) or rows of a table themselves. With --annotated a file of
+        responses: Responses: a text, a table of any kind, a folder of texts, fact graphs, or an
+            embedded dataset. Use - for standard input. In Python also fact graphs (whose texts are
+            taken) or rows of a table themselves; texts themselves are given as ``text``. With
+            --annotated a file of
             FaStfact-Bench's annotation tool, or of labels with recorded verdicts, such as
             FactReasoner's outputs.
         settings: how; in Python the fields may be named instead. `documents` are then also texts,
@@ -180,10 +181,10 @@ def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
         MissingDependencyError: if a library that is needed is not installed.
     """
     if settings.annotated:
-        return _annotated(texts, settings)
+        return _annotated(responses, settings)
     if settings.target_error is not None and settings.audit < 1:
         raise InputError("--target-error needs every skipped claim verified; add --audit 1")
-    loaded = settings.load(texts).with_texts()
+    loaded = settings.load(responses).with_texts()
     graphs = loaded.graphs
     k_prime = _k_primes(graphs, settings.k_prime)
     with asking(settings) as session:
@@ -213,7 +214,7 @@ def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
     return with_failed_calls(findings, batch.calls())
 
 
-def _annotated(file: Texts, settings: FastFactRun) -> Findings:
+def _annotated(file: ResponsesIn | None, settings: FastFactRun) -> Findings:
     """What annotators made of a pipeline's claims and verdicts; no model is asked."""
     if not isinstance(file, str | os.PathLike):
         raise InputError("--annotated reads a file; give its path")

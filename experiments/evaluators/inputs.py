@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 from experiments.settings import USUAL, ColumnName, Option, Settings, Words
-from experiments.settings.inputs import graphs_of, is_dataset, read_graphs
+from experiments.settings.inputs import check_named, graphs_of, is_dataset, read_graphs
 from experiments.settings.limits import Language
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError, nearest, unknown_name
@@ -21,7 +21,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.arrow_files import is_binary_table
 from factormodels.io.claim_rows import cell_name
 from factormodels.io.files import read_text
-from factormodels.io.guarded_opening import decoded, read_whole
+from factormodels.io.guarded_opening import decoded, exists, read_whole
 from factormodels.io.json_records import record_id
 from factormodels.io.not_used import note_cells
 from factormodels.io.published.formats import format_of
@@ -338,8 +338,8 @@ def _remark(table: DataTable, chosen: dict[str, str | None], others: Sequence[st
     return f"{table.source}, {table.form}: {found}{rest}"
 
 
-Text = str | FactGraph | Mapping[str, Any]
-"""A response: its text, a fact graph, or a row of a table with its text, such as
+Given = FactGraph | Mapping[str, Any]
+"""A response: a fact graph, or a row of a table with its text, such as
 ``{"response": ..., "question": ..., "id": ...}``."""
 
 _Read: TypeAlias = tuple[Sequence[FactGraph], tuple[str, ...]]
@@ -350,8 +350,8 @@ _COLUMN_OPTIONS: Mapping[str, str] = MappingProxyType(
 )
 """The setting that names the column of a role; topics and passages have none."""
 
-Texts: TypeAlias = "Text | os.PathLike[str] | Iterable[Text] | pd.DataFrame"
-"""Responses: one, several, a file or folder (a path, not a text), or a data frame of rows."""
+ResponsesIn: TypeAlias = "str | os.PathLike[str] | Given | Iterable[Given] | pd.DataFrame"
+"""Responses: a file, a folder, the name of an embedded dataset, one, several, or a data frame."""
 
 STANDARD_INPUT = Path("-")
 
@@ -417,6 +417,9 @@ class LoadedResponses:
 class ResponseSettings(Settings):
     """Responses."""
 
+    text: Annotated[Any, Option(command_line=False)] = None
+    """The text of a response, or a list of texts, in place of data."""
+
     query: Annotated[str | None, USUAL] = None
     """The question that was asked."""
 
@@ -440,27 +443,37 @@ class ResponseSettings(Settings):
     passages: Path | None = None
     """Passages for FActScore's atoms, as JSON Lines."""
 
-    def load(self, texts: Texts) -> LoadedResponses:
-        """The responses of a file or folder, of standard input, or of an embedded dataset.
+    def load(self, responses: ResponsesIn | None = None) -> LoadedResponses:
+        """The responses of a file or folder, of standard input, of an embedded dataset, or `text`.
 
         A text is one response, and so is each file of a folder of texts. A table has one in each
         row (`factormodels.io.tables`), in columns that are named or whose names tell. Besides, fact
         graphs and the other formats that `factormodels.read_many` knows.
 
         Args:
-            texts: the file or folder, as a path; "-" is standard input; or the name of an embedded
-                dataset. Otherwise responses themselves.
+            responses: the path of the file or folder; "-" is standard input; or the name of an
+                embedded dataset. Otherwise responses themselves. None: `text` is given.
 
         Raises:
             InputError: if the input cannot be read, is malformed or empty, or lacks such a
-                response.
+                response; or if there is none, or a text beside it.
         """
-        if isinstance(texts, os.PathLike):
-            source: object = Path(texts)
-            graphs, remarks = _read(Path(texts), self)
+        if (responses is None) == (self.text is None):
+            both = "both are given" if responses is not None else "neither is given"
+            raise InputError(
+                f"responses and text: {both}; name a file, a folder or an embedded dataset, or "
+                "give text=... alone"
+            )
+        source: object = "the responses"
+        if responses is None:
+            graphs, remarks = _of_texts(self.text, self)
+        elif isinstance(responses, str | os.PathLike):
+            source = Path(responses)
+            if isinstance(responses, str):
+                _check_place(responses)
+            graphs, remarks = _read(Path(responses), self)
         else:
-            source = "the responses"
-            graphs, remarks = _of_texts(texts, self)
+            graphs, remarks = _of_given(responses, self)
         if self.passages is not None:
             from factormodels.io.published.factscore import with_passages
 
@@ -487,16 +500,51 @@ class ResponseSettings(Settings):
         )
 
 
-def load_responses(texts: Texts) -> LoadedResponses:
-    """The responses of a file, which a text names, or given ones, as `ResponseSettings.load`."""
-    return ResponseSettings().load(Path(texts) if isinstance(texts, str) else texts)
+def load_responses(responses: ResponsesIn) -> LoadedResponses:
+    """The responses of a file, a folder or a dataset, or given ones, as `ResponseSettings.load`."""
+    return ResponseSettings().load(responses)
 
 
-def _of_texts(texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseSettings) -> _Read:
+def _check_place(place: str) -> None:
+    """Raise an error for a string that names nothing there is, which may be a text."""
+    path = Path(place)
+    if place == str(STANDARD_INPUT) or is_dataset(path) or exists(path):
+        return
+    if len(place.split()) > 1 and len(path.suffix.split()) != 1:
+        raise InputError(
+            f"{shown(place)} is no file, folder or embedded dataset; give the text of a response "
+            "as text=..."
+        )
+    check_named(path, "the path of a file, or give a text as text=...")
+
+
+def _of_texts(texts: Any, columns: ResponseSettings) -> _Read:
+    """Read the text of a response, or the texts of several."""
+    several = [texts] if isinstance(texts, str) else list(texts)
+    for number, one in enumerate(several, 1):
+        if not isinstance(one, str):
+            raise InputError(
+                f"text {number} is a {type(one).__name__}; give texts, and rows or graphs as data"
+            )
+    if _named_columns(columns):
+        raise InputError(
+            "--text-column, --question-column and --id-column name columns, and there is no table; "
+            "leave them out"
+        )
+    graphs = [
+        FactGraph(f"response-{number}", (), response=one.strip())
+        for number, one in enumerate(several, 1)
+    ]
+    if not any(graph.response for graph in graphs):
+        raise InputError("text 1 is empty; give the text of a response")
+    return _without_empty(graphs_of(graphs), "id")
+
+
+def _of_given(given: Given | Iterable[Given] | pd.DataFrame, columns: ResponseSettings) -> _Read:
     """Read responses that are given themselves."""
-    several: list[Text] = (
-        [texts] if isinstance(texts, str | FactGraph | Mapping) else given_rows(texts)
-    )
+    several: list[Given] = [given] if isinstance(given, FactGraph | Mapping) else given_rows(given)
+    if any(isinstance(one, str) for one in several):
+        raise InputError("responses hold a text; give texts as text=[...]")
     remarks: tuple[str, ...] = ()
     if several and all(isinstance(one, Mapping) for one in several):
         rows = cast("list[Mapping[str, Any]]", several)
@@ -509,23 +557,7 @@ def _of_texts(texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseSett
             "--text-column, --question-column and --id-column name columns, and there is no table; "
             "leave them out"
         )
-    graphs = []
-    for number, one in enumerate(several, 1):
-        if not isinstance(one, str):
-            graphs.append(one)
-            continue
-        text = one.strip()
-        # A response is more than a word; a name given in its place would be assessed as one.
-        if len(text.split()) == 1 and (is_dataset(Path(text)) or Path(text).exists()):
-            raise InputError(
-                f"{text!r} names a file or an embedded dataset, and a text is assessed as it is; "
-                f"give Path({text!r}) to read it"
-            )
-        graphs.append(FactGraph(f"response-{number}", (), response=text))
-    known = graphs_of(cast("list[FactGraph]", graphs))
-    if isinstance(several[0], str) and not any(one.response or one.atoms for one in known):
-        raise InputError("text 1 is empty; give the text of a response")
-    kept, empty = _without_empty(known, "id")
+    kept, empty = _without_empty(graphs_of(cast("list[FactGraph]", several)), "id")
     return kept, (*remarks, *empty)
 
 

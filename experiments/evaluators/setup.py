@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from experiments.asking.relation_models import (
     method_named,
+    name_of_relations,
     relation_model,
     relation_model_facts,
 )
@@ -131,7 +132,8 @@ def make_plan(
     atoms = _atoms(graphs, settings, session.model)
     revise = atoms == "model" if settings.revise is None else settings.revise
     retriever = _retriever_name(graphs, settings, atoms)
-    relations = settings.relations or ("lexical" if session.model is None else "model")
+    judge = settings.relations or ("lexical" if session.model is None else "model")
+    relations = str(name_of_relations(judge))
     stages: list[Stage] = []
     # Whatever changes a result stands here: a store is gone on with only under equal ones.
     facts: dict[str, Any] = {
@@ -190,7 +192,7 @@ def make_plan(
         stages.append(summary_stage(summarising, log_probabilities=log_probabilities))
         facts["summarise"] = True
     model, own = relation_model(
-        relations,
+        judge,
         session.model,
         method=settings.method,
         window=settings.window,

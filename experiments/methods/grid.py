@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Annotated, Any
 from experiments.findings.findings import Findings
 from experiments.methods.run import run
 from experiments.settings import Option, Settings, front_door
+from experiments.settings.inputs import is_dataset
+from factormodels.io.guarded_opening import exists
 
 
 class GridSettings(Settings):
@@ -64,8 +67,8 @@ def grid(datasets: Any, settings: GridSettings) -> Findings:
     the same findings at once, and one that was interrupted goes on.
 
     Args:
-        datasets: names of embedded datasets, or datasets as a study writes them, such as
-            {"path": "graphs.jsonl"}; a list or one.
+        datasets: names of embedded datasets, paths of files, or datasets as a study writes them,
+            such as {"path": "graphs.jsonl", "name": "ours"}; a list or one.
         settings: the other sides of the grid.
 
     Returns:
@@ -88,10 +91,25 @@ def grid(datasets: Any, settings: GridSettings) -> Findings:
         "seeds": settings.seeds,
     }
     given = {key: value for key, value in sides.items() if value not in (None, (), [])}
-    study = {"study": settings.name, "datasets": datasets, **given, **settings.keys}
+    study = {"study": settings.name, "datasets": _datasets(datasets), **given, **settings.keys}
     loaded = load_study(study)
     # Another folder for another grid, so that none is taken for the other.
     digest = config_hash(loaded.study)[:8]
     folder = settings.out or Path("results") / f"{settings.name}-{digest}"
     found = run(loaded, out=folder, resume=folder.exists(), workers=settings.workers)
     return replace(found, command="grid", texts={"study.yaml": yaml_text(study)})
+
+
+def _datasets(given: Any) -> Any:
+    """Datasets as a study writes them: names as they are, and paths as mappings."""
+    several = given if isinstance(given, list | tuple) else [given]
+    return [_dataset(each) for each in several]
+
+
+def _dataset(given: Any) -> Any:
+    if not isinstance(given, str | os.PathLike):
+        return given
+    path = Path(given)
+    if is_dataset(path) or not (path.suffix or len(path.parts) > 1 or exists(path)):
+        return str(given)
+    return {"path": str(given)}

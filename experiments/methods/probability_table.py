@@ -25,6 +25,7 @@ from experiments.settings.columns import (
     mark_columns,
     marks_of,
 )
+from experiments.settings.inputs import check_named, is_dataset, read_graphs
 from experiments.study.cell_names import CELL
 from factormodels.claims import ClaimLabel
 from factormodels.decoded_values import shown
@@ -39,6 +40,7 @@ from factormodels.io.claim_rows import (
     required_name,
 )
 from factormodels.io.class_names import class_columns, with_class_names
+from factormodels.io.fact_graph_json import fact_graph_object
 from factormodels.io.labels import (
     LabelSpelling,
     comma_remark,
@@ -75,7 +77,7 @@ IN_MEMORY = "the table"
 
 
 def table_of(data: Data) -> DataTable:
-    """The table of a file, a data frame, or records.
+    """The table of a file, an embedded dataset, a data frame, or records.
 
     Raises:
         InputError: if the file cannot be read, or there is no row.
@@ -83,6 +85,13 @@ def table_of(data: Data) -> DataTable:
     if isinstance(data, DataTable):
         return data
     if isinstance(data, str | os.PathLike):
+        place = Path(data)
+        if is_dataset(place):
+            graphs = tuple(map(fact_graph_object, read_graphs(place)))
+            names = tuple(dict.fromkeys(name for graph in graphs for name in graph))
+            return DataTable(str(data), "fact-graph", names, graphs, (None,) * len(graphs))
+        if str(place) != "-":
+            check_named(place)
         return read_table(data)
     records = given_rows(data)
     for number, record in enumerate(records, 1):

@@ -84,10 +84,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from experiments.evaluators.inputs import Texts
+    from experiments.evaluators.inputs import ResponsesIn
     from experiments.methods.probability_table import Data
 
-    ClaimData = Data | Texts
+    ClaimData = Data | ResponsesIn
 
 OVERALL = "overall"
 SIGNIFICANT = 0.05
@@ -244,7 +244,7 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
         InputError: if the data cannot be read, or an option is unknown or does not fit them.
     """
     if settings.model is not None:
-        return _asked(cast("Texts", data), settings)
+        return _asked(cast("ResponsesIn", data), settings)
     if settings.extract or settings.documents is not None or settings.retriever is not None:
         raise InputError(
             "--extract, --documents and --retriever are for a model that is asked; name it with "
@@ -253,7 +253,7 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
     return _measured(_judged(cast("Data", data), settings), name_of(cast("Data", data)), settings)
 
 
-def _asked(data: Texts, settings: SelfKnowledgeSettings) -> Findings:
+def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
     """Ask the model of its responses, and measure what it says."""
     for name in ClaimColumns.model_fields:
         if getattr(settings, name) and name != "setting":

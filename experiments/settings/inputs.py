@@ -84,6 +84,7 @@ class ModelSettings(Settings):
         elif self.response is not None:
             found = read_model(path, self.response)
         else:
+            check_named(path)
             found = read_graphs(path) if is_dataset(path) else read_any(path)
         count = 0
         for model in [found] if isinstance(found, FactGraph | FactorGraph) else found:
@@ -164,6 +165,7 @@ def read_graphs(source: Path) -> Sequence[FactGraph]:
     """
     from factormodels.io import read_many
 
+    check_named(source)
     if is_dataset(source):
         from factormodels import datasets
 
@@ -185,14 +187,7 @@ def graphs_of(responses: Responses) -> tuple[FactGraph, ...]:
     if isinstance(responses, FactGraph):
         return (responses,)
     if isinstance(responses, str | os.PathLike):
-        source = Path(responses)
-        if not (exists(source) or source.suffix or is_dataset(source) or len(source.parts) > 1):
-            from factormodels import datasets
-
-            subject = f"the dataset {str(source)!r}"
-            known = unknown_name(subject, str(source), datasets.names())
-            raise InputError(f"{known}; name another, or the path of a file")
-        return tuple(read_graphs(source))
+        return tuple(read_graphs(Path(responses)))
     graphs = tuple(responses)
     if not graphs:
         raise InputError("there is no response; give at least one fact graph")
@@ -209,12 +204,28 @@ def graphs_of(responses: Responses) -> tuple[FactGraph, ...]:
     return graphs
 
 
+def check_named(source: Path, otherwise: str = "or the path of a file") -> None:
+    """Raise an error for a word that is neither a file nor the name of an embedded dataset.
+
+    Args:
+        source: what may be one of them.
+        otherwise: what else a caller may give.
+    """
+    if exists(source) or source.suffix or len(source.parts) > 1 or is_dataset(source):
+        return
+    from factormodels import datasets
+
+    known = unknown_name(f"the dataset {str(source)!r}", str(source), datasets.names())
+    raise InputError(f"{known}; name another, {otherwise}")
+
+
 def read_model(source: Path, response: str | None = None) -> FactGraph | FactorGraph:
     """The one model of a file, or one response of a file or embedded dataset of many.
 
     Raises:
         InputError: if there is no such model, no response of that name, or many and none is named.
     """
+    check_named(source)
     if is_dataset(source):
         graphs: Iterable[FactGraph] = read_graphs(source)
     else:

@@ -17,10 +17,12 @@ from experiments.settings import settings_of
 from experiments.study import units
 from experiments.study.rows import SCHEMA
 from factormodels import FactGraph, read_many, variant, write_many
+from factormodels.claims import RelationKind
 from factormodels.datasets import load
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import Failure, Request
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
+from factormodels.extraction.relation_models.base import Judgement
 from inference import get_backend, infer
 from tests.experiments.conftest import invoke, study_file
 from tests.factormodels.extraction.models import AnsweringModel
@@ -83,6 +85,56 @@ def test_every_setting_is_a_keyword_of_the_signature(name: str) -> None:
         field: info.get_default(call_default_factory=True) for field, info in fields.items()
     }
     assert [*parameters][: len(parameters) - len(fields)] == [*inspect.signature(plain).parameters]
+
+
+# Behind the string that names what is read, of each function that reads responses or claims.
+READERS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "assess": ((), {}),
+    "coherence": ((), {}),
+    "convert": (("out.jsonl",), {}),
+    "datasets": ((), {}),
+    "draw": ((), {}),
+    "estimate": ((), {}),
+    "explore": ((), {}),
+    "fastfact": ((), {"model": AnsweringModel(str)}),
+    "fit": ((), {}),
+    "grid": ((), {}),
+    "infer": ((), {}),
+    "keep": (("worked-examples",), {}),
+    "omissions": ((), {}),
+    "posteriors": ((), {}),
+    "revise": ((), {}),
+    "score": ((), {}),
+    "select": ((), {}),
+    "self_knowledge": ((), {}),
+}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", READERS)
+def test_a_string_is_a_path_or_the_name_of_a_dataset(name: str) -> None:
+    function, (behind, how) = getattr(experiments, name), READERS[name]
+    refused("did you mean 'demonstration'", function, "demonstratio", *behind, **how)
+    refused("absent.jsonl: there is no such file", function, "absent.jsonl", *behind, **how)
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_name_of_a_dataset_is_its_responses() -> None:
+    graphs = load("worked-examples").graphs
+    write_many(graphs, "worked.jsonl")
+    for call in (
+        lambda data: assess(data)["claims"]["p"],
+        lambda data: experiments.infer(data).sentences,
+    ):
+        found = [list(call(data)) for data in ("worked-examples", "worked.jsonl")]
+        assert found[0] == found[1]
+    write_many(load("demonstration").graphs, "demonstration.jsonl")
+    for call in (
+        lambda data: experiments.score(data, scores="brier", n_bootstrap=10)["scores"]["brier"],
+        lambda data: experiments.estimate(data)["estimates"]["value"],
+    ):
+        found = [list(call(data)) for data in ("demonstration", "demonstration.jsonl")]
+        assert found[0] == found[1]
 
 
 def test_an_import_loads_nothing() -> None:
@@ -353,7 +405,7 @@ def test_a_report_finds_data_that_moved(folder: Path) -> None:
 
 
 def test_a_text_is_evaluated_offline(folder: Path) -> None:
-    found = assess(BRIDGE, documents=PASSAGES, query="Tell me about the bridge.")
+    found = assess(text=BRIDGE, documents=PASSAGES, query="Tell me about the bridge.")
     claims = found["claims"]
     assert claims["text"].tolist() == ["The bridge opened in 1890.", "It carries trains."]
     assert list(claims.columns[:5]) == ["response", "atom", "text", "label", "p"]
@@ -397,7 +449,7 @@ def test_an_evaluation_is_that_of_the_command(folder: Path) -> None:
 
 
 def test_several_texts_are_several_responses() -> None:
-    found = assess([BRIDGE, "It opened in 1950."], documents=list(PASSAGES.values()))
+    found = assess(text=[BRIDGE, "It opened in 1950."], documents=list(PASSAGES.values()))
     assert found["claims"]["response"].tolist() == ["response-1", "response-1", "response-2"]
     assert not found.incomplete
 
@@ -405,7 +457,7 @@ def test_several_texts_are_several_responses() -> None:
 def test_contradiction_speaks_against() -> None:
     model = AnsweringModel(lambda _: '{"relation": "contradiction", "confidence": 0.9}')
     found = assess(
-        "The bridge opened in 1950.",
+        text="The bridge opened in 1950.",
         model=model,
         atoms="sentences",
         method="verbalised",
@@ -417,11 +469,45 @@ def test_contradiction_speaks_against() -> None:
     assert claim["p"] < 0.5
 
 
+def test_an_object_of_ones_own_judges_relations() -> None:
+    class Shouting:
+        """Whatever a passage says in capitals, it denies."""
+
+        def judge(self, pairs: Any) -> list[Judgement]:
+            denied = RelationKind.CONTRADICTION, RelationKind.ENTAILMENT
+            return [Judgement(denied[not each.premise.isupper()], 0.9, "nli") for each in pairs]
+
+    told = {"Calm": "The bridge opened in 1950.", "Loud": "THE BRIDGE OPENED IN 1950."}
+    for title, supported in (("Calm", True), ("Loud", False)):
+        found = assess(
+            text="The bridge opened in 1950.",
+            relations=Shouting(),
+            documents={title: told[title]},
+        )
+        (claim,) = found["claims"].to_dict("records")
+        assert (claim["p"] > 0.5) == supported
+    assert found.settings["relations"] == "Shouting"
+
+    class Silent:
+        name = "silent"
+
+        def judge(self, pairs: Any) -> list[Judgement]:
+            return [] if pairs else [Judgement(RelationKind.NEUTRAL, 1.0, "nli")]
+
+    refused(
+        "the relation model silent gave 0 answers to 1 pair",
+        assess,
+        text="The bridge opened in 1950.",
+        relations=Silent(),
+        documents=[told["Calm"]],
+    )
+
+
 def test_a_language_model_lists_claims_and_is_counted() -> None:
     listed = json.dumps([{"sentence": 1, "claim": "The bridge opened in 1890."}])
     model = AnsweringModel(lambda _: listed)
     asked: dict[str, Any] = {"relations": "lexical", "documents": PASSAGES}
-    found = assess(BRIDGE, model=model, revise=False, **asked)
+    found = assess(text=BRIDGE, model=model, revise=False, **asked)
     assert found["claims"]["text"].tolist() == ["The bridge opened in 1890."]
     assert found["cost"]["stage"].tolist() == ["atomizer"]
     assert found["cost"]["calls"].tolist() == [len(model.asked)] == [1]
@@ -435,7 +521,7 @@ def test_a_response_that_failed_is_told() -> None:
 
     model = AnsweringModel(answer)
     found = assess(
-        [BRIDGE, "It opened in 1950."], model=model, relations="lexical", documents=PASSAGES
+        text=[BRIDGE, "It opened in 1950."], model=model, relations="lexical", documents=PASSAGES
     )
     (_, failed) = found["responses"].to_dict("records")
     response, reason = failed["response"], failed["failed"]
@@ -458,10 +544,10 @@ def test_a_named_model_answers_from_its_cache(
             "revise": False,
             "cache": "kept",
         }
-        first = assess(BRIDGE, model=settings, **asked)
-        again = assess(BRIDGE, model="openai/scripted", api_base=server.url, **asked)
+        first = assess(text=BRIDGE, model=settings, **asked)
+        again = assess(text=BRIDGE, model="openai/scripted", api_base=server.url, **asked)
         assert len(server.requests) == 1
-    replayed = assess(BRIDGE, model="openai/scripted", replay=True, **asked)
+    replayed = assess(text=BRIDGE, model="openai/scripted", replay=True, **asked)
     assert first["cost"]["calls"].tolist() == [1]
     assert again["cost"]["cached"].tolist() == replayed["cost"]["cached"].tolist() == [1]
     assert replayed["claims"].equals(first["claims"])
@@ -485,12 +571,24 @@ def test_a_named_model_answers_from_its_cache(
         ),
         ({"documents": PASSAGES, "variants": ["FR1"]}, "did you mean 'variant'"),
         ({"documents": PASSAGES, "revise": True}, "`revise` needs a language model"),
-        ({"documents": PASSAGES, "texts": " "}, "text 1 is empty"),
-        ({"documents": PASSAGES, "texts": "demonstration"}, r"give Path\('demonstration'\)"),
-        ({"documents": PASSAGES, "texts": []}, "there is no response"),
-        ({"documents": PASSAGES, "texts": [3]}, "one of these is a int"),
+        ({"documents": PASSAGES, "text": " "}, "text 1 is empty"),
+        ({"documents": PASSAGES, "text": [3]}, "text 1 is a int"),
+        ({"documents": PASSAGES, "text": None}, "responses and text: neither is given"),
+        ({"documents": PASSAGES, "responses": "demonstration"}, "both are given"),
+        (
+            {"documents": PASSAGES, "text": None, "responses": BRIDGE},
+            "give the text of a response as text=...",
+        ),
+        (
+            {"documents": PASSAGES, "text": None, "responses": "demonstratio"},
+            "did you mean 'demonstration'",
+        ),
+        ({"documents": PASSAGES, "text": None, "responses": [BRIDGE]}, "give texts as text="),
+        ({"documents": PASSAGES, "text": None, "responses": []}, "there is no response"),
+        ({"documents": PASSAGES, "text": None, "responses": [3]}, "one of these is a int"),
+        ({"documents": PASSAGES, "relations": 3}, "give a name, or an object with judge"),
         ({"retriever": "google", "max_cost": 1.0}, "the price of a search"),
     ],
 )
 def test_an_evaluation_that_cannot_be_made(arguments: dict[str, Any], said: str) -> None:
-    refused(said, assess, **{"texts": BRIDGE, **arguments})
+    refused(said, assess, **{"text": BRIDGE, **arguments})

@@ -54,7 +54,12 @@ def arguments_of(name: str) -> list[str]:
     """One existing file for every argument that a command needs."""
     parameters = inspect.signature(inspect.unwrap(function_named(name))).parameters.values()
     needed = [each for each in parameters if each.name != "settings"]
-    return ["graph.json" for each in needed if each.default is inspect.Parameter.empty]
+    # In Python the text of responses may stand in their place.
+    return [
+        "graph.json"
+        for each in needed
+        if each.default is inspect.Parameter.empty or each.name == "responses"
+    ]
 
 
 def asked(name: str, *options: str, code: int = 0) -> Called:

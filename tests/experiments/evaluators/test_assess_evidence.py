@@ -262,7 +262,7 @@ def test_summaries_take_the_place_of_passages() -> None:
         return '{"relation": "entailment", "confidence": 0.9}'
 
     found = assess(
-        "The bridge is red.",
+        text="The bridge is red.",
         documents=["The bridge, says a traveller, is red all over.", "A bridge has ends."],
         model=AnsweringModel(answer),
         atoms="sentences",

@@ -259,7 +259,9 @@ def test_more_responses_than_a_page_lists_are_the_most_doubtful(
 
 def test_a_claim_that_was_said_before_is_listed_too(tmp_path: Path) -> None:
     texts = "The tower is old. It fell in 1911. The tower is old."
-    data = listed(assess([texts], documents=["The tower is old."]).report(tmp_path / "page.html"))
+    data = listed(
+        assess(text=[texts], documents=["The tower is old."]).report(tmp_path / "page.html")
+    )
     (one,) = data["responses"]
     assert [claim.get("same") for claim in one["claims"]] == [None, None, "a1"]
     assert one["claims"][2]["p"] == one["claims"][0]["p"]

@@ -292,7 +292,7 @@ def test_a_chunk_is_shown_without_the_rest_of_the_response() -> None:
     shown: tuple[tuple[ShownContext, bool], ...] = (("chunk", False), ("response", True))
     for context, others in shown:
         model = AnsweringModel(answer)
-        fastfact(RESPONSES["r0"], model=model, documents=NOTES, stride=2, context=context)
+        fastfact(text=RESPONSES["r0"], model=model, documents=NOTES, stride=2, context=context)
         asked = [request for request in model.asked if request.stage == "pre-verification"]
         assert len(asked) == 2
         assert ("Alder" in asked[1].messages[-1].content) == others
@@ -328,14 +328,14 @@ def test_what_is_missing_is_no_false_claim() -> None:
         return Failure("status 500") if "Cedar" in question else answer(request)
 
     found = fastfact(
-        RESPONSES["r1"], model=AnsweringModel(lost), documents=NOTES, k_prime=3, theta=1.0
+        text=RESPONSES["r1"], model=AnsweringModel(lost), documents=NOTES, k_prime=3, theta=1.0
     )
     (row,) = found["responses"].to_dict("records")
     assert (row["supported"], row["unsupported"], row["missing"]) == (0, 0, 3)
     assert math.isnan(row["f1"])
     assert math.isnan(row["precision"])
     part = fastfact(
-        RESPONSES["r0"], model=AnsweringModel(lost), documents=NOTES, k_prime=1, stride=2
+        text=RESPONSES["r0"], model=AnsweringModel(lost), documents=NOTES, k_prime=1, stride=2
     )
     (row,) = part["responses"].to_dict("records")
     assert (row["missing_chunks"], row["supported"], row["missing"]) == (1, 1, 1)
@@ -387,9 +387,9 @@ def test_padding_does_not_pay_as_nobody_counted_it() -> None:
         return " ".join(["It is right."] * right + ["It is wrong."] * wrong)
 
     texts = [response(80, 2), response(9, 1)]
-    found = fastfact(texts, model=AnsweringModel(many), documents=["It."], k_prime=10)
+    found = fastfact(text=texts, model=AnsweringModel(many), documents=["It."], k_prime=10)
     assert found["responses"]["f1"].tolist() == pytest.approx([padded, honest])
-    unknown = fastfact(texts, model=AnsweringModel(many), documents=["It."])
+    unknown = fastfact(text=texts, model=AnsweringModel(many), documents=["It."])
     assert unknown["responses"]["f1"].isna().all()
     assert unknown["summary"]["f1"].isna().all()
 
@@ -410,7 +410,7 @@ def test_documents_are_read_as_pages_and_pieces() -> None:
 
 
 def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
-    found = fastfact(RESPONSES["r0"], model=AnsweringModel(answer), documents=NOTES, k_prime=3)
+    found = fastfact(text=RESPONSES["r0"], model=AnsweringModel(answer), documents=NOTES, k_prime=3)
     assert repr(found).startswith("fastfact: the responses\n1 response, 4 claims")
     files = found.save(tmp_path / "kept")
     assert {file.name for file in files} >= {"responses.csv", "claims.csv", "graphs.jsonl"}
@@ -456,7 +456,7 @@ def test_a_count_that_is_none_is_refused() -> None:
 
 
 def test_what_was_recorded_can_be_judged_again(tmp_path: Path) -> None:
-    found = fastfact(RESPONSES["r0"], model=AnsweringModel(answer), documents=NOTES)
+    found = fastfact(text=RESPONSES["r0"], model=AnsweringModel(answer), documents=NOTES)
     write_fact_graphs(found.graphs, tmp_path / "g.jsonl")
     again = fastfact(tmp_path / "g.jsonl", model=AnsweringModel(answer), documents=NOTES)
     assert again["claims"].equals(found["claims"])

@@ -247,7 +247,7 @@ def test_empty_responses_are_counted_and_the_others_kept(name: str, tmp_path: Pa
 
 
 def test_empty_texts_and_rows_in_memory_are_counted() -> None:
-    texts = ResponseSettings().load(["It is red.", " ", "It is blue."])
+    texts = ResponseSettings(text=["It is red.", " ", "It is blue."]).load()
     assert [graph.id for graph in texts.graphs] == ["response-1", "response-3"]
     assert texts.remarks == ("1 of 3 responses is empty and left out: id response-2.",)
     rows = ResponseSettings().load(EMPTY)
