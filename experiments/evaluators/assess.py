@@ -317,7 +317,7 @@ def _findings(
         or any(response.errors for response in batch.responses)
         or (agreeing is not None and agreeing.incomplete),
         graphs=graphs,
-        listed=partial(listed_responses, graphs, batch.failed) if graphs else None,
+        listed=partial(listed_responses, graphs, batch.failed) if graphs or batch.failed else None,
     )
     return with_failed_calls(findings, batch.calls())
 

@@ -22,6 +22,7 @@ from experiments.evaluators.assess_tables import (
     summary_table,
 )
 from experiments.evaluators.batch import CONSUMPTION_KEY, calls_of_graphs
+from experiments.evaluators.core import kept_claims
 from experiments.evaluators.listed_evidence import Borne, evidence_of, graphs_shown, n_relations
 from experiments.evaluators.marked_texts import marked_response
 from experiments.evaluators.response import METADATA_KEY, judged, summarise_judged, with_core
@@ -48,6 +49,9 @@ from factormodels.variants import variant as variant_of
 
 MOST_LISTED = 2000
 """Responses that a page lists, the most doubtful ones of more."""
+
+CORE = "core"
+"""What the page calls the claims that count with Core."""
 
 MORE = "factormodels report FILE --response ID"
 
@@ -78,6 +82,7 @@ def listed_responses(
         responses=tuple(_listed(graph, variants, [*assessors]) for graph in shown),
         n_responses=len(graphs),
         failures=tuple(_failures(graphs, shown, without_result)),
+        selections=(CORE,) if any(kept_claims(graph) is not None for graph in shown) else (),
         replaces=("claims", "evidence", "doubtful", "responses"),
         more=MORE,
     )
@@ -165,6 +170,7 @@ def _listed(graph: FactGraph, variants: Sequence[str], assessors: Sequence[str])
     atoms = every_atom(graph)
     pieces, _ = marked_response(replace(graph, atoms=tuple(atom for atom, _ in atoms)))
     evidence = _evidence(graph, views)
+    kept = kept_claims(graph)
     seen = [
         variant_of(only_asked(graph, name), name) if "atoms" in view else None
         for name, view in zip(variants, views, strict=True)
@@ -184,6 +190,14 @@ def _listed(graph: FactGraph, variants: Sequence[str], assessors: Sequence[str])
                 ),
                 evidence.get(same, ()),
                 tuple(_range(view, same) for view in views),
+                (
+                    *("" for _ in views),
+                    *(
+                        (one or _NOBODY)["verdicts"].get(same, {}).get("label", "")
+                        for one in judges
+                    ),
+                ),
+                () if kept is None or atom.id not in kept else (CORE,),
                 same_as="" if same == atom.id else same,
             )
             for atom, same in atoms

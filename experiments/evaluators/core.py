@@ -133,5 +133,5 @@ def claims_with_sources(graph: FactGraph, share: float | None) -> list[Subclaim]
 
 def kept_claims(graph: FactGraph) -> frozenset[str] | None:
     """Ids of the claims that count; None where nothing was selected."""
-    told = graph.metadata.get(CORE_KEY)
-    return None if told is None else frozenset(told["kept"])
+    kept = graph.metadata.get(CORE_KEY, {}).get("kept")
+    return None if kept is None else frozenset(kept)

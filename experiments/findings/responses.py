@@ -58,6 +58,7 @@ class ListedClaim:
         p: for every answer the posterior of being true; None where it has none.
         evidence: what speaks for and against it.
         ranges: for every answer what missing answers leave open of the posterior, if they do.
+        said: for every answer the assessor's own word for its verdict; empty of all others.
         kept_by: the selections that keep it.
         same_as: id of the claim that is judged in its place; empty of all others.
     """
@@ -66,6 +67,7 @@ class ListedClaim:
     p: tuple[float | None, ...]
     evidence: tuple[Evidence, ...] = ()
     ranges: tuple[tuple[float, float] | None, ...] = ()
+    said: tuple[str, ...] = ()
     kept_by: tuple[str, ...] = ()
     same_as: str = ""
 
@@ -282,6 +284,7 @@ def _claim(one: ListedClaim, passages: Sequence[Context]) -> dict[str, Any]:
                 for each in one.evidence
             ],
             "ranges": one.ranges if any(one.ranges) else (),
+            "said": one.said if any(one.said) else (),
             "kept": one.kept_by,
             "same": one.same_as,
         }

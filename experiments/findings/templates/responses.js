@@ -163,7 +163,7 @@
     const [p, , error] = effect(item);
     const line = make("span", { class: "without" }, "without it ");
     line.append(known(p) ? make("b", {}, fixed(p)) : "not known");
-    if (error) line.append(` ± ${fixed(error)}`);
+    if (error) line.append(` ± ${fixed(error)}, estimated`);
     return line;
   };
   const sentenceOf = (response, item) =>
@@ -196,7 +196,8 @@
   const listOfAnswers = (claim) => make("table", {},
     make("tbody", {}, ...data.answers.map((answer, place) => {
       const [status, error] = claim.ended[place];
-      const told = known(claim.p[place]) ? fixed(claim.p[place]) : error || status.replaceAll("_", " ");
+      const said = (claim.said || [])[place] || "";
+      const told = known(claim.p[place]) ? `${said} ${fixed(claim.p[place])}` : said || error || status.replaceAll("_", " ");
       return make("tr", { class: place === state.answer ? "current" : null },
         own(answer.title, "th", { scope: "row" }), make("td", { class: "num" }, told));
     })));
@@ -212,6 +213,8 @@
     if (ended[0] === "not_converged") line.append(make("span", { class: "unsure" }, "not converged"));
     const range = (claim.ranges || [])[state.answer];
     if (range) line.append(make("span", { class: "quiet" }, `${fixed(range[0])} to ${fixed(range[1])}, whatever is missing`));
+    const word = (claim.said || [])[state.answer];
+    if (word) line.append(make("span", { class: "quiet" }, "“", own(word), "”"));
     if (known(claim.label)) line.append(make("span", { class: `label label-${claim.label}` }, `labelled ${claim.label}`));
     if (claim.annotation) line.append(make("span", { class: "quiet" }, "annotated “", own(claim.annotation), "”"));
     if (claim.same) line.append(make("span", { class: "quiet" }, "said before, judged as ", own(claim.same)));

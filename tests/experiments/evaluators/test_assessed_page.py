@@ -173,6 +173,28 @@ def test_what_is_missing_stands_on_top_by_stage_with_the_responses_that_lack_it(
     ]
 
 
+def test_words_of_assessors_and_claims_that_count_are_listed(
+    tmp_path: Path, bridge: FactGraph
+) -> None:
+    verdicts = {"a1": {"label": "S", "p": 0.8}, "a2": {"label": "irrelevant", "p": None}}
+    facts = {"model": "m", "verdicts": verdicts, "missing": [["a3", "no answer"]]}
+    more = {"assessors": {"veriscore": facts}, "core": {"kept": ["a1"]}}
+    graph = assessed(replace(bridge, metadata={**bridge.metadata, **more}), "FR2")
+    data = listed(page_of(tmp_path, graph))
+    assert [one["title"] for one in data["answers"]] == ["FR2", "veriscore"]
+    claims = data["responses"][0]["claims"]
+    assert [claim["p"][1] for claim in claims] == [0.8, None, None]
+    assert [claim.get("said") for claim in claims] == [["", "S"], ["", "irrelevant"], None]
+    assert data["selections"] == ["core"]
+    assert [claim.get("kept") for claim in claims] == [["core"], None, None]
+
+
+def test_where_no_response_has_a_result_the_page_says_why(tmp_path: Path) -> None:
+    page = read_page(page_of(tmp_path, without_result=[("q1", "an outage"), ("q2", "an outage")]))
+    (row,) = page.one("section", id="failures").one("tbody").children
+    assert [cell.text for cell in row.children] == ["no result", "an outage", "2", "q1, q2"]
+
+
 def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     # An id is made of whole characters.
     name = HOSTILE.removesuffix("\ud83d")
