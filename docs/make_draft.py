@@ -174,7 +174,6 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
         for name in (
             "default",
             "Platt",
-            "ranks, causes",
             "boosted trees, neighbours",
             "with causes of biographies",
             "linear, neighbours",
@@ -210,10 +209,8 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
         f"answer is. On 157 biographies of a language model with {n_atoms:,} claims that people "
         f"labelled, and relations of a model of words, posteriors as stated have a Brier score of "
         f"{number(by['default'], 'brier')}; Platt scaling takes it to {by['Platt']['brier']:.4f}, "
-        f"and a prior and temperature of graphs can do no more on stars. Strengths of relations by "
-        f"class and rank with hidden causes of sentences and biographies reach "
-        f"{by['ranks, causes']['brier']:.4f}, and potentials linear in columns of evidence and "
-        f"position, with the same causes, "
+        f"and a prior and temperature of graphs can do no more on stars. Potentials linear in "
+        f"columns of evidence and position, with hidden causes of sentences and biographies, reach "
         f"{by['with causes of biographies']['brier']:.4f}. Boosted trees that see the neighbours' "
         f"evidence have {by['boosted trees, neighbours']['brier']:.4f}; a field that sees it too "
         f"has {by['linear, neighbours']['brier']:.4f}. With columns of how much of a claim's text "

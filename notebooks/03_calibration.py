@@ -41,9 +41,8 @@ from calibration.curves import group_calibration
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
 from calibration.intervals import IntervalSettings
-from calibration.learned_potentials.graph_fitting import fit_potentials
-from calibration.learned_potentials.graph_folds import cross_fitting
-from calibration.learned_potentials.terms import Potentials, probability, stance_class
+from calibration.learned_potentials.graph_fitting import cross_fitting, fit_potentials
+from calibration.learned_potentials.graph_potentials import Potentials, stance_class
 from calibration.recalibration import PlattRecalibrator, cross_fit
 from calibration.scores.families.pointwise import LOSSES
 from calibration.significance import paired_bootstrap
@@ -69,9 +68,9 @@ def with_labels(dataset):
 
 graphs = with_labels("factcheck-bench")
 potentials = {
-    "prior": Potentials(relations=None),
+    "prior": Potentials(("atom_prior",)),
     "prior, temperature": Potentials(),
-    "prior, stances": Potentials(relations=probability(stance_class())),
+    "prior, stances": Potentials(("atom_prior", "probability"), stance_class()),
 }
 if fast():
     del potentials["prior, temperature"]

@@ -37,8 +37,7 @@ import pandas as pd
 from calibration import corp_curve
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
-from calibration.learned_potentials.graphs import EDGES
-from calibration.learned_potentials.methods import METHODS, cross_fit_task
+from calibration.learned_potentials.methods import EDGES, METHODS, cross_fit_task
 from experiments.analyses.ours.shared import cross_fit_rows
 from experiments.analyses.ours.shared.fifths import CHANGE, FIFTHS, mean_by_fifth
 from experiments.findings.artefacts import Artefacts, PaperFigure
@@ -56,7 +55,7 @@ dataset = datasets.load("factscore")
 graphs = dataset.graphs[:40] if fast() else dataset.graphs
 NAMES = ["default", "base rate", "Platt", "six classes", "with causes of biographies"]
 if not fast():
-    NAMES += ["ranks, causes", "boosted trees, neighbours", "linear, neighbours", "with texts"]
+    NAMES += ["boosted trees, neighbours", "linear, neighbours", "with texts"]
 
 # %% [markdown]
 # ## One graph

@@ -21,11 +21,11 @@ from calibration.learned_potentials.columns import (
 from calibration.learned_potentials.fitting import (
     Field,
     FieldSettings,
+    Objective,
     fit_field,
     fit_fields,
 )
 from calibration.learned_potentials.judge import Judge, judged, learn_judge, read_judge
-from calibration.learned_potentials.objectives import Objective
 from calibration.learned_potentials.shift import Shift, ShiftStatus, shift_of
 
 __all__ = [

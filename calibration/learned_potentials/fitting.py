@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from calibration.folds import response_folds
 from calibration.learned_potentials.columns import ClaimTable
-from calibration.learned_potentials.graph_fitting import sandwich
 from calibration.learned_potentials.modules import MakeModule, PotentialBatch, batch_of
-from calibration.learned_potentials.objectives import Objective
 from calibration.learned_potentials.trees import (
     Forest,
     forest_of,
@@ -31,6 +30,17 @@ from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+class Objective(StrEnum):
+    """What is minimised."""
+
+    LIKELIHOOD = "likelihood"
+    """The negative log likelihood of all labels of each response together."""
+    LOG_LOSS = "log_loss"
+    """-log of the posterior of each label by itself, summed over labelled claims."""
+    BRIER = "brier"
+    """The squared error of the posterior of each labelled claim, summed."""
 
 
 PENALTIES = (3.0, 30.0, 300.0)
@@ -307,6 +317,17 @@ def _scale(values: Floats) -> ColumnScale:
         values.mean(axis=0),
         np.where(spread > LEAST_SPREAD, spread, 1.0),
     )
+
+
+def sandwich(bread: Floats, scores: Floats) -> Floats:
+    """H^-1 (sum of s s^T) H^-1 R/(R - 1) of the inverse curvature (k, k) and R scores (R, k).
+
+    H is the curvature of the objective with its penalty, s the derivative of what each of R
+    responses adds to it (Liang & Zeger 1986, "Longitudinal data analysis using generalized linear
+    models", equation 6; the factor for few clusters as in Cameron & Miller 2015, equation 12).
+    """
+    n_responses = len(scores)
+    return np.asarray(n_responses / max(n_responses - 1, 1) * bread @ (scores.T @ scores) @ bread)
 
 
 def _chosen_penalties(problem: _Problem, parts: Sequence[Integers]) -> list[float]:

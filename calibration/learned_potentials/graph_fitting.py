@@ -1,55 +1,199 @@
-"""Fitting: the parameters under which the labels cost least, and how far they are known."""
+"""Fitting weights of graphs to labels: the optimum, how far it is known, and folds of responses."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.learned_potentials.learned import FitStatus, LearnedPotentials
-from calibration.learned_potentials.objectives import LearningProblem, Objective, problem
-from calibration.learned_potentials.terms import Parameters, Potentials, resolve
-from calibration.validation import Floats, is_number, member_named, whole_number
+from calibration.folds import response_folds
+from calibration.intervals import student_quantile
+from calibration.learned_potentials.fitting import Objective, sandwich
+from calibration.learned_potentials.graph_loss import (
+    LearningProblem,
+    learning_problem,
+    with_labels,
+)
+from calibration.learned_potentials.graph_potentials import Potentials, Weight, apply, weights_of
+from calibration.tabular import TableOf
+from calibration.validation import Floats, Integers, is_number, whole_number
 from factormodels.errors import InputError
-from factormodels.evidence_source import evidence_sources
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend
-from inference.registry import as_backend
 
 logger = logging.getLogger(__name__)
-
-_AT_BOUND = 1e-6
-_LENGTHS = (1.0, 0.5, 0.25, 0.1, 0.02)
-"""Lengths of a step that are tried, the first that helps is taken."""
-
-_GAIN = 1e-9
-"""Where a step wins less per label, scoring ends."""
 
 _SMALL_GRADIENT = {True: 1e-5, False: 2e-3}
 """Gradient per labelled atom at convergence, of exact inference and of approximations: it leaves
 less than a thousandth, or a fifth, of a standard error, whose gradient is about 0.5 by the root of
 the number of labels."""
 
-CONFOUNDED = 10.0
-"""Labels that leave a standard error as large in some direction, of weights, do not
-determine it: a 95 percent interval of a probability then runs from 1e-8 to 1 - 1e-8."""
+_AT_BOUND, _UNTOUCHED = 1e-6, 1e-6
+"""Distance to a bound, and a curvature, that count as none: a label that bears on a weight adds
+about 0.1 to its curvature."""
 
-_TAKES_PART = 0.2
-"""A parameter takes part in a direction of length 1 if it makes up as much of it."""
+_CONFOUNDED, _TAKES_PART = 10.0, 0.2
+"""Labels that leave a standard error as large along a direction of weights do not determine it; a
+weight takes part in a direction of length 1 if it makes up as much of it."""
 
-_UNTOUCHED = 1e-6
-"""Curvatures by weights are about 0.1 for every label that bears on a parameter."""
+_Known = tuple[Floats, list[int], list[list[int]]]
+"""A covariance, weights on which no label bears, and groups that labels cannot tell apart."""
+
+WHOLE = -1
+"""In place of a fold: responses without a label, for which all labelled ones are others."""
+
+
+class FitStatus(StrEnum):
+    """How a search ended."""
+
+    CONVERGED = "converged"
+    NOT_CONVERGED = "not_converged"
+    """The gradient is not 0 yet, or the backend does not vouch for its answer at the end."""
+    BOUNDARY = "boundary"
+    """A weight stands at the end of its range: the labels push it to 0, 1 or infinity."""
+    ONE_LABEL = "one_label"
+    """All labels are alike, so that nothing but the range stops the search."""
+
+
+class ValueStatus(StrEnum):
+    """Whether the labels determine a weight."""
+
+    OK = "ok"
+    BOUNDARY = "boundary"
+    UNTOUCHED = "untouched"
+    """No label bears on it; it stays where it started."""
+    CONFOUNDED = "confounded"
+    """It moves together with others without the objective noticing."""
+
+
+@dataclass(frozen=True)
+class LearnedValue:
+    """One learned number: a probability or a temperature.
+
+    Attributes:
+        name: what it is.
+        estimate: its value.
+        lower: lower end of its interval; nan without one.
+        upper: upper end.
+        standard_error: clustered by response, by the delta method; nan without one.
+        start: where the search started.
+        status: whether the labels determine it.
+    """
+
+    name: str
+    estimate: float
+    lower: float
+    upper: float
+    standard_error: float
+    start: float
+    status: ValueStatus
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedPotentials:
+    """Priors and strengths of relations learned from labels.
+
+    Attributes:
+        potentials: what was learned.
+        weights: the k weights, in order.
+        theta: float64 (k,), their values; log odds of probabilities.
+        covariance: float64 (k, k), clustered by response; nan where unknown.
+        backend: name of the inference backend; of ``auto`` what it chose, ``exact`` or ``lbp``.
+        value: the objective at the end, without the penalty.
+        n_responses: number of responses with a label.
+        n_labelled: number of labelled atoms.
+        iterations: iterations of the search.
+        gradient: largest entry of the gradient at the end, bounds aside, per labelled atom.
+        status: how the search ended.
+        boundary: names of weights at the end of their range.
+        untouched: names of weights on which no label bears.
+        confounded: names of weights that the labels cannot tell apart, group by group.
+    """
+
+    potentials: Potentials
+    weights: tuple[Weight, ...]
+    theta: Floats
+    covariance: Floats
+    backend: str
+    value: float
+    n_responses: int
+    n_labelled: int
+    iterations: int
+    gradient: float
+    status: FitStatus
+    boundary: tuple[str, ...]
+    untouched: tuple[str, ...]
+    confounded: tuple[tuple[str, ...], ...]
+
+    @property
+    def by_name(self) -> dict[str, float]:
+        """Values of the weights by name, on the scale of the search."""
+        names = (weight.name for weight in self.weights)
+        return dict(zip(names, self.theta.tolist(), strict=True))
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The learned probabilities and temperatures by name."""
+        return {weight.name: weight.natural(self.by_name[weight.name]) for weight in self.weights}
+
+    def table(self, level: float = 0.95) -> TableOf[LearnedValue]:
+        """Learned numbers with their errors and intervals.
+
+        Intervals are Student's with one degree of freedom less than there are responses, of a
+        probability on the logit scale.
+
+        Args:
+            level: nominal coverage of the intervals.
+        """
+        with np.errstate(invalid="ignore"):
+            errors = np.sqrt(np.diag(self.covariance)).tolist()
+        quantile = float(student_quantile(level, self.n_responses - 1))
+        statuses = {
+            **dict.fromkeys(chain(*self.confounded), ValueStatus.CONFOUNDED),
+            **dict.fromkeys(self.untouched, ValueStatus.UNTOUCHED),
+            **dict.fromkeys(self.boundary, ValueStatus.BOUNDARY),
+        }
+        rows = []
+        for weight, value, error in zip(self.weights, self.theta.tolist(), errors, strict=True):
+            known = weight.natural(value)
+            rows.append(
+                LearnedValue(
+                    name=weight.name,
+                    estimate=known,
+                    lower=weight.natural(value - quantile * error),
+                    upper=weight.natural(value + quantile * error),
+                    standard_error=error * (known * (1.0 - known) if weight.is_level else 1.0),
+                    start=weight.natural(weight.start),
+                    status=statuses.get(weight.name, ValueStatus.OK),
+                )
+            )
+        return TableOf(rows)
+
+    def apply(self, graph: FactGraph) -> FactGraph:
+        """Response with the learned priors and relation probabilities.
+
+        Its posteriors are those of the model that was fitted if it is encoded as
+        `potentials.encoding`.
+
+        Raises:
+            InputError: if it holds something for which nothing was learned.
+        """
+        return apply(graph, self.potentials, self.by_name)
 
 
 def fit_potentials(
     graphs: Sequence[FactGraph],
     potentials: Potentials | None = None,
     *,
-    parameters: Parameters | None = None,
+    weights: tuple[Weight, ...] | None = None,
     objective: str = Objective.LIKELIHOOD,
     backend: str | Backend = "auto",
     penalty: float | None = None,
@@ -57,78 +201,70 @@ def fit_potentials(
     quiet: bool = False,
     with_errors: bool = True,
 ) -> LearnedPotentials:
-    """Priors and reliabilities that suit the labels best.
+    """Priors and strengths of relations that suit the labels best.
 
-    L-BFGS-B of SciPy on weights of columns, which of levels are logits of probabilities, from what
-    the graphs state. Responses may be labelled in part; those without labels play no part.
+    L-BFGS-B of SciPy, from what the graphs state. Responses may be labelled in part; those without
+    labels play no part.
 
     Args:
         graphs: the responses, with labels on atoms.
         potentials: what is learned; None: one atom prior and one temperature.
-        parameters: its free numbers, which may be those of more responses than these: what these do
-            not hold stays at its start. None: those of these responses.
+        weights: its weights, which may be those of more responses than these: what these do not
+            hold stays at its start. None: those of these responses.
         objective: ``likelihood`` (of all labels of a response together), ``log_loss`` or ``brier``
             (of each atom's posterior by itself).
-        backend: the inference backend, by name or built. ``auto`` is ``exact`` where one pass over
-            all responses is predicted to take 2 s at most, and ``lbp`` beyond. With another than
-            ``exact`` its log Z stands in for the model's.
+        backend: an inference backend whose beliefs are the derivative of its log Z, by name or
+            built. ``auto`` is ``exact`` where one pass over all responses is predicted to take 2 s
+            at most, and ``lbp`` beyond, whose log Z stands in for the model's.
         penalty: None, or the standard deviation s of the penalty
-            (theta - start)^2 / (2 s^2) that is added for each parameter: a normal prior.
+            (theta - start)^2 / (2 s^2) that is added for each weight: a normal prior.
         max_iterations: after this many, the search ends as not converged.
         quiet: whether to leave warnings out.
-        with_errors: whether the covariance is computed, which takes two gradients for each
-            parameter.
+        with_errors: whether the covariance is computed, which takes two gradients for each weight.
 
     Raises:
         InputError: for responses without labels or with labels that the model forbids, a relation
             of probability 0 or 1 under a temperature, nothing to learn, or bad settings.
-        MissingDependencyError: if a library that the backend needs is not installed.
+        MissingDependencyError: if a library that the backend needs is not installed, or PyTorch.
         InferenceError: if the backend cannot answer for these responses.
     """
     potentials = Potentials() if potentials is None else potentials
-    parameters = resolve(potentials, graphs) if parameters is None else parameters
-    built, chosen = as_backend(backend), member_named(Objective, objective, "objective")
+    weights = weights_of(potentials, graphs) if weights is None else weights
     checked_scale(penalty, "penalty")
     whole_number(max_iterations, "max_iterations", 1)
-    task = problem(graphs, potentials, parameters, built, chosen)
-    weight = 0.0 if penalty is None else 1.0 / penalty**2
-    start = np.array([item.start for item in parameters], dtype=np.float64)
-    ends = [(item.lower, item.upper) for item in parameters]
-    bounds = np.array(ends, dtype=np.float64).reshape(-1, 2)
-    theta, gradient, iterations = _search(task, start, bounds, weight, max_iterations)
-    held = np.minimum(theta - bounds[:, 0], bounds[:, 1] - theta) <= _AT_BOUND
-    nothing = np.full((len(theta),) * 2, np.nan)
-    known: tuple[Floats, list[int], list[list[int]]] = nothing, [], []
+    problem = learning_problem(graphs, potentials, weights, backend, objective)
+    pull = 0.0 if penalty is None else 1.0 / penalty**2
+    theta, gradient, iterations = _search(problem, pull, max_iterations)
+    lower, upper = (np.array([getattr(w, end) for w in weights]) for end in ("lower", "upper"))
+    held = np.minimum(theta - lower, upper - theta) <= _AT_BOUND
+    known: _Known = np.full((len(theta),) * 2, np.nan), [], []
     if with_errors:
-        known = uncertainty(task, theta, held, np.full(len(theta), weight))
+        known = _uncertainty(problem, theta, held, pull)
     covariance, untouched, confounded = known
-    names = tuple(item.name for item in parameters)
-    labels = task.design.labels
-    small = gradient <= _SMALL_GRADIENT[task.exact]
-    if labels.min() == labels.max():
+    if problem.labels.min() == problem.labels.max():
         status = FitStatus.ONE_LABEL
-    elif not small or (task.exact and not task.settled(theta)):
+    elif gradient > _SMALL_GRADIENT[problem.exact] or (
+        problem.exact and not problem.settled(theta)
+    ):
         status = FitStatus.NOT_CONVERGED
     else:
         status = FitStatus.BOUNDARY if held.any() else FitStatus.CONVERGED
+    names = tuple(weight.name for weight in weights)
     result = LearnedPotentials(
         potentials=potentials,
-        parameters=parameters,
+        weights=weights,
         theta=theta,
         covariance=covariance,
-        objective=chosen,
-        backend=task.algorithm,
-        value=task.value(theta),
-        n_responses=len(task.design.graphs),
-        n_labelled=len(task.design.labelled),
+        backend=problem.algorithm,
+        value=problem.value_and_scores(theta)[0],
+        n_responses=len(problem.graphs),
+        n_labelled=len(problem.labelled),
         iterations=iterations,
         gradient=gradient,
         status=status,
         boundary=tuple(names[at] for at in np.flatnonzero(held)),
         untouched=tuple(names[at] for at in untouched),
         confounded=tuple(tuple(names[at] for at in part) for part in confounded),
-        penalty=penalty,
-        sources=evidence_sources(graphs),
     )
     if not quiet:
         _warn(result)
@@ -147,69 +283,66 @@ def checked_scale(scale: float | None, name: str) -> float | None:
 
 
 def _search(
-    task: LearningProblem, start: Floats, bounds: Floats, weight: float, max_iterations: int
+    problem: LearningProblem, pull: float, max_iterations: int
 ) -> tuple[Floats, float, int]:
     """Optimum, its largest projected gradient per label, and the iterations."""
     from scipy.optimize import minimize
 
-    n_labelled = len(task.design.labelled)
+    n_labelled = len(problem.labelled)
+    start = np.array([weight.start for weight in problem.weights], dtype=np.float64)
+    bounds = np.array([(weight.lower, weight.upper) for weight in problem.weights])
 
-    def at(theta: Floats) -> tuple[float, Floats, Floats]:
-        """Cost with its penalty, gradient and outer product of scores, per label."""
-        value, scores = task.value_and_scores(theta)
+    def cost(theta: Floats) -> tuple[float, Floats]:
+        """Cost with its penalty and its gradient, per label."""
+        value, scores = problem.value_and_scores(theta)
         away = theta - start
-        gradient = scores.sum(axis=0) + weight * away
-        value += 0.5 * weight * float(away @ away)
-        return value / n_labelled, gradient / n_labelled, scores.T @ scores / n_labelled
+        value += 0.5 * pull * float(away @ away)
+        return value / n_labelled, (scores.sum(axis=0) + pull * away) / n_labelled
 
-    theta, iterations = start, 0
-    if task.has_beliefs:
-        ridge = (weight / n_labelled + 1e-6) * np.eye(len(start))
-        theta, iterations = _scored(at, start, bounds, ridge, max_iterations)
     # Beliefs of an approximation are as good as its tolerance, and no further search is.
-    if task.exact or not task.has_beliefs:
-        left = max(max_iterations - iterations, 1)
-        found = minimize(
-            lambda theta: at(theta)[:2],
-            theta,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": left, "ftol": 1e-14, "gtol": 1e-9, "maxls": 40},
-        )
-        theta = np.clip(np.asarray(found.x, dtype=np.float64), bounds[:, 0], bounds[:, 1])
-        iterations += int(found.nit)
-    projected = theta - np.clip(theta - at(theta)[1], bounds[:, 0], bounds[:, 1])
-    return theta, float(np.abs(projected).max()), iterations
+    tolerances = {"ftol": 1e-14, "gtol": 1e-9} if problem.exact else {"ftol": 1e-12, "gtol": 1e-6}
+    options = {"maxiter": max_iterations, "maxls": 40, **tolerances}
+    found = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    theta = np.clip(np.asarray(found.x, dtype=np.float64), bounds[:, 0], bounds[:, 1])
+    projected = theta - np.clip(theta - cost(theta)[1], bounds[:, 0], bounds[:, 1])
+    return theta, float(np.abs(projected).max()), int(found.nit)
 
 
-def _scored(
-    at: Callable[[Floats], tuple[float, Floats, Floats]],
-    theta: Floats,
-    bounds: Floats,
-    ridge: Floats,
-    max_iterations: int,
-) -> tuple[Floats, int]:
-    """Where steps by the outer product of the responses' scores lead (Berndt and others 1974).
+def _uncertainty(
+    problem: LearningProblem, theta: Floats, held: NDArray[np.bool_], pull: float
+) -> _Known:
+    """Covariance (k, k) by `sandwich` clustered by response, and what it cannot give.
 
-    It is about the curvature, and costs no more than a gradient: correlated columns, which searches
-    by gradients alone take a hundred runs of inference for, take a dozen.
+    It is nan in rows and columns of weights at a bound, of those on which no label bears, whose
+    places come second, and of those that move together without the objective noticing, whose
+    places come third, group by group.
+
+    Args:
+        problem: the objective.
+        theta: the optimum, (k,).
+        held: bool (k,), weights at a bound, where there is no curvature to go by.
+        pull: curvature of the penalty.
     """
-    value, gradient, product = at(theta)
-    for iteration in range(max_iterations):
-        step = np.linalg.solve(product + ridge, gradient)
-        for length in _LENGTHS:
-            moved = np.clip(theta - length * step, bounds[:, 0], bounds[:, 1])
-            found = at(moved)
-            if found[0] < value:
-                break
+    covariance = np.full((len(theta),) * 2, np.nan)
+    curvature = problem.hessian(theta)
+    scale = np.abs(curvature).max(axis=1)
+    untouched = np.flatnonzero(~held & (scale <= _UNTOUCHED))
+    inside = np.flatnonzero(~held & (scale > _UNTOUCHED))
+    own = np.ix_(inside, inside)
+    values, vectors = np.linalg.eigh(curvature[own])
+    flat = values < 1.0 / _CONFOUNDED**2
+    parts = [np.flatnonzero(np.abs(vectors[:, at]) >= _TAKES_PART) for at in np.flatnonzero(flat)]
+    confounded: list[list[int]] = [inside[part].tolist() for part in parts]
+    if len(problem.graphs) > 1 and len(inside):
+        if pull:
+            bread: Floats = np.linalg.inv(curvature[own] + pull * np.eye(len(inside)))
         else:
-            return theta, iteration
-        gain, theta = value - found[0], moved
-        value, gradient, product = found
-        if gain < _GAIN:
-            return theta, iteration + 1
-    return theta, max_iterations
+            bread = np.asarray((vectors[:, ~flat] / values[~flat]) @ vectors[:, ~flat].T)
+        covariance[own] = sandwich(bread, problem.value_and_scores(theta)[1][:, inside])
+        if not pull:
+            unknown = sorted({place for part in confounded for place in part})
+            covariance[unknown, :] = covariance[:, unknown] = np.nan
+    return covariance, untouched.tolist(), confounded
 
 
 def _warn(learned: LearnedPotentials) -> None:
@@ -240,50 +373,94 @@ def _warn(learned: LearnedPotentials) -> None:
         )
 
 
-def sandwich(bread: NDArray[Any], scores: Floats) -> Floats:
-    """H^-1 (sum of s s^T) H^-1 R/(R - 1) of the inverse curvature (k, k) and R scores (R, k).
+@dataclass(frozen=True, eq=False)
+class CrossFitting:
+    """Responses in folds, and how to learn without one of them.
 
-    H is the curvature of the objective with its penalty, s the derivative of what each of R
-    responses adds to it (Liang & Zeger 1986, "Longitudinal data analysis using generalized linear
-    models", equation 6; the factor for few clusters as in Cameron & Miller 2015, equation 12).
+    Attributes:
+        graphs: the r responses, in order.
+        fold: int64 (r,), the fold of each, or `WHOLE`.
+        potentials: what is learned.
+        settings: settings of `fit_potentials`.
     """
-    n_responses = len(scores)
-    return np.asarray(n_responses / max(n_responses - 1, 1) * bread @ (scores.T @ scores) @ bread)
+
+    graphs: tuple[FactGraph, ...]
+    fold: Integers
+    potentials: Potentials
+    settings: Mapping[str, Any]
+
+    @cached_property
+    def weights(self) -> tuple[Weight, ...]:
+        """The weights over all labelled responses; what these state decides them, no label."""
+        return weights_of(self.potentials, self._others(WHOLE))
+
+    def without(self, number: int) -> LearnedPotentials:
+        """What the labelled responses outside a fold teach; outside `WHOLE`, all of them.
+
+        A weight that responses without a label alone hold stays at its start.
+
+        Raises:
+            InputError: as `fit_potentials` does.
+            InferenceError: if the backend cannot answer for these responses.
+        """
+        weights = self.weights
+        if number == WHOLE and (self.fold == WHOLE).any():
+            known = {weight.name for weight in weights}
+            every = weights_of(self.potentials, self.graphs)
+            weights = (*weights, *(weight for weight in every if weight.name not in known))
+        settings = {"quiet": True, **self.settings}
+        return fit_potentials(self._others(number), self.potentials, weights=weights, **settings)
+
+    def learned(self) -> tuple[dict[int, LearnedPotentials], list[FactGraph]]:
+        """What is taught without each fold, and every response with what its own is not part of.
+
+        Raises:
+            InputError: as `fit_potentials` does.
+            InferenceError: if the backend cannot answer for these responses.
+        """
+        folds = self.fold.tolist()
+        fits = {number: self.without(number) for number in sorted(set(folds))}
+        return fits, [
+            fits[number].apply(graph) for graph, number in zip(self.graphs, folds, strict=True)
+        ]
+
+    def _others(self, number: int) -> list[FactGraph]:
+        """The labelled responses that are not of a fold."""
+        places = np.flatnonzero((self.fold != number) & (self.fold != WHOLE))
+        return [self.graphs[place] for place in places]
 
 
-def uncertainty(
-    problem: LearningProblem, theta: Floats, held: NDArray[np.bool_], penalty: Floats
-) -> tuple[Floats, list[int], list[list[int]]]:
-    """Covariance (k, k) by `sandwich` clustered by response, and what it cannot give.
+def labelled_folds(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> Integers:
+    """The fold of every response, int64 (r,): even among those with a label, `WHOLE` of the others.
 
-    It is nan in rows and columns of parameters at a bound, of those on which no label bears, whose
-    positions come second, and of those that move together without the objective noticing, whose
-    positions come third, group by group.
+    Raises:
+        InputError: if no response has a label, or for a number of folds outside its range.
+    """
+    kept = {graph.id for graph in with_labels(graphs)}
+    places = [place for place, graph in enumerate(graphs) if graph.id in kept]
+    fold = np.full(len(graphs), WHOLE)
+    fold[places] = response_folds([graphs[place].id for place in places], n_folds, seed)
+    return fold
+
+
+def cross_fitting(
+    graphs: Sequence[FactGraph],
+    potentials: Potentials,
+    *,
+    n_folds: int = 5,
+    seed: int = 0,
+    **settings: Any,
+) -> CrossFitting:
+    """Cross-fitting of potentials; nothing is fitted yet.
 
     Args:
-        problem: the objective.
-        theta: the optimum, (k,).
-        held: bool (k,), parameters at a bound, where there is no curvature to go by.
-        penalty: (k,), curvature of the penalty.
+        graphs: the responses.
+        potentials: what is learned.
+        n_folds: number of folds, from 2 to the number of responses with a label.
+        seed: seed of the folds.
+        settings: settings of `fit_potentials`.
+
+    Raises:
+        InputError: if no response has a label, or for a number of folds outside its range.
     """
-    k, n_responses = len(theta), len(problem.design.graphs)
-    covariance = np.full((k, k), np.nan)
-    curvature = problem.hessian(theta)
-    scale = np.abs(curvature).max(axis=1)
-    untouched = np.flatnonzero(~held & (scale <= _UNTOUCHED))
-    inside = np.flatnonzero(~held & (scale > _UNTOUCHED))
-    values, vectors = np.linalg.eigh(curvature[np.ix_(inside, inside)])
-    flat = values < 1.0 / CONFOUNDED**2
-    parts = [np.flatnonzero(np.abs(vectors[:, at]) >= _TAKES_PART) for at in np.flatnonzero(flat)]
-    confounded = [inside[part].tolist() for part in parts]
-    if n_responses > 1 and len(inside):
-        scores = problem.value_and_scores(theta)[1][:, inside]
-        if penalty.any():
-            bread = np.linalg.inv(curvature[np.ix_(inside, inside)] + np.diag(penalty[inside]))
-        else:
-            bread = (vectors[:, ~flat] / values[~flat]) @ vectors[:, ~flat].T
-        covariance[np.ix_(inside, inside)] = sandwich(bread, scores)
-        if not penalty.any():
-            unknown = sorted({place for part in confounded for place in part})
-            covariance[unknown, :] = covariance[:, unknown] = np.nan
-    return covariance, untouched.tolist(), confounded
+    return CrossFitting(tuple(graphs), labelled_folds(graphs, n_folds, seed), potentials, settings)

@@ -6,10 +6,9 @@ folds that it learns from.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from dataclasses import field as field_of
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,23 +21,18 @@ from calibration.learned_potentials.columns import (
     ClaimTable,
     claim_table,
     records_texts,
+    stated,
 )
 from calibration.learned_potentials.fitting import FieldSettings, fit_fields
-from calibration.learned_potentials.graph_folds import cross_fitting
-from calibration.learned_potentials.graphs import (
-    FINE_EDGES,
-    PENALTY,
-    classes,
-    linear_potentials,
-    own_passages,
-)
-from calibration.learned_potentials.objectives import with_labels
-from calibration.learned_potentials.terms import Potentials, level, probability
+from calibration.learned_potentials.graph_fitting import cross_fitting
+from calibration.learned_potentials.graph_loss import with_labels
+from calibration.learned_potentials.graph_potentials import Potentials
 from calibration.validation import Floats, Integers
+from factormodels.claims import Relation, RelationKind
+from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant
-from inference import get_backend
 from inference.batch import claim_posteriors
 
 Predict = Callable[[ClaimTable], Floats]
@@ -48,6 +42,13 @@ Learner = Callable[[ClaimTable, Sequence[Integers]], list[Predict]]
 """From a table and parts of its labelled claims to what each part teaches."""
 
 _INNER_FOLDS = 3
+
+EDGES = (0.15, 0.3, 0.45, 0.6, 0.8)
+"""Where the six classes of P(entailment) end."""
+
+PENALTY = 3.0
+"""Standard deviation of the normal prior on learned numbers: it keeps classes that few labels bear
+on near their start, and hardly moves the others."""
 
 _LEARNED = ("evidence", "position", "neighbours")
 _MORE = ("evidence", "position", "others")
@@ -227,43 +228,24 @@ class ColumnMethod:
 
 @dataclass(frozen=True)
 class GraphMethod:
-    """Potentials learned on whole graphs.
+    """Strengths of six classes of relations, learned on whole graphs.
 
     Attributes:
-        make: from a response as recorded to the graph that is learned on.
-        potentials: what is learned of it.
-        backend: the inference backend.
-        settings: its settings.
+        view: the view of them.
     """
 
-    make: Callable[[FactGraph], FactGraph]
-    potentials: Callable[[CrossFitTask], Potentials]
-    backend: str = "auto"
-    settings: Mapping[str, float] = field_of(default_factory=dict)
+    view: str
 
     def suits(self, task: CrossFitTask) -> bool:
         """Whether the responses state the distributions that it reads."""
-        return all(r.distribution is not None for graph in task.graphs for r in graph.relations)
-
-    def graphs(self, task: CrossFitTask) -> list[FactGraph]:
-        """Every response's graph with what the folds without it teach, in order."""
-        crossing = cross_fitting(
-            [self.make(graph) for graph in task.graphs],
-            self.potentials(task),
-            n_folds=task.n_folds,
-            seed=task.seed,
-            backend=get_backend(self.backend, **self.settings),
-            penalty=PENALTY,
-            with_errors=False,
-        )
-        return crossing.learned()[1]
+        return _with_distributions(task)
 
     def __call__(self, task: CrossFitTask, parts: Sequence[Integers] | None = None) -> Floats:
         """Cross-fitted probability of each claim, (n,)."""
         if parts is not None:
             raise InputError("graphs are learned from all other folds; take a method of columns")
-        encoding = self.potentials(task).encoding
-        return claim_posteriors(self.graphs(task), encoding, self.backend, **self.settings)
+        graphs = taught_classes(task, self.view, DEFAULT_ENCODING)
+        return claim_posteriors(graphs, DEFAULT_ENCODING, _backend_of(self.view))
 
 
 def taught_classes(task: CrossFitTask, view: str, encoding: str) -> list[FactGraph]:
@@ -273,20 +255,52 @@ def taught_classes(task: CrossFitTask, view: str, encoding: str) -> list[FactGra
     learned under the encoding, by which the graphs are to be encoded; what a learned relation is
     not of its kind, *mixture* takes for neutral.
     """
-    backend, make = "exact" if view == "FR1" else "lbp", partial(variant, name=view)
-    method = GraphMethod(make, lambda _: classes(view, encoding=encoding), backend)
-    if method.suits(task):
-        return method.graphs(task)
-    kinds = Potentials(level("atom_prior"), None, probability("kind"), encoding)
-    return GraphMethod(make, lambda _: kinds, backend).graphs(task)
+    by_class, graphs = _with_distributions(task), [variant(graph, view) for graph in task.graphs]
+    if by_class:
+        # Where every context meets every claim, most pairs have nothing to do with each other.
+        least = 0.0 if view == "FR1" else EDGES[0]
+        graphs = [as_support(graph, least) for graph in graphs]
+    crossing = cross_fitting(
+        graphs,
+        Potentials(("atom_prior", "probability"), six_classes if by_class else "kind", encoding),
+        n_folds=task.n_folds,
+        seed=task.seed,
+        backend=_backend_of(view),
+        penalty=PENALTY,
+        with_errors=False,
+    )
+    return crossing.learned()[1]
 
 
-_LOOSE = {"tolerance": 1e-5, "max_iterations": 100}
-"""Of belief propagation where contexts join all claims: what does not settle soon never does."""
+def as_support(graph: FactGraph, least: float = 0.0) -> FactGraph:
+    """Relations of contexts as entailments with the probability that they are one.
+
+    Args:
+        graph: the response.
+        least: relations of contexts with a smaller probability are left out.
+    """
+    contexts, kept = set(graph.context_ids), []
+    for relation in graph.relations:
+        if relation.source not in contexts:
+            kept.append(relation)
+        elif (p := stated(relation)[0]) >= least:
+            kept.append(Relation(relation.source, relation.target, RelationKind.ENTAILMENT, p))
+    return replace(graph, relations=tuple(kept))
 
 
-def _linear(task: CrossFitTask) -> Potentials:
-    return linear_potentials(task.graphs, task.table.of(FAMILIES["position"], ()))
+def six_classes(graph: FactGraph, relation: Relation) -> str:
+    """Class of a relation by its probability; relations between contexts are one of their own."""
+    if relation.target in graph.context_ids:
+        return "between"
+    return f"p{bisect.bisect(EDGES, relation.probability)}"
+
+
+def _with_distributions(task: CrossFitTask) -> bool:
+    return all(r.distribution is not None for graph in task.graphs for r in graph.relations)
+
+
+def _backend_of(view: str) -> str:
+    return "exact" if view == "FR1" else "lbp"
 
 
 _LINEAR, _SMALL = FieldSettings(), FieldSettings("small")
@@ -304,16 +318,9 @@ RIVALS: Mapping[str, ColumnMethod] = {
 }
 """What learns without a graph."""
 
-_STARS, _FR2, _FR3 = (partial(variant, name=view) for view in ("FR1", "FR2", "FR3"))
-
 CLASSES: Mapping[str, GraphMethod] = {
-    "six classes": GraphMethod(_STARS, lambda _: classes()),
-    "ranks": GraphMethod(_STARS, lambda _: classes(strongest=FINE_EDGES)),
-    "ranks, causes": GraphMethod(_STARS, lambda _: classes(strongest=FINE_EDGES, causes=_BOTH)),
-    "six classes, FR2": GraphMethod(_FR2, lambda _: classes("FR2"), "lbp"),
-    "contexts as variables": GraphMethod(own_passages, _linear, "lbp", _LOOSE),
-    "contexts as variables, FR2": GraphMethod(_FR2, _linear, "lbp", _LOOSE),
-    "contexts as variables, FR3": GraphMethod(_FR3, _linear, "lbp", _LOOSE),
+    "six classes": GraphMethod("FR1"),
+    "six classes, FR2": GraphMethod("FR2"),
 }
 """Graphs whose relations have a strength for each class of what they state."""
 

@@ -1,4 +1,4 @@
-"""The posterior of linear potentials by the No-U-Turn sampler of NumPyro.
+"""The posterior of the weights of potentials by the No-U-Turn sampler of NumPyro.
 
 from calibration.learned_potentials.posterior import sample_posterior
 draws = sample_posterior(graphs, Potentials())
@@ -17,15 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.learned_potentials.graph_fitting import checked_scale
-from calibration.learned_potentials.learned import apply
-from calibration.learned_potentials.objectives import Objective, problem
-from calibration.learned_potentials.terms import Parameters, Potentials, resolve
+from calibration.learned_potentials.graph_loss import learning_problem
+from calibration.learned_potentials.graph_potentials import Potentials, Weight, apply, weights_of
 from calibration.validation import Floats, whole_number
-from factormodels.errors import InputError
 from factormodels.extraction.optional_libraries import optional_module
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend
-from inference.registry import as_backend
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +31,14 @@ class PotentialPosterior:
 
     Attributes:
         potentials: what was learned.
-        parameters: the weights, in order.
+        weights: the weights, in order.
         draws: float64 (n_draws, k).
         divergences: transitions of the sampler that diverged: where there are any, the draws do
             not stand for the posterior.
     """
 
     potentials: Potentials
-    parameters: Parameters
+    weights: tuple[Weight, ...]
     draws: Floats
     divergences: int
 
@@ -49,15 +46,17 @@ class PotentialPosterior:
     def values(self) -> dict[str, Floats]:
         """Draws by name, (n_draws,) each, levels as probabilities."""
         return {
-            item.name: np.array([item.natural(value) for value in column])
-            for item, column in zip(self.parameters, self.draws.T.tolist(), strict=True)
+            weight.name: np.array([weight.natural(value) for value in column])
+            for weight, column in zip(self.weights, self.draws.T.tolist(), strict=True)
         }
 
     def graphs(self, graph: FactGraph, n: int) -> list[FactGraph]:
         """The response under n of the draws, evenly spaced: the mean of its posteriors under
         these is that over what is not known of the weights."""
         chosen = np.linspace(0, len(self.draws) - 1, n).round().astype(np.int64)
-        return [apply(graph, self.potentials, self.parameters, self.draws[at]) for at in chosen]
+        names = [weight.name for weight in self.weights]
+        draws = (dict(zip(names, self.draws[at].tolist(), strict=True)) for at in chosen)
+        return [apply(graph, self.potentials, values) for values in draws]
 
 
 def sample_posterior(
@@ -83,7 +82,7 @@ def sample_posterior(
 
     Raises:
         InputError: as `fit_potentials` does, or for a backend without such beliefs.
-        MissingDependencyError: if NumPyro or JAX is not installed.
+        MissingDependencyError: if NumPyro, JAX or PyTorch is not installed.
     """
     n_warmup, n_draws = whole_number(n_warmup, "n_warmup", 1), whole_number(n_draws, "n_draws", 1)
     spread = checked_scale(scale, "scale") or 1.0
@@ -91,19 +90,15 @@ def sample_posterior(
     infer = optional_module("numpyro.infer", "numpyro")
     from inference.tasks.autodiff import differentiable
 
-    parameters = resolve(potentials, graphs)
-    task = problem(graphs, potentials, parameters, as_backend(backend), Objective.LIKELIHOOD)
-    if not task.has_beliefs:
-        raise InputError(
-            f"the backend {task.backend.name!r} has no beliefs that are the derivative of its "
-            "log Z; use exact or lbp"
-        )
-    start = np.array([item.start for item in parameters], dtype=np.float64)
+    weights = weights_of(potentials, graphs)
+    problem = learning_problem(graphs, potentials, weights, backend)
+    problem.require_beliefs()
+    start = np.array([weight.start for weight in weights], dtype=np.float64)
 
     def energy(theta: Floats) -> tuple[float, Floats]:
-        value, gradient = task.value_and_gradient(np.asarray(theta, dtype=np.float64))
+        value, scores = problem.value_and_scores(np.asarray(theta, dtype=np.float64))
         away = (theta - start) / spread
-        return value + float(away @ away) / 2.0, gradient + away / spread
+        return value + float(away @ away) / 2.0, scores.sum(axis=0) + away / spread
 
     with jax.enable_x64(True):
         kernel = infer.NUTS(potential_fn=differentiable(energy, "jax"))
@@ -115,4 +110,4 @@ def sample_posterior(
         )
         draws = np.asarray(sampler.get_samples(), dtype=np.float64)
         diverging = int(np.asarray(sampler.get_extra_fields()["diverging"]).sum())
-    return PotentialPosterior(potentials, parameters, draws, diverging)
+    return PotentialPosterior(potentials, weights, draws, diverging)

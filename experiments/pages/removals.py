@@ -9,7 +9,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from calibration.learned_potentials.graph_folds import WHOLE
+from calibration.learned_potentials.graph_fitting import WHOLE
 from experiments.evaluators.evidence import Removals, context_removals
 from experiments.study.cell_names import RECORDED
 from experiments.study.data import NoRelationsError, Related, related_graph

@@ -9,25 +9,22 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from calibration.learned_potentials import read_judge
-from calibration.learned_potentials.graph_folds import WHOLE, CrossFitting, labelled_folds
-from calibration.learned_potentials.judge import judge_of, with_judged_priors
-from calibration.learned_potentials.learned import LearnedPotentials, apply
-from calibration.learned_potentials.terms import (
-    Parameters,
-    Potentials,
-    level,
-    probability,
-    stance_class,
-    temperature,
+from calibration.learned_potentials.graph_fitting import (
+    WHOLE,
+    CrossFitting,
+    LearnedPotentials,
+    labelled_folds,
 )
+from calibration.learned_potentials.graph_potentials import Potentials, apply, stance_class
+from calibration.learned_potentials.judge import judge_of, with_judged_priors
 from experiments.findings.text import some_of
 from experiments.settings.backend_settings import build_backend
 from experiments.study.cell_names import RECORDED, cell_words
@@ -111,9 +108,8 @@ class FoldFit:
     """What the responses outside one fold teach.
 
     Attributes:
-        parameters: the weights.
-        theta: their values, (k,).
-        table: rows of `calibration.learned_potentials.learned.LearnedValue`, as plain data.
+        weights: values of the weights by name.
+        table: rows of `calibration.learned_potentials.graph_fitting.LearnedValue`, as plain data.
         n_responses: number of responses that it was fitted to.
         n_labelled: number of their labelled atoms.
         status: how the search ended, or `FAILED`.
@@ -121,8 +117,9 @@ class FoldFit:
         judge: text of a judge's file, whose posteriors are the priors; or empty.
     """
 
-    parameters: Parameters = ()
-    theta: Sequence[float] = ()
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    weights: Mapping[str, float] = field(default_factory=dict)
     table: Sequence[Mapping[str, Any]] = ()
     n_responses: int = 0
     n_labelled: int = 0
@@ -140,12 +137,18 @@ class FoldFit:
         """The fit of what was learned."""
         table = tuple(asdict(value) for value in learned.table())
         counts = learned.n_responses, learned.n_labelled
-        theta = learned.theta.tolist()
-        return cls(learned.parameters, theta, table, *counts, str(learned.status))
+        return cls(learned.by_name, table, *counts, str(learned.status))
 
 
 _FITS = TypeAdapter(FoldFit)
-"""Reads fits that were kept as plain data."""
+
+
+def _kept_fit(plain: Any) -> FoldFit | None:
+    """The fit that was kept as plain data; None of one that another version kept."""
+    try:
+        return _FITS.validate_python(plain)
+    except ValidationError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -183,8 +186,7 @@ class CrossFittedPriors:
         if fit.judge:
             return with_judged_priors(recorded, _judge(fit.judge), graph)
         request = self.request
-        chosen = potentials_of(request)
-        return apply(_set(graph, request.view), chosen, fit.parameters, np.array(fit.theta))
+        return apply(_set(graph, request.view), potentials_of(request), fit.weights)
 
 
 def prior_requests(
@@ -257,12 +259,11 @@ def fit_all(
     for request in asked:
         # All fits of a request are kept before its first unit is run, so fold 0 speaks for the
         # others. Fitting anew would mix rows of two fits in one cell.
-        if any(request.matches(*view) for view in finished) and not kept.get(
-            request.key(WHOLE if request.judge else 0)
-        ):
+        first = kept.get(request.key(WHOLE if request.judge else 0))
+        if any(request.matches(*view) for view in finished) and not _kept_fit(first):
             raise InputError(
-                f"{kept.path}: the {request.title} that finished units used are not in it; "
-                "start anew with --overwrite"
+                f"{kept.path}: the {request.title} that finished units used are not in it, or are "
+                "those of another version; start anew with --overwrite"
             )
         found.append(_fitted(request, by_name[request.dataset], seed, kept, again, notice))
     return tuple(found)
@@ -283,9 +284,9 @@ def kept_fits(
     found = []
     for request in asked:
         fold = _folds(request, by_name[request.dataset], seed)
-        keys = {number: request.key(number) for number in _numbers(fold)}
-        if all(key in values for key in keys.values()):
-            fits = {number: _FITS.validate_python(values[key]) for number, key in keys.items()}
+        kept = {number: _kept_fit(values.get(request.key(number))) for number in _numbers(fold)}
+        fits = {number: fit for number, fit in kept.items() if fit}
+        if len(fits) == len(kept):
             found.append(CrossFittedPriors(request, fold, fits))
     return tuple(found)
 
@@ -321,17 +322,7 @@ def potentials_of(request: PriorRequest) -> Potentials:
     """What is made free, of graphs whose other priors are set."""
     learned = request.learned
     by = stance_class() if learned.by == "stance" else learned.by
-    relations = None
-    if "temperature" in learned.parameters:
-        relations = temperature(by)
-    elif "probability" in learned.parameters:
-        relations = probability(by or "kind")
-    return Potentials(
-        level("atom_prior") if "atom_prior" in learned.parameters else None,
-        level("context_prior", "contexts") if "context_prior" in learned.parameters else None,
-        relations,
-        request.view.encoding,
-    )
+    return Potentials(learned.parameters, by, request.view.encoding)
 
 
 def _set(graph: FactGraph, view: GraphView) -> FactGraph:
@@ -425,12 +416,12 @@ def _fitted(
     fits = {}
     # Every fit is in the store before the next begins, so a run that dies loses one at most.
     for number in needed:
-        value = kept.get(request.key(number))
+        fit = _kept_fit(kept.get(request.key(number)))
         # A failure is kept as well, or every resumption would try in vain again.
-        if value is None or (again and value["error"]):
-            value = asdict(fitted(number))
-            kept.put(request.key(number), value)
-        fits[number] = _FITS.validate_python(value)
+        if fit is None or (again and fit.error):
+            fit = fitted(number)
+            kept.put(request.key(number), asdict(fit))
+        fits[number] = fit
     return CrossFittedPriors(request, fold, fits)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from calibration.learned_potentials.objectives import Objective, problem
-from calibration.learned_potentials.terms import Potentials, level, resolve
+from calibration.learned_potentials import Objective
+from calibration.learned_potentials.graph_loss import learning_problem
+from calibration.learned_potentials.graph_potentials import Potentials, weights_of
 from experiments.study.units import infer_many
 from factormodels import FactorGraph
 from inference import (
@@ -41,6 +42,7 @@ from inference.mini_buckets.wmb import WeightedMiniBuckets
 from tests.calibration.learned_potentials.data import small_graphs
 from tests.inference.answers import given, uniform
 from tests.inference.graphs import forest
+from tests.refusals import refused
 
 EXACTNESS = Exactness("forests", 1e-9, "the same terms are summed in doubles")
 
@@ -133,22 +135,21 @@ class Rounded(Summing):
 
 @pytest.mark.parametrize("objective", Objective)
 def test_it_learns_with_exact_gradients(objective: Objective) -> None:
-    potentials = Potentials(level("atom_prior"), level("context_prior", "contexts"), None)
+    potentials = Potentials(("atom_prior", "context_prior"))
     # All responses are one graph to a backend, whose assignments are summed one by one.
     graphs = small_graphs(1)[:2]
-    parameters = resolve(potentials, graphs)
-    tasks = [
-        problem(graphs, potentials, parameters, backend, objective)
+    weights = weights_of(potentials, graphs)
+    problems = [
+        learning_problem(graphs, potentials, weights, backend, objective)
         for backend in (Summing(), Exact())
     ]
-    assert [task.has_beliefs for task in tasks] == [True, True]
-    theta = np.array([item.start for item in parameters]) + 0.3
-    (one, slopes), (other, expected) = (task.value_and_gradient(theta) for task in tasks)
+    theta = np.array([weight.start for weight in weights]) + 0.3
+    (one, slopes), (other, expected) = (each.value_and_scores(theta) for each in problems)
     assert one == pytest.approx(other, abs=1e-10)
     np.testing.assert_allclose(slopes, expected, atol=1e-10)
-    # A backend without beliefs goes by differences.
-    bounds = problem(graphs, potentials, parameters, WeightedMiniBuckets(), objective)
-    assert not bounds.has_beliefs
+    # A bound that is tightened moves with its own weights too: it has no beliefs.
+    bounds = learning_problem(graphs, potentials, weights, WeightedMiniBuckets(), objective)
+    refused("'wmb' has no beliefs that are the derivative", bounds.value_and_scores, theta)
 
 
 @dataclass(frozen=True)

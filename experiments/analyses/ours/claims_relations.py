@@ -11,9 +11,9 @@ from pydantic.dataclasses import dataclass
 
 from calibration.folds import folds_of
 from calibration.learned_potentials.columns import RESPONSE, SENTENCE
-from calibration.learned_potentials.graph_folds import cross_fitting
-from calibration.learned_potentials.graphs import PENALTY, classes
-from calibration.learned_potentials.terms import Potentials, Term
+from calibration.learned_potentials.graph_fitting import cross_fitting
+from calibration.learned_potentials.graph_potentials import Potentials
+from calibration.learned_potentials.methods import PENALTY, as_support, six_classes
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure
@@ -78,9 +78,9 @@ def score_rows(
     atoms = labelled_atoms(graphs, name)
     fold = folds_of(atoms.grouping, folds, seed)
     alone: Floats | None = None
-    for title, (make, potentials) in GRAPHS.items():
+    for title, make in GRAPHS.items():
         made = [make(graph) for graph in graphs]
-        p = learned_posteriors(made, potentials, folds, seed)[atoms.kept]
+        p = learned_posteriors(made, folds, seed)[atoms.kept]
         row: dict[str, Any] = {"data": name, "graph": title, "n_atoms": len(p)}
         row["relations"] = sum(len(between_claims(graph)) for graph in made)
         row |= scores_with_intervals(p, atoms, ("brier", "auroc"), seed, fold)
@@ -91,39 +91,38 @@ def score_rows(
         step()
 
 
-def learned_posteriors(
-    graphs: Sequence[FactGraph], potentials: Potentials, folds: int, seed: int
-) -> Floats:
+def learned_posteriors(graphs: Sequence[FactGraph], folds: int, seed: int) -> Floats:
     """Posterior of each claim with the strengths that the folds without its response teach."""
     how: Any = {"backend": "exact", "penalty": PENALTY, "with_errors": False}
-    crossing = cross_fitting(graphs, potentials, n_folds=folds, seed=seed, **how)
+    crossing = cross_fitting(graphs, STRENGTHS, n_folds=folds, seed=seed, **how)
     return claim_posteriors(crossing.learned()[1], backend="exact")
 
 
-def strengths(causes: tuple[str, ...] = ()) -> Potentials:
-    """Classes of evidence, and of relations between claims the kind and half of its probability."""
-    of_evidence = classes(causes=causes)
+def strength_class(graph: FactGraph, relation: Relation) -> str:
+    """Class of evidence, and between claims the kind and half of a relation's probability.
 
-    def columns(graph: FactGraph) -> list[Mapping[str, float]]:
-        told = of_evidence.relations.columns(graph) if of_evidence.relations else ()
-        return [
-            {f"{r.kind} {'sure' if r.probability >= _SURE else 'unsure'}": 1.0}
-            if r.source in graph.atom_ids
-            else row
-            for r, row in zip(graph.relations, told, strict=True)
-        ]
+    Relations of a hidden cause are of its level.
+    """
+    if relation.source in graph.atom_ids:
+        return f"{relation.kind} {'sure' if relation.probability >= _SURE else 'unsure'}"
+    if relation.kind is RelationKind.EQUIVALENCE:
+        return relation.source.partition(" ")[0]
+    return six_classes(graph, relation)
 
-    return replace(of_evidence, relations=Term(columns, "probability", None))
+
+STRENGTHS = Potentials(("atom_prior", "probability"), strength_class)
+"""What is learned: a prior of claims, and the strength of each class of relations."""
 
 
 def evidence_alone(graph: FactGraph) -> FactGraph:
     """The relations of each claim's own passages; votes, where it has these, as one entailment.
 
-    A vote is an answer whether a sample supports the claim; their share is the probability.
+    Relations are entailments with the probability that they are one. A vote is an answer whether a
+    sample supports the claim; their share is the probability.
     """
     votes = graph.metadata.get("votes")
     if votes is None:
-        return variant(graph, "FR1")
+        return as_support(variant(graph, "FR1"))
     told = {atom: said.count("Y") / len(said) for atom, said in votes.items() if said}
     return replace(
         graph,
@@ -141,9 +140,34 @@ def with_related_claims(graph: FactGraph) -> FactGraph:
     return replace(alone, relations=(*alone.relations, *between_claims(graph)))
 
 
-GRAPHS: Mapping[str, tuple[Callable[[FactGraph], FactGraph], Potentials]] = {
-    ALONE: (evidence_alone, strengths()),
-    RELATED: (with_related_claims, strengths()),
-    CAUSES: (evidence_alone, strengths((SENTENCE, RESPONSE))),
+def with_causes(graph: FactGraph) -> FactGraph:
+    """The evidence alone, with a hidden cause of each sentence's claims, and one of the sentences.
+
+    A forest of stars stays a forest. Causes are even, and equivalent to what they cause with a
+    probability that is learned: 1/2 says that what they join has nothing in common.
+    """
+    alone = evidence_alone(graph)
+    causes = {f"{SENTENCE} {atom.sentence}" for atom in graph.atoms}
+    joined = [(f"{SENTENCE} {atom.sentence}", atom.id) for atom in graph.atoms]
+    joined += [(RESPONSE, cause) for cause in sorted(causes)]
+    contexts = (Context(name, prior=0.5) for name in (*sorted(causes), RESPONSE))
+    relations = (
+        Relation(cause, below, RelationKind.EQUIVALENCE, AGREEMENT[cause.partition(" ")[0]])
+        for cause, below in joined
+    )
+    return replace(
+        alone,
+        contexts=(*alone.contexts, *contexts),
+        relations=(*alone.relations, *relations),
+    )
+
+
+AGREEMENT = {SENTENCE: 0.7, RESPONSE: 0.65}
+"""Probability with which a cause and what it causes agree before anything is learned."""
+
+GRAPHS: Mapping[str, Callable[[FactGraph], FactGraph]] = {
+    ALONE: evidence_alone,
+    RELATED: with_related_claims,
+    CAUSES: with_causes,
 }
-"""Graphs that are learned on and what is learned of them, by what tables call them."""
+"""Graphs that are learned on, by what tables call them."""

@@ -1,4 +1,4 @@
-"""Learned potentials on real labels: every way to learn, held against every other, graph or none.
+"""Learned potentials on real labels: every way to learn from them, held against every other.
 
 All are cross-fitted in the same folds of responses; what a method chooses, it chooses inside the
 folds that it learns from. Then the learning curve, what each cause and column buys, what is learned
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIELD, TEXTS = "with causes of biographies", "with texts"
-SHARED, TREES = "contexts as variables", "boosted trees, neighbours"
+TREES = "boosted trees, neighbours"
 RIVAL = f"{TREES}, texts"
 
 
@@ -58,7 +58,7 @@ class Settings:
 
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
     methods: tuple[str, ...] = ()
-    less: tuple[str, ...] = ("default", "ranks, causes", SHARED, TREES, FIELD, RIVAL, TEXTS)
+    less: tuple[str, ...] = ("default", TREES, FIELD, RIVAL, TEXTS)
     curve: tuple[str, ...] = ("Platt", "logistic regression", TREES, FIELD, RIVAL, TEXTS)
     sizes: tuple[Count, ...] = (5, 10, 20, 40, 80, 125)
     draws: Count = 3

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibration.learned_potentials.learned import LearnedPotentials
-from calibration.learned_potentials.terms import Potentials, level
+from calibration.learned_potentials.graph_fitting import LearnedPotentials
+from calibration.learned_potentials.graph_potentials import Potentials
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.claims import RelationKind as Kind
 from factormodels.synthetic import Constant, Uniform, labelled_responses
@@ -18,7 +18,7 @@ from inference.tasks import sample
 ATOM_PRIOR, CONTEXT_PRIOR, TEMPERATURE = 0.5, 0.8, 0.7
 TRUTH = {"atom_prior": ATOM_PRIOR, "context_prior": CONTEXT_PRIOR, "temperature": TEMPERATURE}
 
-GENERATOR = Potentials(encoding="conditional", contexts=level("context_prior", "contexts"))
+GENERATOR = Potentials(("atom_prior", "context_prior", "temperature"), encoding="conditional")
 """The model of the generator: with atom priors of 1/2 its process has the tables of conditional."""
 
 

@@ -49,10 +49,10 @@ def recovery(n_simulations: int, n_responses: int = 300, seed: int = 1) -> list[
     found: dict[str, list[tuple[float, float, bool]]] = {name: [] for name in TRUTH}
     for number in range(n_simulations):
         learned = fit(generated(n_responses, [seed, number]), GENERATOR)
-        for value in learned.table():
-            truth = TRUTH[value.name]
-            held = value.lower <= truth <= value.upper
-            found[value.name].append((value.unbounded, value.unbounded_error, held))
+        errors = np.sqrt(np.diag(learned.covariance)).tolist()
+        for value, error in zip(learned.table(), errors, strict=True):
+            held = value.lower <= TRUTH[value.name] <= value.upper
+            found[value.name].append((learned.by_name[value.name], error, held))
     return [_summary(name, rows) for name, rows in found.items()]
 
 

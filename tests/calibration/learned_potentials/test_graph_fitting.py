@@ -10,16 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from calibration.learned_potentials.graph_fitting import FitStatus, LearnedPotentials, ValueStatus
 from calibration.learned_potentials.graph_fitting import fit_potentials as fit
-from calibration.learned_potentials.learned import FitStatus, LearnedPotentials, ValueStatus
-from calibration.learned_potentials.terms import (
-    Potentials,
-    Term,
-    level,
-    probability,
-    stance_class,
-    temperature,
-)
+from calibration.learned_potentials.graph_potentials import Potentials, stance_class
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, datasets
 from factormodels.io.published.stances import DEFAULT_STANCES
 from tests.calibration.learned_potentials.data import GENERATOR, TRUTH, generated, relabelled
@@ -29,7 +22,9 @@ from tests.refusals import refused
 pytestmark = pytest.mark.slow
 
 ENTAILMENT = RelationKind.ENTAILMENT
-CONTEXTS = level("context_prior", "contexts")
+PRIOR = Potentials(("atom_prior",))
+OF_CONTEXTS = Potentials(("context_prior", "temperature"))
+OF_KINDS = Potentials(("atom_prior", "probability"))
 
 
 @pytest.fixture(scope="module")
@@ -40,21 +35,21 @@ def learned() -> LearnedPotentials:
 def test_parameters_of_the_generator_are_recovered(learned: LearnedPotentials) -> None:
     assert learned.status is FitStatus.CONVERGED
     assert not learned.confounded
-    for value in learned.table():
+    errors = np.sqrt(np.diag(learned.covariance))
+    for value, error in zip(learned.table(), errors, strict=True):
         truth = TRUTH[value.name]
         logit = truth if value.name == "temperature" else math.log(truth / (1 - truth))
         # Two standard errors; coverage over many data sets is `recovery_simulation`'s to show.
-        assert abs(value.unbounded - logit) <= 2.0 * value.unbounded_error
-        assert value.unbounded_error < 0.6
+        assert abs(learned.by_name[value.name] - logit) <= 2.0 * error
+        assert error < 0.6
         assert value.lower < value.estimate < value.upper
         assert value.status is ValueStatus.OK
 
 
 def test_classes_and_groups_are_recovered_from_labels_of_the_model_itself() -> None:
     potentials = Potentials(
-        Term(lambda graph: [{graph.topic: 1.0}] * len(graph.atoms), "atom_prior", None),
-        None,
-        probability("kind"),
+        ("atom_prior", "probability"),
+        lambda graph, relation: f"{graph.topic} {relation.kind}",
         "implication",
     )
     graphs = [
@@ -63,19 +58,21 @@ def test_classes_and_groups_are_recovered_from_labels_of_the_model_itself() -> N
     ]
     started = fit(graphs, potentials, max_iterations=1)
     truth = {
-        "atom_prior[arts]": 0.35,
-        "atom_prior[science]": 0.7,
-        "probability[contradiction]": 0.75,
-        "probability[entailment]": 0.85,
+        "atom_prior": 0.4,
+        "probability[arts contradiction]": 0.75,
+        "probability[arts entailment]": 0.85,
+        "probability[science contradiction]": 0.9,
+        "probability[science entailment]": 0.7,
     }
-    assert tuple(item.name for item in started.parameters) == tuple(truth)
+    assert tuple(weight.name for weight in started.weights) == tuple(truth)
     logits = {name: math.log(p / (1 - p)) for name, p in truth.items()}
     model = replace(started, theta=np.array(list(logits.values())))
     found = fit(relabelled(graphs, model, seed=4), potentials)
-    for value in found.table():
-        # As 97 of 100 are, over 16 other seeds and these four parameters.
-        assert abs(value.unbounded - logits[value.name]) <= 2.0 * value.unbounded_error
-        assert value.unbounded_error < 0.5
+    for (name, value), error in zip(
+        found.by_name.items(), np.sqrt(np.diag(found.covariance)), strict=True
+    ):
+        assert abs(value - logits[name]) <= 2.0 * error
+        assert error < 0.6
 
 
 def test_a_fit_by_hand() -> None:
@@ -86,7 +83,7 @@ def test_a_fit_by_hand() -> None:
         FactGraph(f"r{n}", tuple(Atom(f"a{i}", label=label) for i, label in enumerate(row)))
         for n, row in enumerate(rows)
     ]
-    found = fit(graphs, Potentials(relations=None))
+    found = fit(graphs, PRIOR)
     assert found.values == {"atom_prior": pytest.approx(0.7, abs=1e-7)}
     sums = [sum(row) - 0.7 * len(row) for row in rows]
     variance = 4 / 3 * sum(s**2 for s in sums) / 10**2
@@ -95,14 +92,14 @@ def test_a_fit_by_hand() -> None:
     assert value.standard_error == pytest.approx(math.sqrt(variance), rel=1e-6)
     assert found.value == pytest.approx(-7 * math.log(0.7) - 3 * math.log(0.3), abs=1e-9)
     # Student's quantile with 3 degrees of freedom.
-    logit, reach = math.log(0.7 / 0.3), 3.182446305 * value.unbounded_error
+    logit, reach = math.log(0.7 / 0.3), 3.182446305 * math.sqrt(found.covariance[0, 0])
     assert value.lower == pytest.approx(1 / (1 + math.exp(reach - logit)), rel=1e-6)
 
 
 @pytest.mark.parametrize("objective", ["log_loss", "brier"])
 def test_single_atoms_have_the_same_best_prior_under_every_objective(objective: str) -> None:
     atoms = tuple(Atom(f"a{i}", label=i % 4 > 0) for i in range(8))
-    found = fit([FactGraph("r", atoms)], Potentials(relations=None), objective=objective)
+    found = fit([FactGraph("r", atoms)], PRIOR, objective=objective)
     assert found.values["atom_prior"] == pytest.approx(0.75, abs=1e-6)
     assert math.isnan(found.table()[0].standard_error)
 
@@ -141,7 +138,7 @@ def test_what_labels_cannot_tell_apart_is_named(caplog: pytest.LogCaptureFixture
     # Each atom hears of its context and relation through one number, and of its prior through it.
     with caplog.at_level(logging.WARNING):
         graphs = [graph.with_priors(contexts=0.8) for graph in one_relation_each(50, 0.7)]
-        found = fit(graphs, Potentials(None, CONTEXTS, temperature()))
+        found = fit(graphs, OF_CONTEXTS)
     assert found.confounded == (("context_prior", "temperature"),)
     assert {value.status for value in found.table()} == {ValueStatus.CONFOUNDED}
     assert all(math.isnan(value.lower) for value in found.table())
@@ -155,7 +152,7 @@ def test_a_parameter_that_no_label_bears_on_is_named(caplog: pytest.LogCaptureFi
         alone, relations=(Relation("c", "b", RelationKind.CONTRADICTION, 0.9),), id="other"
     )
     with caplog.at_level(logging.WARNING):
-        found = fit([*graphs, alone, related], Potentials(relations=temperature("kind")))
+        found = fit([*graphs, alone, related], Potentials(by="kind"))
     assert found.untouched == ("temperature[contradiction]",)
     assert found.values["temperature[contradiction]"] == pytest.approx(1.0)
     assert "no label bears on temperature[contradiction]" in caplog.text
@@ -163,16 +160,16 @@ def test_a_parameter_that_no_label_bears_on_is_named(caplog: pytest.LogCaptureFi
 
 def test_a_penalty_determines_what_labels_do_not() -> None:
     graphs = [graph.with_priors(contexts=0.8) for graph in one_relation_each(50, 0.7)]
-    found = fit(graphs, Potentials(None, CONTEXTS, temperature()), penalty=1.0)
+    found = fit(graphs, OF_CONTEXTS, penalty=1.0)
     assert found.status is FitStatus.CONVERGED
     assert all(value.standard_error > 0 for value in found.table())
-    tight = fit(graphs, Potentials(None, CONTEXTS, temperature()), penalty=1e-3)
+    tight = fit(graphs, OF_CONTEXTS, penalty=1e-3)
     assert tight.values["context_prior"] == pytest.approx(0.8, abs=1e-4)
 
 
 def test_labels_that_are_all_alike_are_a_status() -> None:
     graphs = [replace(g, atoms=(Atom("a", label=True),)) for g in one_relation_each(10, 0.7)]
-    found = fit(graphs, Potentials(relations=None))
+    found = fit(graphs, PRIOR)
     assert found.status is FitStatus.ONE_LABEL
     assert found.boundary == ("atom_prior",)
     assert math.isnan(found.table()[0].standard_error)
@@ -190,7 +187,7 @@ def test_a_parameter_pushed_to_its_end_is_a_status() -> None:
         replace(g, atoms=(Atom("a", label=True), Atom("b", label=n % 2 == 0)))
         for n, g in enumerate(one_relation_each(20, 0.7))
     ]
-    found = fit(graphs, Potentials(relations=probability()))
+    found = fit(graphs, OF_KINDS)
     assert found.status is FitStatus.BOUNDARY
     assert found.boundary == ("probability[entailment]",)
     assert found.table()[0].standard_error > 0
@@ -198,7 +195,7 @@ def test_a_parameter_pushed_to_its_end_is_a_status() -> None:
 
 def test_stances_are_classes() -> None:
     graphs = datasets.load("factcheck-bench").graphs
-    found = fit(graphs, Potentials(relations=probability(stance_class())))
+    found = fit(graphs, Potentials(("atom_prior", "probability"), stance_class()))
     assert tuple(found.values) == (
         "atom_prior",
         "probability[completely-support]",
@@ -213,7 +210,7 @@ def test_stances_that_are_one_relation_are_refused() -> None:
     twice = {**DEFAULT_STANCES, "partially-support": ("entailment", 0.9)}
     refused(r"'completely-support' and 'partially-support' are both", stance_class, twice)
     with pytest.raises(InputError, match=r"comes from no stance"):
-        fit(one_relation_each(5, 0.77), Potentials(relations=probability(stance_class())))
+        fit(one_relation_each(5, 0.77), Potentials(("atom_prior", "probability"), stance_class()))
 
 
 def test_bad_input_is_refused() -> None:
@@ -226,11 +223,11 @@ def test_bad_input_is_refused() -> None:
         (lambda: fit([]), "hold nothing that the potentials make free"),
         (lambda: fit(certain), "probability 1.0, which no temperature moves"),
         (
-            lambda: fit(impossible, Potentials(None, CONTEXTS, None)),
+            lambda: fit(impossible, Potentials(("context_prior",))),
             "the labels of response 'r1' are impossible",
         ),
         (
-            lambda: fit(impossible, Potentials(None, CONTEXTS, None), objective="log_loss"),
+            lambda: fit(impossible, Potentials(("context_prior",)), objective="log_loss"),
             "the label of atom 'r1/a' has probability 0",
         ),
         (lambda: fit([graphs[0], graphs[0]]), "two responses have the id 'r0'"),
@@ -238,11 +235,14 @@ def test_bad_input_is_refused() -> None:
         (lambda: fit(graphs, penalty=0.0), "penalty is 0.0; give a standard deviation above 0"),
         (lambda: fit(graphs, max_iterations=0), "max_iterations is 0"),
         (lambda: fit(graphs, backend="magic"), "the backend 'magic' is unknown"),
-        (lambda: fit(graphs, Potentials(None, None, None)), "make free"),
+        (lambda: fit(graphs, Potentials(())), "make free"),
         (lambda: Potentials(encoding="magic"), "the encoding 'magic' is unknown"),
-        (lambda: temperature(by="mood"), "use 'kind' or a function"),  # type: ignore[arg-type]
+        (lambda: Potentials(by="mood"), "use 'kind' or a function"),  # type: ignore[arg-type]
+        (lambda: Potentials(("prior",)), "the parameter 'prior' is unknown"),
+        (lambda: Potentials(("temperature", "probability")), "learn one of the two"),
+        (lambda: fit(graphs, backend="wmb"), "'wmb' has no beliefs that are the derivative"),
         (
-            lambda: fit(graphs, Potentials(relations=probability(lambda graph, _: graph.topic))),
+            lambda: fit(graphs, Potentials(("probability",), lambda graph, _: graph.topic)),
             "'' is not a name of a class",
         ),
     ]
@@ -252,23 +252,26 @@ def test_bad_input_is_refused() -> None:
 
 def test_a_class_that_was_never_seen_is_refused() -> None:
     graphs = one_relation_each(10, 0.7)
-    found = fit(graphs, Potentials(relations=probability()))
+    found = fit(graphs, OF_KINDS)
     other = replace(
         graphs[0], relations=(Relation("c", "a", RelationKind.CONTRADICTION, 0.9),), id="new"
     )
-    refused(r"'new' holds the column 'contradiction' of relations, fo", found.apply, other)
+    refused(
+        r"'new' holds 'probability.contradiction.', for which nothing was learned",
+        found.apply,
+        other,
+    )
 
 
-def test_lbp_and_wmb_fit_forests_as_exact_does() -> None:
+def test_lbp_fits_forests_as_exact_does() -> None:
     graphs = one_relation_each(40, 0.7)
     exact = fit(graphs, penalty=1.0)
-    for backend in ("lbp", "wmb"):
-        other = fit(graphs, backend=backend, penalty=1.0)
-        assert other.backend == backend
-        assert other.status is exact.status
-        # One relation is a forest; wmb's gradient is that of differences.
-        np.testing.assert_allclose(other.theta, exact.theta, atol=1e-4)
-        np.testing.assert_allclose(other.covariance, exact.covariance, rtol=1e-2)
+    other = fit(graphs, backend="lbp", penalty=1.0)
+    assert other.backend == "lbp"
+    assert other.status is exact.status
+    # One relation is a forest.
+    np.testing.assert_allclose(other.theta, exact.theta, atol=1e-4)
+    np.testing.assert_allclose(other.covariance, exact.covariance, rtol=1e-2)
 
 
 def test_neutral_relations_that_mixture_reads_are_learned_and_applied() -> None:
@@ -283,7 +286,7 @@ def test_neutral_relations_that_mixture_reads_are_learned_and_applied() -> None:
         contexts = tuple(Context(f"c{at}") for at in range(3))
         atom = Atom("a", label=bool(number % 3))
         graphs.append(FactGraph(f"r{number}", (atom,), contexts, relations))
-    chosen = Potentials(level("atom_prior"), None, temperature("kind"), "mixture")
+    chosen = Potentials(by="kind", encoding="mixture")
     learned = fit(graphs, chosen, penalty=1.0)
     assert set(learned.values) == {"atom_prior", "temperature[entailment]", "temperature[neutral]"}
     value = 0.0

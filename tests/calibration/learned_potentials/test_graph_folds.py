@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from calibration import brier, log_loss
+from calibration.learned_potentials.graph_fitting import WHOLE, CrossFitting, cross_fitting
 from calibration.learned_potentials.graph_fitting import fit_potentials as fit
-from calibration.learned_potentials.graph_folds import WHOLE, CrossFitting, cross_fitting
-from calibration.learned_potentials.terms import Potentials, temperature
+from calibration.learned_potentials.graph_potentials import Potentials
 from calibration.recalibration import PlattRecalibrator
 from factormodels import Atom, FactGraph, InputError, Relation, RelationKind, datasets
 from factormodels.variants import variant
@@ -103,7 +103,7 @@ def test_what_was_generated_otherwise_than_stated_is_learned() -> None:
 def test_factcheck_bench_hardly_teaches_a_prior() -> None:
     # 92 responses with labels: a prior of claims alone does a little better than the default.
     graphs = datasets.load("factcheck-bench").graphs
-    crossing = cross_fitting(graphs, Potentials(relations=None), n_folds=10, with_errors=False)
+    crossing = cross_fitting(graphs, Potentials(("atom_prior",)), n_folds=10, with_errors=False)
     found = held_out(crossing)
     assert found["learned"][3] == 631
     scores = found["learned"][0], found["default"][0]
@@ -114,7 +114,7 @@ def test_a_parameter_that_other_folds_do_not_hold_stays_at_its_start(data: list[
     odd = data[0]
     relation = Relation("c1", "c2", RelationKind.EQUIVALENCE, 0.8)
     graphs = [replace(odd, relations=(*odd.relations, relation)), *data[1:4]]
-    chosen = Potentials(relations=temperature("kind"))
+    chosen = Potentials(by="kind")
     crossing = cross_fitting(graphs, chosen, n_folds=4)
     fits, applied = crossing.learned()
     number = int(crossing.fold[0])
@@ -148,7 +148,7 @@ def test_unseen_responses_add_what_they_alone_hold(data: list[FactGraph]) -> Non
         RelationKind.ENTAILMENT,
         RelationKind.CONTRADICTION,
     }
-    chosen = Potentials(relations=temperature("kind"))
+    chosen = Potentials(by="kind")
     alone, together = (
         cross_fitting(graphs, chosen, n_folds=2).without(WHOLE) for graphs in (kept, kept + unseen)
     )

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from calibration.learned_potentials.graph_fitting import fit_potentials
-from calibration.learned_potentials.objectives import Objective, problem
-from calibration.learned_potentials.terms import Potentials, level
+from calibration.learned_potentials.graph_loss import learning_problem
+from calibration.learned_potentials.graph_potentials import Potentials
 from factormodels import Atom, FactGraph
-from inference import get_backend, infer
+from inference import infer
 from tests.calibration.learned_potentials.data import GENERATOR, TRUTH, generated
 from tests.refusals import refused
 
@@ -29,9 +29,8 @@ def test_draws_are_about_the_optimum_as_its_curvature_says() -> None:
     found = sample_posterior(graphs, GENERATOR, scale=1.0, n_warmup=60, n_draws=100)
     assert found.divergences == 0
     fit = fit_potentials(graphs, GENERATOR, penalty=1.0)
-    exact = get_backend("exact")
-    task = problem(graphs, GENERATOR, fit.parameters, exact, Objective.LIKELIHOOD)
-    laplace = np.linalg.inv(task.hessian(fit.theta) + np.eye(len(fit.theta)))
+    problem = learning_problem(graphs, GENERATOR, fit.weights, "exact")
+    laplace = np.linalg.inv(problem.hessian(fit.theta) + np.eye(len(fit.theta)))
     errors = np.sqrt(np.diag(laplace))
     # 100 draws, about half of them as good as independent: a mean errs by a seventh of a standard
     # deviation, and a posterior of 240 labels is skewed by about a tenth.
@@ -47,7 +46,7 @@ def test_lone_claims_have_the_posterior_that_can_be_integrated() -> None:
     # Three labels and a narrow prior: what the prior says is as much as what the labels say.
     atoms = tuple(Atom(f"a{at}", label=True) for at in range(3))
     graph = FactGraph("r", atoms)
-    chosen = Potentials(level("atom_prior"), None, None)
+    chosen = Potentials(("atom_prior",))
     found = sample_posterior([graph], chosen, scale=1.0, n_warmup=100, n_draws=300)
     grid = np.linspace(-6, 6, 4001)
     log_density = -3 * np.logaddexp(0, -grid) - grid**2 / 2

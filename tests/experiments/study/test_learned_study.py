@@ -14,22 +14,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.learned_potentials.graph_fitting import fit_potentials
-from calibration.learned_potentials.graph_folds import (
+from calibration.learned_potentials.graph_fitting import (
     WHOLE,
     CrossFitting,
+    LearnedPotentials,
     cross_fitting,
+    fit_potentials,
     labelled_folds,
 )
-from calibration.learned_potentials.learned import LearnedPotentials
-from calibration.learned_potentials.terms import Potentials, probability, temperature
+from calibration.learned_potentials.graph_potentials import Potentials
 from experiments.study.reading import load_study
+from experiments.study.resumption import PRIORS
 from experiments.study.rows import read_rows
 from experiments.study.runner import Progress, StudyDesign, design, run_study
 from experiments.study.units import strengthened
 from factormodels import FactGraph, InputError, write_many
 from factormodels.datasets import load
-from factormodels.io.result_store import STORE
+from factormodels.io.result_store import STORE, open_store
 from factormodels.synthetic import labelled_responses
 from factormodels.variants import variant
 from inference import infer
@@ -96,7 +97,7 @@ def viewed(name: str) -> list[FactGraph]:
 @pytest.mark.parametrize("view", ["FR1", "FR2"])
 @pytest.mark.parametrize("encoding", ["implication", "conditional"])
 def test_the_numbers_are_those_of_cross_validation(run: Path, view: str, encoding: str) -> None:
-    chosen = Potentials(relations=temperature("kind"), encoding=encoding)
+    chosen = Potentials(by="kind", encoding=encoding)
     fits, applied = cross_fitting(viewed(view), chosen, n_folds=3, seed=4).learned()
     cell = {"variant": view, "encoding": encoding}
     learned, default = (
@@ -126,7 +127,7 @@ def test_the_numbers_are_those_of_cross_validation(run: Path, view: str, encodin
 
 def test_responses_without_labels_learn_of_all_others(run: Path) -> None:
     graphs = viewed("FR2")
-    learned = fit_potentials(graphs, Potentials(relations=temperature("kind")))
+    learned = fit_potentials(graphs, Potentials(by="kind"))
     own = posteriors(run, prior="learned", variant="FR2", encoding="implication")
     bare = [graph for graph in graphs if graph.atoms[0].label is None]
     assert len(bare) == 3
@@ -185,7 +186,7 @@ def test_strengths_act_on_what_was_learned(tmp_path: Path) -> None:
     text = STUDY.replace("[FR1, FR2]", "[FR2]").replace("seed: 4", "seed: 4\nstrengths: [1, 3]")
     graphs = responses()
     run_study(planned(tmp_path, graphs, text), tmp_path / "out", workers=1)
-    chosen = Potentials(relations=temperature("kind"))
+    chosen = Potentials(by="kind")
     learned = fit_potentials(viewed("FR2"), chosen)
     graph = learned.apply(next(g for g in viewed("FR2") if g.atoms[0].label is None))
     stronger = strengthened(np.array([r.probability for r in graph.relations]), 3.0)
@@ -224,7 +225,7 @@ def test_what_is_fixed_beside_what_is_learned(tmp_path: Path) -> None:
     rows = posteriors(
         tmp_path / "out", prior="learned atom=0.3", variant="FR1", encoding="implication"
     )
-    chosen = Potentials(None, None, probability("kind"))
+    chosen = Potentials(("probability",))
     graphs = [graph.with_priors(atoms=0.3) for graph in viewed("FR1")]
     applied = cross_fitting(graphs, chosen, n_folds=5, seed=4).learned()[1]
     places = [(graph.id, atom.id) for graph in applied for atom in graph.atoms]
@@ -283,6 +284,11 @@ def test_fits_that_are_gone_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"sqlite: the priors 'learned' of data .* are not in"):
         run_study(study, out, workers=1, resume=True)
     run_study(study, out, workers=1, overwrite=True)
+    with open_store(out / STORE, "") as store:
+        for key, fit in list(store.items(PRIORS)):
+            store.put(PRIORS, key, {"theta": list(fit.pop("weights").values()), **fit})
+    with pytest.raises(InputError, match="or are those of another version; start anew"):
+        run_study(study, out, workers=1, resume=True)
 
 
 def test_other_ways_to_learn_are_another_run(tmp_path: Path) -> None:

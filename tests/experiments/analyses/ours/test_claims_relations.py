@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.learned_potentials.terms import items_of
+from calibration.learned_potentials.graph_potentials import items_of
 from experiments.analyses.ours.claims_relations import (
+    STRENGTHS,
     evidence_alone,
     learned_posteriors,
-    strengths,
+    with_causes,
     with_related_claims,
 )
 from factormodels import Atom, FactGraph, Relation, RelationKind, datasets
 from factormodels.variants import between_claims, variant
+from inference import infer
 from tests.experiments.conftest import invoke
 
 pytestmark = pytest.mark.slow
@@ -34,8 +37,29 @@ def test_votes_are_evidence_by_their_share() -> None:
     ]
     both = with_related_claims(graph)
     assert both.relations == (*alone.relations, related)
-    rows = [next(iter(row)) for row, _ in items_of(strengths(), both)[1][2]]
-    assert rows == ["p4", "p0", "equivalence sure"]
+    names = [item.weight for item in items_of(STRENGTHS, both)[1]]
+    assert names == [f"probability[{name}]" for name in ("p4", "p0", "equivalence sure")]
+
+
+def test_hidden_causes_join_claims_in_a_tree_and_even_ones_change_nothing() -> None:
+    graph = datasets.load("selfcheck").graphs[0]
+    alone, tree = evidence_alone(graph), with_causes(graph)
+    assert len(tree.relations) == len(tree.atoms) + len(tree.contexts) - 1
+    causes = {relation.source for relation in tree.relations[len(alone.relations) :]}
+    even = replace(
+        tree,
+        relations=tuple(
+            replace(one, probability=0.5) if one.source in causes else one for one in tree.relations
+        ),
+    )
+    before, after, joined = (
+        infer(each.with_parameters().to_factor_graph()).marginals.of_state(1, graph.atom_ids)
+        for each in (alone, even, tree)
+    )
+    assert after == pytest.approx(before, abs=1e-12)
+    assert np.abs(joined - before).max() > 1e-3
+    names = {item.weight for item in items_of(STRENGTHS, tree)[1]}
+    assert {"probability[sentence]", "probability[response]"} < names
 
 
 def test_passages_are_those_of_each_claim() -> None:
@@ -63,8 +87,8 @@ def test_what_claims_say_of_each_other_is_learned_from_labels() -> None:
             )
         )
     labels = np.array([atom.label for graph in graphs for atom in graph.atoms], float)
-    alone = learned_posteriors([evidence_alone(graph) for graph in graphs], strengths(), 3, 0)
-    both = learned_posteriors([with_related_claims(graph) for graph in graphs], strengths(), 3, 0)
+    alone = learned_posteriors([evidence_alone(graph) for graph in graphs], 3, 0)
+    both = learned_posteriors([with_related_claims(graph) for graph in graphs], 3, 0)
     second = np.arange(1, 120, 2)
     assert np.ptp(alone[second]) < 0.2
     assert np.mean((both[second] - labels[second]) ** 2) < 0.05

@@ -9,17 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.learned_potentials.columns import FAMILIES, RESPONSE, SENTENCE
 from calibration.learned_potentials.graph_fitting import fit_potentials
-from calibration.learned_potentials.graphs import (
-    EDGES,
-    FINE_EDGES,
+from calibration.learned_potentials.graph_potentials import Potentials
+from calibration.learned_potentials.methods import (
+    METHODS,
     PENALTY,
-    classes,
-    linear_potentials,
+    as_support,
+    cross_fit_task,
+    six_classes,
+    taught_classes,
 )
-from calibration.learned_potentials.methods import METHODS, cross_fit_task, taught_classes
-from calibration.learned_potentials.terms import Potentials, binned, items_of, probability
 from experiments.analyses.ours.shared import cross_fit_rows
 from experiments.analyses.ours.shared.fifths import mean_by_fifth
 from experiments.analyses.ours.shared.known_posteriors import error_row, known_posteriors
@@ -35,7 +34,7 @@ from tests.oracle import oracle
 
 pytestmark = pytest.mark.slow
 
-BOTH = (SENTENCE, RESPONSE)
+CLASSES = Potentials(("atom_prior", "probability"), six_classes)
 
 
 def biographies(n: int, seed: int, share: float = 0.6) -> list[FactGraph]:
@@ -65,16 +64,14 @@ def biographies(n: int, seed: int, share: float = 0.6) -> list[FactGraph]:
 def test_class_strengths_on_stars_are_a_logistic_regression_on_counts() -> None:
     from sklearn.linear_model import LogisticRegression
 
-    graphs = biographies(60, 0)
-    learned = fit_potentials(graphs, classes(), with_errors=False)
+    graphs = [as_support(graph) for graph in biographies(60, 0)]
+    learned = fit_potentials(graphs, CLASSES, with_errors=False)
     names = [name.removeprefix("probability[").rstrip("]") for name in learned.values][1:]
     counts, labels, posteriors = [], [], []
     for graph in graphs:
         found = infer(learned.apply(graph).to_factor_graph("implication")).marginals
-        rows = binned(EDGES).columns(classes().read(graph))
-        named = {r.source: next(iter(row)) for r, row in zip(graph.relations, rows, strict=True)}
         for atom in graph.atoms:
-            own = [named[r.source] for r in graph.relations if r.target == atom.id]
+            own = [six_classes(graph, r) for r in graph.relations if r.target == atom.id]
             counts.append([own.count(name) for name in names])
             labels.append(atom.label)
             posteriors.append(found[atom.id][1])
@@ -83,84 +80,15 @@ def test_class_strengths_on_stars_are_a_logistic_regression_on_counts() -> None:
     np.testing.assert_allclose(model.predict_proba(counts)[:, 1], posteriors, atol=2e-3)
 
 
-def test_causes_join_atoms_in_a_tree_and_even_ones_change_nothing() -> None:
-    bare = biographies(1, 1)[0]
-    plain, tree = classes().read(bare), classes(causes=BOTH).read(bare)
-    n = len(tree.atoms) + len(tree.contexts)
-    assert len(tree.relations) == n - 1
-    after = infer(tree.to_factor_graph("implication")).marginals
-    truth = oracle(tree.to_factor_graph("implication")).marginals
-    before = infer(plain.to_factor_graph("implication")).marginals
-    even = replace(
-        tree,
-        relations=tuple(
-            replace(r, probability=0.5) if r.kind is RelationKind.EQUIVALENCE else r
-            for r in tree.relations
-        ),
-    )
-    alone = infer(even.to_factor_graph("implication")).marginals
-    for atom in tree.atoms:
-        assert after[atom.id][1] == pytest.approx(truth[atom.id][1], abs=1e-12)
-        assert alone[atom.id][1] == pytest.approx(before[atom.id][1], abs=1e-12)
-        assert after[atom.id][1] != pytest.approx(before[atom.id][1], abs=1e-3)
-
-
-def test_a_cause_is_no_passage() -> None:
-    graph = biographies(1, 1)[0]
-    alone, joined = (
-        items_of(classes(strongest=FINE_EDGES, causes=causes), graph)[1] for causes in ((), BOTH)
-    )
-    names = [next(iter(row)) for row, _ in alone[2]]
-    # Four claims of two passages each: one of the two is the strongest, whatever joins claims.
-    assert sum(name.startswith("first") for name in names) == 4
-    assert joined[:1] == alone[:1]
-    assert joined[2] == alone[2]
-    assert [row for row, _ in joined[3]] == [{SENTENCE: 1.0}] * 4 + [{RESPONSE: 1.0}] * 2
-    # Causes are even whatever contexts are set to.
-    priors = items_of(classes(causes=BOTH), graph.with_priors(contexts=0.9))[1][1]
-    assert [p for _, p in priors] == [0.9] * 8 + [0.5] * 3
-
-
 def test_relations_of_contexts_are_read_by_their_support() -> None:
     claims = Atom("a"), Atom("b")
     told = Relation("c", "a", RelationKind.CONTRADICTION, 0.7, (0.2, 0.7, 0.05, 0.05))
     weak = Relation("c", "b", RelationKind.NEUTRAL, 0.9, (0.05, 0.05, 0.0, 0.9))
     between = Relation("a", "b", RelationKind.CONTRADICTION, 0.8)
     graph = FactGraph("r", claims, (Context("c"),), (told, weak, between))
-    read = Potentials(support=0.1).read(graph)
+    read = as_support(graph, 0.1)
     assert read.relations == (Relation("c", "a", RelationKind.ENTAILMENT, 0.25), between)
-    assert Potentials().read(graph) == graph
-
-
-def test_equally_strong_passages_are_first_whatever_their_order() -> None:
-    claims = tuple(Atom(f"a{at}", label=bool(at % 2)) for at in range(3))
-    shares = (0.6, 0.1, 0.0, 0.3)
-    contexts = (
-        Context("wide", retrieved_for=("a0", "a1")),
-        *(Context(f"c{at}", retrieved_for=("a0", "a2")) for at in range(2)),
-        Context("narrow", retrieved_for=("a1",)),
-    )
-    relations = tuple(
-        Relation(context.id, claim, RelationKind.ENTAILMENT, 0.6, shares)
-        for context in contexts
-        for claim in context.retrieved_for
-    )
-    joined = Relation("wide", "narrow", RelationKind.NEUTRAL, 0.9, (0.1, 0.0, 0.0, 0.9))
-    found = []
-    for step in (1, -1):
-        graph = FactGraph("r", claims, contexts[::step], (*relations, joined)[::step])
-        task = cross_fit_task([replace(graph, id=name) for name in ("r", "s")], 2, 0)
-        terms = linear_potentials(task.graphs, task.table.of(FAMILIES["position"], ()))
-        whole, items = items_of(terms, variant(task.graphs[0], "FR3"))
-        own = whole.relations[: len(items[2])]
-        found.append({(r.source, r.target): row for r, (row, _) in zip(own, items[2], strict=True)})
-    assert found[0] == found[1]
-    first = {place: row.get("own first", 0.0) for place, row in found[0].items()}
-    assert first["wide", "a1"] == 1.0  # The wider of two.
-    assert first["narrow", "a1"] == 0.0
-    # Three, of which all serve two claims: a third each.
-    assert [first[name, "a0"] for name in ("wide", "c0", "c1")] == pytest.approx([1 / 3] * 3)
-    assert set(found[0]["wide", "narrow"]) == {"between", "between support"}
+    assert six_classes(read, read.relations[0]) == "p1"
 
 
 def test_every_method_judges_each_fold_by_the_others() -> None:
@@ -226,7 +154,7 @@ def test_without_distributions_kinds_are_learned() -> None:
     ]
     task = cross_fit_task(bare, 3, 0)
     found = taught_classes(task, "FR2", "implication")
-    kinds = Potentials(relations=probability("kind"))
+    kinds = Potentials(("atom_prior", "probability"))
     for number in range(3):
         own = [at for at, f in enumerate(task.fold[::4].tolist()) if f == number]
         rest = [variant(g, "FR2") for at, g in enumerate(bare) if at not in own]
@@ -273,9 +201,9 @@ def test_what_approximations_move_is_held_to_enumeration() -> None:
 
 
 def test_stars_learn_the_same_under_every_encoding() -> None:
-    graphs, p = biographies(60, 7), {}
+    graphs, p = [as_support(graph) for graph in biographies(60, 7)], {}
     for name in ENCODINGS:
-        learned = fit_potentials(graphs, classes(encoding=name))
+        learned = fit_potentials(graphs, replace(CLASSES, encoding=name))
         p[name] = claim_posteriors([learned.apply(graph) for graph in graphs], name)
     # Of a certain source one row of a table counts, and each atom has two relations, so that a
     # prior makes up for what mixture cannot say: every encoding is the same logistic regression.

@@ -1,0 +1,344 @@
+"""What labels cost, as a function of the weights of graphs: exact derivatives, carried by torch.
+
+The negative log likelihood of a response's labels is log Z less log Z with the labels observed; its
+derivative by a log table is the difference of the beliefs. `inference.tasks.autodiff` hands both to
+torch, where log tables are functions of the weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.learned_potentials.fitting import Objective
+from calibration.learned_potentials.graph_potentials import (
+    MOST_LOG_ODDS,
+    Item,
+    Potentials,
+    Weight,
+    items_of,
+    nothing_learned,
+)
+from calibration.validation import Floats, Integers, member_named
+from factormodels.compile import CompiledFacts, side_by_side
+from factormodels.encodings import CONDITIONAL, encode_many
+from factormodels.errors import InputError
+from factormodels.extraction.optional_libraries import optional_module
+from factormodels.fact_graph import FactGraph
+from inference.backend import Backend, BeliefFunction, FactorBeliefs, ZeroPartitionError
+from inference.posterior import LogZKind, Status
+from inference.registry import as_backend
+from inference.tasks.autodiff import differentiable
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_STEP = 1e-4
+"""Step along which beliefs are differenced: their error is its square times a third derivative,
+1e-8, plus rounding divided by it."""
+
+_STEEPEST = 1e6
+"""A marginal pushes its loss no harder; a label of smaller probability is a millionth off."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """Probabilities of n variables or relations, some of which weights move.
+
+    Attributes:
+        stated: float64 (n,), as the graphs state them.
+        weight: int64 (n,), the place of the weight of each, -1 where it stays as stated.
+        factor: float64 (n,), log odds for each unit of the weight.
+        owner: int64 (n,), the response of each.
+    """
+
+    stated: Floats
+    weight: Integers
+    factor: Floats
+    owner: Integers
+
+    def at(self, of_each: Tensor) -> Tensor:
+        """Probabilities (n,) under the weights of each response, (r, k)."""
+        import torch
+
+        free = torch.from_numpy(self.weight >= 0)
+        odds = torch.from_numpy(self.factor) * of_each[self.owner, np.maximum(self.weight, 0)]
+        bounded = odds.clamp(-MOST_LOG_ODDS, MOST_LOG_ODDS)
+        return torch.where(free, torch.sigmoid(bounded), torch.from_numpy(self.stated))
+
+
+@dataclass(frozen=True, eq=False)
+class LearningProblem:
+    """What the labels of r responses cost, as a function of k weights.
+
+    The responses stand side by side in one factor graph: they share no variable, so that log Z of
+    all is the sum of theirs, and the belief of a factor is that within its response.
+
+    Attributes:
+        graphs: the responses, each with a label.
+        potentials: what is a function of the weights.
+        weights: the weights.
+        backend: the source of log Z and beliefs.
+        objective: what is made small.
+    """
+
+    graphs: tuple[FactGraph, ...]
+    potentials: Potentials
+    weights: tuple[Weight, ...]
+    backend: Backend
+    objective: Objective
+
+    @cached_property
+    def facts(self) -> CompiledFacts:
+        """The responses side by side."""
+        compiled: dict[str, CompiledFacts] = {}
+        for graph in self.graphs:
+            if graph.id in compiled:
+                raise InputError(f"two responses have the id {graph.id!r}; give each its own")
+            read = self.potentials.read(graph)
+            compiled[graph.id] = read.compiled_for(self.potentials.encoding)
+        return side_by_side(compiled)
+
+    @cached_property
+    def labelled(self) -> Integers:
+        """Positions of the l labelled atoms among the variables."""
+        return np.flatnonzero([label is not None for label in self._labels])
+
+    @cached_property
+    def labels(self) -> Integers:
+        """Their labels, int64 (l,): 1 for true, 0 for false."""
+        return np.array([self._labels[at] for at in self.labelled], dtype=np.int64)
+
+    @cached_property
+    def _labels(self) -> list[bool | None]:
+        found: list[bool | None] = []
+        for graph in self.graphs:
+            found += [*(atom.label for atom in graph.atoms), *(None for _ in graph.contexts)]
+        return found
+
+    @cached_property
+    def _moved(self) -> tuple[Moved, Moved]:
+        """Priors of the variables, and probabilities of the relations."""
+        places = {weight.name: place for place, weight in enumerate(self.weights)}
+        rows: tuple[list[tuple[Item, int]], list[tuple[Item, int]]] = [], []
+        for owner, graph in enumerate(self.graphs):
+            for own, items in zip(rows, items_of(self.potentials, graph)[:2], strict=True):
+                for item in items:
+                    if item.weight and item.weight not in places:
+                        raise InputError(nothing_learned(graph, item.weight))
+                own += [(item, owner) for item in items]
+        variables, relations = (
+            Moved(
+                np.array([item.stated for item, _ in own], dtype=np.float64),
+                np.array([places.get(item.weight, -1) for item, _ in own], dtype=np.int64),
+                np.array([item.factor for item, _ in own], dtype=np.float64),
+                np.array([owner for _, owner in own], dtype=np.int64),
+            )
+            for own in rows
+        )
+        return variables, relations
+
+    @cached_property
+    def _corners(self) -> NDArray[np.float64]:
+        """Tables of relations, (2, 2, m, 2, 2), where p and the target's prior are 0 or 1."""
+        kinds, encoding, rest = self.facts.kinds, self.potentials.encoding, self.facts.rest
+        ends = np.zeros(len(kinds)), np.ones(len(kinds))
+        return np.exp([[encode_many(kinds, p, q, encoding, rest) for q in ends] for p in ends])
+
+    def log_values(self, of_each: Tensor) -> Tensor:
+        """Log tables of the responses' factor graph under the weights of each, (r, k)."""
+        import torch
+
+        def logarithms(values: Tensor) -> Tensor:
+            some = values > 0.0
+            return torch.where(some, torch.where(some, values, 1.0).log(), -math.inf).reshape(-1)
+
+        priors, p = (moved.at(of_each) for moved in self._moved)
+        target = priors[self.facts.pairs[:, 1].copy()]
+        if self.potentials.encoding == CONDITIONAL:
+            # A prior that a statement does not follow stands in none of its rows.
+            even = self.facts.opposed(priors.detach().numpy(), p.detach().numpy())
+            target = torch.where(torch.from_numpy(even), 0.5, target)
+        # Tables are affine in a relation's probability and in its target's prior.
+        corners, across = torch.from_numpy(self._corners), target[:, None, None]
+        low, high = ((1.0 - across) * own[0] + across * own[1] for own in corners)
+        along = p[:, None, None]
+        tables = (1.0 - along) * low + along * high
+        pairs = torch.stack([1.0 - priors, priors], dim=1)
+        return torch.cat([logarithms(pairs), logarithms(tables)])
+
+    @cached_property
+    def _prepared(self) -> BeliefFunction | None:
+        graph = self.facts.to_factor_graph(encoding=self.potentials.encoding)
+        return self.backend.prepare_beliefs(graph)
+
+    def require_beliefs(self) -> BeliefFunction:
+        """Beliefs of the factors as a function of log tables, the derivative of log Z.
+
+        Raises:
+            InputError: if the backend has none.
+        """
+        if self._prepared is None:
+            raise InputError(
+                f"the backend {self.backend.name!r} has no beliefs that are the derivative of its "
+                "log Z; use exact or lbp"
+            )
+        return self._prepared
+
+    def beliefs(self, log_values: Floats) -> FactorBeliefs:
+        """Log Z and beliefs at log tables.
+
+        Raises:
+            InputError: if the backend has none.
+            ZeroPartitionError: if no assignment has positive potential.
+        """
+        # As in every graph: no copy when one takes it over, and kernels are compiled for this.
+        log_values = np.array(log_values)
+        log_values.flags.writeable = False
+        return self.require_beliefs()(log_values)
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether log Z and beliefs are those of the model, and so given any labels too."""
+        # Tables that forbid nothing have an answer.
+        posterior = self.beliefs(np.zeros(self.facts.n_entries)).posterior
+        return posterior.log_z_kind is LogZKind.EXACT
+
+    @property
+    def algorithm(self) -> str:
+        """Name of what answers: the backend, or what `auto` has chosen for this structure."""
+        if self.backend.name != "auto":
+            return self.backend.name
+        return "exact" if self.exact else "lbp"
+
+    def settled(self, theta: Floats) -> bool:
+        """Whether the backend vouches for its beliefs at weights (k,)."""
+        import torch
+
+        with torch.no_grad():
+            log_values = self.log_values(self._of_each(theta)).numpy()
+        return self.beliefs(log_values).posterior.status in (Status.EXACT, Status.CONVERGED)
+
+    def loss(self, log_values: Floats) -> tuple[float, Floats]:
+        """What labels cost at log tables, and its derivative by each entry.
+
+        The log loss and the Brier score of single claims are functions of marginals, which are
+        beliefs themselves: their derivative is that of the beliefs along the direction in which
+        the loss pushes the marginals, by a central difference (Domke 2010, "Implicit
+        differentiation by perturbation"). It takes two more runs, whatever the number of claims.
+
+        Raises:
+            ZeroPartitionError: if the labels are impossible.
+            InputError: if the marginal of a label is 0.
+        """
+        whole = self.beliefs(log_values)
+        true = 2 * self.labelled + 1
+        if self.objective is Objective.LIKELIHOOD:
+            # Zeros in the priors leave the structure, and so what was prepared, as it is.
+            observed = log_values.copy()
+            observed[true - self.labels] = -np.inf
+            held = self.beliefs(observed)
+            value = float(whole.posterior.log_z or 0.0) - float(held.posterior.log_z or 0.0)
+            return value, whole.entries - held.entries
+        marginals = whole.posterior.marginals.of_state(1)[self.labelled]
+        p = np.where(self.labels == 1, marginals, 1.0 - marginals)
+        if self.objective is Objective.BRIER:
+            value, rates = float(((1.0 - p) ** 2).sum()), -2.0 * (1.0 - p)
+        elif (p > 0.0).all():
+            value, rates = float(-np.log(p).sum()), -1.0 / p
+        else:
+            name = self.facts.names[self.labelled[int(np.argmin(p))]]
+            raise InputError(
+                f"the label of atom {name!r} has probability 0 under the model; correct the label, "
+                "or the prior or relation of probability 0 or 1 that forbids it"
+            )
+        # By the marginal of being true; the log table of each claim's prior is where it is pushed.
+        push = np.clip(np.where(self.labels == 1, rates, -rates), -_STEEPEST, _STEEPEST)
+        length = _STEP / max(float(np.abs(push).max(initial=0.0)), 1e-9)
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = log_values.copy()
+            moved[true] += sign * length * push
+            ends.append(self.beliefs(moved).entries)
+        return value, (ends[0] - ends[1]) / (2.0 * length)
+
+    def value_and_scores(self, theta: Floats) -> tuple[float, Floats]:
+        """Objective at weights (k,), and the derivatives of what each response adds to it, (r, k).
+
+        Raises:
+            InputError: if labels are impossible.
+        """
+        import torch
+
+        # Weights of its own for every response: their derivatives are the scores.
+        of_each = self._of_each(theta).requires_grad_()
+        try:
+            value = differentiable(self.loss, "torch")(self.log_values(of_each))
+        except ZeroPartitionError as error:
+            if len(self.graphs) > 1:
+                # The first response that is impossible says so.
+                for graph in self.graphs:
+                    replace(self, graphs=(graph,)).value_and_scores(theta)
+            raise InputError(
+                f"the labels of response {self.graphs[0].id!r} are impossible under the model; "
+                "correct them, or the priors and relations of probability 0 or 1 that forbid them"
+            ) from error
+        (scores,) = torch.autograd.grad(value, of_each)
+        return value.item(), scores.numpy()
+
+    def hessian(self, theta: Floats) -> Floats:
+        """Second derivatives of the objective, (k, k), by differences of its gradient."""
+        # Of an approximation beliefs are as good as its tolerance, so that steps are longer.
+        step = 1e-3 if self.exact else 1e-2
+        moves = np.eye(len(theta)) * step
+        rows = [
+            (self.value_and_scores(theta + move)[1] - self.value_and_scores(theta - move)[1]).sum(0)
+            for move in moves
+        ]
+        found = np.array(rows).reshape(len(theta), -1) / (2.0 * step)
+        return np.asarray((found + found.T) / 2.0)
+
+    def _of_each(self, theta: Floats) -> Tensor:
+        import torch
+
+        return torch.from_numpy(np.tile(theta, (len(self.graphs), 1)))
+
+
+def learning_problem(
+    graphs: Sequence[FactGraph],
+    potentials: Potentials,
+    weights: tuple[Weight, ...],
+    backend: str | Backend = "auto",
+    objective: str = Objective.LIKELIHOOD,
+) -> LearningProblem:
+    """Objective over the responses that have a label; the others add nothing to it.
+
+    Raises:
+        InputError: if no atom is labelled, for an unknown name, or if a response holds what is none
+            of the weights.
+        MissingDependencyError: if PyTorch, or a library that the backend needs, is not installed.
+    """
+    optional_module("torch", "learn")
+    chosen = member_named(Objective, objective, "objective")
+    kept = tuple(with_labels(graphs))
+    return LearningProblem(kept, potentials, weights, as_backend(backend), chosen)
+
+
+def with_labels(graphs: Sequence[FactGraph]) -> list[FactGraph]:
+    """Responses of which at least one atom is labelled.
+
+    Raises:
+        InputError: if there is none.
+    """
+    kept = [graph for graph in graphs if any(atom.label is not None for atom in graph.atoms)]
+    if not kept:
+        raise InputError(
+            "no atom of any response has a label; give labelled responses to learn from"
+        )
+    return kept

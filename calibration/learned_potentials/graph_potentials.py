@@ -1,0 +1,287 @@
+"""Potentials of whole graphs: priors, and how far relations are to be believed, as weights.
+
+    Potentials(("atom_prior", "probability"), by="kind")
+
+A prior is one log odds for all claims or contexts. A temperature b moves the probability p that a
+relation states to sigmoid(b logit p); a probability is learned in the place of what a class of
+relations states. Graphs of FR1 are forests of stars, in which this is recalibration and no more
+(docs/theory.md); what joins claims are contexts that they share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from calibration.scores.logistic import sigmoid
+from factormodels.claims import LEAST_PROBABILITY, Relation, evidence_or_neutral
+from factormodels.encodings import DEFAULT_ENCODING, get_encoding
+from factormodels.errors import InputError, unknown_name
+from factormodels.fact_graph import FactGraph
+from factormodels.io.published.stances import DEFAULT_STANCES, StanceMapping
+
+RelationClass = Callable[[FactGraph, Relation], str]
+"""Names the class of a relation, which has a weight of its own."""
+
+ATOMS, CONTEXTS, TEMPERATURE, PROBABILITY = (
+    *("atom_prior", "context_prior"),
+    *("temperature", "probability"),
+)
+LEARNABLE = (ATOMS, CONTEXTS, TEMPERATURE, PROBABILITY)
+
+MOST_LOG_ODDS = 20.0
+"""Log odds are held within this, where 1 - p has 8 digits."""
+
+_MOST_LOGIT = 12.0
+"""The search ends at probabilities 6e-6 away from 0 and 1; beyond, data say no more."""
+
+_LEAST_TEMPERATURE, _MOST_TEMPERATURE = math.exp(-4.0), math.exp(2.0)
+
+
+@dataclass(frozen=True)
+class Potentials:
+    """Which numbers of graphs are learned; the others stay as stated.
+
+    Attributes:
+        parameters: some of `LEARNABLE`; of relations a temperature or a probability.
+        by: the class of relations that has a weight of its own: "kind", or a function that names a
+            relation's class, such as `stance_class`. None: one temperature for all relations, a
+            probability for each kind.
+        encoding: name of the encoding of relations, to which the learned numbers belong. Relations
+            that have no factor under it have no part.
+
+    Raises:
+        InputError: for an unknown name, or both a temperature and a probability.
+    """
+
+    parameters: tuple[str, ...] = (ATOMS, TEMPERATURE)
+    by: RelationClass | Literal["kind"] | None = None
+    encoding: str = DEFAULT_ENCODING
+
+    def __post_init__(self) -> None:
+        get_encoding(self.encoding)
+        for name in self.parameters:
+            if name not in LEARNABLE:
+                raise InputError(unknown_name(f"the parameter {name!r}", name, LEARNABLE))
+        if {TEMPERATURE, PROBABILITY} <= {*self.parameters}:
+            raise InputError("a relation has a temperature or a probability; learn one of the two")
+        if self.by not in (None, "kind") and not callable(self.by):
+            raise InputError(
+                f"the class {self.by!r} of relations is unknown; use 'kind' or a function"
+            )
+
+    def read(self, graph: FactGraph) -> FactGraph:
+        """Graph that is learned on: strengths that labels decide are parameters.
+
+        Labels may then put a relation on either side of 1/2, so that each has its factor. A
+        temperature, which is positive, leaves each on the side that was stated.
+        """
+        return graph.with_parameters() if PROBABILITY in self.parameters else graph
+
+    def name_of(self, graph: FactGraph, relation: Relation) -> str:
+        """Name of the weight of a relation, "" where it stays as stated.
+
+        Raises:
+            InputError: if the class that a function returns is no text.
+        """
+        kind = next((name for name in (TEMPERATURE, PROBABILITY) if name in self.parameters), "")
+        if not kind or (kind == TEMPERATURE and self.by is None):
+            return kind
+        found: object = relation.kind.value
+        if callable(self.by):
+            found = self.by(graph, relation)
+            if not isinstance(found, str) or not found:
+                raise InputError(
+                    f"fact graph {graph.id!r}: {found!r} is not a name of a class; return "
+                    "non-empty text"
+                )
+        return f"{kind}[{found}]"
+
+
+@dataclass(frozen=True)
+class Item:
+    """A prior or the probability of a relation.
+
+    Attributes:
+        stated: the probability that the graph states.
+        weight: name of the weight that moves it, "" where it stays as stated.
+        factor: log odds for each unit of the weight.
+    """
+
+    stated: float
+    weight: str = ""
+    factor: float = 1.0
+
+
+def items_of(potentials: Potentials, graph: FactGraph) -> tuple[list[Item], list[Item], list[int]]:
+    """Priors of atoms and contexts, relations that have a factor, and the numbers of these.
+
+    Raises:
+        InputError: for a relation of probability 0 or 1 that has a temperature.
+    """
+    named = {name: name if name in potentials.parameters else "" for name in LEARNABLE}
+    variables = [Item(atom.prior, named[ATOMS]) for atom in graph.atoms]
+    variables += [Item(context.prior, named[CONTEXTS]) for context in graph.contexts]
+    read = potentials.read(graph)
+    numbers: list[int] = read.compiled_for(potentials.encoding).relation_numbers.tolist()
+    relations = []
+    for relation in (read.relations[number] for number in numbers):
+        name = potentials.name_of(graph, relation)
+        factor = stated_logit(graph, relation) if name.startswith(TEMPERATURE) else 1.0
+        relations.append(Item(relation.probability, name, factor))
+    return variables, relations, numbers
+
+
+@dataclass(frozen=True)
+class Weight:
+    """One number that is learned.
+
+    Attributes:
+        name: what tables call it: "atom_prior", "probability[refute]".
+        is_level: whether it is the log odds of a probability, as which it is shown.
+        start: where the search starts: 1, or the log odds of the mean of what is stated.
+        lower: least value of the search.
+        upper: largest value of the search.
+    """
+
+    name: str
+    is_level: bool
+    start: float
+    lower: float
+    upper: float
+
+    def natural(self, value: float) -> float:
+        """A value as tables show it."""
+        return float(sigmoid(np.array([value]))[0]) if self.is_level else value
+
+
+def weights_of(potentials: Potentials, graphs: Sequence[FactGraph]) -> tuple[Weight, ...]:
+    """Weights that potentials have over some graphs; no label decides them.
+
+    Raises:
+        InputError: if there are none, or a relation of probability 0 or 1 has a temperature.
+    """
+    items: dict[str, list[Item]] = {}
+    for graph in graphs:
+        variables, relations, _ = items_of(potentials, graph)
+        for item in (*variables, *relations):
+            if item.weight:
+                items.setdefault(item.weight, []).append(item)
+    if not items:
+        raise InputError("the graphs hold nothing that the potentials make free; check both")
+    return tuple(_weight(name, items[name]) for name in sorted(items))
+
+
+def _weight(name: str, items: Sequence[Item]) -> Weight:
+    if name.startswith(TEMPERATURE):
+        farthest = max(1.0, *(abs(item.factor) for item in items))
+        upper = max(MOST_LOG_ODDS / farthest, _MOST_TEMPERATURE)
+        return Weight(name, False, 1.0, _LEAST_TEMPERATURE, upper)
+    edge = float(sigmoid(np.array([-_MOST_LOGIT]))[0])
+    mean = math.fsum(item.stated for item in items) / len(items)
+    p = min(max(mean, edge), 1.0 - edge)
+    return Weight(name, True, math.log(p) - math.log1p(-p), -_MOST_LOGIT, _MOST_LOGIT)
+
+
+def apply(graph: FactGraph, potentials: Potentials, values: Mapping[str, float]) -> FactGraph:
+    """Response with the priors and probabilities of relations that weights give it.
+
+    Args:
+        graph: the response.
+        potentials: what was learned.
+        values: values of weights by name.
+
+    Raises:
+        InputError: if it holds something for which nothing was learned.
+    """
+    variables, moved, numbers = items_of(potentials, graph)
+    graph = potentials.read(graph)
+
+    def value(item: Item) -> float:
+        if not item.weight:
+            return item.stated
+        if item.weight not in values:
+            raise InputError(nothing_learned(graph, item.weight))
+        odds = np.clip(item.factor * values[item.weight], -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        return float(sigmoid(odds[np.newaxis])[0])
+
+    priors = [value(item) for item in variables]
+    by_number = dict(zip(numbers, map(value, moved), strict=True))
+    if min(by_number.values(), default=1.0) < LEAST_PROBABILITY:
+        # Learned strengths keep their factors; what had none when they were learned stays without.
+        stated = tuple(
+            relation if number in by_number else evidence_or_neutral(relation)
+            for number, relation in enumerate(graph.relations)
+        )
+        graph = replace(graph, relations=stated).with_parameters()
+    relations = tuple(
+        replace(relation, probability=by_number[number]) if number in by_number else relation
+        for number, relation in enumerate(graph.relations)
+    )
+    n_atoms = len(graph.atoms)
+    return replace(graph, relations=relations).with_priors(
+        atoms=dict(zip(graph.atom_ids, priors[:n_atoms], strict=True)),
+        contexts=dict(zip(graph.context_ids, priors[n_atoms:], strict=True)),
+    )
+
+
+def nothing_learned(graph: FactGraph, weight: str) -> str:
+    """What errors say of a weight that nobody learned."""
+    return (
+        f"fact graph {graph.id!r} holds {weight!r}, for which nothing was learned; learn from data "
+        "that hold it"
+    )
+
+
+def stated_logit(graph: FactGraph, relation: Relation) -> float:
+    """Logit of a relation's stated probability.
+
+    Raises:
+        InputError: if it is 0 or 1.
+    """
+    p = relation.probability
+    if not 0.0 < p < 1.0:
+        raise InputError(
+            f"fact graph {graph.id!r}: the relation {relation.source!r} -> {relation.target!r} has "
+            f"probability {p}, which no temperature moves; state one strictly between 0 and 1, "
+            "or learn a probability for each class in place of those that are stated"
+        )
+    return math.log(p) - math.log1p(-p)
+
+
+def stance_class(mapping: StanceMapping = DEFAULT_STANCES) -> RelationClass:
+    """Function that names the stance that a relation of Factcheck-Bench was made from.
+
+    Args:
+        mapping: the relation of every stance that the graphs were made with; no two alike.
+
+    Raises:
+        InputError: if two stances have the same relation, so that it does not tell them apart.
+    """
+    names: dict[tuple[str, float], str] = {}
+    for stance, relation in mapping.items():
+        if relation is None:
+            continue
+        key = str(relation[0]), float(relation[1])
+        if key in names:
+            raise InputError(
+                f"the stances {names[key]!r} and {stance!r} are both the relation {key}; "
+                "load the data with a probability of its own for each"
+            )
+        names[key] = stance
+
+    def name(graph: FactGraph, relation: Relation) -> str:
+        try:
+            return names[relation.kind.value, relation.probability]
+        except KeyError:
+            raise InputError(
+                f"fact graph {graph.id!r}: the relation {relation.source!r} -> "
+                f"{relation.target!r} ({relation.kind}, {relation.probability}) comes from no "
+                "stance; give the mapping that the graphs were made with"
+            ) from None
+
+    return name
