@@ -26,21 +26,21 @@
 # $$\frac{\sigma}{1-\sigma} = \frac{F}{1-F} \cdot \frac{FP}{FN},$$
 #
 # with FP the unsupported claims that are judged correct and FN the supported ones that are judged
-# incorrect. So three questions, not one:
+# incorrect. So two questions, not one:
 #
 # 1. *In sample*, σ = F is the hypothesis FP = FN, a statement about errors. It is McNemar's test,
 #    and since claims of one response are not independent, the test has to know of responses.
 # 2. *Out of sample*, does σ of some responses predict the factuality of others better than simply
 #    their own factuality?
-# 3. *Under label shift*, where factuality changes and the law of judgements stays, σ cannot move:
-#    it is a function of SK and SU alone. Rogan and Gladen's estimate reads the same line backwards,
-#    from the share judged correct that is seen to $\hat F = (q+SU-1)/(SK+SU-1)$, and follows.
 #
-# No language model is asked here. Judgements are first *simulated*, for simulated responses and for
-# the human labels of Factcheck-Bench, which shows what the formula does. Then they are *real*: the
-# votes that SelfCheckGPT published on GPT-3's sentences and, if `factormodels-data.yaml` names
-# files under `self-judged`, GPT-4's confidence in its own claims. The labels of 157 biographies by
-# ChatGPT show how real factuality moves along a response.
+# Rogan and Gladen's estimate reads the same line backwards, from the share judged correct that is
+# seen to $\hat F = (q+SU-1)/(SK+SU-1)$.
+#
+# No language model is asked here. Judgements are first *drawn* at known rates for the human labels
+# of Factcheck-Bench, which shows what the formula does. Then they are *real*: the votes that
+# SelfCheckGPT published on GPT-3's sentences and, if `factormodels-data.yaml` names files under
+# `self-judged`, GPT-4's confidence in its own claims. The labels of 157 biographies by ChatGPT show
+# how real factuality moves along a response.
 
 # %%
 from dataclasses import replace
@@ -56,21 +56,16 @@ from calibration.self_knowledge import (
     ClaimRecord,
     ModelJudgement,
     Setting,
-    Truth,
     as_claims,
-    claims_of_counts,
+    in_sample_balance,
     label_positions,
-    label_shift,
+    out_of_sample,
     prediction_errors,
-    rejections,
     rogan_gladen,
     sigma,
-    simulate_counts,
 )
 from calibration.self_knowledge.balance import judged_counts
-from calibration.significance.mcnemar import clustered_mcnemar_counts, mcnemar_counts
 from experiments.analyses.ours.sigma_on_labels import in_sample
-from experiments.analyses.ours.sigma_shift import prediction_row
 from experiments.analyses.user_data import user_data
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
@@ -82,9 +77,8 @@ from factormodels.io.tables import read_table
 
 NOTEBOOK = "04_sigma_formula"
 SEED = 20_261_121
-DRAWN = 15 if fast() else 200  # samples of each population
+DRAWN = 15 if fast() else 200  # samples of each model
 SPLITS = 20 if fast() else 100  # of a sample in halves
-SAMPLES = 400 if fast() else 4000  # for the level of the tests
 ASKED = Setting.DIRECT_ASKING
 
 # %% [markdown]
@@ -107,100 +101,51 @@ worked.round(4)
 # %% [markdown]
 # ## In sample and out of sample
 #
-# Four populations of the same factuality, 0.6, whose models err differently, and the human labels
-# of Factcheck-Bench, of which judgements are drawn at fixed rates. Each is drawn many times.
-# `identity` is $F \cdot FP / (F \cdot FP + (1-F) \cdot FN)$ from the counts of a sample; `gap` is
-# σ of one half of the responses less the factuality of the other, over splits in halves; the RMSE
-# are those of four predictions of the other half.
+# Four models that err differently judge the claims of Factcheck-Bench, whose human labels stay:
+# each judgement is drawn at the model's SK or SU, many times. `identity_error` is how far σ is from
+# $F \cdot FP / (F \cdot FP + (1-F) \cdot FN)$, from the counts of a sample; `gap` is σ of one half
+# of the responses less the factuality of the other, over splits in halves; the RMSE are those of
+# three predictions of the other half.
 
 # %%
-POPULATIONS = {
-    "errors balance": Truth(self_known=0.8, self_unknown=0.7),
-    "too trusting": Truth(self_known=0.9, self_unknown=0.4),
-    "too strict": Truth(self_known=0.5, self_unknown=0.9),
-    "hardly informed": Truth(self_known=0.6, self_unknown=0.5),
+MODELS = {  # SK and SU
+    "errors balance": (0.9, 0.7),
+    "too trusting": (0.9, 0.4),
+    "too strict": (0.5, 0.9),
+    "hardly informed": (0.6, 0.5),
 }
-subjects = {
-    name: [claims_of_counts(counts, ASKED) for counts in simulate_counts(truth, DRAWN, SEED + at)]
-    for at, (name, truth) in enumerate(POPULATIONS.items())
-}
-BENCHMARK = "Factcheck-Bench"
-labelled = claims_of_graphs(datasets.load("factcheck-bench").graphs, BENCHMARK).records
-correct = np.array([0.8 if one.label is ClaimLabel.SUPPORTED else 1 - 0.7 for one in labelled])
-subjects[BENCHMARK] = []
-for at in range(DRAWN):
-    draws = np.random.default_rng(SEED + at).random(len(labelled))
-    drawn_claims = [
-        replace(claim, direct_asking=ModelJudgement.TRUE if yes else ModelJudgement.FALSE)
-        for claim, yes in zip(labelled, draws < correct, strict=True)
-    ]
-    subjects[BENCHMARK].append(as_claims(drawn_claims))
-
-samples = pd.DataFrame(
-    [
-        {"population": name, **prediction_row(claims, ASKED, SPLITS, SEED)}
-        for name, each in subjects.items()
-        for claims in each
-    ]
-)
-samples["identity_error"] = (samples.identity - samples.sigma).abs()
-samples["in_sample"] = samples.sigma - samples.factuality
-samples["rejected"] = samples.p_value <= 0.05
-WHAT = ("sigma", "factuality", "in_sample", "gap", "rejected", "identity_error")
-ERRORS = ("rmse_sigma", "rmse_factuality", "rmse_rogan_gladen", "rmse_emq")
-prediction = samples.groupby("population", sort=False)[[*WHAT, *ERRORS]].mean().reset_index()
-prediction.set_index("population").round(3)
-
-# %% [markdown]
-# ## The level of the test
-#
-# In the first population σ = F holds (0.3/0.5 = 0.6). A test at 5 % has to reject it in 5 % of the
-# samples.
-
-# %%
-TRUTH = POPULATIONS["errors balance"]
-TESTS = {
-    "McNemar, claims independent": lambda counts: (
-        mcnemar_counts(
-            int(counts[:, 1].sum()),
-            int(counts[:, 2].sum()),
-            int(counts.sum()),
-            method="chi-square",
-        ).p_value
-    ),
-    "McNemar, clustered by response": lambda counts: (
-        clustered_mcnemar_counts(counts[:, 1], counts[:, 2], counts.sum(axis=1)).p_value
-    ),
-}
-rejected = rejections(TRUTH, TESTS, SAMPLES, seed=SEED)
-levels = pd.DataFrame({"test": list(rejected), "rejected": list(rejected.values())})
-levels["standard_error"] = np.sqrt(levels.rejected * (1 - levels.rejected) / SAMPLES)
-levels.round(3)
-
-# %% [markdown]
-# ## Label shift
-#
-# Half of the responses give SK and SU. The other half is reweighted to another factuality, and each
-# prediction is compared with that. With two kinds of judgement, EMQ is Rogan and Gladen's estimate
-# clipped to [0, 1]; without clipping it can be anywhere if judgements say little. This is one
-# sample of each population; bands in the figure contain 95 % of the predictions over splits.
-
-# %%
-GRID = np.linspace(0.05, 0.95, 19)
-SHIFTED = ("errors balance", "hardly informed", "Factcheck-Bench")
-shifts = {
-    name: label_shift(subjects[name][0], ASKED, prevalences=GRID, n_splits=SPLITS, seed=SEED)
-    for name in SHIFTED
-}
-shifted = pd.DataFrame(
-    [{"population": name, **row} for name, shift in shifts.items() for row in shift.rows()]
-)
-shown = shifted[shifted.prevalence.round(2).isin([0.2, 0.4, 0.6, 0.8])]
-errors = shown.pivot_table(
-    "root_mean_square_error", ["population", "prevalence"], "predictor", sort=False
-).reset_index()
-errors.columns.name = None
-errors.round(3)
+labelled = claims_of_graphs(datasets.load("factcheck-bench").graphs, "Factcheck-Bench").records
+supported = np.array([one.label is ClaimLabel.SUPPORTED for one in labelled])
+drawn = []
+for name, (known, unknown) in MODELS.items():
+    for at in range(DRAWN):
+        draws = np.random.default_rng(SEED + at).random(len(labelled))
+        correct = draws < np.where(supported, known, 1 - unknown)
+        claims = as_claims(
+            [
+                replace(claim, direct_asking=ModelJudgement.TRUE if yes else ModelJudgement.FALSE)
+                for claim, yes in zip(labelled, correct, strict=True)
+            ]
+        )
+        row = in_sample_balance(claims, ASKED, n_positions=1).rows()[-1]
+        odds = row["factuality"] * row["false_positives"]
+        odds /= (1 - row["factuality"]) * row["false_negatives"]
+        ahead = out_of_sample(claims, ASKED, n_positions=1, n_splits=SPLITS, seed=SEED).rows()[-1]
+        drawn.append(
+            {
+                "model": name,
+                "sigma": row["sigma"],
+                "factuality": row["factuality"],
+                "in_sample": row["sigma"] - row["factuality"],
+                "gap": ahead["difference"],
+                "rejected": row["clustered"] <= 0.05,
+                "identity_error": abs(odds / (1 + odds) - row["sigma"]),
+                **{key: value for key, value in ahead.items() if key.startswith("rmse")},
+            }
+        )
+samples = pd.DataFrame(drawn)
+prediction = samples.groupby("model", sort=False).mean().reset_index()
+prediction.set_index("model").round(3)
 
 # %% [markdown]
 # ## Real judgements
@@ -250,7 +195,7 @@ WANTED = ["position", "self_known", "self_unknown", "sigma", "factuality", "read
 by_position.set_index("subject")[WANTED].round(3)
 
 # %%
-RMSE = ["rmse_sigma", "rmse_factuality", "rmse_emq", "sigma_less_factuality", "sigma_less_emq"]
+RMSE = ["rmse_sigma", "rmse_factuality", "rmse_rogan_gladen", "sigma_less_factuality"]
 ahead.set_index("subject")[RMSE].round(3)
 
 # %%
@@ -260,15 +205,9 @@ fifths.round(3)
 # ## The figure
 
 # %%
-PREDICTORS = {
-    "sigma": ("σ", "black", "-"),
-    "factuality": ("factuality of the half", COLOURS[2], DASHES[2]),
-    "emq": ("Rogan–Gladen, clipped", COLOURS[0], "-"),
-}
-BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "fontsize": 6.5}
 with paper_style():
-    figure = ShownFigure(figsize=(7.0, 5.3), layout="constrained")
-    (first, second), (third, fourth) = figure.subplots(2, 2)
+    figure = ShownFigure(figsize=(7.0, 2.8), layout="constrained")
+    first, second = figure.subplots(1, 2)
 
     first.plot((0, 1), (0, 1), color="0.6", linewidth=0.8, linestyle=(0, (1, 1)))
     first.plot((0, 1), (1 - UNKNOWN, KNOWN), color=COLOURS[1], linewidth=1.3)
@@ -293,39 +232,17 @@ with paper_style():
 
     generator = np.random.default_rng(SEED)
     for at, row in enumerate(prediction.itertuples()):
-        own = samples[samples.population == row.population]
+        own = samples[samples.model == row.model]
         jitter = at + generator.uniform(-0.25, 0.25, len(own))
         second.plot(own.gap, jitter, ".", color=COLOURS[0], markersize=3, alpha=0.5, mec="none")
         second.plot(row.gap, at, "d", mfc="white", mec="black", markersize=5, zorder=3)
     second.axvline(0, color="black", linewidth=0.6)
-    second.set_yticks(range(len(prediction)), prediction.population)
+    second.set_yticks(range(len(prediction)), prediction.model)
     second.tick_params(axis="y", length=0)
     second.set_ylim(len(prediction) - 0.5, -0.5)
     second.set(
         xlabel="σ of one half less factuality of the other", title="(b) Samples, and their mean"
     )
-
-    titles = {
-        "errors balance": "(c) Label shift, a model that knows",
-        "hardly informed": "(d) Label shift, a model that hardly knows",
-    }
-    for axes, (name, title) in zip((third, fourth), titles.items(), strict=True):
-        shift = shifts[name]
-        axes.plot((0, 1), (0, 1), color="0.6", linewidth=0.8, linestyle=(0, (1, 1)))
-        for predictor, (label, colour, dash) in PREDICTORS.items():
-            own = shift["predictor"] == predictor
-            low, high, mean = (shift[name][own] for name in ("lower", "upper", "mean"))
-            axes.fill_between(GRID, low, high, color=colour, alpha=0.15, linewidth=0)
-            axes.plot(GRID, mean, color=colour, linestyle=dash, label=label)
-        truth = POPULATIONS[name]
-        axes.set(
-            xlim=(0, 1),
-            ylim=(0, 1),
-            xlabel="Factuality after the shift",
-            ylabel="Predicted factuality",
-            title=f"{title}\nSK = {truth.self_known:g}, SU = {truth.self_unknown:g}",
-        )
-    third.legend(loc="upper left", fontsize=6.5)
 figure
 
 # %% [markdown]
@@ -336,24 +253,11 @@ off = samples.identity_error.max()
 print(f"The identity holds in all {len(samples)} samples, to {off:.0e}.")
 for row in prediction.itertuples():
     print(
-        f"{row.population}: mean σ {row.sigma:.3f}, factuality {row.factuality:.3f}, gap in sample "
+        f"{row.model}: mean σ {row.sigma:.3f}, factuality {row.factuality:.3f}, gap in sample "
         f"{row.in_sample:+.3f}, out of sample {row.gap:+.3f}; σ = F rejected in {row.rejected:.0%} "
         f"of samples; RMSE of σ {row.rmse_sigma:.3f}, of the factuality of the half "
-        f"{row.rmse_factuality:.3f}, of EMQ {row.rmse_emq:.3f}."
+        f"{row.rmse_factuality:.3f}, of Rogan-Gladen {row.rmse_rogan_gladen:.3f}."
     )
-for row in levels.itertuples():
-    print(f"{row.test}: rejects a true σ = F in {row.rejected:.1%} of samples.")
-for name, shift in shifts.items():
-    off_by = {
-        key: shift["root_mean_square_error"][shift["predictor"] == key] for key in ("sigma", "emq")
-    }
-    worst = {key: float(each.max()) for key, each in off_by.items()}
-    best = GRID[off_by["emq"] < off_by["sigma"]]
-    print(
-        f"Label shift, {name}: σ is off by up to {worst['sigma']:.2f}, EMQ by up to "
-        f"{worst['emq']:.2f}; EMQ is the better one at {len(best)} of {len(GRID)} factualities."
-    )
-
 first_fifth, last_fifth = fifths.factuality.iloc[0], fifths.factuality.iloc[-2]
 print(
     f"Biographies: factuality {first_fifth:.3f} in the first fifth, {last_fifth:.3f} in the last."
@@ -375,20 +279,14 @@ for name in real:
 # incorrect: at the same factuality it is far too high for a model that trusts itself too much, and
 # far too low for a strict one. Out of sample the gap is the same. Splitting tests the same
 # hypothesis honestly, and shows what an in-sample test cannot: even if errors balance, σ predicts
-# other responses a little worse than the plain factuality of the labelled half, without which SK
-# and SU cannot be computed at all. Treating claims as independent rejects a true hypothesis several
-# times too often.
-#
-# Under label shift σ does not move, so it is right for one factuality at most. Reading the line
-# backwards from the judgements of the new claims follows the shift, at the price of more variance:
-# without a shift it is no better than σ of a model whose errors balance, and for a model that
-# hardly knows anything ($SK + SU - 1 = 0.1$) it is of little use.
+# other responses about as well as the plain factuality of the labelled half, without which SK and
+# SU cannot be computed at all. Rogan-Gladen, which also sees the other half's judgements, is of
+# little use for a model that hardly knows anything ($SK + SU - 1 = 0.1$).
 #
 # Real judgements say the same. The votes are far too strict: σ = F is rejected in every fifth, and
 # σ of one half predicts the other worse than its plain factuality does. Real factuality does move,
 # as the biographies show from their first fifth to their last. `factormodels run
-# ours/sigma-on-labels` covers other thresholds, GPT-4's own confidence, and the question whether
-# real judgements keep their law while factuality moves.
+# ours/sigma-on-labels` covers other thresholds and GPT-4's own confidence.
 
 # %%
 write_results(
@@ -403,7 +301,7 @@ write_results(
             "prediction": Table(
                 prediction,
                 (
-                    Column("population", "Population"),
+                    Column("model", "Model"),
                     Column("sigma", "σ", r"$\sigma$", digits=3),
                     Column("factuality", "F", "$F$", digits=3),
                     Column("in_sample", "σ − F in sample", r"$\sigma - F$ in sample", digits=3),
@@ -411,15 +309,16 @@ write_results(
                     Column("rejected", "σ = F rejected", r"$\sigma = F$ rejected", digits=2),
                     Column("rmse_sigma", "RMSE σ", r"RMSE $\sigma$", digits=3),
                     Column("rmse_factuality", "RMSE F", "RMSE $F$", digits=3),
-                    Column("rmse_emq", "RMSE Rogan–Gladen", "RMSE Rogan--Gladen", digits=3),
+                    Column(
+                        "rmse_rogan_gladen", "RMSE Rogan–Gladen", "RMSE Rogan--Gladen", digits=3
+                    ),
                 ),
                 "Sigma against factuality in sample, and as a prediction of other responses.",
                 note=(
                     f"Means over {DRAWN} samples; judgements are drawn, not a model's. Out of "
                     "sample: sigma of one half of the responses less the factuality of the other. "
                     "Rejected: by McNemar's test clustered by response, at 5%. RMSE: of the "
-                    "prediction of the other half's factuality; Rogan and Gladen's estimate is "
-                    "brought into [0, 1]."
+                    "prediction of the other half's factuality."
                 ),
             ),
             "real": Table(
@@ -442,9 +341,8 @@ write_results(
                     Column("subject", "Judgements"),
                     interval_column("rmse_sigma", "RMSE σ", 3),
                     interval_column("rmse_factuality", "RMSE F", 3),
-                    interval_column("rmse_emq", "RMSE EMQ", 3),
+                    interval_column("rmse_rogan_gladen", "RMSE Rogan–Gladen", 3),
                     interval_column("sigma_less_factuality", "σ less F", 3),
-                    interval_column("sigma_less_emq", "σ less EMQ", 3),
                 ),
                 "Errors of predictions of one half of the responses from the other.",
             ),
@@ -457,28 +355,7 @@ write_results(
                 "Share of supported claims in 157 biographies by ChatGPT, by position.",
                 note="Mean over sentences, with linearised 95% intervals over responses.",
             ),
-            "levels": Table(
-                levels,
-                (
-                    Column("test", "Test"),
-                    Column("rejected", "Rejected", digits=3),
-                    Column("standard_error", "Standard error", digits=3),
-                ),
-                "Share of samples in which a true hypothesis, sigma = factuality, is rejected at "
-                "5%.",
-            ),
-            "shift": Table(
-                errors,
-                (
-                    Column("prevalence", "Factuality", digits=2),
-                    Column("sigma", "RMSE σ", r"RMSE $\sigma$", digits=3),
-                    Column("factuality", "Factuality of the half", digits=3),
-                    Column("emq", "Rogan–Gladen, clipped", "Rogan--Gladen, clipped", digits=3),
-                ),
-                "Errors of predictions as the factuality shifts and the law of judgements stays.",
-                group="population",
-            ),
         },
-        figures={"figure": PaperFigure(figure, shifted, "Sigma and what it predicts")},
+        figures={"figure": PaperFigure(figure, samples, "Sigma and what it predicts")},
     ),
 )

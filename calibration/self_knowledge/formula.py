@@ -1,4 +1,4 @@
-"""Factuality from judgements: the paper's sigma, Rogan and Gladen's estimate, and EMQ.
+"""Factuality from judgements: the paper's sigma, and Rogan and Gladen's estimate.
 
 SK (Self-Known) is the share of supported claims that are judged correct, SU (Self-Unknown) the
 share of unsupported claims that are judged incorrect. All functions work elementwise on arrays.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibration.validation import Floats
 
@@ -104,7 +104,7 @@ def rogan_gladen(
 ) -> Floats:
     """(q + SU - 1)/(SK + SU - 1), the prevalence that explains the share judged correct.
 
-    It may leave [0, 1]; `clipped` brings it back. Where SK, SU and q come from the same claims it
+    It may leave [0, 1]. Where SK, SU and q come from the same claims it
     is their factuality, identically; where q is sigma, so is it. nan where SK + SU = 1. Source:
     Rogan and Gladen 1978, American Journal of Epidemiology 107.
 
@@ -118,53 +118,3 @@ def rogan_gladen(
     with np.errstate(divide="ignore", invalid="ignore"):
         prevalence = (np.asarray(judged_correct, dtype=np.float64) + unknown - 1) / information
     return np.where(np.abs(information) > TOLERANCE, prevalence, np.nan)
-
-
-def clipped(prevalence: ArrayLike) -> Floats:
-    """Prevalences brought into [0, 1]; nan stays nan."""
-    return np.clip(np.asarray(prevalence, dtype=np.float64), 0.0, 1.0)
-
-
-def emq(given_supported: ArrayLike, given_unsupported: ArrayLike, shares: ArrayLike) -> Floats:
-    """Prevalence at which expectation maximisation on class posteriors comes to rest.
-
-    The algorithm alternates between the posterior of each claim under the present prevalence and
-    the mean of these posteriors. Its fixed point maximises sum_j f_j log(pi a_j + (1 - pi) b_j),
-    which is concave in pi, so that the root of the derivative is found by bisection instead: the
-    same number, also where the iteration crawls. With two kinds of judgement it is Rogan and
-    Gladen's estimate, clipped. nan where judgements do not depend on truth, or where nothing
-    that was seen has a known law. Source: Saerens, Latinne and Decaestecker 2002, Neural
-    Computation 14, section 2.
-
-    Args:
-        given_supported: a (..., n_kinds), law of the kinds of judgement on supported claims.
-        given_unsupported: b (..., n_kinds), law on unsupported claims.
-        shares: f (..., n_kinds), share of each kind among the claims to estimate for. Kinds that
-            neither law knows are left out.
-
-    Returns:
-        float64 (...), the prevalence of supported claims in [0, 1].
-    """
-    a, b, f = (
-        np.asarray(each, dtype=np.float64) for each in (given_supported, given_unsupported, shares)
-    )
-    a, b, f = np.broadcast_arrays(a, b, f)
-    known = (a > 0) | (b > 0)
-    weight, slope = np.where(known, f, 0.0), np.where(known, a - b, 0.0)
-    informed = ((np.abs(slope) > TOLERANCE) & (weight > 0)).any(axis=-1)
-    informed &= ~np.isnan(weight * slope).any(axis=-1)
-
-    def gradient(prevalence: Floats) -> Floats:
-        share = prevalence[..., np.newaxis]
-        mixture = np.where(known, share * a + (1 - share) * b, 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(weight > 0, weight * slope / mixture, 0.0)
-        return np.asarray(terms.sum(axis=-1))
-
-    low, high = np.zeros(informed.shape), np.ones(informed.shape)
-    # Halving [0, 1] 60 times leaves less than the spacing of doubles near 1.
-    for _ in range(60):
-        middle = (low + high) / 2
-        rising: NDArray[np.bool_] = gradient(middle) > 0
-        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
-    return np.where(informed, (low + high) / 2, np.nan)

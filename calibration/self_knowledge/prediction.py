@@ -1,4 +1,4 @@
-"""How well sigma predicts factuality: on other responses, and where the factuality shifts.
+"""How well sigma predicts the factuality of other responses.
 
 Half of the responses give SK and SU, the other half the factuality, in many splits and both ways.
 """
@@ -9,32 +9,23 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from calibration.intervals import (
-    IntervalSettings,
-    jackknife,
-    percentile_interval,
-    reach,
-    redrawn_interval,
-    student_quantile,
-)
+from calibration.intervals import jackknife, reach, student_quantile
 from calibration.self_knowledge.balance import judged_counts, laws_of, ratio
 from calibration.self_knowledge.claims import Claims, Neither, as_claims, position_names
-from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes
-from calibration.self_knowledge.positions import DEFAULT_INTERVALS, N_POSITIONS, OVERALL
+from calibration.self_knowledge.formula import rogan_gladen, sigma, sigma_slopes
+from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
 from calibration.tabular import Frame
-from calibration.validation import Floats, open_interval, probability_array, whole_number
+from calibration.validation import Floats, open_interval, whole_number
 from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 from factormodels.nouns import counted
 
-PREDICTORS = ("sigma", "rogan_gladen", "emq", "factuality")
-"""What predicts the factuality of the other half: sigma; Rogan and Gladen's estimate and EMQ, from
-the law of judgements here and the judgements there; the factuality here."""
+PREDICTORS = ("sigma", "rogan_gladen", "factuality")
+"""What predicts the factuality of the other half: sigma; Rogan and Gladen's estimate, from the law
+of judgements here and the judgements there; the factuality here."""
 
-
-RIVALS = (("sigma", "factuality"), ("emq", "factuality"), ("sigma", "emq"))
+RIVALS = (("sigma", "factuality"),)
 """Pairs of predictors whose errors are compared: the first less the second."""
 
 
@@ -89,39 +80,6 @@ def prediction_errors(
     return _with_ends(positions, names, values, lower, upper)
 
 
-def transfer_errors(
-    here: Floats,
-    there: Floats,
-    position: str = OVERALL,
-    *,
-    intervals: IntervalSettings = DEFAULT_INTERVALS,
-) -> Frame:
-    """Errors of predictions of one factuality from the labels of other claims, one row.
-
-    Sigma and the factuality are those here; Rogan-Gladen and EMQ take the law of judgements here
-    and the judgements there. Columns are those of `PREDICTORS`, of each prediction less the
-    factuality there, and `target`, that factuality, each with its ends as in `prediction_errors`.
-
-    Args:
-        here: counts (n_responses, 2, n_kinds) of labelled claims, as `judged_counts` makes them.
-        there: counts of the claims to predict for, of the same responses in the same order; those
-            of a response that is not there, or not here, are 0.
-        position: what the cell is called.
-        intervals: replicates, seed and level; the intervals are percentiles, over responses.
-    """
-
-    def errors(weights: Floats) -> Floats:
-        totals, others = (np.tensordot(weights, counts, axes=1) for counts in (here, there))
-        target = _factuality(others)
-        found = _predictions(totals, _judged(others))
-        return np.stack([target, *(found[name] - target for name in PREDICTORS)], axis=-1)
-
-    values = errors(np.ones((1, here.shape[0])))
-    lower, upper = redrawn_interval(errors, here.shape[0], intervals)
-    names = ["target", *PREDICTORS]
-    return _with_ends((position,), names, values.T, lower[:, None], upper[:, None])
-
-
 def _with_ends(
     positions: tuple[str, ...], names: list[str], values: Floats, lower: Floats, upper: Floats
 ) -> Frame:
@@ -134,8 +92,8 @@ def _with_ends(
 
 
 def _judged(totals: Floats) -> Floats:
-    """Share of each kind of judgement among the claims of counts, (..., n_kinds)."""
-    return ratio(totals.sum(axis=-2), _sizes(totals)[..., None])
+    """Share judged correct among the claims of counts."""
+    return ratio(totals[..., 0].sum(axis=-1), _sizes(totals))
 
 
 def out_of_sample(
@@ -162,7 +120,7 @@ def out_of_sample(
     averaged over the same splits: more splits make it steadier and do not make it look surer than
     the responses allow. Its hypothesis is that of `in_sample_balance`, that false positives and
     false negatives are equally frequent; what only this can tell is the error of the prediction,
-    next to that of estimates that use the judgements of the other half.
+    next to that of an estimate that uses the judgements of the other half.
 
     Args:
         records: the claims of at least four responses.
@@ -241,66 +199,6 @@ def out_of_sample_counts(
     )
 
 
-def label_shift(
-    records: Claims | Iterable[ClaimRecord],
-    setting: str = Setting.NONE_OF_THE_ABOVE,
-    *,
-    prevalences: ArrayLike | None = None,
-    neither: str = Neither.INCORRECT,
-    n_splits: int = 200,
-    seed: int = 0,
-    level: float = 0.95,
-) -> Frame:
-    """Predictions of the factuality of the other half, reweighted to given ones.
-
-    Columns, a row per predictor and prevalence: mean, over splits, of the prediction; lower and
-    upper, ends of the middle `level` of the predictions over splits, their spread and no interval
-    of their mean; root_mean_square_error, against the prevalence.
-
-    Supported claims of the other half are weighted up or down so that the factuality becomes each
-    of `prevalences`; the law of judgements given truth stays, as in a subject that the model knows
-    better or worse but judges alike. Sigma rests on that law alone: it stays where it is, while
-    estimates that use the judgements follow.
-
-    Args:
-        records: the claims of at least four responses.
-        setting: how the model was asked.
-        prevalences: factualities in [0, 1]; None for 0.05, 0.10, ..., 0.95.
-        neither: what the judgement "neither" counts as, as in `self_knowledge`.
-        n_splits: number of splits in two halves, each used both ways.
-        seed: seed of the splits.
-        level: share of the predictions within the spread that is reported.
-
-    Raises:
-        InputError: for too few records or responses, a prevalence outside [0, 1], or unknown
-            settings.
-    """
-    level = open_interval(level, "level", 0, 1)
-    grid = np.linspace(0.05, 0.95, 19) if prevalences is None else prevalences
-    prevalence = probability_array(grid, "prevalences")
-    counts = judged_counts(as_claims(records), setting_named(setting), 1, neither)[:, -1:]
-    here = _halves(counts.shape[0], n_splits, seed)
-    law = _conditional(_sums(1 - here, counts))
-    share = prevalence[:, np.newaxis]
-    shifted = share * law[..., 0, :] + (1 - share) * law[..., 1, :]
-    predictions = _predictions(_sums(here, counts), shifted)
-    found = []
-    for name in PREDICTORS:
-        drawn = np.broadcast_to(predictions[name], (here.shape[0], prevalence.size))
-        defined = ~np.isnan(drawn)
-        errors = _root_mean_square(drawn - prevalence, defined)
-        found.append((_mean(drawn, defined), *percentile_interval(drawn, level), errors))
-    mean, lower, upper, errors = (np.concatenate(each) for each in zip(*found, strict=True))
-    return Frame(
-        predictor=np.repeat(PREDICTORS, prevalence.size),
-        prevalence=np.tile(prevalence, len(PREDICTORS)),
-        mean=mean,
-        lower=lower,
-        upper=upper,
-        root_mean_square_error=errors,
-    )
-
-
 def _halves(n_responses: int, n_splits: int, seed: int) -> Floats:
     """Which responses are in the first half, (2 n_splits, n_responses), both ways."""
     n_splits = whole_number(n_splits, "n_splits", 1)
@@ -328,18 +226,12 @@ def _factuality(totals: Floats) -> Floats:
     return ratio(totals[..., 0, :].sum(axis=-1), _sizes(totals))
 
 
-def _conditional(totals: Floats) -> Floats:
-    """Law of judgements on supported and on unsupported claims, (..., 2, n_kinds)."""
-    return ratio(totals, totals.sum(axis=-1, keepdims=True))
-
-
-def _predictions(totals: Floats, judged: Floats) -> dict[str, Floats]:
-    """Each prediction from the counts here and the shares of judgements there."""
-    laws, conditional = laws_of(totals), _conditional(totals)
+def _predictions(totals: Floats, judged_correct: Floats) -> dict[str, Floats]:
+    """Each prediction from the counts here and the share judged correct there."""
+    laws = laws_of(totals)
     return {
         "sigma": sigma(*laws),
-        "rogan_gladen": rogan_gladen(judged[..., 0], *laws),
-        "emq": emq(conditional[..., 0, :], conditional[..., 1, :], judged),
+        "rogan_gladen": rogan_gladen(judged_correct, *laws),
         "factuality": _factuality(totals),
     }
 

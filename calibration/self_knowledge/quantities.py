@@ -12,17 +12,13 @@ from numpy.typing import NDArray
 
 from calibration.intervals import Estimand, RatioSums, Scale, Smooth
 from calibration.self_knowledge.claims import (
-    FALSE,
     IRRELEVANT,
-    NEITHER,
     SUPPORTED,
-    TRUE,
     UNSUPPORTED,
     Average,
     Claims,
-    Neither,
 )
-from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes
+from calibration.self_knowledge.formula import rogan_gladen, sigma, sigma_slopes
 from calibration.validation import Floats, member_named
 from factormodels.io.claim_records import Setting
 
@@ -52,11 +48,11 @@ def label_estimands(claims: Claims, n_positions: int, average: str) -> tuple[Est
 def judgement_estimands(
     claims: Claims, setting: Setting, n_positions: int, average: str, neither: str
 ) -> tuple[Estimand, ...]:
-    """Factuality, share judged correct, SK, SU, sigma, Rogan-Gladen and EMQ in a setting.
+    """Factuality, share judged correct, SK, SU, sigma and Rogan-Gladen in a setting.
 
     All are over the claims that are labelled S or NS and have a judgement. Rogan and Gladen's
-    estimate and EMQ take the law of judgements given truth from all positions together, and from
-    the bin only what was judged there: overall both repeat the factuality.
+    estimate takes the law of judgements given truth from all positions together, and from the bin
+    only what was judged there: overall it repeats the factuality.
     """
     correct, present = claims.judged_correct(setting, neither)
     judged = present & (claims.label != IRRELEVANT)
@@ -80,7 +76,6 @@ def judgement_estimands(
             _rogan_gladen_slopes,
             Scale.NUMBER,
         ),
-        _emq(claims, setting, judged, n_positions, average, neither),
     )
 
 
@@ -176,55 +171,3 @@ def _rogan_gladen_slopes(
     prevalence = rogan_gladen(judged_correct, self_known, self_unknown)
     information = np.where(np.isnan(prevalence), np.nan, self_known + self_unknown - 1)
     return 1 / information, -prevalence / information, (1 - prevalence) / information
-
-
-def _emq(
-    claims: Claims,
-    setting: Setting,
-    judged: NDArray[np.bool_],
-    n_positions: int,
-    average: str,
-    neither: str,
-) -> Estimand:
-    codes = claims.judgements[setting]
-    kinds = [TRUE, FALSE]
-    if member_named(Neither, neither, "neither") is Neither.INCORRECT:
-        # "None of the above" may tell more or less than "false": its law is its own.
-        kinds.append(NEITHER)
-    groups = (judged & (claims.label == SUPPORTED), judged & (claims.label == UNSUPPORTED))
-    laws = [
-        _spread(shares(claims, group & (codes == kind), group, n_positions, average))
-        for group in groups
-        for kind in kinds
-    ]
-    seen = [
-        shares(claims, judged & (codes == kind), judged, n_positions, average) for kind in kinds
-    ]
-    return Smooth("emq", (*laws, *seen), _emq_value, _emq_slopes)
-
-
-def _kinds(values: tuple[Floats, ...]) -> tuple[Floats, Floats, Floats]:
-    third = len(values) // 3
-    a, b, f = (np.stack(values[row * third : (row + 1) * third], axis=-1) for row in range(3))
-    return a, b, f
-
-
-def _emq_value(*values: Floats) -> Floats:
-    return emq(*_kinds(values))
-
-
-def _emq_slopes(*values: Floats) -> tuple[Floats, ...]:
-    """Derivatives of the root of sum_j f_j (a_j - b_j)/m_j, m the mixture."""
-    a, b, f = _kinds(values)
-    prevalence = emq(a, b, f)[..., np.newaxis]
-    # On the edge the estimate does not follow the data, and no linearisation holds.
-    prevalence = np.where((prevalence > 1e-9) & (prevalence < 1 - 1e-9), prevalence, np.nan)
-    mixture = prevalence * a + (1 - prevalence) * b
-    mixture = np.where((a > 0) | (b > 0), mixture, np.inf)
-    curvature = (f * (a - b) ** 2 / mixture**2).sum(axis=-1, keepdims=True)
-    slopes = (
-        f * b / mixture**2 / curvature,
-        -f * a / mixture**2 / curvature,
-        (a - b) / mixture / curvature,
-    )
-    return tuple(slope[..., kind] for slope in slopes for kind in range(a.shape[-1]))

@@ -20,7 +20,6 @@ TITLES: Mapping[str, str] = {
     "self_unknown": "Self-Unknown",
     "sigma": "sigma",
     "rogan_gladen": "Rogan-Gladen",
-    "emq": "EMQ",
 }
 """What a table calls each quantity."""
 

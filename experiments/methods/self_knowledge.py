@@ -26,7 +26,6 @@ from calibration.self_knowledge import (
     IntervalSettings,
     PositionTable,
     Setting,
-    association,
     compare_conditions,
     flip_rates,
     in_sample_balance,
@@ -112,8 +111,13 @@ _LABELLED = ("fact-graph", "factreasoner", "factscore", "factcheck-bench")
 
 _QUANTITIES = (
     *("factuality", "judged_correct", "self_known", "self_unknown", "sigma"),
-    *("rogan_gladen", "emq"),
+    "rogan_gladen",
 )
+_BALANCE = {
+    "false_positives": "unsupported claims judged correct",
+    "false_negatives": "supported claims judged incorrect",
+    "p_value": "p of σ = F",
+}
 _FLIPS = {
     "supported_flip_rate": "flips, supported claims",
     "unsupported_flip_rate": "flips, unsupported claims",
@@ -138,8 +142,8 @@ _STATUS = {
 }
 
 _PLACES = (
-    "Position i/n of sentence i of n. Rogan-Gladen and EMQ take the law of judgements from all "
-    "positions, and from each what was judged there."
+    "Position i/n of sentence i of n. Rogan-Gladen takes the law of judgements from all positions, "
+    "and from each what was judged there."
 )
 
 
@@ -217,8 +221,8 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
 
     Shows, overall and by fifth of the response: factuality, SK, SU, flips, the share judged
     correct, sigma and Rogan-Gladen, with intervals over responses. Also tests whether sigma equals
-    the factuality, predicts the factuality of other responses, shows whether SK and SU go with it,
-    and compares models and conditions in pairs. Columns with an obvious name are recognised, and
+    the factuality, predicts the factuality of other responses, and compares models and conditions
+    in pairs. Columns with an obvious name are recognised, and
     the command says which. Of labelled responses of which no model says anything, shows the share
     and number of supported, unsupported and irrelevant claims by position.
 
@@ -358,17 +362,12 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
         predicted = _predictions(groups, said)
         if predicted is not None:
             tables["prediction"] = predicted
-        tell("association")
-        related = _associations(groups, table, bins, settings)
-        if related:
-            tables["association"] = _association_table(related, said)
         compared, unpaired = _comparisons(groups, table, bins, settings)
         if compared is not None:
             tables["comparison"] = compared
         sentences = [
             *(_verdict(group, setting, said) for group in groups for setting in group.balances),
             *_range_remarks(groups, said),
-            *(_association_sentence(row, said[setting]) for setting, row in related.items()),
             *unpaired,
         ]
     return Findings(
@@ -444,6 +443,7 @@ def _quantities(
         for setting, known in group.knowledge.items():
             of = _of(group, said[setting])
             yield from _rows(of, setting.value, known, _QUANTITIES)
+            yield from _balance_rows(of, setting.value, group.balances[setting])
             if setting is Setting.NONE_OF_THE_ABOVE and group.flips is not None:
                 yield from _rows(of, setting.value, group.flips, _FLIPS)
             if table.has_sentences:
@@ -469,15 +469,25 @@ def _swept(table: JudgedTable, settings: SelfKnowledgeSettings) -> Iterator[dict
                 )
                 of = ": ".join(filter(None, (name, title)))
                 at = {"threshold": threshold}
-                rows = _rows(of, setting.value, known, _QUANTITIES[:6])
-                yield from (row | at for row in rows if row["position"] == OVERALL)
-                test = in_sample_balance(records, setting, **asked).rows()[-1]
-                ends = {"lower": math.nan, "upper": math.nan, "n": test["n_responses"]}
-                yield {
-                    **{"of": of, "setting": setting.value, "quantity": "p_value"},
-                    **{"title": "p of σ = F", "position": OVERALL, "estimate": test["p_value"]},
-                    **{**ends, "status": str(test["status"]), **at},
-                }
+                balance = in_sample_balance(records, setting, **asked)
+                for row in (
+                    *_rows(of, setting.value, known, _QUANTITIES),
+                    *_balance_rows(of, setting.value, balance),
+                ):
+                    if row["position"] == OVERALL:
+                        yield row | at
+
+
+def _balance_rows(of: str, setting: str, balance: Frame) -> Iterator[dict[str, Any]]:
+    """Yield the errors of each kind and the p-value of σ = F, by position and overall."""
+    for quantity, title in _BALANCE.items():
+        for row in balance.rows():
+            yield {
+                **{"of": of, "setting": setting, "quantity": quantity, "title": title},
+                **{"position": row["position"], "estimate": row[quantity], "lower": math.nan},
+                **{"upper": math.nan, "status": str(row["status"]), "n": row["n_responses"]},
+                "threshold": math.nan,
+            }
 
 
 def _rows(
@@ -502,7 +512,7 @@ def _views(frame: pd.DataFrame, judged: bool, has_positions: bool, method: str) 
     """The long frame, and what is printed of it: overall, by position, and by threshold."""
     swept = frame["threshold"].notna()
     kinds = frame["setting"] == ""
-    shown = frame[~swept & ~kinds if judged else kinds]
+    shown = frame[~swept & ~kinds & ~frame["quantity"].isin(_BALANCE) if judged else kinds]
     columns = columns_as(
         'title quantity | estimate:3[] | n:0 responses | status ""',
         status=lambda status: _STATUS.get(status, status),
@@ -604,8 +614,7 @@ def _predictions(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table
         return None
     columns = columns_as(
         "position | difference:3[] σ here - F there | p_value> p | rmse_sigma:3 error of σ | "
-        "rmse_factuality:3 error of F here | rmse_rogan_gladen:3 error of Rogan-Gladen | "
-        "rmse_emq:3 error of EMQ",
+        "rmse_factuality:3 error of F here | rmse_rogan_gladen:3 error of Rogan-Gladen",
         p_value=p_value,
     )
     return Table(
@@ -615,77 +624,10 @@ def _predictions(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table
         group="of",
         note=(
             "Errors are root mean squares over splits. σ and F here use the labels of one half "
-            "alone; Rogan-Gladen and EMQ also the judgements, without labels, of the other. The "
-            "error of Rogan-Gladen has no bound where SK + SU comes near 1."
+            "alone; Rogan-Gladen also the judgements, without labels, of the other. Its error has "
+            "no bound where SK + SU comes near 1."
         ),
     )
-
-
-def _associations(
-    groups: Sequence[_Group], table: JudgedTable, bins: int, settings: SelfKnowledgeSettings
-) -> dict[Setting, Frame]:
-    found = {}
-    for setting in table.settings:
-        with_it = {group.name: group.records for group in groups if setting in group.knowledge}
-        if not with_it:
-            continue
-        one = association(
-            with_it,
-            setting,
-            n_positions=bins,
-            neither=settings.neither,
-            intervals=settings.intervals,
-        )
-        if len(one):
-            found[setting] = one
-    return found
-
-
-def _association_table(found: Mapping[Setting, Frame], said: Mapping[Setting, str]) -> Table:
-    titles = {
-        "self_known": "Self-Known and factuality",
-        "self_unknown": "Self-Unknown and unsupported claims",
-    }
-    rows = [
-        {"of": said[setting], **row, "pair": titles[row["first"]]}
-        for setting, one in found.items()
-        for row in one.rows()
-    ]
-    columns = columns_as(
-        "over | pair | correlation:2[] | rank_correlation:2 of ranks | n_cells:0 cells"
-    )
-    return Table(
-        data_frame(rows),
-        columns,
-        "Whether Self-Known goes with the factuality, and Self-Unknown with the share of "
-        "unsupported claims, as the paper reads from its figure 4.",
-        group="of",
-        note="Pearson's correlation over cells, with percentile intervals over responses.",
-    )
-
-
-def _association_sentence(found: Frame, setting: str) -> str:
-    """What the widest choice of cells says, in words."""
-    row = found.rows()
-    widest = row[-1]["over"] if row[-1]["over"] != "models" else row[-3]["over"]
-    texts = []
-    for each in row:
-        if each["over"] != widest:
-            continue
-        what = (
-            "Self-Known with factuality"
-            if each["first"] == "self_known"
-            else ("Self-Unknown with the share of unsupported claims")
-        )
-        if each["correlation"] != each["correlation"]:
-            texts.append(f"{what} cannot be told")
-            continue
-        sure = each["lower"] > 0 or each["upper"] < 0
-        texts.append(
-            f"{what} {each['correlation']:+.2f} [{each['lower']:.2f}, {each['upper']:.2f}]"
-            f"{'' if sure else ', which may be none'}"
-        )
-    return f"Correlations over {widest} ({setting}): {'; '.join(texts)}."
 
 
 def _comparisons(

@@ -20,10 +20,8 @@ from calibration.intervals import (
 )
 from calibration.scores import measure_responses
 from calibration.self_knowledge import (
-    association,
     compare_conditions,
     in_sample_balance,
-    label_shift,
     out_of_sample,
     self_knowledge,
 )
@@ -51,9 +49,7 @@ def results() -> list[Any]:
         self_knowledge(records),
         compare_conditions(records, others),
         out_of_sample(records, n_splits=3),
-        label_shift(records, n_splits=3),
         in_sample_balance(records),
-        association({"one": records}),
     ]
 
 

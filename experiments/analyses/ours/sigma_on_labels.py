@@ -1,4 +1,4 @@
-"""Sigma against human labels: in sample, out of sample, by position and threshold, in transfer."""
+"""Sigma against human labels: in sample, out of sample, by position and threshold."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from pydantic.dataclasses import dataclass
 from calibration import self_knowledge as judged
 from calibration.self_knowledge import ClaimRecord, IntervalSettings
 from calibration.self_knowledge.balance import judged_counts
-from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure, line_figure
 from experiments.analyses.ours.shared.judged_subjects import (
     ASKED,
     EmbeddedJudge,
-    between_models,
     embedded_subjects,
     users_subjects,
-    within_a_model,
 )
 from experiments.analyses.ours.shared.sigma_tables import PREDICTORS, SHARES, sigma_tables
 from experiments.analyses.user_data import DATA_FILE, user_data
@@ -45,7 +42,7 @@ class Settings:
         sweep: thresholds that are tabulated.
         positions: number of bins of relative position.
         splits: splits of the responses in halves, each used both ways.
-        n_bootstrap: replicates of the intervals of SK, SU, sigma and correlations.
+        n_bootstrap: replicates of the intervals of SK, SU and sigma.
     """
 
     embedded: Annotated[dict[str, EmbeddedJudge], Field(min_length=1)]
@@ -57,13 +54,12 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Sigma in sample, out of sample, by position, over thresholds, in transfer and over models."""
+    """Sigma in sample, out of sample, by position, and over thresholds."""
     subjects = dict(users_subjects(settings.thresholds, context))
     subjects |= embedded_subjects(settings.embedded, context)
     intervals = IntervalSettings("bootstrap", settings.n_bootstrap, context.seed)
     halves: Any = {"n_splits": settings.splits, "seed": context.seed}
     rows: dict[str, list[dict[str, Any]]] = {"in-sample": [], "thresholds": [], "prediction": []}
-    shifts: list[tuple[str, str, Floats, Floats]] = []
     with context.track("subjects", len(subjects)) as step:
         for name, subject in subjects.items():
             n_bins = settings.positions if subject.table.has_positions else 1
@@ -80,18 +76,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
                 gap = named("gap", (ahead[of] for of in ("difference", "lower", "upper")))
                 (*_, whole) = in_sample(at, 1, intervals)
                 rows["thresholds"].append({"subject": name, "threshold": threshold} | whole | gap)
-            shifts += within_a_model(name, subject.kinds, counts, records)
             step()
-    shifts = [*between_models(subjects), *shifts]
-    rows["transfer"] = [
-        {"here": here, "there": there}
-        | judged.transfer_errors(one, other, intervals=intervals).rows()[0]
-        for here, there, one, other in shifts
-    ]
-    # Posteriors are no model's judgement of its own claims.
-    own = {name: subject.records() for name, subject in subjects.items() if not subject.kinds}
-    related = judged.association(own, ASKED, n_positions=settings.positions, intervals=intervals)
-    rows["association"] = related.rows()
     frames = {name: data_frame(each) for name, each in rows.items()}
     absent = [name for name in settings.thresholds if name not in subjects]
     where = f"datasets.self-judged in {user_data().where or DATA_FILE}"
@@ -131,9 +116,7 @@ def _figures(frames: Mapping[str, pd.DataFrame]) -> dict[str, PaperFigure]:
     long = swept.melt(["subject", "threshold"], ["sigma", "factuality"], "of", "share")
     overall = ahead[ahead["position"] == "overall"]
     # Rogan and Gladen's estimate is not confined to [0, 1]: its errors stay in the table.
-    errors = {
-        f"rmse_{name}": f"RMSE of {PREDICTORS[name]}" for name in ("sigma", "factuality", "emq")
-    }
+    errors = {f"rmse_{name}": f"RMSE of {PREDICTORS[name]}" for name in ("sigma", "factuality")}
     made = {
         "sigma": (
             line_figure(long, "threshold", {"share": "σ, or F"}, by="of", panel="subject"),

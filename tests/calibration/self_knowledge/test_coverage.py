@@ -14,16 +14,16 @@ from calibration.intervals import (
     estimate_all,
     wilson_interval,
 )
-from calibration.self_knowledge import (
-    Setting,
+from calibration.self_knowledge import Setting
+from calibration.self_knowledge.balance import judged_counts
+from calibration.self_knowledge.formula import sigma, sigma_slopes
+from calibration.significance import clustered_mcnemar_counts, mcnemar_counts
+from tests.calibration.self_knowledge.simulation import (
     Truth,
     claims_of_counts,
     rejections,
     simulate_counts,
 )
-from calibration.self_knowledge.balance import judged_counts
-from calibration.self_knowledge.formula import sigma, sigma_slopes
-from calibration.significance import clustered_mcnemar_counts, mcnemar_counts
 
 REPLICATES = 1000
 """An interval that covers 95 % has between 92.5 and 97.5 % of 1000 replicates but for one seed in

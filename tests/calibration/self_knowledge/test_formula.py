@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibration.self_knowledge import SigmaStatus, clipped, emq, rogan_gladen, sigma, sigma_status
+from calibration.self_knowledge import SigmaStatus, rogan_gladen, sigma, sigma_status
 from calibration.self_knowledge.formula import sigma_slopes
 
 GRID = np.linspace(0.0, 1.0, 21)
@@ -57,7 +57,6 @@ def test_rogan_and_gladen_hand_values_and_corner() -> None:
     # q = 0.3 * 0.9 + 0.7 * 0.2 = 0.41 comes of a prevalence of 0.3.
     assert float(rogan_gladen(0.41, 0.9, 0.8)) == pytest.approx(0.3, abs=1e-15)
     assert float(rogan_gladen(0.1, 0.9, 0.8)) == pytest.approx(-0.1 / 0.7, abs=1e-15)
-    assert float(clipped(rogan_gladen(0.1, 0.9, 0.8))) == 0.0
     # 0.9 + 0.1 is 1 but for rounding: nothing can be told.
     assert np.isnan(rogan_gladen(0.5, 0.9, 0.1))
 
@@ -77,50 +76,6 @@ def test_slopes_agree_with_finite_differences() -> None:
         in_unknown,
         atol=1e-6,
     )
-
-
-def iterated_emq(a: np.ndarray, b: np.ndarray, f: np.ndarray) -> float:
-    """Expectation maximisation as Saerens et al. write it, from one half."""
-    prevalence = 0.5
-    for _ in range(200_000):
-        posterior = prevalence * a / (prevalence * a + (1 - prevalence) * b)
-        updated = float(f @ posterior)
-        if abs(updated - prevalence) < 1e-15:
-            break
-        prevalence = updated
-    return prevalence
-
-
-def test_emq_is_where_the_iteration_comes_to_rest() -> None:
-    generator = np.random.default_rng(2)
-    for n_kinds in (2, 3, 5):
-        a, b, f = generator.dirichlet(np.ones(n_kinds), 3)
-        # The iteration creeps towards an edge: its steps shrink with the distance.
-        assert float(emq(a, b, f)) == pytest.approx(iterated_emq(a, b, f), abs=1e-4)
-    a, b = np.array([0.7, 0.2, 0.1]), np.array([0.3, 0.5, 0.2])
-    f = 0.35 * a + 0.65 * b
-    assert float(emq(a, b, f)) == pytest.approx(0.35, abs=1e-12)
-    assert iterated_emq(a, b, f) == pytest.approx(0.35, abs=1e-9)
-
-
-def test_emq_of_two_kinds_is_rogan_and_gladen_clipped() -> None:
-    generator = np.random.default_rng(3)
-    known, unknown, judged = generator.random((3, 400))
-    given_supported = np.stack([known, 1 - known], axis=-1)
-    given_unsupported = np.stack([1 - unknown, unknown], axis=-1)
-    shares = np.stack([judged, 1 - judged], axis=-1)
-    expected = clipped(rogan_gladen(judged, known, unknown))
-    np.testing.assert_allclose(emq(given_supported, given_unsupported, shares), expected, atol=1e-9)
-    assert 0 < (expected % 1 == 0).mean() < 1
-
-
-def test_emq_without_information_is_nan() -> None:
-    assert np.isnan(emq([0.6, 0.4], [0.6, 0.4], [0.5, 0.5]))
-    # All that was seen is of a kind that neither law knows.
-    assert np.isnan(emq([0.6, 0.4, 0.0], [0.2, 0.8, 0.0], [0.0, 0.0, 1.0]))
-    assert np.isnan(emq([np.nan, np.nan], [0.2, 0.8], [0.5, 0.5]))
-    # A kind that one law alone knows decides by itself.
-    assert float(emq([1.0, 0.0], [0.0, 1.0], [0.25, 0.75])) == pytest.approx(0.25, abs=1e-12)
 
 
 @pytest.mark.parametrize(

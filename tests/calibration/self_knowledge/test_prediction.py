@@ -1,4 +1,4 @@
-"""Sigma out of sample, and where the factuality shifts."""
+"""Sigma out of sample."""
 
 from __future__ import annotations
 
@@ -8,23 +8,10 @@ import numpy as np
 import pytest
 
 from calibration.intervals import student_quantile
-from calibration.self_knowledge import (
-    Truth,
-    label_shift,
-    out_of_sample,
-    prediction_errors,
-    rejections,
-    rogan_gladen,
-    sigma,
-    transfer_errors,
-)
-from calibration.self_knowledge.balance import judged_counts
-from calibration.self_knowledge.claims import as_claims
+from calibration.self_knowledge import out_of_sample, prediction_errors, sigma
 from calibration.self_knowledge.prediction import PREDICTORS, out_of_sample_counts
-from calibration.self_knowledge.simulation import simulate_counts
-from factormodels.errors import InputError
-from factormodels.io.claim_records import Setting
 from tests.calibration.self_knowledge.claims import in_sentence, random_records
+from tests.calibration.self_knowledge.simulation import Truth, rejections, simulate_counts
 from tests.refusals import refused
 
 BALANCED = Truth(n_responses=60)
@@ -76,7 +63,7 @@ def test_the_table_has_every_position_and_all_predictors() -> None:
     result = out_of_sample(random_records(2, 40), n_splits=50)
     rows = result.rows()
     assert [row["position"] for row in rows][-1] == "overall"
-    assert {"rmse_sigma", "rmse_rogan_gladen", "rmse_emq", "rmse_factuality"} <= set(rows[0])
+    assert {"rmse_sigma", "rmse_rogan_gladen", "rmse_factuality"} <= set(rows[0])
     assert result["lower"][-1] < result["difference"][-1] < result["upper"][-1]
     again = out_of_sample(random_records(2, 40), n_splits=50)
     np.testing.assert_array_equal(result["difference"], again["difference"])
@@ -91,36 +78,19 @@ def test_errors_of_all_predictors_are_those_of_the_splits_with_jackknife_ends() 
         assert found[f"rmse_{name}"][0] == pytest.approx(errors[f"rmse_{name}"][0], abs=1e-14)
     # The jackknife, from its definition: without a response the halves lack it.
     (row,) = found.rows()
-    name = "sigma_less_emq"
+    name = "sigma_less_factuality"
     without = []
     for response in range(14):
         less = counts * (np.arange(14) != response)[:, None, None, None]
         each = out_of_sample_counts(less, **split)  # type: ignore[arg-type]
-        without.append(each["rmse_sigma"][0] - each["rmse_emq"][0])
+        without.append(each["rmse_sigma"][0] - each["rmse_factuality"][0])
     spread = np.sqrt(13 / 14 * np.square(np.array(without) - np.mean(without)).sum())
     half = float(student_quantile(0.95, 12)) * spread
-    assert row[name] == pytest.approx(errors["rmse_sigma"][0] - errors["rmse_emq"][0], abs=1e-14)
+    assert row[name] == pytest.approx(
+        errors["rmse_sigma"][0] - errors["rmse_factuality"][0], abs=1e-14
+    )
     assert row[f"{name}_upper"] - row[name] == pytest.approx(half, rel=1e-9)
     assert row["rmse_sigma_lower"] >= 0
-
-
-def test_errors_of_a_transfer_are_those_of_the_formulas() -> None:
-    here = simulate_counts(Truth(n_responses=30), 1, 5)[0].reshape(30, 2, 2)
-    there = simulate_counts(Truth(factuality=0.3, n_responses=30), 1, 6)[0].reshape(30, 2, 2)
-    (row,) = transfer_errors(here, there).rows()
-    flat = here.sum(axis=0)
-    known, unknown = flat[0, 0] / flat[0].sum(), flat[1, 1] / flat[1].sum()
-    aim = there[:, 0].sum() / there.sum()
-    judged = there[:, :, 0].sum() / there.sum()
-    assert row["target"] == pytest.approx(aim, abs=1e-14)
-    assert row["sigma"] == pytest.approx(float(sigma(known, unknown)) - aim, abs=1e-14)
-    assert row["factuality"] == pytest.approx(flat[0].sum() / flat.sum() - aim, abs=1e-14)
-    value = float(rogan_gladen(judged, known, unknown))
-    assert row["rogan_gladen"] == pytest.approx(value - aim, abs=1e-12)
-    # One law of judgements: what follows them is right, and what does not is off by the shift.
-    assert row["emq_lower"] < 0 < row["emq_upper"]
-    assert row["sigma_lower"] > 0
-    assert row["factuality_lower"] > 0
 
 
 def test_halves_without_sigma_are_left_out_and_counted() -> None:
@@ -154,50 +124,11 @@ def test_the_test_holds_its_level_and_finds_imbalance() -> None:
     assert rejections(shifted, tests, 200, seed=2)["out of sample"] > 0.9
 
 
-def test_sigma_stays_where_it_is_under_label_shift_and_the_others_follow() -> None:
-    records = random_records(3, 150, missing=0.0)
-    grid = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
-    shift = label_shift(records, prevalences=grid, n_splits=100)
-
-    def of(column: str, name: str) -> np.ndarray:
-        values: np.ndarray = shift[column][shift["predictor"] == name]
-        return values
-
-    assert np.ptp(of("mean", "sigma")) == 0
-    assert np.ptp(of("mean", "factuality")) == 0
-    for name in ("rogan_gladen", "emq"):
-        # The law of judgements is known to about 0.1 from half of 150 responses.
-        np.testing.assert_allclose(of("mean", name), grid, atol=0.08)
-        assert (of("root_mean_square_error", name) < 0.3).all()
-    far = of("root_mean_square_error", "sigma")
-    assert far[0] > 0.3
-    assert far[-1] > 0.3
-    assert (of("lower", "emq") <= of("mean", "emq")).all()
-    assert (of("mean", "emq") <= of("upper", "emq")).all()
-    assert len(shift.rows()) == 4 * 5
-    assert len(label_shift(records, n_splits=2)) == 4 * 19
-
-
-def test_shift_to_the_factuality_of_the_half_is_no_shift() -> None:
-    records = random_records(4, 20, missing=0.0)
-    counts = judged_counts(as_claims(records), Setting.NONE_OF_THE_ABOVE, 1, "incorrect")[:, -1]
-    totals = counts.sum(axis=(0, 2))
-    factuality = totals[0] / totals.sum()
-    shifted = label_shift(records, prevalences=[factuality], n_splits=200)
-    plain = out_of_sample(records, n_positions=1, n_splits=200)
-    # The same splits; that each half has another factuality of its own moves the error a little.
-    assert shifted.to_frame().set_index("predictor").root_mean_square_error["emq"] == pytest.approx(
-        plain["rmse_emq"][-1], rel=0.3
-    )
-
-
 def test_bad_input_is_named() -> None:
     few = random_records(5, 3)
     refused(r"there are 3 responses; .* at least 4", out_of_sample, few)
     records = random_records(5, 8)
     refused("n_splits is 0", out_of_sample, records, n_splits=0)
-    with pytest.raises(InputError, match=r"prevalences\[1\] is 1.5, outside \[0, 1\]"):
-        label_shift(records, prevalences=[0.5, 1.5])
     refused("n_responses is 1", Truth, n_responses=1)
     refused("self_known is 1", Truth, self_known=1)
 

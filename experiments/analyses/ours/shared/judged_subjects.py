@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import permutations
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 from pydantic.dataclasses import dataclass
 
-from calibration import self_knowledge as judged
 from calibration.self_knowledge import ClaimRecord, Setting
-from calibration.self_knowledge.balance import judged_counts
-from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import hash_of, user_data
 from experiments.settings.judged_claims import (
@@ -29,9 +24,6 @@ from factormodels import datasets
 from factormodels.io.tables import read_table
 from factormodels.variants import variant
 from inference.batch import claim_posteriors
-
-RARE = frozenset({"rare", "very rare"})
-"""Categories of biographies of people of whom little is written."""
 
 ASKED = Setting.DIRECT_ASKING
 """What a claim's confidence or votes count as; the data do not say how the model was asked."""
@@ -62,14 +54,12 @@ class JudgedSubject:
         group: which of them.
         setting: how the model was asked.
         threshold: from which confidence they count as judged correct; None: they are judgements.
-        kinds: what sets responses of different factuality apart, by response; empty: nothing.
     """
 
     table: JudgedTable
     group: tuple[str, str]
     setting: Setting
     threshold: float | None
-    kinds: Mapping[str, str]
 
     def records(self, threshold: float | None = None) -> list[ClaimRecord]:
         """The claims, judged at a threshold, as if all were asked in one setting."""
@@ -99,7 +89,7 @@ def users_subjects(thresholds: Mapping[str, float], context: AnalysisContext) ->
         for group in table.groups:
             for setting, how in table.settings.items():
                 parts = (name, *group, how if len(table.settings) > 1 else "")
-                yield ", ".join(filter(None, parts)), JudgedSubject(table, group, setting, only, {})
+                yield ", ".join(filter(None, parts)), JudgedSubject(table, group, setting, only)
         context.data[f"self-judged: {name}"] = {
             "sha256": hash_of(place),
             "responses": sum(len({one.response for one in each}) for each in table.groups.values()),
@@ -116,38 +106,5 @@ def embedded_subjects(judges: Mapping[str, EmbeddedJudge], context: AnalysisCont
             sure = claim_posteriors(
                 [variant(g, "FR1") for g in data.graphs], "implication"
             ).tolist()
-        kinds = {
-            graph.id: "rare" if set(graph.metadata["categories"]) & RARE else "others"
-            for graph in data.graphs
-            if "categories" in graph.metadata
-        }
         table = judged_graphs(data.graphs, chosen.dataset, sure)
-        yield name, JudgedSubject(table, ("", ""), ASKED, chosen.threshold, kinds)
-
-
-def between_models(
-    subjects: Mapping[str, JudgedSubject],
-) -> Iterator[tuple[str, str, Floats, Floats]]:
-    """Yield pairs of models with confidences: one is learned from, the other used on."""
-    counted = {
-        name: judged_counts(judged.as_claims(each.records()), ASKED, 1, "incorrect")[:, -1]
-        for name, each in subjects.items()
-        if each.table.kind == "confidence" and not each.kinds
-    }
-    for here, there in permutations(counted, 2):
-        one, other = counted[here], counted[there]
-        nothing = np.zeros_like(one), np.zeros_like(other)
-        yield here, there, np.vstack([one, nothing[1]]), np.vstack([nothing[0], other])
-
-
-def within_a_model(
-    name: str, kinds: Mapping[str, str], counts: Floats, records: Sequence[ClaimRecord]
-) -> Iterator[tuple[str, str, Floats, Floats]]:
-    """Yield what is learned from and used on within a model, with counts (n_responses, 2, 3)."""
-    if counts.shape[1] > 2:
-        yield f"{name}, first bin", "last bin", counts[:, 0], counts[:, -2]
-    responses = judged.as_claims(records).responses
-    of = np.array([kinds.get(str(each), "") for each in responses])
-    for here, there in permutations(sorted(set(of) - {""}), 2):
-        one, other = (counts[:, -1] * (of == kind)[:, None, None] for kind in (here, there))
-        yield f"{name}, {here}", there, one, other
+        yield name, JudgedSubject(table, ("", ""), ASKED, chosen.threshold)

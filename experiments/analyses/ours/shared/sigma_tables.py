@@ -1,4 +1,4 @@
-"""Tables of sigma beside the factuality: in sample, over thresholds, ahead, in transfer."""
+"""Tables of sigma beside the factuality: in sample, over thresholds, and ahead."""
 
 from __future__ import annotations
 
@@ -12,12 +12,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHARES = {"self_known": "SK", "self_unknown": "SU", "sigma": "σ", "factuality": "F"}
-PREDICTORS = {"sigma": "σ", "factuality": "F here", "rogan_gladen": "Rogan-Gladen", "emq": "EMQ"}
-RIVALS = {
-    "sigma_less_factuality": "σ less F",
-    "emq_less_factuality": "EMQ less F",
-    "sigma_less_emq": "σ less EMQ",
-}
+PREDICTORS = {"sigma": "σ", "factuality": "F here", "rogan_gladen": "Rogan-Gladen"}
+RIVALS = {"sigma_less_factuality": "σ less F"}
 
 
 def _intervals(titles: Mapping[str, str], before: str = "") -> str:
@@ -42,18 +38,7 @@ TABLES = {
         "Root mean square errors of predictions of the factuality of half of the responses from "
         "the other half.",
         "Over the same splits, with 95 % intervals over responses (jackknife). F here is the "
-        "factuality of the labelled half; the last three columns are paired.",
-    ),
-    "transfer": (
-        f"here learned on | there used on | target:3 F there | {_intervals(PREDICTORS)}",
-        "Prediction less factuality where the labels are of other subjects or positions.",
-        "σ and F here use labels here alone; Rogan-Gladen and EMQ also the judgements there. "
-        "Percentile intervals over responses.",
-    ),
-    "association": (
-        "over | first | second | correlation:2[] | n_cells:0 cells",
-        "Whether SK goes with the factuality, and SU with the share of unsupported claims.",
-        "Pearson's correlation over cells, with percentile intervals over responses.",
+        "factuality of the labelled half; the last column is paired.",
     ),
 }
 """Columns, caption and note of each table."""

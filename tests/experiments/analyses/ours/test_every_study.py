@@ -393,14 +393,7 @@ def test_calibrated_without_a_distortion_and_too_extreme_with_one(folder: Path) 
         assert rows[key].cost_lower > 0.0
 
 
-# ------------------------------------------------------------------------------ sigma shift
-
-
-def test_in_sample_sigma_is_the_factuality_reweighted_by_errors(folder: Path) -> None:
-    invoke("run", "ours/sigma-shift", "--out", "out", "settings.splits=5")
-    rows = pd.read_csv(folder / "out" / "prediction.csv")
-    # odds sigma = odds F times FP / FN: an identity, in floating point.
-    assert rows["identity"].to_numpy() == pytest.approx(rows["sigma"].to_numpy(), abs=1e-12)
+# ------------------------------------------------------------------------------ settings
 
 
 @pytest.mark.parametrize(
@@ -414,7 +407,6 @@ def test_in_sample_sigma_is_the_factuality_reweighted_by_errors(folder: Path) ->
         ("ours/misspecification", "settings.synthetic={n_atom: 3}", "synthetic.n_atom"),
         ("ours/learned-potentials", "settings.folds=1", "settings.folds"),
         ("ours/does-it-matter", "settings.backends=[{backend: lbq}]", "did you mean 'lbp', "),
-        ("ours/sigma-shift", "settings.populations={}", "settings.populations"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence(
