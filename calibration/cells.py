@@ -185,22 +185,22 @@ def _cell(
 ) -> CellClaims:
     import pyarrow as pa
 
-    values = np.array([np.nan if is_missing(one) else one for one in rows[p]], dtype=object)
-    known = np.array([one == one for one in values], dtype=np.bool_)
+    values = np.array([np.nan if is_missing(value) else value for value in rows[p]], dtype=object)
+    known = np.array([value == value for value in values], dtype=np.bool_)
     probabilities = np.full(len(rows), np.nan)
     if known.any():
         probabilities[known] = probability_array(values[known], p)
     labels = np.full(len(rows), np.nan)
     if label is not None:
-        labels = label_array([None if is_missing(one) else one for one in rows[label]], label)
+        labels = label_array([None if is_missing(value) else value for value in rows[label]], label)
     owners = range(len(rows)) if response is None else response_ids(rows[response], response)
     grouping = group_by_response(list(owners), response or "responses")
     order = rows.groupby(grouping.index).cumcount()
-    atoms = [str(one) for one in (order if claim is None else response_ids(rows[claim], claim))]
+    atoms = list(map(str, order if claim is None else response_ids(rows[claim], claim)))
     keys = list(zip(grouping.index.tolist(), atoms, strict=True))
     if len(set(keys)) < len(keys):
         raise InputError("it has a claim twice; give each claim of a response once")
-    ids = pa.chunked_array([pa.array([str(one) for one in grouping.responses], pa.string())])
+    ids = pa.chunked_array([pa.array(list(map(str, grouping.responses)), pa.string())])
     texts = pa.chunked_array([pa.array(atoms, pa.string())])
     return CellClaims(named, ids, grouping.index, texts, probabilities, labels)
 
@@ -240,10 +240,10 @@ def paired_claims(
         return None
     owners = first.index[mine][scored.kept]
     fold = None if folds is None else _folds(folds, first, owners)
-    own, other = (
+    of_first, of_second = (
         _judged(p, scored.y, owners, k, fold) for p in (scored.p, second.p[its][scored.kept])
     )
-    return own, other
+    return of_first, of_second
 
 
 def claims_of_each(
@@ -272,19 +272,19 @@ def claims_of_each(
     both = set(sides[0][2].tolist()) & set(sides[1][2].tolist())
     if not both:
         return None
-    found = []
+    judged = []
     for p, y, names in sides:
         kept = np.array([name in both for name in names.tolist()], dtype=np.bool_)
         fold = None if folds is None else np.array([folds[name] for name in names[kept].tolist()])
-        found.append(_judged(p[kept], y[kept], names[kept], k, fold))
-    own, other = found
-    return own, other
+        judged.append(_judged(p[kept], y[kept], names[kept], k, fold))
+    of_first, of_second = judged
+    return of_first, of_second
 
 
 def _folds(folds: Mapping[str, int], cell: CellClaims, owners: Integers) -> Integers:
     """Fold of each claim, (n,)."""
-    present, place = np.unique(owners, return_inverse=True)
-    return np.array([folds[cell.responses[at]] for at in present.tolist()])[place]
+    present, inverse = np.unique(owners, return_inverse=True)
+    return np.array([folds[cell.responses[at]] for at in present.tolist()])[inverse]
 
 
 def _judged(
@@ -299,8 +299,8 @@ def largest_difference(first: CellClaims, second: CellClaims) -> float:
     mine, its = first.same_rows(second)
 
     def differences_at(mine: Integers, its: Integers) -> Floats:
-        found = np.abs(first.p[mine] - second.p[its])
-        return found[~np.isnan(found)]
+        apart = np.abs(first.p[mine] - second.p[its])
+        return apart[~np.isnan(apart)]
 
     differences = piecewise(differences_at, mine, its)
     return float(differences.max()) if differences.size else np.nan
@@ -368,13 +368,13 @@ def significantly_best(
         # With a single response a permutation test cannot tell anything.
         if sides is None or len(sides[0].grouping.responses) < 2:
             return []
-        (found,) = compare_judged(
+        (difference,) = compare_judged(
             *sides,
             [measure],
             n_resamples=n_resamples,
             intervals=IntervalSettings(seed=seed),
         )
-        p_values.append(found.p_value)
+        p_values.append(difference.p_value)
         if not p_values[-1] < LEVEL:
             return []
     # The leader is compared with every other cell, which makes one family of tests for Holm.
@@ -429,8 +429,8 @@ def agreeing(cells: Iterable[CellClaims], within: float = SAME_POSTERIORS) -> Ag
             # One cell is kept for all groups of the same claims.
             alike = (group.first for group in groups if group.first.has_the_claims_of(cell))
             groups.append(_Range(next(alike, cell), (position,), cell.p, cell.p))
-    found = tuple(Agreeing(one.positions, one.apart, one.answered) for one in groups)
-    return AgreeingGroups(found, _spread(groups))
+    agreed = tuple(Agreeing(group.positions, group.apart, group.answered) for group in groups)
+    return AgreeingGroups(agreed, _spread(groups))
 
 
 @dataclass(frozen=True)
@@ -467,9 +467,9 @@ def _spread(groups: Sequence[_Range]) -> float:
     if len(groups) < 2:
         return 0.0
     first = groups[0].first
-    same = [one for one in groups if first.has_the_claims_of(one.first)]
-    lowest = reduce(partial(piecewise, np.fmin), [one.lowest for one in same])
-    highest = reduce(partial(piecewise, np.fmax), [one.highest for one in same])
+    same = [group for group in groups if first.has_the_claims_of(group.first)]
+    lowest = reduce(partial(piecewise, np.fmin), [group.lowest for group in same])
+    highest = reduce(partial(piecewise, np.fmax), [group.highest for group in same])
     return _widest(lowest, highest)
 
 

@@ -80,10 +80,10 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
     Raises:
         InputError: if a folder holds no results, they have nothing in common, or a file is damaged.
     """
-    places = [_place(each) for each in (before, after)]
+    folders = [_folder(results) for results in (before, after)]
     first, second = (
-        place if place and all(places) else _found(each)
-        for place, each in zip(places, (before, after), strict=True)
+        folder if folder and all(folders) else _findings(results)
+        for folder, results in zip(folders, (before, after), strict=True)
     )
     changed = setting_changes(_facts(first), _facts(second))
     asked = Table(
@@ -95,7 +95,7 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
         compared = compare_runs(first, second, seed=settings.seed)
         tables, sentences = _of_units(compared)
     else:
-        tables, sentences = _of_tables(_found(first), _found(second))
+        tables, sentences = _of_tables(_findings(first), _findings(second))
         other = [row["setting"] for row in changed if row["setting"] not in _WHAT]
         # Of runs, what differs in versions and machines is in the table alone.
         runs = [side for side in (first, second) if isinstance(side, Path) and _is_of_run(side)]
@@ -113,7 +113,7 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
 _WHAT = ("command", "source")
 
 
-def _place(results: Results) -> Path | None:
+def _folder(results: Results) -> Path | None:
     """The folder of results, that of a run too; None of what is known in memory alone."""
     if isinstance(results, Findings):
         return results.folder if results.command == "run" and results.written else None
@@ -124,7 +124,7 @@ def _title(side: Path | Findings) -> str:
     return str(side) if isinstance(side, Path) else f"{side.command} {side.source}"
 
 
-def _found(side: Results) -> Findings:
+def _findings(side: Results) -> Findings:
     """The tables of a side: those in memory, or that an analysis or a command with --out wrote.
 
     Raises:
@@ -187,9 +187,9 @@ def _facts(side: Path | Findings) -> dict[str, Any]:
         for part in ("config", "data", "models", "code", "packages"):
             facts.update(_flat(manifest.get(part, {}), "" if part == "config" else f"{part}."))
         return facts | {name: manifest.get(name) for name in ("python", "platform", "processor")}
-    found = _found(side)
-    asked = {"command": found.command, "source": found.source}
-    return asked | dict(_flat(jsonable(dict(found.settings)), ""))
+    findings = _findings(side)
+    asked = {"command": findings.command, "source": findings.source}
+    return asked | dict(_flat(jsonable(dict(findings.settings)), ""))
 
 
 def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:
@@ -235,7 +235,7 @@ def _of_tables(before: Findings, after: Findings) -> tuple[dict[str, Table], lis
     alone: list[dict[str, Any]] = []
     n_same = 0
     for name in common:
-        first, second = (_as_objects(found.tables[name]) for found in (before, after))
+        first, second = (_as_objects(findings.tables[name]) for findings in (before, after))
         apart = [
             *(each for each in first.columns.tolist() if each not in second),
             *(each for each in second.columns.tolist() if each not in first),
@@ -254,8 +254,8 @@ def _of_tables(before: Findings, after: Findings) -> tuple[dict[str, Table], lis
                     n_same += 1
                     continue
                 change = now - was if _is_number(was) and _is_number(now) else None
-                place = {"table": name, "row": row, "column": column}
-                changes.append({**place, "before": was, "after": now, "change": change})
+                value = {"table": name, "row": row, "column": column}
+                changes.append({**value, "before": was, "after": now, "change": change})
     changes.sort(key=_size, reverse=True)
     sides = tuple(Column(name, name, show=_shown, right=True) for name in ("before", "after"))
     change_column = Column("change", "change", show=_shown, right=True)
@@ -303,13 +303,13 @@ def _merged(
         texts: list[tuple[str, ...]] = [()] * len(both)
     else:
         texts = list(both[list(keys)].itertuples(index=False, name=None))
-    told = [*zip(texts, both.to_dict("records"), strict=True)]
+    rows = [*zip(texts, both.to_dict("records"), strict=True)]
     counts: dict[tuple[str, ...], dict[str, int]] = {}
-    for key, record in told:
+    for key, record in rows:
         own = counts.setdefault(key, {"before": 0, "after": 0})
         own["before"] += record[_SIDE] != "right_only"
         own["after"] += record[_SIDE] != "left_only"
-    for key, record in told:
+    for key, record in rows:
         own, name = counts[key], ", ".join(filter(None, key))
         if own["before"] == own["after"]:
             several = own["before"] > 1
@@ -393,18 +393,18 @@ def read_findings(path: str | os.PathLike[str]) -> Findings:
     file = Path(path)
     if file.is_dir():
         file /= FINDINGS
-    found = decode(read_text(file), file)
+    document = decode(read_text(file), file)
     keys = ("command", "source", "settings", "findings", "tables")
-    if not isinstance(found, dict) or not all(key in found for key in keys):
+    if not isinstance(document, dict) or not all(key in document for key in keys):
         raise InputError(f"{file}: it holds no findings; name a folder that --out wrote")
     return Findings(
-        command=str(found["command"]),
-        source=str(found["source"]),
-        sentences=tuple(map(str, found["findings"])),
-        tables={str(name): _as_table(rows) for name, rows in found["tables"].items()},
-        settings=found["settings"],
-        incomplete=bool(found.get("incomplete")),
-        texts=found.get("texts", {}),
+        command=str(document["command"]),
+        source=str(document["source"]),
+        sentences=tuple(map(str, document["findings"])),
+        tables={str(name): _as_table(rows) for name, rows in document["tables"].items()},
+        settings=document["settings"],
+        incomplete=bool(document.get("incomplete")),
+        texts=document.get("texts", {}),
     )
 
 
@@ -549,7 +549,7 @@ def _cell_change(
     # counted as only before or only after.
     changed = np.abs(differences) > SAME
     flipped = (before.p[mine][both] > 0.5) != (after.p[its][both] > 0.5)
-    statuses = [dict(zip(one.responses, one.status, strict=True)) for one in (before, after)]
+    statuses = [dict(zip(cell.responses, cell.status, strict=True)) for cell in (before, after)]
     common = statuses[0].keys() & statuses[1].keys()
     counts = {
         "n_only_before": int(before.judged.sum() - both.sum()),

@@ -143,7 +143,7 @@ def _scored(
         fold = None
         if folds is not None:
             fold = np.array([folds[response] for response in cell.responses])[index]
-        found = measured(
+        scored = measured(
             *(p, label, index),
             policy=study.unlabelled,
             k=study.k,
@@ -151,8 +151,8 @@ def _scored(
             more=more,
             folds=fold,
         )
-        row = {name: value for name, value in found.items() if name not in added}
-        added = {name: found[name] for name in added}
+        row = {name: value for name, value in scored.items() if name not in added}
+        added = {name: scored[name] for name in added}
         if fold is not None and added.get("auroc_status") == "ok":
             added["auroc_status"] = WITHIN_FOLDS
     # Units that failed have no time.
@@ -191,8 +191,8 @@ class _Side:
 
     def named(self) -> dict[str, Any]:
         """What tells it from the others, by column."""
-        own = {} if self.selection is None else {"selection": self.selection}
-        return {**self.cell.named(), **own}
+        selection = {} if self.selection is None else {"selection": self.selection}
+        return {**self.cell.named(), **selection}
 
     def judgements(self, rows: RowsFile) -> Judgements:
         """Its judgements, those of atoms that the selection leaves out made NaN."""
@@ -347,7 +347,7 @@ def _compared(
         shared["reason"] = "no claim with a label was judged by both"
         yield from (shared | {"measure": measure} for measure in settings.measures)
         return
-    for found in compare_judged(
+    for difference in compare_judged(
         *sides,
         settings.measures,
         test=settings.test,
@@ -357,19 +357,19 @@ def _compared(
     ):
         yield {
             **shared,
-            "measure": found.name,
+            "measure": difference.name,
             "n_responses": len(sides[0].grouping.responses),
             "n_claims": sides[0].y.size,
-            "value_first": found.first,
-            "value_second": found.second,
-            "difference": found.value,
-            "lower": found.lower,
-            "upper": found.upper,
-            "coverage": found.coverage,
-            "p_value": found.p_value,
-            "resamples": found.n_resamples,
-            "status": str(found.status),
-            "reason": found.reason,
+            "value_first": difference.first,
+            "value_second": difference.second,
+            "difference": difference.value,
+            "lower": difference.lower,
+            "upper": difference.upper,
+            "coverage": difference.coverage,
+            "p_value": difference.p_value,
+            "resamples": difference.n_resamples,
+            "status": str(difference.status),
+            "reason": difference.reason,
         }
 
 
@@ -419,32 +419,32 @@ def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
     """
     by_key = {cell.key: cell for cell in rows.cells()}
     parts: dict[tuple[str, str], list[tuple[int, CellRows]]] = {}
-    told = [name for name in (*CELL, "selection") if name in cells]
-    for row, record in enumerate(cells[told].to_dict("records")):
+    columns = [name for name in (*CELL, "selection") if name in cells]
+    for row, record in enumerate(cells[columns].to_dict("records")):
         part = (record["dataset"], str(record.get("selection", "")))
         cell = by_key[tuple(record[name] for name in CELL)]
         parts.setdefault(part, []).append((row, cell))
-    found = {
+    agreements = {
         (dataset, selection): agreeing(
             read_judgements(rows, cell).selected(selection or None) for _, cell in part
         )
         for (dataset, selection), part in parts.items()
     }
     most: dict[str, float] = {}
-    for (dataset, _), agreement in found.items():
+    for (dataset, _), agreement in agreements.items():
         most[dataset] = max(most.get(dataset, 0.0), agreement.spread)
     inferred = cells[cells["variant"] != NO_GRAPH]
     varying = [name for name in _NAMED if inferred[name].nunique() > 1 or name == "backend_label"]
     records = with_absent_named(cells)[list(CELL)].to_dict("records")
     groups = []
     # Sorting keeps the order of the study among equals.
-    for dataset, selection in sorted(found, key=lambda part: -most[part[0]]):
-        for group in found[dataset, selection].groups:
-            own = tuple(parts[dataset, selection][at][0] for at in group.positions)
-            name = _name([records[row] for row in own], varying)
-            alone = len(own) == 1 or not group.answered
+    for dataset, selection in sorted(agreements, key=lambda part: -most[part[0]]):
+        for group in agreements[dataset, selection].groups:
+            members = tuple(parts[dataset, selection][at][0] for at in group.positions)
+            name = _name([records[row] for row in members], varying)
+            alone = len(members) == 1 or not group.answered
             apart = np.nan if alone else group.apart
-            groups.append(AgreeingCells(dataset, selection, own, name, apart, group.answered))
+            groups.append(AgreeingCells(dataset, selection, members, name, apart, group.answered))
     return groups
 
 
@@ -461,9 +461,9 @@ def _name(cells: Sequence[dict[Any, Any]], varying: Sequence[str]) -> str:
         merged: list[dict[str, list[Any]]] = []
         for block in blocks:
             rest = {other: values for other, values in block.items() if other != name}
-            for one in merged:
-                if rest == {other: one[other] for other in rest}:
-                    one[name] = [*one[name], *block[name]]
+            for earlier in merged:
+                if rest == {other: earlier[other] for other in rest}:
+                    earlier[name] = [*earlier[name], *block[name]]
                     break
             else:
                 merged.append(block)
