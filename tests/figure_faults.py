@@ -7,16 +7,16 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 from matplotlib.collections import Collection
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
+
+from calibration.figures.points import panel_has_points
 
 _DPI = 100
 """Pixels in an inch of the picture."""
@@ -41,7 +41,11 @@ def figure_faults(figure: Figure) -> list[str]:
         *_outside(figure, texts),
         *_over_each_other(figure, texts),
         *_over_data(figure, ink, texts, legends),
-        *(f"panel {at} is empty" for at, axes in enumerate(figure.axes, 1) if _is_empty(axes)),
+        *(
+            f"panel {at} is empty"
+            for at, axes in enumerate(figure.axes, 1)
+            if axes.get_visible() and not panel_has_points(axes)
+        ),
     ]
 
 
@@ -148,24 +152,3 @@ def _inside(ink: Any, box: Bbox) -> int:
     left, right = max(round(box.x0) + 1, 0), max(round(box.x1) - 1, 0)
     top, bottom = max(height - round(box.y1) + 1, 0), max(height - round(box.y0) - 1, 0)
     return int(ink[top:bottom, left:right].sum())
-
-
-def _is_empty(axes: Axes) -> bool:
-    """Whether a panel has an axis, and nothing in it but grey lines of reference."""
-    if not (axes.get_visible() and axes.axison) or axes.images:
-        return False
-    drawn = [line.get_xydata() for line in axes.lines if not _is_grey(line)]
-    drawn += [patch.get_path().vertices for patch in axes.patches if _has_size(patch)]
-    for collection in axes.collections:
-        drawn += [path.vertices for path in collection.get_paths()] or [collection.get_offsets()]
-    return not any(np.isfinite(np.asarray(each, float)).all(axis=-1).any() for each in drawn)
-
-
-def _has_size(patch: Any) -> bool:
-    """Whether a bar, or another patch, has a width and a height."""
-    return not isinstance(patch, Rectangle) or bool(patch.get_width() and patch.get_height())
-
-
-def _is_grey(line: Line2D) -> bool:
-    red, green, blue = to_rgb(line.get_color())
-    return red == green == blue and red > 0

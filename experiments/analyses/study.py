@@ -106,7 +106,7 @@ def run_analysis(
     """
     study = loaded.study
     context = AnalysisContext(study.study, study.seed, loaded.folder, loaded.where, track)
-    artefacts = loaded.analysis.run(loaded.settings, context)
+    artefacts = loaded.analysis.run(loaded.settings, context).with_points()
     name = loaded.analysis.name
     if (published_numbers()["of"] == name).any():
         frames = {stem: table.frame for stem, table in artefacts.tables.items()}

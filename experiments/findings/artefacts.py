@@ -87,6 +87,19 @@ class Artefacts:
     figures: Mapping[str, PaperFigure] = field(default_factory=lambda: MappingProxyType({}))
     remarks: tuple[str, ...] = ()
 
+    def with_points(self) -> Artefacts:
+        """Return the same without figures that show no number, and a remark on each of these."""
+        from calibration.figures.points import has_points
+
+        figures = {stem: one for stem, one in self.figures.items() if has_points(one.figure)}
+        said = tuple(
+            f"There is no figure {stem}: nothing that it would show is a finite number; the "
+            "tables say why."
+            for stem in self.figures
+            if stem not in figures
+        )
+        return replace(self, figures=figures, remarks=(*self.remarks, *said))
+
 
 def write_artefact(
     shown: Table | PaperFigure,

@@ -152,6 +152,11 @@ class Findings(Previewed):
         sentences = tuple(map(told, self.sentences))
         return replace(self, tables=tables, sentences=sentences, draw=draw)
 
+    def with_figures(self) -> Findings:
+        """Return the same with its figures drawn; a sentence names those that show no number."""
+        drawn = Artefacts(self.tables, self.draw(), self.sentences).with_points()
+        return replace(self, sentences=drawn.remarks, draw=lambda: drawn.figures)
+
     def save(self, folder: str | os.PathLike[str], *, venue: str = DEFAULT_VENUE) -> list[Path]:
         """Write tables (CSV, LaTeX, Markdown), figures, texts, graphs and findings.json.
 
@@ -175,10 +180,11 @@ class Findings(Previewed):
             return [place]
         # Inside, because the folder may be the only one that can be written, or a disk of its own.
         with results_folder(place), unfinished_folder(place, inside=True) as unfinished:
-            found = Artefacts(self.tables, self.draw(), self.sentences)
-            paths = list(write_artefacts(found, unfinished, self.origin, printed))
+            found = self.with_figures()
+            artefacts = Artefacts(found.tables, found.draw(), found.sentences)
+            paths = list(write_artefacts(artefacts, unfinished, self.origin, printed))
             paths.append(unfinished / "findings.json")
-            write_text(paths[-1], self.as_json())
+            write_text(paths[-1], found.as_json())
             for name, text in self.texts.items():
                 paths.append(unfinished / name)
                 write_text(paths[-1], text)
@@ -219,7 +225,7 @@ class Findings(Previewed):
         from experiments.findings.page import findings_page, write_page
 
         place = Path(path)
-        write_page(place, findings_page(self) if self.page is None else self.page)
+        write_page(place, findings_page(self.with_figures()) if self.page is None else self.page)
         return place
 
     def as_json(self) -> str:

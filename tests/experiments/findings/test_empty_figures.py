@@ -1,0 +1,84 @@
+"""A figure that shows no number is not written, and a sentence says so."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calibration.figures.points import has_points
+from experiments.findings.artefacts import PaperFigure
+from experiments.findings.findings import Findings
+
+NOT_A_NUMBER = [math.nan, math.nan]
+
+
+def figure_with(draw: Callable[[Axes], object]) -> Figure:
+    figure = Figure((2.0, 1.0))
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color="0.5")
+    axes.axhline(0.0)
+    draw(axes)
+    return figure
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda axes: axes.plot([], [], "o"),
+        lambda axes: axes.plot([0, 1], NOT_A_NUMBER, "o"),
+        lambda axes: axes.errorbar([0, 1], NOT_A_NUMBER, yerr=NOT_A_NUMBER, marker="o"),
+        lambda axes: axes.scatter([0, 1], NOT_A_NUMBER),
+        lambda axes: axes.bar([0, 1], NOT_A_NUMBER),
+        lambda axes: axes.fill_between([0, 1], NOT_A_NUMBER, NOT_A_NUMBER),
+    ],
+)
+def test_axes_and_lines_of_reference_are_no_points(draw: Callable[[Axes], object]) -> None:
+    assert not has_points(figure_with(draw))
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda axes: axes.plot([0, 1], [0.5, math.nan], "o"),
+        lambda axes: axes.plot([0, 0.5, 1], [0.5, 0.6, 0.7]),
+        lambda axes: axes.errorbar([0], [0.5], yerr=[0.1], linestyle="none"),
+        lambda axes: axes.scatter([0, 1], [0.5, math.nan]),
+        lambda axes: axes.bar([0], [0.0]),
+        lambda axes: axes.fill_between([0, 1], [0.1, 0.2], [0.3, 0.4]),
+        lambda axes: axes.set_axis_off(),
+    ],
+)
+def test_a_single_number_is_a_point(draw: Callable[[Axes], object]) -> None:
+    assert has_points(figure_with(draw))
+
+
+def test_an_empty_figure_is_not_written_and_a_sentence_says_so(tmp_path: Path) -> None:
+    def drawn(values: list[float]) -> PaperFigure:
+        figure = figure_with(lambda axes: axes.plot([0, 1], values, "o"))
+        return PaperFigure(figure, pd.DataFrame({"y": values}))
+
+    found = Findings(
+        "data",
+        ("Something was found.",),
+        draw=lambda: {"full": drawn([0.25, 0.5]), "empty": drawn(NOT_A_NUMBER)},
+    )
+    found.save(tmp_path)
+    assert sorted(path.name for path in tmp_path.glob("*.pdf")) == ["full.pdf"]
+    assert not list(tmp_path.glob("empty*"))
+    said = (
+        "There is no figure empty: nothing that it would show is a finite number; the tables say "
+        "why."
+    )
+    assert json.loads((tmp_path / "findings.json").read_text())["findings"] == [
+        *found.sentences, said,
+    ]  # fmt: skip
+    page = found.report(tmp_path / "page.html").read_text()
+    assert said in page
+    assert page.count("<svg") == 1
