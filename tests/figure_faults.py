@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
@@ -121,14 +121,15 @@ def _over_data(figure: Figure, ink: Any, texts: list[Text], legends: list[Legend
             yield f"the legend that begins with {first} is over data"
 
 
-def _ink_without_texts(figure: Figure) -> Any:
-    """Draw a figure without its texts and legends, and return its pixels that are not white.
+class _NoLetters(RendererAgg):
+    """Draws everything but letters, which are placed all the same."""
 
-    Letters have no colour while it is drawn: of hidden ones no place would be found.
-    """
-    texts = [(text, text.get_alpha()) for text in figure.findobj(Text)]
-    for text, _ in texts:
-        text.set_alpha(0.0)
+    def draw_text(self, *given: Any, **named: Any) -> None:
+        """Draw nothing."""
+
+
+def _ink_without_texts(figure: Figure) -> Any:
+    """Draw a figure without its letters and legends, and return its pixels that are not white."""
     samples = [
         artist
         for legend in figure.findobj(Legend)
@@ -136,13 +137,11 @@ def _ink_without_texts(figure: Figure) -> Any:
     ]
     for artist in samples:
         artist.set_visible(False)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
+    renderer = _NoLetters(*figure.canvas.get_width_height(), _DPI)
+    figure.draw(renderer)
     for artist in samples:
         artist.set_visible(True)
-    for text, alpha in texts:
-        text.set_alpha(alpha)
-    shades = np.asarray(canvas.buffer_rgba())[:, :, :3].astype(float) / 255
+    shades = np.asarray(renderer.buffer_rgba())[:, :, :3].astype(float) / 255
     return shades.min(axis=2) < 1 - _FAINT
 
 

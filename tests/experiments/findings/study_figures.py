@@ -73,8 +73,9 @@ def _recorded(
 ) -> Figure:
     """Draw a figure, and add what it was drawn from to the calls."""
     call = {"study": study, "module": draw.__module__, "function": draw.__name__}
-    rows = jsonable(frame.map(_short).to_dict("list"))
-    calls.append({**call, "frame": rows, "given": given, "named": named})
+    if not any(call.items() <= other.items() for other in calls):
+        rows = jsonable(frame.map(_short).to_dict("list"))
+        calls.append({**call, "frame": rows, "given": given, "named": named})
     return draw(frame, *given, **named)
 
 
