@@ -168,7 +168,7 @@ def _listed(graph: FactGraph, variants: Sequence[str], assessors: Sequence[str])
     views = [graph.metadata[METADATA_KEY].get(name, {}) for name in variants]
     judges = [graph.metadata.get(ASSESSORS_KEY, {}).get(name) for name in assessors]
     atoms = every_atom(graph)
-    pieces, _ = marked_response(replace(graph, atoms=tuple(atom for atom, _ in atoms)))
+    pieces = marked_response(replace(graph, atoms=tuple(atom for atom, _ in atoms)))
     evidence = _evidence(graph, views)
     kept = kept_claims(graph)
     seen = [
@@ -180,7 +180,7 @@ def _listed(graph: FactGraph, variants: Sequence[str], assessors: Sequence[str])
         dataset="",
         topic=graph.topic,
         query=graph.query,
-        pieces=tuple(pieces),
+        pieces=pieces,
         claims=tuple(
             ListedClaim(
                 atom,

@@ -132,18 +132,17 @@ def _words(text: str) -> set[str]:
     return {word[:STEM_LENGTH] for word in re.findall(r"\w{2,}", text.lower())}
 
 
-def marked_response(graph: FactGraph) -> tuple[list[Marked], list[int]]:
-    """The text of a response in pieces, with the claims that each makes, and those found nowhere.
+def marked_response(graph: FactGraph) -> tuple[Marked, ...]:
+    """The text of a response in pieces, with the claims that each makes.
 
     A claim is in the sentence that it was taken from. Where that is not recorded, it is in the one
-    that has most of its words, if it has half of them.
+    that has most of its words, if it has half of them; else no piece makes it.
     """
     from factormodels.extraction.relation_models.lexical_features import pair_features
     from factormodels.extraction.sentences import sentences_of
 
     sentences = sentences_of(graph)
     made: list[list[int]] = [[] for _ in sentences]
-    nowhere: list[int] = []
     for number, atom in enumerate(graph.atoms):
         place = None if atom.sentence is None else atom.sentence - 1
         if place is None and sentences:
@@ -151,18 +150,15 @@ def marked_response(graph: FactGraph) -> tuple[list[Marked], list[int]]:
             place = int(shares.argmax()) if shares.max() >= _LEAST_SHARE else None
         if place is not None and 0 <= place < len(sentences):
             made[place].append(number)
-        else:
-            nowhere.append(number)
     pieces: list[Marked] = []
     at = 0
     for sentence, claims in zip(sentences, made, strict=True):
         begin = graph.response.find(sentence, at)
         # Marks of lists and bold words are no part of sentences, and may stand within one.
         if begin < 0:
-            nowhere += claims
             continue
         pieces.append(Marked(graph.response[at:begin]))
         pieces.append(Marked(sentence, tuple(claims)))
         at = begin + len(sentence)
     pieces.append(Marked(graph.response[at:]))
-    return [one for one in pieces if one.text], sorted(nowhere)
+    return tuple(one for one in pieces if one.text)

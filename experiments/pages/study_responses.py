@@ -109,7 +109,7 @@ def _listed(
         dataset=dataset,
         topic=graph.topic,
         query=graph.query,
-        pieces=tuple(marked_response(graph)[0]),
+        pieces=marked_response(graph),
         claims=tuple(
             ListedClaim(
                 atom,

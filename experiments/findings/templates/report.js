@@ -1,5 +1,5 @@
 "use strict";
-// Sorting, filtering and the choice of a view: everything else is there without a script.
+// Tables: sorting, and the choice of columns. Everything else of them is there without a script.
 (() => {
   const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
 
@@ -71,70 +71,4 @@
     });
   };
   for (const table of all("table.choosable")) new ResizeObserver(() => pin(table)).observe(table);
-
-  const items = (selector) =>
-    selector.split(",").flatMap((one) => all(one + " [data-filter]"));
-
-  const count = (selector) => {
-    for (const output of all("output[data-counts]")) {
-      if (!selector.split(",").includes(output.dataset.counts)) continue;
-      const own = items(output.dataset.counts);
-      const shown = own.filter((item) => !item.classList.contains("filtered")).length;
-      output.textContent = shown === own.length ? `${own.length} shown` : `${shown} of ${own.length} shown`;
-    }
-  };
-
-  const filter = (selector) => {
-    const words = all("input[data-filters]")
-      .filter((input) => input.dataset.filters === selector)
-      .flatMap((input) => input.value.toLowerCase().split(/\s+/).filter(Boolean));
-    const tags = all("select[data-tags]")
-      .filter((select) => select.dataset.tags === selector && select.value)
-      .map((select) => select.value);
-    for (const item of items(selector)) {
-      const text = item.dataset.filter.toLowerCase();
-      const own = (item.dataset.tags || "").split(" ");
-      const kept = words.every((word) => text.includes(word)) && tags.every((tag) => own.includes(tag));
-      item.classList.toggle("filtered", !kept);
-    }
-    count(selector);
-  };
-
-  for (const input of all("input[data-filters]")) {
-    input.addEventListener("input", () => filter(input.dataset.filters));
-    filter(input.dataset.filters);
-  }
-  for (const select of all("select[data-tags]")) {
-    select.addEventListener("change", () => filter(select.dataset.tags));
-  }
-
-  const show = (root, index) => {
-    for (const cell of all("[data-v]", root)) {
-      const text = cell.dataset.v.split("|")[index];
-      cell.textContent = text || "\u2013";
-      const value = parseFloat(text);
-      if (!cell.classList.contains("p")) {
-        cell.dataset.sign = text.slice(0, 1);
-      } else if (Number.isNaN(value)) {
-        cell.style.removeProperty("--p");
-      } else {
-        cell.style.setProperty("--p", value);
-      }
-      cell.classList.toggle("failed", text === "failed");
-    }
-    for (const row of all("[data-rows]", root)) {
-      const texts = all("[data-v]", row).map((cell) => cell.dataset.v.split("|")[index]);
-      row.classList.toggle("absent", texts.every((text) => text === ""));
-    }
-    for (const figure of all("[data-only]", root)) {
-      figure.hidden = !figure.dataset.only.split(" ").includes(String(index));
-    }
-  };
-
-  for (const select of all("select[data-switches]")) {
-    const root = document.querySelector(select.dataset.switches);
-    const change = () => show(root, select.selectedIndex);
-    select.addEventListener("change", change);
-    change();
-  }
 })();

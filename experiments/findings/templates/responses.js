@@ -486,7 +486,7 @@
     if (!claimsOf(response).length) telling.append(make("span", { class: "count" }, "no claims"));
     const missing = lacking(response);
     if (missing) telling.append(make("span", { class: "count failed" }, `${missing} missing`));
-    if (response.ended.some((one) => one[0] === "failed")) telling.append(make("span", { class: "count failed" }, "failed"));
+    else if (response.ended.some((one) => one[0] === "failed")) telling.append(make("span", { class: "count failed" }, "failed"));
     if (labelled) {
       const labels = claimsOf(response).map((one) => one.label).filter(known);
       if (labels.length) {

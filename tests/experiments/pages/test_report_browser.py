@@ -149,6 +149,10 @@ def test_pages_can_be_looked_at(
     watched = opened(browser, report, width, scheme)
     page = watched.page
     page.locator("#listed summary", has_text="alert").first.click()
+    for folded in page.locator("#listed article details > summary").all():
+        folded.click()
+    wide = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).length"
+    assert page.locator("#listed article").evaluate_all(wide) == 0
     # Wide tables scroll within themselves: the page is as wide as the window.
     assert page.evaluate("document.documentElement.scrollWidth") == width
     # The smallest letters of figures have 7 points; a figure that is too wide scrolls too.
