@@ -30,10 +30,8 @@ from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
 from calibration.self_knowledge.quantities import shares
 from calibration.significance.corrections import adjust
 from calibration.significance.mcnemar import (
-    PlainMcNemar,
     clustered_mcnemar_counts,
     exact_mcnemar_by_response,
-    mcnemar_counts,
 )
 from calibration.tabular import Frame
 from calibration.validation import Floats
@@ -90,15 +88,8 @@ def in_sample_balance(
     )
     p_value = np.where(few, by_response, clustered)
     exact, asymptotic = (
-        np.array(
-            [
-                mcnemar_counts(
-                    int(total_no[cell]), int(total_yes[cell]), int(total[cell]), method=kind
-                ).p_value
-                for cell in cells
-            ]
-        )
-        for kind in (PlainMcNemar.EXACT, PlainMcNemar.CHI_SQUARE)
+        np.array([_plain(total_no[cell], total_yes[cell], total[cell], how) for cell in cells])
+        for how in (True, False)
     )
     totals = counts.sum(axis=0)
     self_known, self_unknown = laws_of(totals)
@@ -119,6 +110,16 @@ def in_sample_balance(
         corrected=np.append(adjust(p_value[:-1]), p_value[-1]),
         status=[*map(str, sigma_status(self_known, self_unknown, supported, unsupported))],
     )
+
+
+def _plain(wrong_no: float, wrong_yes: float, n_claims: float, exact: bool) -> float:
+    """P-value of McNemar's test of independent claims: exact, or by chi-square uncorrected."""
+    from statsmodels.stats.contingency_tables import mcnemar
+
+    if not wrong_no + wrong_yes:
+        return 1.0 if n_claims else np.nan
+    result = mcnemar([[0, int(wrong_no)], [int(wrong_yes), 0]], exact=exact, correction=False)
+    return min(1.0, float(result.pvalue))
 
 
 def judged_counts(claims: Claims, setting: Setting, n_positions: int, neither: str) -> Floats:

@@ -11,10 +11,8 @@ from calibration.significance.comparison import PairedTest, compare_judged
 from calibration.significance.corrections import Correction, adjust, stars
 from calibration.significance.differences import score_difference
 from calibration.significance.mcnemar import (
-    PlainMcNemar,
     clustered_mcnemar_counts,
     exact_mcnemar_by_response,
-    mcnemar_counts,
 )
 from calibration.significance.outcome import Alternative
 from calibration.significance.paired import paired_bootstrap, paired_permutation, paired_t_test
@@ -24,12 +22,10 @@ __all__ = [
     "Correction",
     "Difference",
     "PairedTest",
-    "PlainMcNemar",
     "adjust",
     "clustered_mcnemar_counts",
     "compare_judged",
     "exact_mcnemar_by_response",
-    "mcnemar_counts",
     "paired_bootstrap",
     "paired_permutation",
     "paired_t_test",

@@ -1,67 +1,17 @@
-"""McNemar's test of two yes-or-no judgements of the same claims, plain and by response."""
+"""McNemar's test of two yes-or-no judgements of claims that come in responses.
+
+The plain test, of independent claims, is statsmodels'.
+"""
 
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.estimate import Difference
 from calibration.significance.outcome import undecided
-from calibration.validation import member_named
-
-
-class PlainMcNemar(StrEnum):
-    """Which law McNemar's test takes where claims are independent."""
-
-    EXACT = "exact"
-    """Binomial, of the discordant pairs; rejects less often than it may."""
-    CHI_SQUARE = "chi-square"
-    """One degree of freedom, without continuity correction, for many discordant pairs."""
-
-
-def mcnemar_counts(
-    only_first: int, only_second: int, n_claims: int, *, method: str = PlainMcNemar.EXACT
-) -> Difference:
-    """McNemar's test from the numbers of discordant pairs, claims taken as independent.
-
-    The statistic is chi-square if the method is, else the smaller number of discordant pairs.
-
-    Args:
-        only_first: claims that the first alone says yes to.
-        only_second: claims that the second alone says yes to.
-        n_claims: number of all claims.
-        method: ``exact`` or ``chi-square``.
-
-    Raises:
-        InputError: for an unknown method.
-    """
-    chosen = member_named(PlainMcNemar, method, "method")
-    name = {
-        PlainMcNemar.EXACT: "mcnemar_exact",
-        PlainMcNemar.CHI_SQUARE: "mcnemar",
-    }[chosen]
-    if not n_claims:
-        return undecided(name, math.nan, 0)
-    estimate = (only_first - only_second) / n_claims
-    if only_first + only_second == 0:
-        return undecided(name, estimate, max(n_claims, 2))
-    from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
-
-    table = [[0, only_first], [only_second, 0]]
-    exact = chosen is not PlainMcNemar.CHI_SQUARE
-    result = statsmodels_mcnemar(table, exact=exact, correction=False)
-    return Difference(
-        "difference",
-        estimate,
-        n=n_claims,
-        method=name,
-        statistic=float(result.statistic),
-        degrees=math.nan if exact else 1.0,
-        p_value=min(1.0, float(result.pvalue)),
-    )
 
 
 def clustered_mcnemar_counts(
