@@ -335,7 +335,7 @@ def _uncertainty(
     confounded: list[list[int]] = [inside[part].tolist() for part in parts]
     if len(problem.graphs) > 1 and len(inside):
         if pull:
-            bread: Floats = np.linalg.inv(curvature[own] + pull * np.eye(len(inside)))
+            bread = np.asarray(np.linalg.inv(curvature[own] + pull * np.eye(len(inside))))
         else:
             bread = np.asarray((vectors[:, ~flat] / values[~flat]) @ vectors[:, ~flat].T)
         covariance[own] = sandwich(bread, problem.value_and_scores(theta)[1][:, inside])
