@@ -453,6 +453,11 @@
     const all = claimsOf(response);
     claims.append(make("h3", {}, "Claims ", make("span", { class: "quiet" },
       shown.length < all.length ? `${shown.length} of ${all.length}` : all.length ? `${all.length}` : "none")));
+    const estimated = view() !== null && all.some((one) => borne(one).some((item) => effect(item)[2]));
+    if (estimated) {
+      claims.append(make("p", { class: "quiet" },
+        "Its graph is too wide to be solved exactly: what passages change is estimated, ± a standard error."));
+    }
     for (const claim of shown) claims.append(card(response, number, all.indexOf(claim)));
     side.append(claims);
     body.append(side);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -144,6 +145,27 @@ def test_a_claim_shows_what_decides_and_its_posterior_without_it(
     assert card.locator("li").count() == 0
     card.get_by_text("Evidence: 1 passage").click()
     assert "entailment 0.60" in " ".join(card.locator("li").inner_text().split())
+
+
+def test_estimates_are_said_to_be_estimates(
+    browser: Browser, graphs: list[FactGraph], tmp_path: Path
+) -> None:
+    """As `assess` leaves them of a graph too wide for tables, and where draws do not suffice."""
+    facts = copy.deepcopy(graphs[-1].metadata["assessment"])
+    first, second = (facts["FR2"]["atoms"][name]["evidence"][0] for name in ("a<1>", "a2"))
+    first["change_error"] = 0.0123
+    second["change"] = None
+    graph = replace(graphs[-1], metadata={"assessment": facts})
+    found = Findings("one", listed=lambda: listed_responses([graph]), command="assess")
+    watched = opened(browser, found.report(tmp_path / "page.html").as_uri())
+    told = [
+        " ".join(text.split())
+        for text in watched.page.locator(".decides .without").all_inner_texts()
+    ]
+    assert told[0].endswith("± 0.012, estimated")
+    assert told[1] == "without it not known"
+    assert "too wide to be solved exactly" in watched.page.locator(".claims").inner_text()
+    watched.page.close()
 
 
 def test_texts_do_not_act(watched: Watched) -> None:
