@@ -308,7 +308,11 @@ def probability_frame(
     """
     names = Columns(table.columns, table.source)
     given = [names.given("--p", name) for name in columns.p]
-    probabilities = given or [names.required("--p", None, PROBABILITY, "probability")]
+    unlabelled = labelled and columns.label is None and names.known(LABEL) is None
+    lacking = {"label": "--label"} if unlabelled else {}
+    probabilities = given or [
+        names.required("--p", None, PROBABILITY, "probability", lacking=lacking)
+    ]
     label = names.optional("--label", columns.label, LABEL, "label")
     if label is None and labelled:
         label = names.required("--label", columns.label, LABEL, "label")

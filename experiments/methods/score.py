@@ -478,7 +478,7 @@ def _score_columns(blocks: Sequence[_Block]) -> list[Column]:
     ]
 
 
-_CORP_NOTE = "Brier = MCB - DSC + UNC: miscalibration, discrimination, uncertainty (CORP)."
+_CORP_NOTE = "Brier = MCB − DSC + UNC: miscalibration, discrimination, uncertainty (CORP)."
 
 
 def _text(own: Estimate, stars: str) -> str:

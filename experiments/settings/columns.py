@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from experiments.settings import USUAL, ColumnName, Settings, Words
@@ -29,8 +30,12 @@ LABEL = (
 PROBABILITY = (
     *("p", "prob", "probability", "confidence", "conf", "score", "p true", "prediction"),
 )
-MODEL = ("model", "method", "system")
+MODEL = ("model", "method", "system", "model name", "model id")
 """Names by which a column is known, the likeliest first; case, dashes and underscores are alike."""
+
+
+_PER_CENT = re.compile(r"[\s,]*[(\[]?%[)\]]?$")
+"""Sign behind the name of a column whose numbers are per cent."""
 
 
 class LabelColumns(Settings):
@@ -61,7 +66,8 @@ class Columns:
         self.where = where
         self.guessed: dict[str, str] = {}
         self.used: set[str] = set()
-        self._by_name = {folded(name): name for name in reversed(self.names)}
+        without_sign = {folded(_PER_CENT.sub("", name)): name for name in reversed(self.names)}
+        self._by_name = without_sign | {folded(name): name for name in reversed(self.names)}
 
     def given(self, option: str, name: str) -> str:
         """Column of a name.
@@ -133,19 +139,38 @@ class Columns:
         self.guessed.pop(meaning, None)
         return None
 
-    def required(self, option: str, name: str | None, known: Sequence[str], meaning: str) -> str:
+    def required(
+        self,
+        option: str,
+        name: str | None,
+        known: Sequence[str],
+        meaning: str,
+        *,
+        lacking: Mapping[str, str] = MappingProxyType({}),
+    ) -> str:
         """Column as `optional` finds it.
+
+        Args:
+            option: the option, for errors.
+            name: what it says; None: not given.
+            known: names that such a column often has.
+            meaning: what it is.
+            lacking: other columns that are needed and not there, by what they are the options that
+                name them; the error names all of them.
 
         Raises:
             InputError: if there is none.
         """
         found = self.optional(option, name, known, meaning)
-        if found is None:
-            raise InputError(
-                f"{self.where}: no column is known as the {meaning}; name it with {option}; it has "
-                f"{self._listed()}"
-            )
-        return found
+        if found is not None:
+            return found
+        missing = {meaning: option} | dict(lacking)
+        told = " or ".join(f"the {each}" for each in missing)
+        it = "it" if len(missing) == 1 else "them"
+        raise InputError(
+            f"{self.where}: no column is known as {told}; name {it} with "
+            f"{' and '.join(missing.values())}; it has {self._listed()}"
+        )
 
     def remark(self) -> str:
         """What was guessed, in a sentence; empty if nothing was."""
