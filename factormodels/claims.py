@@ -50,6 +50,9 @@ class RelationKind(StrEnum):
     CO_NECESSITY = "co_necessity"
 
 
+JUDGED_KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
+"""What a judgement of an ordered pair of texts can say: an equivalence entails in both orders."""
+
 CONFLICTS = frozenset({RelationKind.CONTRADICTION, RelationKind.EXCLUSIVE})
 """The kinds whose two texts cannot both hold."""
 

@@ -45,10 +45,10 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("arrow_extent", "arrow_messages", "parquet_footer"),
     ),
     "factormodels.extraction": (
-        ("claim_failures", "fastfact", "refusals", "safe", "self_judgement"),
+        ("claim_failures", "fastfact", "refusals", "self_judgement"),
         *(("pipeline", "preverification"), ("stages", "text_match")),
         ("relation_models", "retrieval"),
-        *(("embeddings", "prompts"), ("language_model",)),
+        *(("asking",), ("embeddings", "prompts"), ("language_model",)),
         *(("http_answers",), ("addresses",)),
         ("concurrency", "optional_libraries", "sentences", "server_waits", "word_lists"),
     ),

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from experiments.settings import Option
 from factormodels.errors import InputError, MissingDependencyError, unknown_name
+from factormodels.extraction.asking.table import STATED_RELATION
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.prompts.replaced import OURS, Prompts
@@ -22,8 +23,7 @@ from factormodels.extraction.relation_models.base import (
     RelationModel,
     TextPair,
 )
-from factormodels.extraction.relation_models.prompted import SAMPLES, Method, relation_prompt
-from factormodels.extraction.stages.asking import identity_of
+from factormodels.extraction.relation_models.prompted import SAMPLES, Method, stage_of_method
 from factormodels.io.guarded_opening import opened
 from factormodels.nouns import counted
 
@@ -215,12 +215,12 @@ def relation_model_facts(
     own = {} if path is None else {"sha256": content_hash(path)}
     if kind != "prompted":
         return own
-    names = [relation_prompt(method)]
+    names = [stage_of_method(method).prompt]
     if method in _BY_TOKENS:
-        names.append(relation_prompt("verbalised"))  # where log-probabilities cannot be used
+        names.append(STATED_RELATION.prompt)  # where log-probabilities cannot be used
     asked: dict[str, Any] = {
         "method": method,
-        "prompts": [identity_of(name, prompts) for name in names],
+        "prompts": [prompts.identity_of(name) for name in names],
     }
     if method in _BY_TOKENS:
         asked["openness"] = openness

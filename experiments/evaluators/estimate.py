@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from experiments.asking.searchers import RETRIEVERS
 from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
 from experiments.evaluators.setup import AssessmentPlan, stride_of
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
+from factormodels.extraction.asking import table
+from factormodels.extraction.asking.stage import CLAIM_CHARACTERS, Extent, ModelStage
 from factormodels.extraction.embeddings import TEXTS_AT_ONCE, LitellmEmbedder
 from factormodels.extraction.language_model.model_parameters import reasoning_tokens
 from factormodels.extraction.language_model.prices import Prices, model_prices
 from factormodels.extraction.pipeline import retrieval_stage
+from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import TextPair
-from factormodels.extraction.relation_models.prompted import PromptedRelationModel, relation_prompt
+from factormodels.extraction.relation_models.prompted import PromptedRelationModel, stage_of_method
 from factormodels.extraction.relation_models.windows import OVERLAP
 from factormodels.extraction.retrieval.chunks import searched_text
 from factormodels.extraction.retrieval.dense import DenseRetriever
-from factormodels.extraction.safe import NAME as SAFE
-from factormodels.extraction.safe import PROMPTS as SAFE_PROMPTS
-from factormodels.extraction.safe import STAGES as SAFE_STAGES
-from factormodels.extraction.safe import STEPS, VERDICT
 from factormodels.extraction.sentences import sentences_of
 from factormodels.extraction.stages.assessors import get_assessor
-from factormodels.extraction.stages.claim_relations import PROMPT as CLAIM_PROMPT
-from factormodels.extraction.stages.claim_relations import STAGE as CLAIM_STAGE
 from factormodels.extraction.stages.claim_relations import n_claim_pairs
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS, relation_pairs
@@ -45,9 +41,6 @@ if TYPE_CHECKING:
 CHARACTERS_PER_TOKEN = 4.0
 """A rule of thumb for English; tokenisers differ by a quarter or so."""
 
-ATOM_CHARACTERS = 41
-"""Of a claim, on the average of those behind `CLAIMS_PER_SENTENCE`."""
-
 SAFE_CHARACTERS = 300
 """Characters of a snippet that SAFE is shown, about."""
 
@@ -57,17 +50,6 @@ those of a claim with what was retrieved for it."""
 
 _MOST_VARIABLES = 1_000
 """Of a response whose elimination is planned: of more, a dry run would take seconds."""
-
-ANSWER_TOKENS = {
-    "atomizer": 30,
-    "reviser": 30,
-    "queries": 15,
-    "summariser": 60,
-    "relation": 3,
-    "relation_verbalised": 20,
-    "claim_relation": 20,
-}
-"""Tokens of an answer, by stage or by prompt; of the atomizer, for each claim."""
 
 
 @dataclass(frozen=True)
@@ -144,15 +126,16 @@ def expected_inference(variant: str, atoms: int, contexts: int) -> ExpectedInfer
 
 @dataclass(frozen=True)
 class _Size:
-    """How large the graph of a response is, or is taken to be."""
+    """How large the graph of a response is, or is taken to be.
 
-    sentences: int
-    atoms: int
-    contexts: int
-    retrieved: int
-    passage_characters: float
-    atom_characters: float
-    response_characters: int
+    Attributes:
+        extent: the numbers.
+        exact_atoms: whether the claims are known.
+        exact_contexts: whether the passages are known.
+        graph: the claims and passages that are known.
+    """
+
+    extent: Extent
     exact_atoms: bool
     exact_contexts: bool
     graph: FactGraph
@@ -170,51 +153,35 @@ def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEst
     """
     wanted = plan.settings
     sizes = [_size(graph, plan) for graph in graphs]
+    extents = [size.extent for size in sizes]
     known = all(size.exact_atoms for size in sizes)
     rows: list[StageEstimate] = []
-    atoms = sum(size.atoms for size in sizes)
     if plan.atoms == "model":
-        stride = stride_of(plan.settings.stride, "--stride")
-        # A stride of None takes the whole response at once.
-        calls = [ceil(s.sentences / (stride or max(1, s.sentences))) for s in sizes]
-        questions = sum(
-            # Each call repeats the whole response besides its own chunk; the chunks together make
-            # it once more.
-            c * (_empty("atomizer", plan) + s.response_characters) + s.response_characters
-            for c, s in zip(calls, sizes, strict=True)
-        )
-        rows.append(
-            _row("atomizer", sum(calls), True, questions, atoms * ANSWER_TOKENS["atomizer"], plan)
-        )
+        rows.append(_row(table.ATOMIZER, extents, True, plan))
     if plan.revise:
-        questions = sum(s.atoms * (_empty("reviser", plan) + s.response_characters) for s in sizes)
-        rows.append(_per_atom("reviser", atoms, known, questions, plan))
+        rows.append(_row(table.REVISER, extents, known, plan))
     if wanted.queries:
-        questions = atoms * (_empty("search_query", plan) + ATOM_CHARACTERS)
-        rows.append(_per_atom("queries", atoms, known, questions, plan))
+        rows.append(_row(table.QUERIES, extents, known, plan))
     if plan.retriever != "given":
-        asked = atoms + wanted.question_contexts * sum(bool(g.query.strip()) for g in graphs)
+        asked = sum(extent.atoms for extent in extents)
+        asked += wanted.question_contexts * sum(bool(g.query.strip()) for g in graphs)
         local = RETRIEVERS[plan.retriever].reads_documents
         price = 0.0 if local else wanted.price_search or 0.0
         searches = f"searches ({plan.retriever})"
         rows.append(StageEstimate(searches, asked, known, cost=price * asked))
         if isinstance(plan.searcher, DenseRetriever):
-            rows += _embeddings(plan.searcher, sizes)
+            rows += _embeddings(plan.searcher, extents)
     # The number of pairs is known only if both claims and passages are.
     exact = known and all(size.exact_contexts for size in sizes)
     if wanted.summarise:
-        empty = _empty("summary", plan)
-        read = sum(size.contexts for size in sizes)
-        characters = sum(
-            size.contexts * (empty + size.passage_characters + size.atom_characters)
-            for size in sizes
-        )
-        answers = read * ANSWER_TOKENS["summariser"]
-        rows.append(_row("summariser", read, exact, characters, answers, plan))
+        rows.append(_row(table.SUMMARISER, extents, exact, plan))
         exact = False  # how many passages turn out to be irrelevant is not known
     rows += [_relations(name, sizes, exact, plan) for name in EXTRACTED_VARIANTS]
-    for name in wanted.assessors:
-        rows += _safe(sizes, known, plan) if name == SAFE else [_verdicts(name, sizes, exact, plan)]
+    for assessor in map(get_assessor, wanted.assessors):
+        # If every claim takes all its steps: what it searches by itself needs no passages.
+        sure = known if assessor.searches else exact
+        rows += [_row(step.stage, extents, known, plan) for step in assessor.steps]
+        rows.append(_row(assessor.verdict, extents, sure, plan))
     if wanted.coherence:
         rows.append(_claim_relations(sizes, known, plan))
     return [_with_thoughts(row, plan) for row in rows]
@@ -266,47 +233,52 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
     else:
         m, retrieved = len(contexts), sum(len(c.retrieved_for) for c in contexts)
         length = sum(len(c.content) + len(c.title) for c in contexts) / max(1, m)
-    return _Size(
-        len(sentences),
-        n,
-        m,
-        retrieved,
-        length,
-        sum(len(a.text) for a in given) / len(given) if given and exact_atoms else ATOM_CHARACTERS,
-        len(graph.response) + len(graph.query),
-        exact_atoms,
-        contexts is not None,
-        FactGraph(graph.id, given, contexts or (), tuple(between_claims(graph)), query=graph.query),
+    extent = Extent(
+        sentences=len(sentences),
+        atoms=n,
+        contexts=m,
+        retrieved=retrieved,
+        stride=stride_of(wanted.stride, "--stride") if plan.atoms == "model" else None,
+        passage_characters=length,
+        atom_characters=sum(len(a.text) for a in given) / len(given)
+        if given and exact_atoms
+        else CLAIM_CHARACTERS,
+        response_characters=len(graph.response) + len(graph.query),
+        found_characters=SAFE_CHARACTERS * plan.top_k,
     )
+    bare = FactGraph(
+        graph.id, given, contexts or (), tuple(between_claims(graph)), query=graph.query
+    )
+    return _Size(extent, exact_atoms, contexts is not None, bare)
 
 
 def _relations(
     variant: str, sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan
 ) -> StageEstimate:
-    pairs = [relation_calls(variant, s.atoms, s.contexts, s.retrieved) for s in sizes]
-    chosen = variant == plan.widest
+    extents = [
+        replace(
+            size.extent,
+            pairs=relation_calls(
+                variant, size.extent.atoms, size.extent.contexts, size.extent.retrieved
+            ),
+        )
+        for size in sizes
+    ]
     # How soon a relation settles a claim is not known.
     exact = exact and not plan.settings.few_calls
     stage = f"relations {variant}"
-    atoms, contexts = max(((s.atoms, s.contexts) for s in sizes), key=math.prod, default=(0, 0))
+    chosen = variant == plan.widest
+    atoms, contexts = max(((s.atoms, s.contexts) for s in extents), key=math.prod, default=(0, 0))
     inference = expected_inference(variant, atoms, contexts)
     if plan.relations != "model":
-        free = StageEstimate(stage, sum(pairs), exact, cost=0.0, chosen=chosen)
-        return replace(free, inference=inference)
+        asked = sum(extent.pairs for extent in extents)
+        return StageEstimate(stage, asked, exact, cost=0.0, chosen=chosen, inference=inference)
+    for place, size in enumerate(sizes):
+        wide = _windows(variant, size, plan)
+        extents[place] = replace(extents[place], windows=wide, overlap=OVERLAP if wide > 1 else 0.0)
     repeated = getattr(plan.judge, "answers_per_pair", 1)
-    windows = [_windows(variant, size, plan) for size in sizes]
-    # Samples and log-probabilities ask with the same prompt.
-    prompt = relation_prompt(plan.method)
-    questions = sum(
-        # Of windows each repeats the prompt and the claim, and a part of the one before it.
-        count * wide * (_empty(prompt, plan) + size.atom_characters)
-        + count * size.passage_characters * (1 + OVERLAP * (wide > 1))
-        for count, size, wide in zip(pairs, sizes, windows, strict=True)
-    )
-    calls = repeated * round(sum(map(operator.mul, pairs, windows)))
-    answers = calls * ANSWER_TOKENS[prompt]
-    row = _row(stage, calls, exact, questions * repeated, answers, plan, chosen)
-    return replace(row, inference=inference)
+    row = _row(stage_of_method(plan.method), extents, exact, plan, repeated)
+    return replace(row, stage=stage, chosen=chosen, inference=inference)
 
 
 def _windows(variant: str, size: _Size, plan: AssessmentPlan) -> float:
@@ -315,8 +287,9 @@ def _windows(variant: str, size: _Size, plan: AssessmentPlan) -> float:
     if not isinstance(judge, PromptedRelationModel):
         return 1.0
     if not (size.exact_atoms and size.exact_contexts):
-        text = "word " * ceil(size.passage_characters / 5)
-        return float(judge.windows(TextPair(text, "word " * ceil(size.atom_characters / 5))))
+        text = "word " * ceil(size.extent.passage_characters / 5)
+        claim = "word " * ceil(size.extent.atom_characters / 5)
+        return float(judge.windows(TextPair(text, claim)))
     pairs = relation_pairs(size.graph, variant)
     if not pairs:
         return 1.0
@@ -331,14 +304,14 @@ def _windows(variant: str, size: _Size, plan: AssessmentPlan) -> float:
     return sum(map(judge.windows, pairs)) / len(pairs)
 
 
-def _embeddings(searcher: DenseRetriever, sizes: Sequence[_Size]) -> list[StageEstimate]:
+def _embeddings(searcher: DenseRetriever, extents: Sequence[Extent]) -> list[StageEstimate]:
     """Embeddings of passages and searches by a provider; nothing where they are made here."""
     embedder = searcher.store.embedder
     if not isinstance(embedder, LitellmEmbedder):
         return []
     texts = [searched_text(passage) for passage in searcher.passages]
-    calls = ceil(len(texts) / TEXTS_AT_ONCE) + sum(ceil(s.atoms / TEXTS_AT_ONCE) for s in sizes)
-    characters = sum(map(len, texts)) + sum(size.atoms * size.atom_characters for size in sizes)
+    calls = ceil(len(texts) / TEXTS_AT_ONCE) + sum(ceil(s.atoms / TEXTS_AT_ONCE) for s in extents)
+    characters = sum(map(len, texts)) + sum(s.atoms * s.atom_characters for s in extents)
     tokens = ceil(characters / CHARACTERS_PER_TOKEN)
     cost = None if embedder.price is None else tokens * embedder.price
     return [StageEstimate("embeddings", calls, False, tokens, cost=cost)]
@@ -361,19 +334,6 @@ def _prices(plan: AssessmentPlan) -> Prices | None:
     return plan.settings.prices or (None if plan.model is None else model_prices(plan.model.name))
 
 
-def _verdicts(
-    name: str, sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan
-) -> StageEstimate:
-    assessor = get_assessor(name)
-    calls = sum(size.atoms for size in sizes)
-    questions = sum(
-        size.atoms * (_empty(assessor.prompt, plan) + size.atom_characters)
-        + assessor.reads_evidence * size.retrieved * size.passage_characters
-        for size in sizes
-    )
-    return _row(name, calls, exact, questions, calls * assessor.max_tokens, plan)
-
-
 def _claim_relations(sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan) -> StageEstimate:
     """What --coherence asks: a question about each pair of claims, shown the response.
 
@@ -381,64 +341,47 @@ def _claim_relations(sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan) 
     model the lexical model judges: both ask nobody.
     """
     given = any(between_claims(size.graph) for size in sizes)
-    pairs = [n_claim_pairs(size.atoms, plan.settings.claim_window) for size in sizes]
+    extents = [
+        replace(size.extent, pairs=n_claim_pairs(size.extent.atoms, plan.settings.claim_window))
+        for size in sizes
+    ]
     if given or plan.model is None:
-        return StageEstimate(CLAIM_STAGE, 0 if given else sum(pairs), exact, cost=0.0)
-    questions = sum(
-        count * (_empty(CLAIM_PROMPT, plan) + size.response_characters + 2 * size.atom_characters)
-        for count, size in zip(pairs, sizes, strict=True)
-    )
-    answers = sum(pairs) * ANSWER_TOKENS[CLAIM_PROMPT]
-    return _row(CLAIM_STAGE, sum(pairs), exact, questions, answers, plan)
-
-
-def _safe(sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan) -> list[StageEstimate]:
-    """The stages of SAFE, if every claim is relevant and takes all its searches."""
-    shown = SAFE_CHARACTERS * plan.top_k
-    # A revision and a relevance are shown the response, a search what earlier ones found.
-    each = (
-        *((1, "response_characters", 0.0, 40), (1, "response_characters", 0.0, 10)),
-        *((STEPS, "", shown * (STEPS - 1) / 2, 15), (1, "", shown * STEPS, VERDICT.max_tokens)),
-    )
-    rows = []
-    for stage, prompt, (calls, whole, found, answer) in zip(
-        (*SAFE_STAGES, SAFE), SAFE_PROMPTS, each, strict=True
-    ):
-        questions = sum(
-            size.atoms * calls * (
-                _empty(prompt, plan) + size.atom_characters + found
-                + (getattr(size, whole) if whole else 0)
-            )
-            for size in sizes
-        )  # fmt: skip
-        number = calls * sum(size.atoms for size in sizes)
-        rows.append(_row(stage, number, exact and calls == 1, questions, number * answer, plan))
-    return rows
-
-
-def _per_atom(
-    stage: str, atoms: int, exact: bool, characters: float, plan: AssessmentPlan
-) -> StageEstimate:
-    return _row(stage, atoms, exact, characters, atoms * ANSWER_TOKENS[stage], plan)
+        asked = 0 if given else sum(extent.pairs for extent in extents)
+        return StageEstimate(table.CLAIM_RELATION.name, asked, exact, cost=0.0)
+    return _row(table.CLAIM_RELATION, extents, exact, plan)
 
 
 def _row(
-    stage: str,
-    calls: int,
+    stage: ModelStage[Any],
+    extents: Sequence[Extent],
     exact: bool,
-    characters: float,
-    answers: int,
     plan: AssessmentPlan,
-    chosen: bool = True,
+    repeated: int = 1,
 ) -> StageEstimate:
+    """What a stage would ask about all responses, by what its row of the table says.
+
+    Args:
+        stage: the row.
+        extents: how large the responses are.
+        exact: whether their sizes are known, as far as the stage depends on them.
+        plan: whose model is asked, and what it costs.
+        repeated: how often each question is asked.
+    """
+    template = prompts_of(plan.model)[stage.prompt]
+    calls = [stage.calls(extent, template.slots) for extent in extents]
+    empty = _empty(template)
+    characters = repeated * sum(one.number * (empty + one.filled) + one.besides for one in calls)
     questions = ceil(characters / CHARACTERS_PER_TOKEN)
+    number = repeated * round(sum(one.number for one in calls))
+    listed = [one.listed for one in calls if one.listed is not None]
+    answers = (sum(listed) if listed else number) * stage.usual_tokens
     prices = _prices(plan)
     cost = None if prices is None else questions * prices.question + answers * prices.answer
-    return StageEstimate(stage, calls, exact, questions, answers, cost, chosen)
+    exact = exact and not any(one.at_most for one in calls)
+    return StageEstimate(stage.name, number, exact, questions, answers, cost)
 
 
-def _empty(prompt: str, plan: AssessmentPlan) -> int:
+def _empty(template: PromptTemplate) -> int:
     """The characters of a prompt without what it is filled with."""
-    template = prompts_of(plan.model)[prompt]
     messages = template.render(**dict.fromkeys(template.slots, ""))
     return sum(len(message.content) for message in messages)

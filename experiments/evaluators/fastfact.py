@@ -53,6 +53,7 @@ from experiments.findings.text import number
 from experiments.settings import USUAL, ColumnNames, Option, front_door
 from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.asking.table import ASSESSORS, PRE_VERIFICATION
 from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.fastfact import FASTFACT_KEY, FastFactSettings, fastfact_stage
 from factormodels.extraction.pipeline import Stage
@@ -350,8 +351,8 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun) -> Findings:
     ]
     claims = sum(load.claims for load in loads)
     calls = {
-        "pre-verification": sum(len(split_chunks(each, stride)) for each in sentences),
-        "fastfact": claims,
+        PRE_VERIFICATION.name: sum(len(split_chunks(each, stride)) for each in sentences),
+        ASSESSORS["fastfact"].verdict.name: claims,
         "searches": claims,
     }
     frame = data_frame([{"stage": stage, "calls": count} for stage, count in calls.items()])

@@ -16,12 +16,13 @@ from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.evaluators.core import kept_claims
 from experiments.evaluators.costs import METHODS, Load
 from experiments.findings.table import Table, columns_as, data_frame, named, text_columns
-from factormodels.extraction.claim_failures import CATEGORIES, MISSING
+from factormodels.extraction.asking.claim_faults import CATEGORIES, MISSING
+from factormodels.extraction.asking.claim_lines import PreLabel
+from factormodels.extraction.asking.table import PRE_VERIFICATION
 from factormodels.extraction.claim_failures import METADATA_KEY as FAILURES_KEY
 from factormodels.extraction.fastfact import CLAIM_TYPES, FASTFACT_KEY, audit_of
 from factormodels.extraction.language_model.accounting import Ledger, StageUsage, total
-from factormodels.extraction.preverification import STAGE as EXTRACTION
-from factormodels.extraction.preverification import PreLabel, Threshold, choose_threshold
+from factormodels.extraction.preverification import Threshold, choose_threshold
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
@@ -276,7 +277,7 @@ def cost_table(
 
     rows: list[dict[str, Any]] = []
     for stage, needed, audit, formula in (
-        (EXTRACTION, "extracting_calls", 0, sum(one.extracting for one in formulas)),
+        (PRE_VERIFICATION.name, "extracting_calls", 0, sum(one.extracting for one in formulas)),
         (VERIFICATION, "verifying_calls", summed("audit_calls"),
          sum(one.verifying for one in formulas)),
     ):  # fmt: skip

@@ -179,7 +179,7 @@ def by_prompt(name: str, model: LanguageModel, missing: Counter[str] | None = No
     """A prompt-based assessor; an atom without a verdict is not supported.
 
     Args:
-        name: a name of `factormodels.extraction.stages.assessors.ASSESSORS`.
+        name: a name of `factormodels.extraction.asking.table.ASSESSORS`.
         model: the language model that judges.
         missing: where verdicts that are missing are counted, by the assessor's name.
     """

@@ -16,8 +16,10 @@ import numpy as np
 from experiments.evaluators.core_choices import subject_of
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import InputError
+from factormodels.extraction.asking.loop import ask_all
+from factormodels.extraction.asking.stage import Question
+from factormodels.extraction.asking.table import PADDING
 from factormodels.extraction.language_model import Failure, LanguageModel
-from factormodels.extraction.stages.asking import Question, ask_all
 from factormodels.fact_graph import FactGraph
 from factormodels.selection import bleached_claims
 
@@ -45,8 +47,6 @@ SAYINGS = (
 
 EVIDENCE = 0.95
 """Probability with which a passage that says a bleached claim entails it."""
-
-_TOKENS_PER_SENTENCE = 40
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,7 @@ def written_by(model: LanguageModel, kind: Literal["repetitive", "uninformative"
             "claim": original.text if kind == "repetitive" else "(none)",
             "number": str(n),
         }
-        question = Question(fields, lambda value: _sentences(value, n), _TOKENS_PER_SENTENCE * n)
-        (written,) = ask_all(model, "padding", "padding", [question])
+        (written,) = ask_all(model, [Question(PADDING, fields, about=n, parts=n)])
         if isinstance(written, Failure):
             return Padded(graph, failures=(written.reason,))
         if kind == "repetitive":
@@ -361,12 +360,3 @@ def _inside(claim: str) -> str:
     # A name keeps its capital within a sentence, so only words that are none lose it.
     plain = first in {"The", "A", "An", "It", "Its", "In", "He", "She", "They", "People", "Ask"}
     return f"{first.lower()} {rest}" if plain else claim
-
-
-def _sentences(value: object, n: int) -> list[str] | None:
-    # None tells `ask_all` that the answer is not usable.
-    if not isinstance(value, list) or not value:
-        return None
-    if not all(isinstance(text, str) and text.strip() for text in value):
-        return None
-    return [" ".join(text.split()) for text in value[:n]]

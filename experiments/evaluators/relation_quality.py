@@ -16,10 +16,10 @@ from calibration.estimate import Estimate
 from calibration.intervals import IntervalSettings, redrawn_interval
 from calibration.scores import USUAL_SCORES
 from calibration.scoring import ScoreTable, score
-from factormodels.claims import RelationKind
+from factormodels.claims import JUDGED_KINDS, RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair
-from factormodels.extraction.relation_models.lexical import KINDS, softmax_against_neutral
+from factormodels.extraction.relation_models.lexical import softmax_against_neutral
 from factormodels.extraction.relation_models.lexical_features import FEATURES, pair_features
 from factormodels.extraction.stages.relations import ask
 from factormodels.fact_graph import FactGraph
@@ -115,7 +115,7 @@ def relation_forecasts(
             responses,
             len(labelled) - len(answered),
         )
-        for column, kind in enumerate(KINDS)
+        for column, kind in enumerate(JUDGED_KINDS)
     }
 
 
@@ -127,7 +127,7 @@ def _answered(
     kept = [place for place, each in enumerate(answers) if isinstance(each, Judgement)]
     shares = [distribution(each) for each in answers if isinstance(each, Judgement)]
     # The reshape keeps three columns if nothing was answered.
-    return kept, np.array(shares).reshape(-1, len(KINDS))
+    return kept, np.array(shares).reshape(-1, len(JUDGED_KINDS))
 
 
 def relation_scores(
@@ -151,7 +151,7 @@ def relation_scores(
         InputError: if no pair was answered.
     """
     forecasts = relation_forecasts(model, labelled)
-    if not forecasts[KINDS[0]].p.size:
+    if not forecasts[JUDGED_KINDS[0]].p.size:
         raise InputError(f"{model.name} answered none of the {counted(len(labelled), 'pair')}")
     return {
         kind: score(
@@ -218,9 +218,9 @@ def fit_lexical(labelled: Sequence[LabelledPair], *, folds: int = 10) -> Lexical
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GroupKFold, cross_val_predict
 
-    codes = np.array([KINDS.index(item.kind) for item in labelled])
+    codes = np.array([JUDGED_KINDS.index(item.kind) for item in labelled])
     groups = np.array([item.response for item in labelled])
-    for column, kind in enumerate(KINDS):
+    for column, kind in enumerate(JUDGED_KINDS):
         if not (codes == column).any():
             raise InputError(f"no pair is labelled {kind}; give pairs of all three relations")
     if len(set(groups)) < folds:
@@ -252,7 +252,7 @@ def distribution(answer: Judgement) -> tuple[float, float, float]:
         return answer.distribution
     rest = (1.0 - answer.probability) / 2
     entailment, contradiction, neutral = (
-        answer.probability if kind is answer.kind else rest for kind in KINDS
+        answer.probability if kind is answer.kind else rest for kind in JUDGED_KINDS
     )
     return entailment, contradiction, neutral
 

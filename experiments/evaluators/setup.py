@@ -37,8 +37,7 @@ from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.prompted import chosen_method
 from factormodels.extraction.retrieval.base import Retriever
-from factormodels.extraction.safe import NAME as SAFE
-from factormodels.extraction.safe import safe_stage
+from factormodels.extraction.stages.assessors import get_assessor
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS
 from factormodels.fact_graph import FactGraph
@@ -235,15 +234,13 @@ def make_plan(
             given = ", ".join(settings.assessors)
             raise InputError(f"--assessor {given}: one is given twice; keep one")
         judge = _model(session, "--assessor")
-        by_prompt = [name for name in settings.assessors if name != SAFE]
-        stages.append(assessor_stage(by_prompt, judge))
-        if SAFE in settings.assessors:
-            if searcher is None:
+        for one in map(get_assessor, settings.assessors):
+            if one.searches and searcher is None:
                 raise InputError(
-                    "--assessor safe searches by itself; name --retriever wikipedia or google, or "
-                    "--retriever local with --documents"
+                    f"--assessor {one.name} searches by itself; name --retriever wikipedia or "
+                    "google, or --retriever local with --documents"
                 )
-            stages.append(safe_stage(judge, searcher))
+        stages.append(assessor_stage(settings.assessors, judge, searcher))
         facts["assessors"] = list(settings.assessors)
     if settings.core:
         recorded = atoms == "given"

@@ -22,11 +22,12 @@ from experiments.progress import each_response
 from experiments.settings import USUAL, Option, front_door
 from experiments.settings.limits import Encoding, Openness, VariantName
 from factormodels.encodings import DEFAULT_ENCODING
+from factormodels.extraction.asking.table import FACT_RELEVANCE
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.safe import relevances
 from factormodels.extraction.stages.facts import Fact, compared_facts, facts_of
+from factormodels.extraction.stages.relevance import relevances
 from factormodels.fact_graph import FactGraph
 from factormodels.nouns import counted
 from factormodels.variants import variant
@@ -179,7 +180,7 @@ def _coverage(
     facts, failures = facts_of(graph, trust, model)
     unjudged = 0
     if model is not None and graph.query.strip():
-        told = relevances(model, graph, [fact.text for fact in facts], "relevance of facts")
+        told = relevances(model, graph, [fact.text for fact in facts], FACT_RELEVANCE)
         # Facts that nobody judged count.
         facts = [fact for fact, one in zip(facts, told, strict=True) if one is not False]
         unjudged = told.count(None)

@@ -35,11 +35,12 @@ from experiments.settings import USUAL, Names, Option, front_door
 from experiments.settings.limits import DrawnSettings, Openness
 from experiments.settings.selection_rule import SelectionRule
 from factormodels.errors import InputError
+from factormodels.extraction.asking.table import RELEVANCE
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
-from factormodels.extraction.safe import relevances
 from factormodels.extraction.sentences import sentences_of, stated_language
 from factormodels.extraction.stages.atomizer import sentence_atoms
+from factormodels.extraction.stages.relevance import relevances
 from factormodels.fact_graph import FactGraph
 from factormodels.nouns import counted, is_or_are
 from factormodels.selection import Relevance, Selection, restricted
@@ -277,7 +278,7 @@ def _remarks(
 
 def _with_relevance(graph: FactGraph, core: Core, model: LanguageModel) -> tuple[Core, int]:
     """Core whose weights are 0 for claims beside the question, and how many nobody judged."""
-    told = relevances(model, graph, [atom.text for atom in graph.atoms], "relevance")
+    told = relevances(model, graph, [atom.text for atom in graph.atoms], RELEVANCE)
     beside = {name for name, one in zip(graph.atom_ids, told, strict=True) if one is False}
     weighting = Relevance(lambda claim: claim.id not in beside, core.weighting)
     return replace(core, weighting=weighting), told.count(None)

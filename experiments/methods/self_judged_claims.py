@@ -23,6 +23,8 @@ from experiments.evaluators.fastfact_tables import columns_of
 from experiments.settings import USUAL, Option
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.asking.self_answers import SELF_JUDGEMENT
+from factormodels.extraction.asking.table import CLAIM_AS_QUESTION, REFUSAL, SELF_SETTINGS
 from factormodels.extraction.language_model import Failure
 from factormodels.extraction.pipeline import (
     Stage,
@@ -32,15 +34,8 @@ from factormodels.extraction.pipeline import (
     run_stages,
 )
 from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
-from factormodels.extraction.refusals import STAGE as REFUSAL_STAGE
 from factormodels.extraction.refusals import judge_refusals
-from factormodels.extraction.self_judgement import (
-    PAIR_STAGE,
-    SETTINGS,
-    STAGE,
-    human_label,
-    judge_own_claims,
-)
+from factormodels.extraction.self_judgement import human_label, judge_own_claims
 from factormodels.extraction.sentences import sentences_of
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.fact_graph import FactGraph
@@ -81,8 +76,8 @@ def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Seq
         InputError: if there is not.
     """
     for name in settings:
-        if name not in SETTINGS:
-            raise InputError(unknown_name(f"the setting {name!r}", name, SETTINGS))
+        if name not in SELF_SETTINGS:
+            raise InputError(unknown_name(f"the setting {name!r}", name, SELF_SETTINGS))
     searched = asked.documents is not None or asked.retriever is not None
     bare = [graph for graph in graphs if not graph.atoms]
     if not asked.extract:
@@ -119,12 +114,12 @@ def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Seq
 def planned_calls(graphs: Sequence[FactGraph], settings: Sequence[str]) -> dict[str, int]:
     """Number of calls by stage that labelled claims take if none is answered from the cache."""
     claims = sum(len(_labelled(graph)) for graph in graphs)
-    pairs = any(SETTINGS[name].needs_pair for name in settings)
+    pairs = any(SELF_SETTINGS[name].needs_pair for name in settings)
     bare = sum(not graph.atoms for graph in graphs)
     return {
-        **({REFUSAL_STAGE: bare} if bare else {}),
-        **({PAIR_STAGE: claims} if pairs else {}),
-        STAGE: claims * len(settings),
+        **({REFUSAL.name: bare} if bare else {}),
+        **({CLAIM_AS_QUESTION.name: claims} if pairs else {}),
+        SELF_JUDGEMENT: claims * len(settings),
     }
 
 

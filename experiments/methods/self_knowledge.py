@@ -73,7 +73,7 @@ from experiments.settings.labelled_claims import claims_of_graphs, load_claims
 from experiments.settings.limits import DrawnSettings
 from factormodels import datasets
 from factormodels.errors import InputError
-from factormodels.extraction.self_judgement import SETTINGS
+from factormodels.extraction.asking.table import SELF_SETTINGS
 from factormodels.io.claim_records import looks_like_record
 from factormodels.io.published.formats import format_of
 from factormodels.io.published.self_judgements import VOTES
@@ -271,7 +271,7 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
     source, loaded = name_of(cast("Data", data)), load_responses(data)
     graphs = loaded.graphs
     with asking(settings) as session:
-        wanted = (settings.setting,) if settings.setting else tuple(SETTINGS)
+        wanted = (settings.setting,) if settings.setting else tuple(SELF_SETTINGS)
         check_askable(graphs, settings, wanted)
         if settings.dry_run:
             calls = data_frame([*planned_calls(graphs, wanted).items()], ["stage", "calls"])

@@ -52,9 +52,9 @@ from factormodels import datasets
 from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import unknown_name
+from factormodels.extraction.asking.table import ASSESSORS
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.prompted import Method
-from factormodels.extraction.stages.assessors import ASSESSORS
 from factormodels.io.plain_yaml import plain_hash
 from inference.registry import entries
 
@@ -365,11 +365,16 @@ class RelationModelChoice(Asking):
         return self.model
 
 
+def _judging_given() -> list[str]:
+    """Names of the assessors that judge by the passages of the data, and search for nothing."""
+    return [name for name, assessor in ASSESSORS.items() if not assessor.searches]
+
+
 class AssessorChoice(Asking):
     """A prompt-based assessor of a study, or one whose verdicts the data have."""
 
-    assessor: Annotated[str, known(lambda: (*ASSESSORS, RECORDED), "assessor")]
-    """The prompts, of `factormodels.extraction.stages.assessors.ASSESSORS`; or recorded: the
+    assessor: Annotated[str, known(lambda: (*_judging_given(), RECORDED), "assessor")]
+    """The prompts, of `factormodels.extraction.asking.table.ASSESSORS`; or recorded: the
     verdicts that the responses carry, such as those of FactReasoner's outputs."""
 
     label: str = ""

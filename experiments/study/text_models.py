@@ -36,6 +36,7 @@ from experiments.study.rows import FAILED
 from experiments.study.units import UnitResult, sentence
 from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
+from factormodels.extraction.asking.table import ASSESSORS
 from factormodels.extraction.language_model import lacking_parameters
 from factormodels.extraction.language_model.accounting import Consumption, Ledger, total
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, read_prompts
@@ -46,8 +47,7 @@ from factormodels.extraction.relation_models.base import (
     TextPair,
     counted_fallbacks,
 )
-from factormodels.extraction.stages.asking import identity_of
-from factormodels.extraction.stages.assessors import ASSESSORS, assess, verdict_fallbacks
+from factormodels.extraction.stages.assessors import assess, verdict_fallbacks
 from factormodels.extraction.stages.relations import (
     EXTRACTED_VARIANTS,
     METADATA_KEY,
@@ -254,7 +254,9 @@ def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
         facts = {"assessor": judging.assessor, **judging.setting(study.language_model)}
         if not judging.as_recorded:
             # An edited prompt gives other answers, and so makes this another run.
-            facts["prompts"] = [identity_of(ASSESSORS[judging.assessor].prompt, prompts)]
+            facts["prompts"] = [
+                prompts.identity_of(name) for name in ASSESSORS[judging.assessor].prompts
+            ]
         found.append(TextModel(ASSESSING, position, judging.title, facts))
     return tuple(found)
 

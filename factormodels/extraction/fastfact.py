@@ -11,20 +11,18 @@ from typing import Any
 
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.asking.claim_lines import PreLabel, PreVerified
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import Stage, StageError
 from factormodels.extraction.preverification import (
-    PROMPTS,
+    STAGES,
     Extraction,
-    PreLabel,
-    PreVerified,
     ShownContext,
     extract,
 )
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.sentences import stated_language
-from factormodels.extraction.stages.asking import identity_of
 from factormodels.extraction.stages.assessors import Verdict, assess, assessor_facts, get_assessor
 from factormodels.extraction.stages.queries import build_query
 from factormodels.extraction.stages.retrieval import with_contexts
@@ -77,8 +75,8 @@ class FastFactSettings:
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:
                 raise InputError(f"{name} is {value}; give a number from 0 to 1")
-        if self.context not in PROMPTS:
-            raise InputError(unknown_name(f"the context {self.context!r}", self.context, PROMPTS))
+        if self.context not in STAGES:
+            raise InputError(unknown_name(f"the context {self.context!r}", self.context, STAGES))
 
 
 @dataclass(frozen=True)
@@ -242,10 +240,10 @@ def fastfact_stage(
             raise StageError(f"no claims were extracted: {reason}")
         claims = _claims(found, chosen)
         prompts = prompts_of(model)
-        verifier = identity_of(get_assessor(_ASSESSOR).prompt, prompts)
+        verifier = prompts.identity_of(get_assessor(_ASSESSOR).prompt)
         facts = {
             "model": model.name,
-            "prompts": [identity_of(PROMPTS[chosen.context], prompts), verifier],
+            "prompts": [prompts.identity_of(STAGES[chosen.context].prompt), verifier],
             "settings": asdict(chosen),
             "claims": claims,
             "audit": asdict(found.audit),

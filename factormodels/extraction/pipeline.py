@@ -8,13 +8,14 @@ from typing import Any
 
 from factormodels.claims import LEAST_PROBABILITY, Atom
 from factormodels.errors import FactormodelsError
+from factormodels.extraction.asking import table
+from factormodels.extraction.asking.stage import ModelStage
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.sentences import stated_language
 from factormodels.extraction.stages import atomizer, queries, reviser, summariser
-from factormodels.extraction.stages.asking import identity_of
 from factormodels.extraction.stages.assessors import assess, assessor_facts, get_assessor
 from factormodels.extraction.stages.duplicates import METADATA_KEY as DUPLICATES_KEY
 from factormodels.extraction.stages.relations import METADATA_KEY as RELATIONS_KEY
@@ -81,7 +82,7 @@ def atomizer_stage(model: LanguageModel, stride: int | None = None) -> Stage:
             reason = found.failures[0][1] if found.failures else "there is no sentence in it"
             raise StageError(f"no claims were extracted: {reason}")
         facts = {
-            **_asked(model, atomizer.PROMPT, found.calls, found.failures),
+            **_asked(model, table.ATOMIZER, found.calls, found.failures),
             "method": "model",
             "stride": "all" if stride is None else stride,
         }
@@ -96,7 +97,7 @@ def reviser_stage(model: LanguageModel) -> Stage:
     def stage(graph: FactGraph) -> FactGraph:
         found = reviser.revise(graph.atoms, graph.response, model, query=graph.query)
         facts = {
-            **_asked(model, reviser.PROMPT, len(graph.atoms), found.failures),
+            **_asked(model, table.REVISER, len(graph.atoms), found.failures),
             "changed": found.changed,
         }
         return replace(graph, atoms=found.atoms, metadata={**graph.metadata, REVISION_KEY: facts})
@@ -121,7 +122,7 @@ def retrieval_stage(
             texts = tuple(queries.build_query(atom, graph.topic) for atom in graph.atoms)
             return with_contexts(graph, retriever, texts, question=question)
         found = queries.ask_queries(graph.atoms, model, topic=graph.topic)
-        facts = _asked(model, queries.PROMPT, len(graph.atoms), found.failures)
+        facts = _asked(model, table.QUERIES, len(graph.atoms), found.failures)
         searched = with_contexts(graph, retriever, found.texts, question=question)
         return replace(searched, metadata={**searched.metadata, QUERIES_KEY: facts})
 
@@ -141,7 +142,7 @@ def summary_stage(model: LanguageModel, *, log_probabilities: bool = True) -> St
             merge_duplicate_contexts(graph), model, log_probabilities=log_probabilities
         )
         told = found.metadata[SUMMARIES_KEY]
-        facts = {**_asked(model, summariser.PROMPT, told["calls"], told["failures"]), **told}
+        facts = {**_asked(model, table.SUMMARISER, told["calls"], told["failures"]), **told}
         return replace(found, metadata={**found.metadata, SUMMARIES_KEY: facts})
 
     return stage
@@ -178,22 +179,32 @@ def relation_stage(
     return stage
 
 
-def assessor_stage(names: Sequence[str], model: LanguageModel) -> Stage:
-    """Stage in which prompt-based assessors judge every atom by its contexts.
+def assessor_stage(
+    names: Sequence[str], model: LanguageModel, retriever: Retriever | None = None
+) -> Stage:
+    """Stage in which prompt-based assessors judge every atom, those that search last.
 
     `metadata["assessors"]` holds for each its prompt, `verdicts` by id of atom (`label`, its
     `probability`, and `p` of being true, None where the label takes the atom out of the score) and
-    `missing`, as [atom, reason].
+    `missing`, as [atom, reason]; of one with several steps `prompts` and `claims` too, as
+    `assessor_facts` says.
+
+    Args:
+        names: names of assessors.
+        model: the language model that judges.
+        retriever: what is searched by those that search; others judge by the contexts.
 
     Raises:
-        InputError: for an unknown assessor.
+        InputError: for an unknown assessor, or one that searches without a retriever.
     """
-    assessors = [get_assessor(name) for name in names]
+    assessors = sorted(map(get_assessor, names), key=lambda one: one.searches > 0)
 
     def stage(graph: FactGraph) -> FactGraph:
         facts = {}
         for assessor in assessors:
-            facts[assessor.name] = assessor_facts(assessor, model, assess(graph, assessor, model))
+            facts[assessor.name] = assessor_facts(
+                assessor, model, assess(graph, assessor, model, retriever)
+            )
         recorded = graph.metadata.get(ASSESSORS_KEY, {})
         return replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: {**recorded, **facts}})
 
@@ -210,11 +221,14 @@ def _with_atoms(graph: FactGraph, atoms: tuple[Atom, ...], facts: dict[str, Any]
 
 
 def _asked(
-    model: LanguageModel, prompt: str, calls: int, failures: Iterable[tuple[Any, str]]
+    model: LanguageModel,
+    stage: ModelStage[Any],
+    calls: int,
+    failures: Iterable[tuple[Any, str]],
 ) -> dict[str, Any]:
     return {
         "model": model.name,
-        "prompt": identity_of(prompt, prompts_of(model)),
+        "prompt": prompts_of(model).identity_of(stage.prompt),
         "calls": calls,
         "failures": [list(failure) for failure in failures],
     }

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from factormodels.extraction.asking import table
+from factormodels.extraction.asking.loop import ask_all
+from factormodels.extraction.asking.stage import Question
 from factormodels.extraction.language_model import Failure, LanguageModel
-from factormodels.extraction.stages.asking import Question, ask_all
 from factormodels.fact_graph import FactGraph
-
-STAGE = "refusals"
-PROMPT = "refusal"
-
-_TOKENS = 32
 
 
 def judge_refusals(graphs: Sequence[FactGraph], model: LanguageModel) -> list[bool | Failure]:
@@ -26,13 +22,9 @@ def judge_refusals(graphs: Sequence[FactGraph], model: LanguageModel) -> list[bo
     """
     questions = [
         Question(
-            {"question": graph.query or graph.topic, "response": graph.response}, _read, _TOKENS
+            table.REFUSAL,
+            {"question": graph.query or graph.topic, "response": graph.response},
         )
         for graph in graphs
     ]
-    return ask_all(model, PROMPT, STAGE, questions)
-
-
-def _read(value: Any) -> bool | None:
-    found = value.get("declines") if isinstance(value, dict) else None
-    return found if isinstance(found, bool) else None
+    return ask_all(model, questions)

@@ -44,6 +44,7 @@ from experiments.study.rows import RowsFile, read_rows
 from factormodels import Atom, Context, FactGraph
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction import language_model as lm
+from factormodels.extraction.asking.table import ASSESSORS
 from factormodels.extraction.language_model.cache import AnswerCache
 from factormodels.extraction.prompts import parse_prompt, prompt_text
 from factormodels.extraction.prompts.replaced import read_prompts as read_prompt_files
@@ -416,7 +417,11 @@ def _answer(path: Path) -> object:
     summariser.summarise_contexts(graph, model)
     pairs = relations.relation_pairs(graph, "FR2")
     asked = relations.ask(PromptedRelationModel(model), pairs)
-    return asked, [assessors.assess(graph, name, model) for name in assessors.ASSESSORS]
+    return asked, [
+        assessors.assess(graph, assessor, model)
+        for assessor in ASSESSORS.values()
+        if not assessor.searches
+    ]
 
 
 def _search(path: Path) -> object:

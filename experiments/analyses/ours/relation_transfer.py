@@ -23,8 +23,8 @@ from experiments.findings.table import Table, columns_as, data_frame, interval_c
 from experiments.settings.limits import Count
 from experiments.study.config import STRICT
 from factormodels import datasets
-from factormodels.claims import RelationKind
-from factormodels.extraction.relation_models.lexical import KINDS, relation_distributions
+from factormodels.claims import JUDGED_KINDS, RelationKind
+from factormodels.extraction.relation_models.lexical import relation_distributions
 from factormodels.extraction.relation_models.lexical_features import pair_features
 from factormodels.io.published.factcheck_bench import read_factcheck_bench
 
@@ -128,12 +128,12 @@ def _scores(
     shares: Floats, folds: Integers | None, pairs: Sequence[LabelledPair], seed: int
 ) -> dict[str, float]:
     responses = np.array([item.response for item in pairs])
-    codes = np.array([KINDS.index(item.kind) for item in pairs])
+    codes = np.array([JUDGED_KINDS.index(item.kind) for item in pairs])
     losses = -np.log(np.clip(shares[np.arange(len(codes)), codes], 1e-6, 1.0))
     # Of three relations; the interval is that of the log loss of two.
     row = named("log_loss", mean_loss_of_clusters(losses, group_by_response(responses)))
     everything = np.ones(len(codes), dtype=np.bool_)
-    for column, kind in enumerate(KINDS[:2]):
+    for column, kind in enumerate(JUDGED_KINDS[:2]):
         atoms = LabelledAtoms((codes == column).astype(np.float64), responses, everything)
         area = scores_with_intervals(shares[:, column], atoms, ("auroc",), seed, folds)
         row |= {name.replace("auroc", str(kind)): value for name, value in area.items()}

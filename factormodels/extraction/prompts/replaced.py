@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import (
@@ -40,6 +41,14 @@ class Prompts:
             InputError: if there is none of this name.
         """
         return self.replaced.get(name) or load_prompt(name)
+
+    def identity_of(self, name: str) -> dict[str, Any]:
+        """Name, version and digest of a template as JSON values.
+
+        Raises:
+            InputError: if there is none of this name.
+        """
+        return asdict(self[name].identity)
 
     def digests(self) -> dict[str, str]:
         """The SHA-256 of every template, by name."""

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.claims import RelationKind, likeliest_kind
+from factormodels.claims import JUDGED_KINDS, RelationKind, likeliest_kind
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.lexical_features import FEATURES, pair_features
 
@@ -55,9 +55,6 @@ contradiction, irrelevant as neutral), then rounded and fixed. Cross-validated o
 area under the ROC curve is 0.70 for entailment and 0.72 for contradiction, within folds.
 """
 
-KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
-"""The relations in the order of a judgement's distribution."""
-
 
 @dataclass(frozen=True, slots=True)
 class LexicalRelations:
@@ -86,7 +83,7 @@ def relation_distributions(features: NDArray[np.float64]) -> NDArray[np.float64]
         features: (n, 6) as `pair_features` returns them.
     """
     logits = np.empty((len(features), 2))
-    for column, kind in enumerate(KINDS[:2]):
+    for column, kind in enumerate(JUDGED_KINDS[:2]):
         weights = np.array([COEFFICIENTS[kind][name] for name in FEATURES])
         logits[:, column] = INTERCEPTS[kind] + features @ weights
     return softmax_against_neutral(logits)

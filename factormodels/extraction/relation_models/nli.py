@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.claims import RelationKind, likeliest_kind
+from factormodels.claims import JUDGED_KINDS, RelationKind, likeliest_kind
 from factormodels.errors import InputError
 from factormodels.extraction.optional_libraries import optional_module
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
-from factormodels.extraction.relation_models.lexical import KINDS
 from factormodels.extraction.relation_models.windows import combined_pairs, window_pairs
 
 _STEMS: Mapping[RelationKind, tuple[str, ...]] = MappingProxyType(
@@ -194,13 +193,13 @@ def label_columns(
     for name in labels or {}:
         if name not in names.values():
             raise InputError(f"{where}: it has no label {name!r}; its labels are {listed}")
-    found: dict[RelationKind, list[int]] = {kind: [] for kind in KINDS}
+    found: dict[RelationKind, list[int]] = {kind: [] for kind in JUDGED_KINDS}
     for column, name in names.items():
         for kind, stems in _STEMS.items():
             told = labels.get(name) == kind if labels is not None else _means(name, stems)
             if told:
                 found[kind].append(int(column))
-    entailment, contradiction, neutral = (found[kind] for kind in KINDS)
+    entailment, contradiction, neutral = (found[kind] for kind in JUDGED_KINDS)
     if len(names) == 2 and len(entailment) == 1:
         return entailment[0], None, None
     if any(len(columns) != 1 for columns in found.values()):

@@ -7,35 +7,31 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
-from factormodels.claims import RelationKind, likeliest_kind
+from factormodels.claims import JUDGED_KINDS, likeliest_kind
 from factormodels.errors import InputError
+from factormodels.extraction.asking.loop import ask_one, request_of
+from factormodels.extraction.asking.readings import label_reading
+from factormodels.extraction.asking.stage import ModelStage, Question
+from factormodels.extraction.asking.table import RELATION, STATED_RELATION
 from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
 from factormodels.extraction.language_model import (
-    Completion,
     Failure,
     LanguageModel,
-    Request,
     gives_log_probabilities,
 )
-from factormodels.extraction.language_model.answers import Label, read_stated, unreadable
+from factormodels.extraction.language_model.answers import Label
 from factormodels.extraction.language_model.log_probabilities import OPENNESS, Unusable
-from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import Judgement, Missing, Origin, TextPair
 from factormodels.extraction.relation_models.windows import combined_pairs, window_pairs
 
+Read = TypeVar("Read")
+
 Method = Literal["automatic", "logprobs", "verbalised", "samples"]
 
-KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
-"""What an answer can say."""
-
-STAGE = "relations"
-
-_NAMES = tuple(str(kind) for kind in KINDS)
-_TOKENS = {"relation": 16, "relation_verbalised": 64}
-"""Of an answer, by prompt."""
+_NAMES = tuple(map(str, JUDGED_KINDS))
 
 _MOST_ALTERNATIVES = 20
 
@@ -169,7 +165,7 @@ class PromptedRelationModel:
 
     def _around(self, method: Method) -> int:
         """Tokens of a question without its texts, and of its answer."""
-        request = self._request(TextPair("", ""), method)
+        request = request_of(self.model, self._question(TextPair("", ""), stage_of_method(method)))
         asked = sum(tokens_at_most(message.content) for message in request.messages)
         return asked + request.max_tokens
 
@@ -192,61 +188,61 @@ class PromptedRelationModel:
             return await self._sampled(pair)
         if method == "logprobs" and not gives_log_probabilities(self.model):
             return _unusable(Unusable.ABSENT)  # a call would be paid for in vain
-        answer = await self.model.complete(self._request(pair, method))
-        if isinstance(answer, Failure):
-            return _missing(answer)
         if method == "verbalised":
-            return _stated(answer, prompts_of(self.model)[relation_prompt(method)])
-        return _from_tokens(answer, self._label(answer, method))
+            stated = await ask_one(self.model, self._question(pair, self._stated))
+            return _missing(stated) if isinstance(stated, Failure) else _stated(*stated)
+        label = await ask_one(self.model, self._question(pair, self._labelled(method)))
+        return _missing(label) if isinstance(label, Failure) else _from_tokens(label)
 
     async def _sampled(self, pair: TextPair) -> Judgement | Missing:
         """Shares of the answers that give a relation; why not, if none does."""
-        counts: Counter[RelationKind] = Counter()
+        counts: Counter[str] = Counter()
         missing = Missing("no answer was asked for")
         for sample in range(self.samples):
-            answer = await self.model.complete(self._request(pair, "samples", sample))
-            label = None if isinstance(answer, Failure) else self._label(answer, "samples")
-            if label is None or isinstance(answer, Failure):
-                missing = _missing(answer)
+            question = self._question(pair, self._labelled("samples"), sample)
+            label = await ask_one(self.model, question)
+            if isinstance(label, Failure):
+                missing = _missing(label)
             else:
-                counts[RelationKind(label.name)] += 1
+                counts[label.name] += 1
         if not counts:
             return missing
-        shares = [(counts[kind] + 1 / len(KINDS)) / (counts.total() + 1) for kind in KINDS]
+        kinds = len(_NAMES)
+        shares = [(counts[name] + 1 / kinds) / (counts.total() + 1) for name in _NAMES]
         return _likeliest(shares, "samples")
 
-    def _label(self, answer: Completion, method: Method) -> Label | None:
-        prompt = prompts_of(self.model)[relation_prompt(method)]
-        return prompt.read_label(answer, _NAMES, openness=self.openness)
+    @property
+    def _stated(self) -> ModelStage[tuple[str, float]]:
+        return replace(STATED_RELATION, seed=self.seed)
 
-    def _request(self, pair: TextPair, method: Method, sample: int = 0) -> Request:
-        prompt = prompts_of(self.model)[relation_prompt(method)]
-        return Request(
-            messages=prompt.render(
-                question=pair.question,
-                title=pair.title,
-                premise=pair.premise if "{{title}}" in prompt.question else pair.titled_premise,
-                hypothesis=pair.hypothesis,
-            ),
-            prompt=prompt.identity,
-            stage=STAGE,
+    def _labelled(self, method: Method) -> ModelStage[Label]:
+        by_tokens = method == "logprobs"
+        return replace(
+            RELATION,
+            read=label_reading(_NAMES, openness=self.openness),
             temperature=self.temperature if method == "samples" else 0.0,
-            max_tokens=_TOKENS[relation_prompt(method)],
-            top_logprobs=self.top_logprobs if method == "logprobs" else 0,
+            top_logprobs=self.top_logprobs if by_tokens else 0,
+            needs_logprobs=by_tokens,
             seed=self.seed,
+        )
+
+    def _question(self, pair: TextPair, stage: ModelStage[Read], sample: int = 0) -> Question[Read]:
+        titled = "{{title}}" in prompts_of(self.model)[stage.prompt].question
+        return Question(
+            stage,
+            {
+                "question": pair.question,
+                "title": pair.title,
+                "premise": pair.premise if titled else pair.titled_premise,
+                "hypothesis": pair.hypothesis,
+            },
             sample=sample,
-            needs_logprobs=method == "logprobs",
-            fault=(
-                (lambda answer: _fault_of_stated(answer, prompt))
-                if method == "verbalised"
-                else (lambda answer: prompt.label_fault(answer, _NAMES))
-            ),
         )
 
 
-def relation_prompt(method: str) -> str:
-    """Name of the prompt with which a method asks."""
-    return "relation_verbalised" if method == "verbalised" else "relation"
+def stage_of_method(method: str) -> ModelStage[Any]:
+    """The row of the table with which a method asks."""
+    return STATED_RELATION if method == "verbalised" else RELATION
 
 
 def tokens_at_most(text: str) -> int:
@@ -261,46 +257,27 @@ def chosen_method(method: Method, model: LanguageModel) -> Method:
     return "logprobs" if gives_log_probabilities(model) else "verbalised"
 
 
-def _from_tokens(answer: Completion, label: Label | None) -> Judgement | Missing:
-    if label is None:
-        return _missing(answer)
+def _from_tokens(label: Label) -> Judgement | Missing:
     if label.distribution is None:
         return _unusable(label.unusable or Unusable.ABSENT)
     # The label in the text may be a rare draw, or the likeliest of several spellings of one label.
     return _likeliest(label.distribution, "logprobs")
 
 
-def _stated(answer: Completion, prompt: PromptTemplate) -> Judgement | Missing:
-    words = prompt.words(_NAMES)
-    found = read_stated(answer.text, words)
-    if found is None:
-        return _missing(answer, _fault_of_stated(answer, prompt))
-    name, confidence = found
-    return Judgement(KINDS[words.index(name)], confidence, "verbalised")
+def _stated(name: str, confidence: float) -> Judgement:
+    return Judgement(JUDGED_KINDS[_NAMES.index(name)], confidence, "verbalised")
 
 
 def _likeliest(shares: Sequence[float], origin: Origin) -> Judgement:
-    distribution = _three(shares)
+    entailment, contradiction, neutral = shares
+    distribution = (entailment, contradiction, neutral)
     kind, probability = likeliest_kind(*distribution)
     return Judgement(kind, probability, origin, distribution)
 
 
-def _fault_of_stated(answer: Completion, prompt: PromptTemplate) -> str:
-    found = read_stated(answer.text, prompt.words(_NAMES))
-    return "" if found is not None else "it does not give one relation and one confidence"
-
-
-def _three(shares: Sequence[float]) -> tuple[float, float, float]:
-    entailment, contradiction, neutral = shares
-    return entailment, contradiction, neutral
-
-
-def _missing(answer: Completion | Failure, fault: str = "it gives no single label") -> Missing:
+def _missing(failure: Failure) -> Missing:
     """Why an answer gives no relation."""
-    if isinstance(answer, Completion):
-        cut = ", cut off at its longest" if answer.finish == "length" else ""
-        answer = unreadable(answer, f"{fault}{cut}")
-    return _Unread(answer.reason) if answer.unread else Missing(answer.reason)
+    return _Unread(failure.reason) if failure.unread else Missing(failure.reason)
 
 
 def _unusable(why: Unusable) -> _Unread:

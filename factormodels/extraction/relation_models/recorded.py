@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from factormodels.claims import Relation, RelationKind, check_stated_kind, is_evidence
+from factormodels.claims import JUDGED_KINDS, Relation, RelationKind, check_stated_kind, is_evidence
 from factormodels.decoded_values import as_object, located, shown, text_field
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
@@ -18,8 +18,6 @@ from factormodels.io.json_text import check_keys
 from factormodels.io.records import json_records, read_content, strictly
 from factormodels.validation import validated_probability
 from factormodels.variants import normalised_text
-
-JUDGED_KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
 
 _KEYS = ("source", "target", "premise", "hypothesis", "relation", "probability", "distribution")
 

@@ -1,143 +1,37 @@
 """Assessors that judge atoms by prompting alone: the baselines that graph models are compared with.
 
 The same atoms and contexts go in as into a graph model, and a probability of being true comes out
-for each atom, so that both stand in the same table.
+for each atom, so that both stand in the same table. The assessors are rows of
+`factormodels.extraction.asking.table.ASSESSORS`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
+from factormodels.extraction.asking.assessor import Assessor, Step
+from factormodels.extraction.asking.loop import ask_all, ask_one
+from factormodels.extraction.asking.stage import Question
+from factormodels.extraction.asking.table import ASSESSORS
 from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
-from factormodels.extraction.language_model import Failure, LanguageModel, Request
-from factormodels.extraction.language_model.answers import unreadable
+from factormodels.extraction.language_model import Failure, LanguageModel
+from factormodels.extraction.language_model.answers import Label
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import counted_fallbacks
-from factormodels.extraction.stages.asking import identity_of
+from factormodels.extraction.retrieval.base import Retriever
+from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.fact_graph import FactGraph
-from factormodels.words import NOT_SUPPORTED
 
-_WORD_TOKENS = 16
-_REASONING_TOKENS = 1024
-_TOP_LOGPROBS = 5
 LABEL_ALONE = "label alone"
 """Origin of a verdict whose label has no probability."""
 
-_SUPPORTED, _CONTRADICTED = "supported", "contradicted"
-
-
-@dataclass(frozen=True)
-class Assessor:
-    """A way to judge an atom by a prompt.
-
-    Attributes:
-        name: the name in tables.
-        prompt: name of its template.
-        values: P(true) by label, in the order of the labels; None drops the atom from the score.
-        reads_evidence: whether it is shown passages.
-        reasons: whether words come before the label.
-        source: the paper whose assessor this is.
-        words: other words that mean a label, lower case.
-    """
-
-    name: str
-    prompt: str
-    values: Mapping[str, float | None]
-    reads_evidence: bool = True
-    reasons: bool = False
-    source: str = ""
-    words: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels, in order."""
-        return tuple(self.values)
-
-    @property
-    def max_tokens(self) -> int:
-        """The longest answer, in tokens."""
-        return _REASONING_TOKENS if self.reasons else _WORD_TOKENS
-
-
-_THREE = MappingProxyType({_SUPPORTED: 1.0, _CONTRADICTED: 0.0, "undecided": 0.5})
-
-
-def unsupported_as(label: str) -> Mapping[str, str]:
-    """Return a label by each verdict that the evidence does not support a claim."""
-    return MappingProxyType(dict.fromkeys(NOT_SUPPORTED, label))
-
-
-ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
-    {
-        one.name: one
-        for one in (
-            Assessor(
-                "factscore",
-                "assess_factscore",
-                # What the passages do not bear out is undecided: FactReasoner's tables 3 to 7 count
-                # it under #U and none under #C.
-                MappingProxyType({"true": 1.0, "false": 0.5}),
-                source="Min et al. 2023",
-                words=MappingProxyType({**unsupported_as("false"), "not true": "false"}),
-            ),
-            Assessor(
-                "factverify",
-                "assess_factverify",
-                _THREE,
-                reasons=True,
-                source="Bayat et al. 2025",
-                words=unsupported_as("undecided"),
-            ),
-            Assessor(
-                "veriscore",
-                "assess_veriscore",
-                _THREE,
-                source="Song et al. 2024",
-                words=unsupported_as("undecided"),
-            ),
-            Assessor(
-                "own-knowledge",
-                "assess_own_knowledge",
-                _THREE,
-                reads_evidence=False,
-                reasons=True,
-                source="what a model knows without any passage, to be compared with",
-                words=unsupported_as("undecided"),
-            ),
-            Assessor(
-                "evidence-and-knowledge",
-                "assess_evidence_and_knowledge",
-                _THREE,
-                reasons=True,
-                source="FactReasoner, table 34, the row of DeepSeek-v3",
-                words=unsupported_as("undecided"),
-            ),
-            Assessor(
-                "fastfact",
-                "assess_fastfact",
-                MappingProxyType(
-                    {
-                        _SUPPORTED: 1.0,
-                        "refuted": 0.0,
-                        "conflicting": 0.5,
-                        "insufficient": 0.5,
-                        "unverifiable": None,
-                    }
-                ),
-                reasons=True,
-                source="FaStfact, section 4.3",
-                words=unsupported_as("insufficient"),
-            ),
-        )
-    }
-)
-"""The assessors of the papers. A claim that is undecided has P(true) 1/2: it is not supported."""
+_SHOWN_CHARACTERS = 1000
+"""Of a passage that was found for a claim alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +46,8 @@ class Verdict:
             stand for on average; None where the atom is dropped or missing.
         missing: why there is no label; "" where there is one.
         unusable: why the label has no probability; "" where it has one, or there is no label.
+        text: the claim as it was judged, where steps before the verdict may have rewritten it.
+        queries: what was searched for, in order, by an assessor that searches.
     """
 
     atom: str
@@ -160,6 +56,8 @@ class Verdict:
     p_true: float | None = None
     missing: str = ""
     unusable: str = field(default="", compare=False)
+    text: str = field(default="", compare=False)
+    queries: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def dropped(self) -> bool:
@@ -167,10 +65,37 @@ class Verdict:
         return bool(self.label) and self.p_true is None
 
 
+@dataclass
+class _Case:
+    """An atom on its way to its verdict.
+
+    Attributes:
+        atom: the atom.
+        fields: what prompts are filled with.
+        passages: what its verdict is judged by.
+        queries: what was searched for.
+        label: the label of an answer that takes it out of the score.
+        missing: why it can have no verdict.
+    """
+
+    atom: Atom
+    fields: dict[str, str]
+    passages: Sequence[Context] = ()
+    queries: list[str] = field(default_factory=list)
+    label: str = ""
+    missing: str = ""
+
+    @property
+    def open(self) -> bool:
+        """Whether a verdict on it is still to be asked for."""
+        return not (self.label or self.missing)
+
+
 def assess(
     graph: FactGraph,
     assessor: str | Assessor,
     model: LanguageModel,
+    retriever: Retriever | None = None,
     *,
     all_contexts: bool = False,
     expected: bool = False,
@@ -178,10 +103,14 @@ def assess(
 ) -> tuple[Verdict, ...]:
     """Assessor's verdict on every atom, in order.
 
+    An atom of which a step before the verdict fails, or a search was not answered, has no verdict
+    and says why.
+
     Args:
         graph: the atoms and contexts; relations play no part.
         assessor: a name of `ASSESSORS`, or an assessor of one's own.
         model: the language model that judges.
+        retriever: what is searched by an assessor that searches; others judge by the contexts.
         all_contexts: whether every atom is shown every context, in place of those retrieved for it.
         expected: whether P(true) is averaged over the labels by their probabilities, where there
             are log-probabilities that can be used; otherwise it is that of the label alone, as the
@@ -189,14 +118,122 @@ def assess(
         concurrency: most atoms that wait for the model at a time.
 
     Raises:
-        InputError: for an unknown assessor.
+        InputError: for an unknown assessor, or one that searches without a retriever.
     """
     known = assessor if isinstance(assessor, Assessor) else get_assessor(assessor)
+    if known.searches and retriever is None:
+        raise InputError(
+            f"the assessor {known.name!r} searches by itself; give the retriever that it searches"
+        )
+    if isinstance(retriever, WebRetriever):
+        retriever = retriever.checking(graph.response)
+    asked = {"question": graph.query, "response": graph.response}
+    cases = [_Case(atom, {**asked, "claim": atom.text}) for atom in graph.atoms]
+    for step in known.steps:
+        _take(step, cases, model, retriever)
 
-    async def judge(atom: Atom) -> Verdict:
-        return await _judge(graph, atom, known, model, all_contexts, expected)
+    async def judge(case: _Case) -> Verdict:
+        if not known.searches:
+            case.passages = [
+                one for one in graph.contexts if all_contexts or case.atom.id in one.retrieved_for
+            ]
+        fields = {**case.fields, "passages": shown_passages(case.passages)}
+        answer = await ask_one(model, Question(known.verdict, fields)) if case.open else None
+        return _verdict(known, case, answer, expected)
 
-    return tuple(run_until_done(each(judge, graph.atoms, concurrency)))
+    return tuple(run_until_done(each(judge, cases, concurrency)))
+
+
+def _take(
+    step: Step, cases: Sequence[_Case], model: LanguageModel, retriever: Retriever | None
+) -> None:
+    """Ask what a step asks of all atoms that are to have a verdict."""
+    waiting = [case for case in cases if case.open]
+    if step.searches and retriever is not None:
+        for _ in range(step.searches):
+            # Without anything new the same would be asked again.
+            waiting = _searched(_answers(step, waiting, model), retriever)
+        return
+    for case, answer in _answers(step, waiting, model):
+        if step.drops and answer == step.drops:
+            case.label = answer
+        elif step.fills:
+            case.fields[step.fills] = answer
+
+
+def _answers(step: Step, cases: Sequence[_Case], model: LanguageModel) -> list[tuple[_Case, str]]:
+    """Answers about the atoms that have one; the others go missing."""
+    questions = [
+        Question(step.stage, {**case.fields, "knowledge": shown_passages(case.passages)})
+        for case in cases
+    ]
+    found = []
+    for case, answer in zip(cases, ask_all(model, questions), strict=True):
+        if isinstance(answer, Failure):
+            case.missing = f"{step.stage.name}: {answer.reason}"
+        else:
+            found.append((case, answer))
+    return found
+
+
+def _searched(wanted: Iterable[tuple[_Case, str]], retriever: Retriever) -> list[_Case]:
+    """Search, and return the atoms for which something new was found."""
+    # A search that was made already finds nothing more.
+    fresh = [(case, text) for case, text in wanted if text and text not in case.queries]
+    answers = retriever.retrieve([text for _, text in fresh]) if fresh else []
+    going_on = []
+    for (case, query), answer in zip(fresh, answers, strict=True):
+        case.queries.append(query)
+        if not answer.searched:
+            case.missing = f"a search was not answered: {answer.failures[0]}"
+        found = list(case.passages)
+        for passage in answer.passages:
+            text = (passage.snippet or passage.text)[:_SHOWN_CHARACTERS]
+            if text not in {context.text for context in found}:
+                found.append(
+                    Context(
+                        f"{case.atom.id}.{len(found) + 1}",
+                        text,
+                        title=passage.title,
+                        link=passage.link,
+                        retrieved_for=(case.atom.id,),
+                    )
+                )
+        if case.open and len(found) > len(case.passages):
+            going_on.append(case)
+        case.passages = found
+    return going_on
+
+
+def _verdict(
+    assessor: Assessor, case: _Case, answer: Label | Failure | None, expected: bool
+) -> Verdict:
+    text, queries = case.fields["claim"], tuple(case.queries)
+    if not isinstance(answer, Label):
+        missing = case.missing if answer is None else answer.reason
+        return Verdict(case.atom.id, case.label, missing=missing, text=text, queries=queries)
+    p_true = assessor.values[answer.name]
+    if expected and p_true is not None and answer.distribution is not None:
+        p_true = _expected(assessor, answer.distribution)
+    return Verdict(
+        case.atom.id,
+        answer.name,
+        answer.probability,
+        p_true,
+        unusable="" if answer.unusable is None else str(answer.unusable),
+        text=text,
+        queries=queries,
+    )
+
+
+def _expected(assessor: Assessor, distribution: tuple[float, ...]) -> float:
+    """P(true) averaged over the labels that keep the atom."""
+    kept = [
+        (value, share)
+        for value, share in zip(assessor.values.values(), distribution, strict=True)
+        if value is not None
+    ]
+    return math.fsum(value * share for value, share in kept) / math.fsum(share for _, share in kept)
 
 
 def assessor_facts(
@@ -205,12 +242,13 @@ def assessor_facts(
     """What the metadata of a graph hold of an assessor: who said what of its atoms, by id.
 
     `fallbacks` counts the verdicts that have a label alone, by why log-probabilities give it no
-    probability.
+    probability. An assessor of several steps has `prompts`, and `claims`: by id of atom its text
+    as it was judged and its queries.
     """
-    told = list(verdicts)
-    return {
+    told, prompts = list(verdicts), prompts_of(model)
+    facts: dict[str, Any] = {
         "model": model.name,
-        "prompt": identity_of(assessor.prompt, prompts_of(model)),
+        "prompt": prompts.identity_of(assessor.prompt),
         "verdicts": {
             one.atom: {"label": one.label, "probability": one.probability, "p": one.p_true}
             for one in told
@@ -219,6 +257,12 @@ def assessor_facts(
         **verdict_fallbacks(told),
         "missing": [[one.atom, one.missing] for one in told if one.missing],
     }
+    if assessor.steps:
+        facts["prompts"] = [prompts.identity_of(name) for name in assessor.prompts]
+        facts["claims"] = {
+            one.atom: {"text": one.text, "queries": list(one.queries)} for one in told
+        }
+    return facts
 
 
 def verdict_fallbacks(verdicts: Iterable[Verdict]) -> dict[str, list[list[Any]]]:
@@ -231,54 +275,6 @@ def verdict_fallbacks(verdicts: Iterable[Verdict]) -> dict[str, list[list[Any]]]
 def posteriors(verdicts: tuple[Verdict, ...]) -> dict[str, float]:
     """P(true) by id of atom, of the atoms that are neither missing nor dropped."""
     return {one.atom: one.p_true for one in verdicts if one.p_true is not None}
-
-
-async def _judge(
-    graph: FactGraph,
-    atom: Atom,
-    assessor: Assessor,
-    model: LanguageModel,
-    all_contexts: bool,
-    expected: bool,
-) -> Verdict:
-    prompt = prompts_of(model)[assessor.prompt]
-    fields = {"claim": atom.text}
-    if assessor.reads_evidence:
-        fields["passages"] = shown_passages(
-            one for one in graph.contexts if all_contexts or atom.id in one.retrieved_for
-        )
-    answer = await model.complete(
-        Request(
-            messages=prompt.render(**fields),
-            prompt=prompt.identity,
-            stage=assessor.name,
-            max_tokens=assessor.max_tokens,
-            top_logprobs=_TOP_LOGPROBS,
-            seed=0,
-            fault=lambda one: prompt.label_fault(one, assessor.labels, assessor.words),
-        )
-    )
-    if isinstance(answer, Failure):
-        return Verdict(atom.id, missing=answer.reason)
-    found = prompt.read_label(answer, assessor.labels, assessor.words)
-    if found is None:
-        fault = prompt.label_fault(answer, assessor.labels, assessor.words)
-        return Verdict(atom.id, missing=unreadable(answer, fault).reason)
-    p_true = assessor.values[found.name]
-    if expected and p_true is not None and found.distribution is not None:
-        p_true = _expected(assessor, found.distribution)
-    unusable = "" if found.unusable is None else str(found.unusable)
-    return Verdict(atom.id, found.name, found.probability, p_true, unusable=unusable)
-
-
-def _expected(assessor: Assessor, distribution: tuple[float, ...]) -> float:
-    """P(true) averaged over the labels that keep the atom."""
-    kept = [
-        (value, share)
-        for value, share in zip(assessor.values.values(), distribution, strict=True)
-        if value is not None
-    ]
-    return math.fsum(value * share for value, share in kept) / math.fsum(share for _, share in kept)
 
 
 def shown_passages(contexts: Iterable[Context]) -> str:
@@ -297,8 +293,10 @@ def get_assessor(name: str) -> Assessor:
         InputError: if there is none.
     """
     if name not in ASSESSORS:
+        given = [one.name for one in ASSESSORS.values() if not one.searches]
+        searching = [one.name for one in ASSESSORS.values() if one.searches]
         raise InputError(
-            f"the assessor {name!r} is unknown; use one of {', '.join(ASSESSORS)}, or safe where "
-            "claims are searched for"
+            f"the assessor {name!r} is unknown; use one of {', '.join(given)}, or "
+            f"{', '.join(searching)} where claims are searched for"
         )
     return ASSESSORS[name]

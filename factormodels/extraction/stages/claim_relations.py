@@ -16,24 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.claims import LEAST_PROBABILITY, Atom, Relation
-from factormodels.discourse import Sense, SensedPair, compiled_senses, sense_named
+from factormodels.discourse import SensedPair, compiled_senses
 from factormodels.errors import InputError
+from factormodels.extraction.asking import table
+from factormodels.extraction.asking.loop import ask_all
+from factormodels.extraction.asking.stage import Question
 from factormodels.extraction.language_model import Failure, LanguageModel
-from factormodels.extraction.language_model.answers import SUREST
 from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel, TextPair
-from factormodels.extraction.stages.asking import Question, ask_all
 from factormodels.extraction.stages.relations import ask, relation_of
 from factormodels.fact_graph import FactGraph
 from factormodels.validation import validated_probability
 from factormodels.variants import between_claims, united
 
-PROMPT = "claim_relation"
-STAGE = "claim relations"
 METADATA_KEY = "claim_relations"
 """What was asked of the claims of a response, and what is missing."""
-
-_TOKENS = 64
-_NONE = "none"
 
 Pairs = Sequence[tuple[Atom, Atom]]
 
@@ -150,11 +146,12 @@ def with_senses(
     least = validated_probability(least, "the least probability of a relation")
     questions = [
         Question(
-            {"response": graph.response, "first": a.text, "second": b.text}, _read_sense, _TOKENS
+            table.CLAIM_RELATION,
+            {"response": graph.response, "first": a.text, "second": b.text},
         )
         for a, b in pairs
     ]
-    answers = ask_all(model, PROMPT, STAGE, questions)
+    answers = ask_all(model, questions)
     sensed: list[SensedPair] = []
     missing: list[list[str]] = []
     for (first, second), answer in zip(pairs, answers, strict=True):
@@ -185,20 +182,3 @@ def _with(
         relations=(*(one for one in graph.relations if one not in own), *relations),
         metadata={**graph.metadata, METADATA_KEY: told},
     )
-
-
-def _read_sense(value: Any) -> tuple[Sense | None, float] | None:
-    """The sense and its probability; a sense of None where nothing stands between the claims."""
-    if not isinstance(value, dict):
-        return None
-    name, confidence = value.get("relation"), value.get("confidence")
-    if not isinstance(name, str) or isinstance(confidence, bool):
-        return None
-    if not isinstance(confidence, int | float) or not 0.0 <= confidence <= 1.0:
-        return None
-    if name.strip().casefold() == _NONE:
-        return None, float(confidence)
-    try:
-        return sense_named(name), min(float(confidence), SUREST)
-    except InputError:
-        return None

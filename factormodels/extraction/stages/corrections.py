@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from factormodels.claims import LEAST_PROBABILITY, Atom, Relation, RelationKind, is_evidence
+from factormodels.extraction.asking import table
+from factormodels.extraction.asking.loop import ask_each
+from factormodels.extraction.asking.stage import Question
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.answers import plain_claim
 from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair
-from factormodels.extraction.stages.asking import Question, ask_each
 from factormodels.extraction.stages.relations import ask, relation_of
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import normalised_text
 
-PROMPT = "correction"
-STAGE = "corrections"
-
 MOST_PASSAGES = 3
 """Passages that a correction is shown, those against the claim that are surest."""
-
-_TOKENS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +72,17 @@ def corrections(
 
     questions = {
         atom.id: Question(
+            table.CORRECTION,
             {
                 "question": graph.query,
                 "passages": "\n\n".join(shown(atom.id, name) for name in names),
                 "claim": atom.text,
             },
-            _read,
-            _TOKENS,
         )
         for atom in atoms
         if (names := passages_against(graph, atom.id))
     }
-    told, failures = ask_each(model, PROMPT, STAGE, questions)
+    told, failures = ask_each(model, questions)
     before = {atom.id: atom.text for atom in atoms}
     texts = {atom: plain_claim(text, before[atom]) for atom, text in told.items()}
     changed = {
@@ -116,8 +111,3 @@ def relations_to(
         for pair, answer in zip(pairs, ask(model, pairs), strict=True)
         if isinstance(answer, Judgement)
     ]
-
-
-def _read(value: Any) -> str | None:
-    text = value.get("claim") if isinstance(value, dict) else None
-    return " ".join(text.split()) if isinstance(text, str) else None

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from factormodels.claims import Atom
+from factormodels.extraction.asking import table
+from factormodels.extraction.asking.loop import ask_each
+from factormodels.extraction.asking.stage import Question
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.stages.asking import Question, ask_each, text_at
-
-STAGE = "queries"
-PROMPT = "search_query"
-
-_TOKENS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +37,7 @@ def build_query(atom: Atom, topic: str = "") -> str:
 def ask_queries(atoms: Sequence[Atom], model: LanguageModel, *, topic: str = "") -> Queries:
     """Searches that a language model would make, one call for each atom."""
     questions = {
-        atom.id: Question({"topic": topic, "claim": atom.text}, text_at("query"), _TOKENS)
-        for atom in atoms
+        atom.id: Question(table.QUERIES, {"topic": topic, "claim": atom.text}) for atom in atoms
     }
-    told, failures = ask_each(model, PROMPT, STAGE, questions)
+    told, failures = ask_each(model, questions)
     return Queries(tuple(told.get(atom.id) or build_query(atom, topic) for atom in atoms), failures)

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from factormodels.claims import Atom
+from factormodels.extraction.asking import table
+from factormodels.extraction.asking.loop import ask_each
+from factormodels.extraction.asking.stage import Question
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.answers import plain_claim
-from factormodels.extraction.stages.asking import Question, ask_each, text_at
-
-STAGE = "reviser"
-PROMPT = "reviser"
-
-_TOKENS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +37,11 @@ def revise(
     """
     questions = {
         atom.id: Question(
-            {"question": query, "response": response, "claim": atom.text}, text_at("claim"), _TOKENS
+            table.REVISER, {"question": query, "response": response, "claim": atom.text}
         )
         for atom in atoms
     }
-    texts, failures = ask_each(model, PROMPT, STAGE, questions)
+    texts, failures = ask_each(model, questions)
     revised = tuple(
         replace(atom, text=plain_claim(texts.get(atom.id, ""), atom.text) or atom.text)
         for atom in atoms

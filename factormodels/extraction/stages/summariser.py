@@ -6,43 +6,19 @@ its confidence.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from factormodels.claims import Context
-from factormodels.extraction.language_model import Completion, LanguageModel
-from factormodels.extraction.language_model.answers import read_confidence
-from factormodels.extraction.language_model.log_probabilities import (
-    Unusable,
-    spelled_tokens,
-    token_log_probabilities,
-)
+from factormodels.extraction.asking import table
+from factormodels.extraction.asking.loop import ask_each
+from factormodels.extraction.asking.stage import Question
+from factormodels.extraction.asking.summaries import stated_summary
+from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import counted_fallbacks
-from factormodels.extraction.stages.asking import Question, ask_each
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts
 
-STAGE = "summariser"
-PROMPT = "summary"
 METADATA_KEY = "summaries"
-
-_TOKENS = 600
-
-
-@dataclass(frozen=True, slots=True)
-class ContextSummary:
-    """What a language model made of a passage.
-
-    Attributes:
-        text: what bears on the claims; empty where nothing does.
-        confidence: how sure the model is of it, in [0, 1].
-        fell_back: why the confidence is not that of the tokens, where it was to be.
-    """
-
-    text: str
-    confidence: float
-    fell_back: str = ""
 
 
 def summarise_contexts(
@@ -65,8 +41,11 @@ def summarise_contexts(
             answer's tokens, where they can be used; otherwise it is what the model states.
     """
     read = [context for context in graph.contexts if context.content.strip()]
-    questions = {context.id: _question(graph, context, log_probabilities) for context in read}
-    answers, failures = ask_each(model, PROMPT, STAGE, questions)
+    stage = table.SUMMARISER
+    if not log_probabilities:
+        stage = replace(stage, read=stated_summary, top_logprobs=0)
+    questions = {context.id: Question(stage, _fields(graph, context)) for context in read}
+    answers, failures = ask_each(model, questions)
     kept: list[Context] = []
     confidence: dict[str, float] = {}
     passages: dict[str, str] = {}
@@ -95,39 +74,10 @@ def summarise_contexts(
     return replace(merged, metadata={**graph.metadata, METADATA_KEY: facts})
 
 
-def _question(
-    graph: FactGraph, context: Context, log_probabilities: bool
-) -> Question[ContextSummary]:
+def _fields(graph: FactGraph, context: Context) -> dict[str, str]:
     claims = [atom.text for atom in graph.atoms if atom.id in context.retrieved_for]
-    fields = {
+    return {
         "claims": "\n".join(claims or [graph.query or graph.topic]),
         "title": context.title,
         "passage": context.content,
     }
-    if not log_probabilities:
-        return Question(fields, _read, _TOKENS)
-    return Question(fields, _read, _TOKENS, weighed=_weighed)
-
-
-def _read(value: Any) -> ContextSummary | None:
-    if not isinstance(value, dict) or "summary" not in value:
-        return None
-    text, stated = value["summary"], read_confidence(value.get("confidence"))
-    if stated is None or not (text is None or isinstance(text, str)):
-        return None
-    words = " ".join((text or "").split())
-    # What a model writes for null as often as not.
-    return ContextSummary("" if words.strip(".").casefold() in ("none", "null") else words, stated)
-
-
-def _weighed(summary: ContextSummary, answer: Completion) -> ContextSummary:
-    """Summary with the confidence that the tokens show; as stated where they cannot be used."""
-    tokens = spelled_tokens(answer)
-    values = (
-        tokens
-        if isinstance(tokens, Unusable)
-        else token_log_probabilities(tokens, 0, len(answer.text))
-    )
-    if isinstance(values, Unusable):
-        return replace(summary, fell_back=str(values))
-    return replace(summary, confidence=math.exp(math.fsum(values) / len(values)))

@@ -12,7 +12,8 @@ import pytest
 from experiments.evaluators.response import AssessmentView, assess_graph, judged, measured
 from factormodels import read_many
 from factormodels.datasets import load
-from factormodels.extraction.stages.assessors import ASSESSORS, assess, posteriors
+from factormodels.extraction.asking.table import ASSESSORS
+from factormodels.extraction.stages.assessors import assess, posteriors
 from factormodels.io import write_many
 from inference import get_backend
 from tests.experiments.conftest import invoke

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from factormodels import read_many
-from factormodels.extraction.stages.asking import identity_of
+from factormodels.extraction.prompts.replaced import OURS
 from tests.experiments.conftest import invoke
 from tests.experiments.evaluators.test_assess_model import (
     arguments,
@@ -121,7 +121,7 @@ def test_a_provider_s_model_on_this_machine_needs_no_key(
     relations = graph.metadata["relations"]
     assert (relations["method"], relations["origins"]) == ("automatic", {"verbalised": 2})
     prompts = ("relation", "relation_verbalised")
-    assert relations["prompts"] == [identity_of(name) for name in prompts]
+    assert relations["prompts"] == [OURS.identity_of(name) for name in prompts]
     assert graph.metadata["consumption"]["relations"]["not_sent"] == ["logprobs", "seed"]
     invoke(*options[:-1], "again", "--replay")
     assert (notes / "again/graphs.jsonl").read_bytes() == (notes / "o/graphs.jsonl").read_bytes()

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from factormodels import Atom, FactGraph, read_many
+from factormodels.extraction.asking.table import ASSESSORS
 from factormodels.extraction.language_model import Failure, Request
+from factormodels.extraction.pipeline import assessor_stage
 from factormodels.extraction.retrieval.base import Passage, Retrieved
-from factormodels.extraction.safe import PROMPTS, safe, safe_stage
+from factormodels.extraction.stages.assessors import assess
 from tests.experiments.conftest import invoke, write_batch
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.questions import claim_of
@@ -80,13 +82,13 @@ def asked_by(model: AnsweringModel) -> Counter[str]:
 
 def test_a_claim_is_revised_searched_for_in_steps_and_judged() -> None:
     model, pages = AnsweringModel(lambda r: answer_to(r.messages[-1].content)), Pages()
-    trains, cars, sun = safe(GRAPH, model, pages)
+    trains, cars, sun = assess(GRAPH, "safe", model, pages)
     assert trains.text == "The bridge carries trains."
     assert trains.queries == cars.queries == ("bridge", "bridge trains")
-    assert (trains.verdict.label, trains.verdict.p_true) == ("supported", 1.0)
+    assert (trains.label, trains.p_true) == ("supported", 1.0)
     # What is not borne out is undecided; what is beside the question is never searched.
-    assert (cars.verdict.label, cars.verdict.p_true) == ("unsupported", 0.5)
-    assert sun.verdict.dropped
+    assert (cars.label, cars.p_true) == ("unsupported", 0.5)
+    assert sun.dropped
     assert sun.queries == ()
     # The third search of each is empty: there is no more to ask.
     assert asked_by(model) == {
@@ -117,21 +119,22 @@ def test_a_passage_that_is_found_again_counts_once_and_ends_the_search() -> None
             return "Verdict: supported"
         return answer_to(question)
 
-    trains, cars, _ = safe(GRAPH, AnsweringModel(answer), OnePage())
+    trains, cars, _ = assess(GRAPH, "safe", AnsweringModel(answer), OnePage())
     # The second search finds nothing new, so there is no third.
     assert trains.queries == cars.queries == ("bridge 1", "bridge 2")
     assert len(judged) == 2
     assert all("[1] One" in question and "[2]" not in question for question in judged)
 
 
-@pytest.mark.parametrize("prompt", PROMPTS)
+@pytest.mark.parametrize("prompt", ASSESSORS["safe"].prompts)
 def test_a_step_that_fails_leaves_a_claim_without_a_verdict(prompt: str) -> None:
     def answer(request: Request) -> str | Failure:
         if request.prompt.name == prompt and "carries cars" in request.messages[-1].content:
             return Failure("no answer")
         return answer_to(request.messages[-1].content)
 
-    found = safe_stage(AnsweringModel(answer), Pages())(GRAPH).metadata["assessors"]["safe"]
+    judged = assessor_stage(["safe"], AnsweringModel(answer), Pages())(GRAPH)
+    found = judged.metadata["assessors"]["safe"]
     # A revision is asked with the whole response, in which every claim stands.
     lost = {name for name, _ in found["missing"]}
     assert "a2" in lost

@@ -24,6 +24,7 @@ from experiments.evaluators.response import (
     summarise_judged,
 )
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
+from factormodels.claims import JUDGED_KINDS
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.stages.relations import with_relations
 from inference import get_backend
@@ -35,8 +36,6 @@ ROUNDING = 1e-9
 """Means over a dozen claims of numbers up to one."""
 
 EXACT = get_backend("exact")
-
-KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
 
 
 @dataclass
@@ -54,7 +53,7 @@ class Answers:
         if (pair.source, pair.target) in self.lost:
             return Missing("filtered")
         random = Random(f"{self.seed} {pair.source} {pair.target}")
-        return Judgement(random.choice(KINDS), random.uniform(0.3, 1.0), "recorded")
+        return Judgement(random.choice(JUDGED_KINDS), random.uniform(0.3, 1.0), "recorded")
 
 
 def small_graph() -> FactGraph:
@@ -261,7 +260,7 @@ def test_one_missing_answer_of_many_leaves_the_verdicts_on_other_claims() -> Non
     random = Random(0)
     atoms = tuple(Atom(f"a{n}", f"Claim {n}.") for n in range(10))
     contexts = tuple(Context(f"c{n}", f"Passage {n}.") for n in range(30))
-    kinds = [random.choice(KINDS[:2]) for _ in atoms]
+    kinds = [random.choice(JUDGED_KINDS[:2]) for _ in atoms]
     relations = tuple(
         Relation(context.id, atom.id, kind, random.uniform(0.8, 0.99))
         for atom, kind in zip(atoms, kinds, strict=True)

@@ -23,11 +23,11 @@ from experiments.evaluators.relation_quality import (
     relation_scores,
 )
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, datasets
+from factormodels.claims import JUDGED_KINDS
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.lexical import (
     COEFFICIENTS,
     INTERCEPTS,
-    KINDS,
     LexicalRelations,
 )
 from factormodels.extraction.relation_models.lexical_features import FEATURES
@@ -38,7 +38,7 @@ from factormodels.io.published.unli import JudgedPair
 from tests.experiments.conftest import invoke
 from tests.refusals import refused
 
-E, C, N = KINDS
+E, C, N = JUDGED_KINDS
 
 
 class Scripted:
@@ -78,7 +78,7 @@ def test_forecasts_are_the_shares_of_each_relation() -> None:
     assert found[C].p == pytest.approx([0.1, 0.6])
     assert found[N].p == pytest.approx([0.1, 0.3])
     assert found[E].y.tolist() == [True, False]
-    assert {found[kind].missing for kind in KINDS} == {1}
+    assert {found[kind].missing for kind in JUDGED_KINDS} == {1}
     assert found[E].responses.tolist() == ["g", "g"]
 
 
@@ -91,7 +91,7 @@ def test_a_model_that_knows_scores_perfectly() -> None:
     labelled = labelled_pairs(graphs, complete=True)
     model = recorded_in_graphs(graphs, unrecorded=0.99)
     rows = relation_scores(model, labelled, scores=("auroc", "brier"), n_bootstrap=20)
-    for kind in KINDS:
+    for kind in JUDGED_KINDS:
         assert rows[kind]["auroc"].value == 1.0
         # The corpus's probabilities are mostly 0.8 and more.
         assert rows[kind]["brier"].value < 0.03
@@ -101,7 +101,7 @@ def test_scores_are_those_of_calibration_with_intervals_over_responses() -> None
     labelled = labelled_pairs(datasets.load("demonstration").graphs, complete=True)
     forecasts = relation_forecasts(LexicalRelations(), labelled)
     rows = relation_scores(LexicalRelations(), labelled, scores=("auroc",), n_bootstrap=50)
-    for kind in KINDS:
+    for kind in JUDGED_KINDS:
         found = rows[kind]["auroc"]
         assert found.value == auroc(forecasts[kind].p, forecasts[kind].y)
         assert found.n == len({item.response for item in labelled})
@@ -158,7 +158,7 @@ def test_what_a_fit_has_seen_is_said_and_matters() -> None:
     assert ends == pytest.approx([told.value, told.lower, told.upper], rel=1e-12)
     assert 0 < ends[1] < ends[0] < ends[2] < 1
     own = crossed.distributions(halves["even"])
-    codes = [KINDS.index(item.kind) for item in halves["even"]]
+    codes = [JUDGED_KINDS.index(item.kind) for item in halves["even"]]
     right = own[np.arange(len(codes)), codes]
     assert rows["even", "odd", DATA]["log_loss"] == pytest.approx(-np.log(right).mean())
 

@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 
 from factormodels import Atom, FactGraph
-from factormodels.extraction.fastfact import FastFactSettings, fastfact
-from factormodels.extraction.language_model import Completion, Failure, Token
-from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
-from factormodels.extraction.preverification import (
+from factormodels.extraction.asking.claim_lines import (
     ClaimLines,
-    Extraction,
     PreLabel,
     PreVerified,
+    read_claims,
+)
+from factormodels.extraction.asking.stage import Fault
+from factormodels.extraction.fastfact import FastFactSettings, fastfact
+from factormodels.extraction.language_model import Completion, Token
+from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.preverification import (
+    Extraction,
     choose_threshold,
     extract,
-    read_claims,
 )
 from factormodels.extraction.retrieval.bm25 import build_collection
 from factormodels.extraction.retrieval.documents import Document
@@ -72,15 +75,15 @@ def test_labels_keep_the_probability_of_all_their_tokens() -> None:
     ],
 )
 def test_another_form_is_a_failure(text: str) -> None:
-    assert isinstance(read_claims(Completion(text), CHUNK), Failure)
+    assert isinstance(read_claims(Completion(text), CHUNK), Fault)
 
 
 def test_no_claim_is_an_answer_and_a_cut_one_is_not() -> None:
     for none in ("None.", "There are no claims in these sentences."):
         assert read_claims(Completion(none), CHUNK) == ClaimLines(())
     cut = read_claims(Completion("1 | One. | supported", finish="length"), CHUNK)
-    assert isinstance(cut, Failure)
-    assert "cut off" in cut.reason
+    assert isinstance(cut, Fault)
+    assert "cut off" in cut.words
 
 
 def test_only_definite_labels_above_the_threshold_skip() -> None:
@@ -275,7 +278,7 @@ def test_a_number_of_any_length_is_none_of_a_sentence() -> None:
     found = read(text)
     assert claims_of(found) == ["One."]
     objects = f'[{{"claim": "One.", "verdict": "unsure", "sentence": "{long}"}}]'
-    assert isinstance(read_claims(Completion(objects), CHUNK), Failure)
+    assert isinstance(read_claims(Completion(objects), CHUNK), Fault)
 
 
 HALF_CLEAR = "1 | One is odd. | unsure\n2 | Two is even. | true"

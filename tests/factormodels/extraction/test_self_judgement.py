@@ -12,15 +12,12 @@ import pytest
 
 from calibration.self_knowledge import ModelJudgement, Setting, read_records
 from factormodels import Atom, FactGraph
+from factormodels.extraction.asking.self_answers import SelfJudgement, read_judgement
+from factormodels.extraction.asking.stage import Fault
+from factormodels.extraction.asking.table import SELF_SETTINGS
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
 from factormodels.extraction.prompts import PromptTemplate, load_prompt
-from factormodels.extraction.self_judgement import (
-    SETTINGS,
-    SelfJudgement,
-    claim_records,
-    judge_own_claims,
-    read_judgement,
-)
+from factormodels.extraction.self_judgement import claim_records, judge_own_claims
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.io.published.release_records import lines_at
 from tests.refusals import refused
@@ -63,7 +60,7 @@ def test_a_claim_is_asked_in_three_ways() -> None:
     first = judged[0]
     assert first.pair == ("Who, 1?", "this one")
     said = {name: said.judgement for name, said in first.judgements.items()}
-    assert said == dict(zip(SETTINGS, ("true", "true", "neither"), strict=True))
+    assert said == dict(zip(SELF_SETTINGS, ("true", "true", "neither"), strict=True))
     assert first.missing == {}
     direct = first.judgements["direct_asking"].log_probabilities
     # "maybe" is no choice: 0.8 and 0.15 of 0.95.
@@ -108,8 +105,8 @@ def read(
     text: str, setting: str = "direct_asking", prompt: PromptTemplate | None = None, **more: Any
 ) -> str | None:
     """Return what an answer is read as; None for missing."""
-    prompt = prompt or load_prompt(SETTINGS[setting].prompt)
-    found = read_judgement(Completion(text, **more), SETTINGS[setting], prompt)
+    prompt = prompt or load_prompt(SELF_SETTINGS[setting].prompt)
+    found = read_judgement(Completion(text, **more), SELF_SETTINGS[setting], prompt)
     return found.judgement if isinstance(found, SelfJudgement) else None
 
 
@@ -166,7 +163,7 @@ MISSING = [
 ]
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", SELF_SETTINGS)
 @pytest.mark.parametrize(
     ("text", "judgement"),
     [
@@ -182,7 +179,7 @@ def test_plain_words_are_understood_and_the_rest_is_missing(
     assert read(text, setting) == judgement
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", SELF_SETTINGS)
 def test_no_plain_answer_is_counted_as_wrong(setting: str) -> None:
     """What models that are always right were found to answer, of which all but true was false."""
     told = {
@@ -197,15 +194,14 @@ def test_no_plain_answer_is_counted_as_wrong(setting: str) -> None:
         assert found == ["true", "false", third], form
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", SELF_SETTINGS)
 def test_a_letter_that_was_not_offered_is_missing_and_said_to_be(setting: str) -> None:
-    prompt = load_prompt(SETTINGS[setting].prompt)
+    prompt = load_prompt(SELF_SETTINGS[setting].prompt)
     bare = replace(prompt, question="{{claim}}{{answer}}: in one word?")
     for text, asked in (("A", bare), ("D", prompt)):
-        letter = read_judgement(Completion(text), SETTINGS[setting], asked)
-        assert isinstance(letter, Failure)
-        assert "says none of true, false" in letter.reason
-        assert repr(text) in letter.reason
+        letter = read_judgement(Completion(text), SELF_SETTINGS[setting], asked)
+        assert isinstance(letter, Fault)
+        assert "says none of true, false" in letter.words
 
 
 def test_an_answer_that_was_cut_off_counts_only_if_it_was_given_before() -> None:
@@ -247,8 +243,8 @@ def test_probabilities_are_those_of_all_words_of_a_judgement() -> None:
         ("direct_asking", {"true": 0.6 / 0.75, "false": 0.15 / 0.75}),
         ("none_of_the_above", {"true": 0.6 / 0.8, "false": 0.15 / 0.8, "neither": 0.05 / 0.8}),
     ):
-        prompt = load_prompt(SETTINGS[setting].prompt)
-        found = read_judgement(chosen("Yes", 0.5, **offered), SETTINGS[setting], prompt)
+        prompt = load_prompt(SELF_SETTINGS[setting].prompt)
+        found = read_judgement(chosen("Yes", 0.5, **offered), SELF_SETTINGS[setting], prompt)
         assert isinstance(found, SelfJudgement)
         assert found.judgement == "true"
         logs = {name: math.log(share) for name, share in shares.items()}

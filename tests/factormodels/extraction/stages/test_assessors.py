@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from factormodels import Atom, Context, FactGraph
-from factormodels.extraction.language_model import Completion, Token
+from factormodels.extraction.asking.assessor import Assessor, Step
+from factormodels.extraction.asking.table import ASSESSORS, REVISER, SAFE_RELEVANCE
+from factormodels.extraction.language_model import Completion, Failure, Request, Token
 from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
 from factormodels.extraction.stages.assessors import (
-    ASSESSORS,
     Verdict,
     assess,
     assessor_facts,
     posteriors,
 )
 from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.questions import claim_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 from tests.refusals import refused
 
@@ -39,7 +44,7 @@ def run(server: ScriptedServer, assessor: str, **options: Any) -> tuple[Verdict,
     return assess(GRAPH, assessor, LitellmModel(settings), **options)
 
 
-@pytest.mark.parametrize("name", ASSESSORS)
+@pytest.mark.parametrize("name", [one.name for one in ASSESSORS.values() if not one.searches])
 def test_every_label_is_read_and_has_its_value(server: ScriptedServer, name: str) -> None:
     assessor = ASSESSORS[name]
     for label, value in assessor.values.items():
@@ -121,6 +126,53 @@ def test_what_gives_no_label_is_missing_and_not_scored(
     assert verdicts[0].p_true is None
     assert not verdicts[0].dropped
     assert posteriors(verdicts) == {"a2": 1.0}
+
+
+REWORDED = Assessor(
+    "reworded",
+    "assess_veriscore",
+    ASSESSORS["veriscore"].values,
+    steps=(Step(REVISER, fills="claim"), Step(SAFE_RELEVANCE, drops="irrelevant")),
+)
+"""An assessor of three questions, as a row of the table would have it."""
+
+
+def test_a_row_of_several_questions_is_an_assessor() -> None:
+    graph = replace(GRAPH, atoms=(*GRAPH.atoms, Atom("a3", "It rained."), Atom("a4", "It snowed.")))
+
+    def answer(request: Request) -> str | Failure:
+        question = request.messages[-1].content
+        if request.stage == "reviser":
+            claim = claim_of(question)
+            return (
+                Failure("no answer") if "snow" in claim else json.dumps({"claim": f"Now: {claim}"})
+            )
+        # What the first answer says is what the next questions are about.
+        assert claim_of(question).startswith("Now: ")
+        if request.stage == "safe-relevance":
+            return json.dumps({"relevant": "rained" not in claim_of(question)})
+        return "supported" if "Forty beds." in question else "contradicted"
+
+    model = AnsweringModel(answer)
+    verdicts = assess(graph, REWORDED, model)
+    assert [(one.label, one.p_true, one.missing) for one in verdicts] == [
+        *(("supported", 1.0, ""), ("contradicted", 0.0, ""), ("irrelevant", None, "")),
+        ("", None, "reviser: no answer"),
+    ]
+    assert Counter(one.stage for one in model.asked) == {
+        "reviser": 4, "safe-relevance": 3, "reworded": 2,
+    }  # fmt: skip
+    facts = assessor_facts(REWORDED, model, verdicts)
+    assert [one["name"] for one in facts["prompts"]] == [
+        *("reviser", "safe_relevance", "assess_veriscore")
+    ]
+    assert facts["claims"]["a2"] == {"text": "Now: The hut is blue.", "queries": []}
+
+
+def test_an_assessor_that_searches_needs_a_retriever() -> None:
+    model = AnsweringModel(lambda _: "supported")
+    refused("'safe' searches by itself; give the retriever", assess, GRAPH, "safe", model)
+    assert model.asked == []
 
 
 def test_unknown_assessors_name_the_known_ones(server: ScriptedServer) -> None:

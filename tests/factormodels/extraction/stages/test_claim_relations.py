@@ -12,7 +12,6 @@ from factormodels.extraction.language_model import Failure, Request
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.stages.claim_relations import (
     METADATA_KEY,
-    PROMPT,
     claim_pairs,
     likeliest_related,
     n_claim_pairs,
@@ -129,7 +128,7 @@ def test_senses_become_relations_and_an_order_none() -> None:
     facts = found.metadata[METADATA_KEY]
     assert facts["senses"] == {"alternative": 1, "effect": 1, "precedence": 1, "contrast": 1}
     assert [pair[:2] for pair in facts["missing"]] == [["a3", "a4"]]
-    assert {request.prompt.name for request in model.asked} == {PROMPT}
+    assert {request.prompt.name for request in model.asked} == {"claim_relation"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,62 @@
+"""Claims by sentence: how the answers of the atomizer are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from factormodels.extraction.language_model.answers import (
+    json_values,
+    list_items,
+    plain_claim,
+    says_none,
+)
+from factormodels.extraction.sentences import Chunk
+
+SentenceClaims = list[tuple[int | None, str]]
+"""(sentence, claim); None where a chunk has several and the answer does not say which."""
+
+
+def claims_of_value(value: Any, chunk: Chunk) -> SentenceClaims | None:
+    """Return the claims of a JSON value: a list, or one under "claims"; None unless all are clear.
+
+    Args:
+        value: the value.
+        chunk: the sentences that were asked about.
+    """
+    first, last = chunk.first, chunk.first + len(chunk.sentences) - 1
+    if isinstance(value, dict):
+        value = value.get("claims", value.get("facts"))
+    if not isinstance(value, list):
+        return None
+    claims: SentenceClaims = []
+    for item in value:
+        only = first if first == last else None
+        found = {"sentence": only, "claim": item} if isinstance(item, str) else item
+        if not isinstance(found, dict) or not {"claim"} <= found.keys() <= {"sentence", "claim"}:
+            return None
+        number, claim = found.get("sentence", only), found["claim"]
+        if isinstance(number, str) and number.strip().isdecimal():
+            number = int(number)
+        if number is not None and (type(number) is not int or not first <= number <= last):
+            return None
+        if claim is None or (isinstance(claim, str) and says_none(claim)):
+            continue
+        claim = plain_claim(claim, chunk.text) if isinstance(claim, str) else ""
+        if not claim:
+            return None
+        claims.append((number, claim))
+    # Claims of a sentence stay in their order, and sentences in theirs.
+    if all(number is not None for number, _ in claims):
+        claims.sort(key=lambda item: item[0] or 0)
+    return claims
+
+
+def claims_of_text(text: str, chunk: Chunk) -> SentenceClaims | None:
+    """Return the claims of an answer that is an object a line, a list in words, or says "none"."""
+    objects = [value for value in json_values(text) if isinstance(value, dict)]
+    if objects:
+        return claims_of_value(objects, chunk)
+    if says_none(text):
+        return []
+    items = list_items(text)
+    return None if items is None else claims_of_value(items, chunk)

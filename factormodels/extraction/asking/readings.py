@@ -1,0 +1,160 @@
+"""What answers are read as: JSON, texts, labels. A reading returns a fault where it cannot read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from factormodels.discourse import Sense, sense_named
+from factormodels.errors import InputError
+from factormodels.extraction.asking.stage import CUT_OFF, Fault, Reader
+from factormodels.extraction.language_model import Completion
+from factormodels.extraction.language_model.answers import (
+    SUREST,
+    Label,
+    contradicts_itself,
+    json_values,
+    read_stated,
+)
+from factormodels.extraction.language_model.log_probabilities import OPENNESS
+from factormodels.extraction.prompts import PromptTemplate
+
+Read = TypeVar("Read")
+
+_NO_WORDS: Mapping[str, str] = MappingProxyType({})
+
+
+def json_reading(
+    of_value: Callable[[Any, Any], Read | None],
+    of_text: Callable[[str, Any], Read | None] = lambda _text, _about: None,
+) -> Reader[Read]:
+    """Return a reading of answers that are JSON, the same however often they say it.
+
+    Args:
+        of_value: what a JSON value says, by what the question was about; None if it is not of the
+            kind asked for.
+        of_text: what an answer says that holds no such value, but may say the same in another
+            form; None if it does not.
+    """
+
+    def found(text: str, about: Any) -> Read | None:
+        if contradicts_itself(text):
+            return None
+        values = [of_value(value, about) for value in json_values(text)]
+        said = [one for one in values if one is not None]
+        if not said:
+            return of_text(text, about)
+        return said[0] if all(one == said[0] for one in said) else None
+
+    def read(answer: Completion, _prompt: PromptTemplate, about: Any) -> Read | Fault:
+        if answer.finish == "length":
+            return Fault(f"it was {CUT_OFF}")
+        said = found(answer.text, about)
+        return Fault("its form is not the requested one") if said is None else said
+
+    return read
+
+
+def text_at(key: str, *, or_empty: bool = False) -> Reader[str]:
+    """Return a reading of an object with one text, white space made single.
+
+    Args:
+        key: where the text is.
+        or_empty: whether an empty text is an answer.
+    """
+
+    def of_value(value: Any, _about: Any) -> str | None:
+        text = value.get(key) if isinstance(value, dict) else None
+        words = " ".join(text.split()) if isinstance(text, str) else ""
+        return words if words or (or_empty and isinstance(text, str)) else None
+
+    return json_reading(of_value)
+
+
+def flag_at(key: str) -> Reader[bool]:
+    """Return a reading of an object that says true or false."""
+
+    def of_value(value: Any, _about: Any) -> bool | None:
+        said = value.get(key) if isinstance(value, dict) else None
+        return said if isinstance(said, bool) else None
+
+    return json_reading(of_value)
+
+
+def choice_at(key: str, true: str, false: str) -> Reader[str]:
+    """Return a reading of an object that says true or false, as a word for each."""
+    flag = flag_at(key)
+
+    def read(answer: Completion, prompt: PromptTemplate, about: Any) -> str | Fault:
+        said = flag(answer, prompt, about)
+        return said if isinstance(said, Fault) else true if said else false
+
+    return read
+
+
+def label_reading(
+    labels: Sequence[str], words: Mapping[str, str] = _NO_WORDS, openness: float = OPENNESS
+) -> Reader[Label]:
+    """Return a reading of a label, with its probability among the labels.
+
+    Args:
+        labels: the labels, lower case.
+        words: other words that mean one of them, lower case.
+        openness: the widest interval that the probability of a label may have.
+    """
+
+    def read(answer: Completion, prompt: PromptTemplate, _about: Any) -> Label | Fault:
+        found = prompt.read_label(answer, labels, words, openness)
+        return Fault(prompt.label_fault(answer, labels, words)) if found is None else found
+
+    return read
+
+
+def stated_label(labels: Sequence[str]) -> Reader[tuple[str, float]]:
+    """Return a reading of one of some labels and the confidence that the model states."""
+
+    def read(answer: Completion, prompt: PromptTemplate, _about: Any) -> tuple[str, float] | Fault:
+        words = prompt.words(labels)
+        found = read_stated(answer.text, words)
+        if found is None:
+            return Fault("it does not give one relation and one confidence")
+        return labels[words.index(found[0])], found[1]
+
+    return read
+
+
+def sense_of(value: Any, _about: Any) -> tuple[Sense | None, float] | None:
+    """Return the sense and its probability; a sense of None where nothing relates the claims."""
+    if not isinstance(value, dict):
+        return None
+    name, confidence = value.get("relation"), value.get("confidence")
+    if not isinstance(name, str) or isinstance(confidence, bool):
+        return None
+    if not isinstance(confidence, int | float) or not 0.0 <= confidence <= 1.0:
+        return None
+    if name.strip().casefold() == "none":
+        return None, float(confidence)
+    try:
+        return sense_named(name), min(float(confidence), SUREST)
+    except InputError:
+        return None
+
+
+def question_and_answer(value: Any, _about: Any) -> tuple[str, str] | None:
+    """Return the question and the answer that a claim was made into."""
+    if not isinstance(value, dict) or value.keys() != {"question", "answer"}:
+        return None
+    texts = [" ".join(text.split()) for text in value.values() if isinstance(text, str)]
+    if len(texts) != len(value) or not all(texts):
+        return None
+    return " ".join(value["question"].split()), " ".join(value["answer"].split())
+
+
+def texts_of(value: Any, most: int) -> list[str] | None:
+    """Return the texts of a list, the first `most` of them."""
+    if not isinstance(value, list) or not value:
+        return None
+    if not all(isinstance(text, str) and text.strip() for text in value):
+        return None
+    return [" ".join(text.split()) for text in value[:most]]

@@ -1,0 +1,92 @@
+"""What a model says of its own claims, in the settings of the Self-Known paper, and how it is read.
+
+Source: Self-Known paper, section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+from factormodels.claims import ModelJudgement
+from factormodels.extraction.asking.stage import Fault, ModelStage
+from factormodels.extraction.language_model import Completion
+from factormodels.extraction.language_model.truth_answers import read_truth, truth_words
+from factormodels.extraction.prompts import PromptTemplate
+
+SELF_JUDGEMENT = "self-judgement"
+"""Name of the stage that all settings are counted under."""
+
+
+@dataclass(frozen=True)
+class SelfSetting:
+    """A way to ask a model about its own claim.
+
+    Attributes:
+        name: the name that records have.
+        prompt: name of its template.
+        choices: judgements by the word that the model is asked for.
+        needs_pair: whether a question and an answer made from the claim are judged, in place of
+            the claim itself.
+    """
+
+    name: str
+    prompt: str
+    choices: Mapping[str, ModelJudgement]
+    needs_pair: bool
+
+    @cached_property
+    def stage(self) -> ModelStage[SelfJudgement]:
+        """The stage that asks in this setting."""
+        return ModelStage(
+            SELF_JUDGEMENT, self.prompt, partial(_read, self), tokens=16, top_logprobs=5
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SelfJudgement:
+    """What a model says of a claim in one setting.
+
+    Attributes:
+        judgement: "true", "false" or "neither".
+        log_probabilities: natural logarithms of the choices' probabilities, by judgement,
+            normalized over the choices, as `label_shares` computes them; a choice that has none is
+            left out. Empty where the log-probabilities of the answer cannot be used, or it makes no
+            choice.
+        unusable: why the log-probabilities cannot be used; "" where they can, or are not needed.
+    """
+
+    judgement: str
+    log_probabilities: Mapping[str, float]
+    unusable: str = field(default="", compare=False)
+
+
+def read_judgement(
+    answer: Completion, setting: SelfSetting, prompt: PromptTemplate
+) -> SelfJudgement | Fault:
+    """Judgement that an answer to a prompt gives in a setting, or why none can be read.
+
+    Plain words for true and false are understood beside those that the prompt asks for, as
+    `read_truth` says. What is not understood is a fault, and never counts as false.
+    """
+    asked_for = prompt.words(tuple(setting.choices))
+    own = dict(zip(asked_for, setting.choices.values(), strict=True))
+    words = truth_words(own, f"{prompt.system}\n{prompt.question}")
+    found = read_truth(answer, words, prompt.after)
+    if found is None:
+        return Fault(f"it says none of {', '.join(asked_for)}")
+    shares = zip(words.offered, found.distribution or (), strict=found.distribution is not None)
+    return SelfJudgement(
+        found.name,
+        {str(judgement): math.log(share) for judgement, share in shares if share > 0.0},
+        "" if found.unusable is None else str(found.unusable),
+    )
+
+
+def _read(
+    setting: SelfSetting, answer: Completion, prompt: PromptTemplate, _about: Any
+) -> SelfJudgement | Fault:
+    return read_judgement(answer, setting, prompt)

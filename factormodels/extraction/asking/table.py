@@ -1,0 +1,323 @@
+"""Every stage that asks a language model, a row each, and the assessors that are made of them.
+
+A new assessor is a row of `ASSESSORS` and its prompt, in `factormodels/extraction/prompts`; what it
+asks before its verdict is a `Step`, with a prompt of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import ceil
+from types import MappingProxyType
+from typing import Any
+
+from factormodels.claims import JUDGED_KINDS, ModelJudgement
+from factormodels.extraction.asking.assessor import Assessor, Step, unsupported_as
+from factormodels.extraction.asking.claim_faults import failures_of, missing_claims
+from factormodels.extraction.asking.claim_lines import read_claims
+from factormodels.extraction.asking.claim_lists import claims_of_text, claims_of_value
+from factormodels.extraction.asking.readings import (
+    choice_at,
+    flag_at,
+    json_reading,
+    label_reading,
+    question_and_answer,
+    sense_of,
+    stated_label,
+    text_at,
+    texts_of,
+)
+from factormodels.extraction.asking.self_answers import SelfSetting
+from factormodels.extraction.asking.stage import (
+    CLAIM_CHARACTERS,
+    Calls,
+    Extent,
+    ModelStage,
+    each_claim,
+    each_search,
+)
+from factormodels.extraction.asking.summaries import weighed_summary
+
+# What a response says, and how it is searched for.
+
+
+def _each_chunk(extent: Extent, slots: Mapping[str, str]) -> Calls:
+    # A stride of None takes the whole response at once.
+    chunks = ceil(extent.sentences / (extent.stride or max(1, extent.sentences)))
+    whole = extent.response_characters
+    # A call that is shown the response repeats it; the chunks together make it once more.
+    return Calls(chunks, ("response" in slots) * whole, whole, extent.atoms)
+
+
+ATOMIZER = ModelStage(
+    "atomizer",
+    "atomizer",
+    json_reading(claims_of_value, claims_of_text),
+    tokens=400,  # a sentence
+    most_tokens=8000,
+    usual_tokens=30,
+    calls=_each_chunk,
+)
+
+REVISER = ModelStage(
+    "reviser",
+    "reviser",
+    text_at("claim"),
+    tokens=300,
+    usual_tokens=30,
+    calls=lambda extent, _: Calls(extent.atoms, extent.response_characters),
+)
+
+QUERIES = ModelStage(
+    "queries",
+    "search_query",
+    text_at("query"),
+    tokens=100,
+    usual_tokens=15,
+    calls=lambda extent, _: Calls(extent.atoms, CLAIM_CHARACTERS),
+)
+
+SUMMARISER = ModelStage(
+    "summariser",
+    "summary",
+    weighed_summary,
+    tokens=600,
+    top_logprobs=1,
+    usual_tokens=60,
+    calls=lambda extent, _: Calls(
+        extent.contexts, extent.passage_characters + extent.atom_characters
+    ),
+)
+
+PRE_VERIFICATION = ModelStage(
+    "pre-verification",
+    "preverify",
+    lambda answer, _, chunk: read_claims(answer, chunk),
+    tokens=400,  # a sentence
+    most_tokens=8000,
+    top_logprobs=5,
+    usual_tokens=30,
+    calls=_each_chunk,
+)
+PRE_VERIFICATION_IN_RESPONSE = replace(PRE_VERIFICATION, prompt="preverify_in_response")
+
+# How texts stand to each other.
+
+
+def _each_window(extent: Extent, _slots: Mapping[str, str]) -> Calls:
+    # Of windows each repeats the prompt and the claim, and a part of the one before it.
+    return Calls(
+        extent.pairs * extent.windows,
+        extent.atom_characters,
+        extent.pairs * extent.passage_characters * (1 + extent.overlap),
+    )
+
+
+RELATION = ModelStage(
+    "relations",
+    "relation",
+    label_reading(tuple(map(str, JUDGED_KINDS))),
+    tokens=16,
+    top_logprobs=5,
+    usual_tokens=3,
+    calls=_each_window,
+)
+STATED_RELATION = ModelStage(
+    RELATION.name,
+    "relation_verbalised",
+    stated_label(tuple(map(str, JUDGED_KINDS))),
+    tokens=64,
+    usual_tokens=20,
+    calls=_each_window,
+)
+
+CLAIM_RELATION = ModelStage(
+    "claim relations",
+    "claim_relation",
+    json_reading(sense_of),
+    tokens=64,
+    usual_tokens=20,
+    calls=lambda extent, _: Calls(
+        extent.pairs, extent.response_characters + 2 * extent.atom_characters
+    ),
+)
+
+# What is made of claims, and what is said of them.
+
+CORRECTION = ModelStage("corrections", "correction", text_at("claim", or_empty=True), tokens=300)
+
+SAFE_REVISION = replace(REVISER, name="safe-revision", usual_tokens=40, calls=each_claim)
+SAFE_RELEVANCE = ModelStage(
+    "safe-relevance",
+    "safe_relevance",
+    choice_at("relevant", "relevant", "irrelevant"),
+    tokens=20,
+    usual_tokens=10,
+)
+RELEVANCE = replace(SAFE_RELEVANCE, name="relevance")
+FACT_RELEVANCE = replace(SAFE_RELEVANCE, name="relevance of facts")
+
+CLAIMS_AT_ONCE = 40
+"""Claims that the judge of claims is asked about in one call."""
+
+CLAIM_FAILURES = ModelStage(
+    "claim failures",
+    "claim_failures",
+    json_reading(failures_of),
+    tokens=40,  # a claim
+    calls=lambda extent, _: Calls(
+        ceil(extent.atoms / CLAIMS_AT_ONCE),
+        extent.response_characters,
+        extent.atoms * extent.atom_characters,
+    ),
+)
+MISSING_CLAIMS = ModelStage(
+    "claim failures",
+    "missing_claims",
+    json_reading(missing_claims),
+    tokens=2000,
+    calls=lambda extent, _: Calls(
+        1, extent.response_characters + extent.atoms * extent.atom_characters
+    ),
+)
+
+REFUSAL = ModelStage(
+    "refusals",
+    "refusal",
+    flag_at("declines"),
+    tokens=32,
+    calls=lambda extent, _: Calls(1, extent.response_characters),
+)
+
+CLAIM_AS_QUESTION = ModelStage(
+    "question-answer pairs", "question_answer_pair", json_reading(question_and_answer), tokens=256
+)
+
+_TWO = MappingProxyType({"true": ModelJudgement.TRUE, "false": ModelJudgement.FALSE})
+_THREE = MappingProxyType({**_TWO, "none": ModelJudgement.NEITHER})
+
+SELF_SETTINGS: Mapping[str, SelfSetting] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            SelfSetting("direct_asking", "self_direct", _TWO, needs_pair=False),
+            SelfSetting("question_answering", "self_question", _TWO, needs_pair=True),
+            SelfSetting("none_of_the_above", "self_question_none", _THREE, needs_pair=True),
+        )
+    }
+)
+"""The settings of the Self-Known paper, section 3, by name."""
+
+PADDING = ModelStage(
+    "padding",
+    "padding",
+    json_reading(texts_of),
+    tokens=40,  # a sentence
+    calls=lambda extent, _: Calls(1, extent.atom_characters),
+)
+
+# Assessors.
+
+_SUPPORT = MappingProxyType({"supported": 1.0, "contradicted": 0.0, "undecided": 0.5})
+
+SAFE_SEARCHES = 5
+"""Searches per claim of SAFE at most, as in the paper; fewer where it has no more to ask."""
+
+SAFE_SEARCH = ModelStage(
+    "safe-search",
+    "safe_query",
+    text_at("query", or_empty=True),
+    tokens=100,
+    usual_tokens=15,
+    calls=each_search(SAFE_SEARCHES),
+)
+
+ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            Assessor(
+                "factscore",
+                "assess_factscore",
+                # What the passages do not bear out is undecided: FactReasoner's tables 3 to 7 count
+                # it under #U and none under #C.
+                MappingProxyType({"true": 1.0, "false": 0.5}),
+                source="Min et al. 2023",
+                words=MappingProxyType({**unsupported_as("false"), "not true": "false"}),
+            ),
+            Assessor(
+                "factverify",
+                "assess_factverify",
+                _SUPPORT,
+                reasons=True,
+                source="Bayat et al. 2025",
+                words=unsupported_as("undecided"),
+            ),
+            Assessor(
+                "veriscore",
+                "assess_veriscore",
+                _SUPPORT,
+                source="Song et al. 2024",
+                words=unsupported_as("undecided"),
+            ),
+            Assessor(
+                "own-knowledge",
+                "assess_own_knowledge",
+                _SUPPORT,
+                reasons=True,
+                source="what a model knows without any passage, to be compared with",
+                words=unsupported_as("undecided"),
+            ),
+            Assessor(
+                "evidence-and-knowledge",
+                "assess_evidence_and_knowledge",
+                _SUPPORT,
+                reasons=True,
+                source="FactReasoner, table 34, the row of DeepSeek-v3",
+                words=unsupported_as("undecided"),
+            ),
+            Assessor(
+                "fastfact",
+                "assess_fastfact",
+                MappingProxyType(
+                    {
+                        "supported": 1.0,
+                        "refuted": 0.0,
+                        "conflicting": 0.5,
+                        "insufficient": 0.5,
+                        "unverifiable": None,
+                    }
+                ),
+                reasons=True,
+                source="FaStfact, section 4.3",
+                words=unsupported_as("insufficient"),
+            ),
+            Assessor(
+                "safe",
+                "assess_safe",
+                # What the searches do not bear out is undecided, as with `factscore`.
+                MappingProxyType({"supported": 1.0, "unsupported": 0.5}),
+                reasons=True,
+                source="Wei et al. 2024, section 3",
+                words=unsupported_as("unsupported"),
+                steps=(
+                    Step(SAFE_REVISION, fills="claim"),
+                    Step(SAFE_RELEVANCE, drops="irrelevant"),
+                    Step(SAFE_SEARCH, searches=SAFE_SEARCHES),
+                ),
+            ),
+        )
+    }
+)
+"""The assessors of the papers. A claim that is undecided has P(true) 1/2: it is not supported."""
+
+STAGES: tuple[ModelStage[Any], ...] = (
+    *(ATOMIZER, REVISER, QUERIES, SUMMARISER, PRE_VERIFICATION, PRE_VERIFICATION_IN_RESPONSE),
+    *(RELATION, STATED_RELATION, CLAIM_RELATION, CORRECTION, RELEVANCE, FACT_RELEVANCE),
+    *(CLAIM_FAILURES, MISSING_CLAIMS, REFUSAL, PADDING, CLAIM_AS_QUESTION),
+    *(setting.stage for setting in SELF_SETTINGS.values()),
+    *(step.stage for one in ASSESSORS.values() for step in one.steps),
+    *(one.verdict for one in ASSESSORS.values()),
+)
+"""Every stage that asks a language model."""

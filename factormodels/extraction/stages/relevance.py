@@ -1,0 +1,27 @@
+"""Which claims bear on the question of a response, as SAFE asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from factormodels.extraction.asking.loop import ask_all
+from factormodels.extraction.asking.stage import ModelStage, Question
+from factormodels.extraction.language_model import Failure, LanguageModel
+from factormodels.fact_graph import FactGraph
+
+
+def relevances(
+    model: LanguageModel, graph: FactGraph, texts: Sequence[str], stage: ModelStage[str]
+) -> list[bool | None]:
+    """Whether claims bear on the question of a response, in order; None: nobody says.
+
+    Args:
+        model: the language model.
+        graph: the response, with what was asked.
+        texts: the claims.
+        stage: the row of the table that the calls are counted under, `RELEVANCE` or
+            `FACT_RELEVANCE`.
+    """
+    asked = {"question": graph.query, "response": graph.response}
+    answers = ask_all(model, [Question(stage, {**asked, "claim": text}) for text in texts])
+    return [None if isinstance(one, Failure) else one == "relevant" for one in answers]
