@@ -23,7 +23,8 @@ class Step:
 
     Attributes:
         stage: the stage that asks. Its prompt may have the slots `claim`, `question`, `response`,
-            `passages`, `knowledge` (what searches found so far), and those that steps before fill.
+            `passages` (also called `knowledge`: those retrieved for the claim, or found by
+            searches so far), and those that steps before fill.
         fills: the slot of the prompts after it that its answer fills; "claim" takes the claim's
             place.
         drops: the answer that takes a claim out of the score, and is then its label.

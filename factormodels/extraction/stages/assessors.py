@@ -71,8 +71,8 @@ class _Case:
 
     Attributes:
         atom: the atom.
-        fields: what prompts are filled with.
-        passages: what its verdict is judged by.
+        fields: what prompts are filled with, beside the passages.
+        passages: those retrieved for it, or found by searches so far.
         queries: what was searched for.
         label: the label of an answer that takes it out of the score.
         missing: why it can have no verdict.
@@ -80,7 +80,7 @@ class _Case:
 
     atom: Atom
     fields: dict[str, str]
-    passages: Sequence[Context] = ()
+    passages: list[Context]
     queries: list[str] = field(default_factory=list)
     label: str = ""
     missing: str = ""
@@ -89,6 +89,11 @@ class _Case:
     def open(self) -> bool:
         """Whether a verdict on it is still to be asked for."""
         return not (self.label or self.missing)
+
+    def shown(self) -> dict[str, str]:
+        """Return what prompts are filled with, the passages among it."""
+        passages = shown_passages(self.passages)
+        return {**self.fields, "passages": passages, "knowledge": passages}
 
 
 def assess(
@@ -128,17 +133,24 @@ def assess(
     if isinstance(retriever, WebRetriever):
         retriever = retriever.checking(graph.response)
     asked = {"question": graph.query, "response": graph.response}
-    cases = [_Case(atom, {**asked, "claim": atom.text}) for atom in graph.atoms]
+    cases = [
+        _Case(
+            atom,
+            {**asked, "claim": atom.text},
+            [
+                one
+                for one in graph.contexts
+                if not known.searches and (all_contexts or atom.id in one.retrieved_for)
+            ],
+        )
+        for atom in graph.atoms
+    ]
     for step in known.steps:
         _take(step, cases, model, retriever)
 
     async def judge(case: _Case) -> Verdict:
-        if not known.searches:
-            case.passages = [
-                one for one in graph.contexts if all_contexts or case.atom.id in one.retrieved_for
-            ]
-        fields = {**case.fields, "passages": shown_passages(case.passages)}
-        answer = await ask_one(model, Question(known.verdict, fields)) if case.open else None
+        question = Question(known.verdict, case.shown())
+        answer = await ask_one(model, question) if case.open else None
         return _verdict(known, case, answer, expected)
 
     return tuple(run_until_done(each(judge, cases, concurrency)))
@@ -163,10 +175,7 @@ def _take(
 
 def _answers(step: Step, cases: Sequence[_Case], model: LanguageModel) -> list[tuple[_Case, str]]:
     """Answers about the atoms that have one; the others go missing."""
-    questions = [
-        Question(step.stage, {**case.fields, "knowledge": shown_passages(case.passages)})
-        for case in cases
-    ]
+    questions = [Question(step.stage, case.shown()) for case in cases]
     found = []
     for case, answer in zip(cases, ask_all(model, questions), strict=True):
         if isinstance(answer, Failure):

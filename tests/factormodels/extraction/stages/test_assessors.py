@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -12,9 +13,13 @@ import pytest
 
 from factormodels import Atom, Context, FactGraph
 from factormodels.extraction.asking.assessor import Assessor, Step
+from factormodels.extraction.asking.readings import text_at
+from factormodels.extraction.asking.stage import ModelStage
 from factormodels.extraction.asking.table import ASSESSORS, REVISER, SAFE_RELEVANCE
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
 from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.prompts import parse_prompt
+from factormodels.extraction.prompts.replaced import Prompts, WithPrompts
 from factormodels.extraction.stages.assessors import (
     Verdict,
     assess,
@@ -167,6 +172,34 @@ def test_a_row_of_several_questions_is_an_assessor() -> None:
         *("reviser", "safe_relevance", "assess_veriscore")
     ]
     assert facts["claims"]["a2"] == {"text": "Now: The hut is blue.", "queries": []}
+
+
+PROMPTS = {
+    "quote": "{{passages}}\n<claim>{{claim}}</claim>\nQuote the words that bear on it:",
+    "assess_quoted": "{{quote}}\n<claim>{{claim}}</claim>\nDo they support it?",
+}
+
+
+def test_what_a_step_answers_fills_a_slot_of_the_prompts_after_it() -> None:
+    replaced = {}
+    for name, question in PROMPTS.items():
+        slots = {slot: slot for slot in re.findall(r"{{(\w+)}}", question)}
+        given = {"name": name, "version": 1, "purpose": "", "slots": slots, "system": ""}
+        replaced[name] = parse_prompt(json.dumps({**given, "question": question}), name)
+
+    def answer(request: Request) -> str:
+        question = request.messages[-1].content
+        if request.stage == "quotes":
+            quote = "Forty." if "[1] Guide: Forty beds." in question else ""
+            return json.dumps({"quote": quote})
+        return "supported" if question.startswith("Forty.\n<claim>The hut has") else "undecided"
+
+    quotes = ModelStage("quotes", "quote", text_at("quote", or_empty=True), tokens=100)
+    quoted = replace(
+        REWORDED, name="quoted", prompt="assess_quoted", steps=(Step(quotes, "quote"),)
+    )
+    model = WithPrompts(AnsweringModel(answer), Prompts(replaced))
+    assert [one.label for one in assess(GRAPH, quoted, model)] == ["supported", "undecided"]
 
 
 def test_an_assessor_that_searches_needs_a_retriever() -> None:
