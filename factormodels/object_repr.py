@@ -11,6 +11,8 @@ from factormodels.nouns import counted
 
 _TEXT_ROWS, _HTML_ROWS = 6, 30
 _WIDEST = 60
+_STYLES = (' style="text-align:left"', ' style="text-align:right;white-space:nowrap"')
+"""Of columns of texts, and of numbers: notebooks align all of them to the right."""
 
 
 class Preview(NamedTuple):
@@ -21,12 +23,16 @@ class Preview(NamedTuple):
         titles: titles of the columns.
         rows: the first rows, a text per column.
         n_rows: number of rows of the whole table.
+        right: which columns are aligned to the right; none if empty.
+        note: what is said below the table.
     """
 
     heading: str
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]
     n_rows: int
+    right: Sequence[bool] = ()
+    note: str = ""
 
 
 class Previewed:
@@ -40,26 +46,42 @@ class Previewed:
         """The heading of this object and at most so many rows of its table."""
 
     def __repr__(self) -> str:
-        heading, titles, rows, n_rows = self.preview(_TEXT_ROWS)
+        heading, titles, rows, n_rows, right, note = self.preview(_TEXT_ROWS)
         if not rows:
             return heading
+        at_right = right or [False] * len(titles)
         table = [[_short(text) for text in row] for row in (titles, *rows)]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [
-            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+            "  ".join(
+                text.rjust(width) if at_end else text.ljust(width)
+                for text, width, at_end in zip(row, widths, at_right, strict=True)
+            ).rstrip()
             for row in table
         ]
-        return "\n".join([heading, *lines, *(["..."] if n_rows > len(rows) else [])])
+        more = ["..."] if n_rows > len(rows) else []
+        return "\n".join([heading, *lines, *more, *([note] if note else [])])
 
     def _repr_html_(self) -> str:
-        heading, titles, rows, n_rows = self.preview(_HTML_ROWS)
-        head = "".join(f"<th>{escape(title)}</th>" for title in titles)
+        heading, titles, rows, n_rows, right, note = self.preview(_HTML_ROWS)
+        styles = [_STYLES[bool(at_end)] for at_end in right or [False] * len(titles)]
+        head = "".join(
+            f"<th{style}>{escape(title)}</th>" for style, title in zip(styles, titles, strict=True)
+        )
         body = "".join(
-            f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows
+            "<tr>{}</tr>".format(
+                "".join(
+                    f"<td{style}>{escape(text)}</td>"
+                    for style, text in zip(styles, row, strict=True)
+                )
+            )
+            for row in rows
         )
         more = f"<p>{counted(n_rows - len(rows), 'more row')}</p>" if n_rows > len(rows) else ""
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"<p>{escape(heading)}</p>{table if rows else ''}{more}"
+        said = "".join(f"<p>{escape(line)}</p>" for line in heading.split("\n"))
+        below = f"<p><small>{escape(note)}</small></p>" if note and rows else ""
+        return f"{said}{table if rows else ''}{more}{below}"
 
 
 def _short(text: str) -> str:

@@ -26,7 +26,7 @@ from calibration.estimation.quantities import (
     share,
 )
 from calibration.estimation.ranking import auroc
-from calibration.estimation.registry import OF_LABELS, QUANTITIES, REGRESSIONS
+from calibration.estimation.registry import OF_LABELS, QUANTITIES, RATIOS, REGRESSIONS
 from calibration.estimation.regression import logistic, ols
 from calibration.estimation.sampling import (
     Unit,
@@ -41,6 +41,7 @@ from calibration.estimation.sampling import (
 __all__ = [
     "OF_LABELS",
     "QUANTITIES",
+    "RATIOS",
     "REGRESSIONS",
     "EstimateInterval",
     "PoweredEstimate",

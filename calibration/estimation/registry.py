@@ -10,6 +10,7 @@ from calibration.estimation.estimates import Inverted
 from calibration.estimation.linear import Linearised
 from calibration.estimation.quantiles import share_quantile
 from calibration.estimation.quantities import (
+    Quantity,
     accuracy,
     brier,
     f1_at_k,
@@ -20,18 +21,20 @@ from calibration.estimation.quantities import (
 from calibration.estimation.ranking import auroc
 from calibration.estimation.regression import Coefficient, logistic, ols
 
-QUANTITIES: Mapping[str, Callable[..., Linearised | Inverted]] = MappingProxyType(
+RATIOS: Mapping[str, Callable[..., Quantity]] = MappingProxyType(
     {
         "share": share,
         "mean-share": mean_share,
         "brier": brier,
         "f1-at-k": f1_at_k,
         "accuracy": accuracy,
-        "auroc": auroc,
-        "ece": ece,
         "kept-precision": kept_precision,
-        "quantile": share_quantile,
     }
+)
+"""Ratios of sums over claims, or responses."""
+
+QUANTITIES: Mapping[str, Callable[..., Linearised | Inverted]] = MappingProxyType(
+    {**RATIOS, "auroc": auroc, "ece": ece, "quantile": share_quantile}
 )
 """Quantities of probabilities, labels and responses."""
 

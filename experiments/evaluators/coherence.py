@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,9 +47,8 @@ from factormodels.variants import between_claims, claims_alone
 from inference.backend import InferenceError
 
 if TYPE_CHECKING:
+    from experiments.settings.inputs import Responses
     from inference.tasks import Coherence
-
-    Responses = str | os.PathLike[str] | Iterable[FactGraph]
 
 
 class ClaimCoherenceSettings(Settings):

@@ -70,6 +70,7 @@ class Findings(Previewed):
         not_used: what files hold that no reader used, by `factormodels.io.not_used`, which the
             front door adds.
         limit_reached: whether a limit on calls or costs is why something is missing.
+        tidy: makes `frame`, where that is not the numbers of the first table.
     """
 
     source: str
@@ -91,6 +92,20 @@ class Findings(Previewed):
     command: str = ""
     not_used: tuple[Mapping[str, Any], ...] = ()
     limit_reached: bool = False
+    tidy: Callable[[], pd.DataFrame] | None = None
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """What was found as a tidy frame: a row per number of interest, or of the first table.
+
+        Raises:
+            InputError: if there is no table.
+        """
+        if self.tidy is not None:
+            return self.tidy()
+        if not self.tables:
+            raise InputError(f"{self.command} has found no table; its sentences are all there is")
+        return next(iter(self.tables.values())).numbers
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """Numbers of a table, a row per line, or a long frame.
@@ -103,7 +118,7 @@ class Findings(Previewed):
         if name not in self.tables:
             known = (*self.tables, *self.frames)
             raise InputError(unknown_name(f"the table {name!r}", name, known))
-        return self.tables[name].frame
+        return self.tables[name].numbers
 
     @property
     def folder(self) -> Path:
@@ -263,6 +278,8 @@ class Findings(Previewed):
                 for r in rows[:most]
             ],
             len(rows),
+            [is_right(column) for column in table.columns],
+            table.notes if rows else "",
         )
 
     def shown(self) -> dict[str, Table]:

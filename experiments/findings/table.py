@@ -168,6 +168,8 @@ class Table:
         caption: what the table shows, one sentence or more.
         group: the frame's column whose values head blocks of rows; empty: there are no blocks.
         note: what is said below it: what intervals, bold and stars mean.
+        beside: columns of the data that stand beside the numbers in files and are left out of
+            `numbers`, since another table has them in a row each.
     """
 
     data: Data
@@ -175,6 +177,7 @@ class Table:
     caption: str = ""
     group: str = ""
     note: str = ""
+    beside: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.data)
@@ -184,6 +187,11 @@ class Table:
         """The data as a frame."""
         frame: Any = self.data
         return frame if hasattr(frame, "to_dict") else data_frame(list(frame))
+
+    @property
+    def numbers(self) -> pd.DataFrame:
+        """The data as a frame for somebody to work with, without what stands `beside`."""
+        return self.frame.drop(columns=list(self.beside)) if self.beside else self.frame
 
     @cached_property
     def notes(self) -> str:

@@ -569,10 +569,12 @@ def _differences(
         first, second = one[name], two[name]
         if isinstance(first, Inverted) or isinstance(second, Inverted):
             continue
-        same_items = isinstance(first, Quantity) and isinstance(second, Quantity)
-        if paired and same_items and name != "kept-precision":
+        each = None
+        # What two judges keep are not the same claims.
+        same_claims = paired and name != "kept-precision"
+        if same_claims and isinstance(first, Quantity) and isinstance(second, Quantity):
             each = estimated(minus(first, second), level=level, finite=settings.finite)
-        else:
+        if each is None:
             each = difference(*(found[model][name] for model in models))
         of = ": ".join(filter(None, (data, f"{models[0]} less {models[1]}")))
         rows.append({"of": of, "quantity": name, **_row(each)})

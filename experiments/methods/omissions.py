@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,7 +32,7 @@ from factormodels.nouns import counted
 from factormodels.variants import variant
 
 if TYPE_CHECKING:
-    Responses = str | os.PathLike[str] | Iterable[FactGraph]
+    from experiments.settings.inputs import Responses
 
 
 class OmissionSettings(AskingSettings):

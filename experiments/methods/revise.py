@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,7 +45,7 @@ from factormodels.nouns import counted
 from factormodels.variants import between_claims, variant
 
 if TYPE_CHECKING:
-    Responses = str | os.PathLike[str] | Iterable[FactGraph]
+    from experiments.settings.inputs import Responses
 
 KEPT, HEDGED, CORRECTED, DROPPED = "kept", "hedged", "corrected", "dropped"
 ACTIONS = (KEPT, HEDGED, CORRECTED, DROPPED)

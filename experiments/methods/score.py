@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -402,6 +402,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
         sentences=tuple(dict.fromkeys(sentences)),
         tables=tables,
         draw=lambda: _figures(blocks),
+        tidy=lambda: _tidy(blocks),
     )
 
 
@@ -464,6 +465,39 @@ def _wide_rows(found: ScoreTable) -> list[dict[str, Any]]:
     ]
 
 
+_OF_A_MODEL = ("model", "n_claims", "n_responses")
+"""Columns beside scores of a table that somebody works with."""
+
+
+def _beside(rows: Sequence[Mapping[str, Any]], scores: Iterable[str], kept: str) -> tuple[str, ...]:
+    """Columns of wide rows that are no scores, and not what the rows are of."""
+    numbers = {*_OF_A_MODEL, kept, *scores}
+    return tuple(name for name in rows[0] if name not in numbers)
+
+
+def _tidy(blocks: Sequence[_Block]) -> pd.DataFrame:
+    """A row per data, model and score, with its interval."""
+    return data_frame(
+        [
+            {
+                "data": block.name,
+                "model": model.name,
+                "score": name,
+                "value": own.value,
+                "lower": own.lower,
+                "upper": own.upper,
+                "standard_error": own.standard_error,
+                "n_claims": model.n_claims,
+                "n_responses": own.n,
+                "reason": own.reason or own.no_interval,
+            }
+            for block in blocks
+            for model in block.found.models
+            for name, own in model.scores.items()
+        ]
+    )
+
+
 def _score_columns(blocks: Sequence[_Block]) -> list[Column]:
     chosen = blocks[0].found.models[0].scores
     heads = {name: REGISTRY[name].column or REGISTRY[name].title for name in chosen}
@@ -499,6 +533,7 @@ def _scores(blocks: Sequence[_Block]) -> Table:
         "Scores.",
         group="data" if len(blocks) > 1 else "",
         note=" ".join(dict.fromkeys(notes)),
+        beside=_beside(rows, blocks[0].found.scores, "data" if len(blocks) > 1 else ""),
     )
 
 
@@ -628,6 +663,7 @@ def _recalibrated(
             "Stars: paired against the probabilities as given. best is chosen within the folds, so "
             "that no claim decides on the map it is judged by. AUROC compares claims of one fold."
         ),
+        beside=_beside(rows, blocks[0].found.scores, "of"),
     )
 
 

@@ -5,8 +5,7 @@ Source: Core, sections 3 to 5.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -48,9 +47,8 @@ from factormodels.selection import select as select_claims
 from factormodels.selection.weights import EPSILON
 
 if TYPE_CHECKING:
+    from experiments.settings.inputs import Responses
     from factormodels.selection import Core
-
-    Responses = str | os.PathLike[str] | Iterable[FactGraph]
 
 
 PEOPLE = "people"

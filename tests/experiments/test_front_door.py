@@ -25,6 +25,7 @@ from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.relation_models.base import Judgement
 from inference import get_backend, infer
 from tests.experiments.conftest import invoke, study_file
+from tests.experiments.make_stub import STUB, stub
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 from tests.processes import run_python
@@ -135,6 +136,48 @@ def test_the_name_of_a_dataset_is_its_responses() -> None:
     ):
         found = [list(call(data)) for data in ("demonstration", "demonstration.jsonl")]
         assert found[0] == found[1]
+
+
+def test_the_types_of_the_front_door_are_those_of_its_settings() -> None:
+    # python -m tests.experiments.make_stub
+    assert STUB.read_text(encoding="utf-8") == stub()
+
+
+CALLS = """
+import pandas as pd
+from pathlib import Path
+from experiments import assess, estimate, grid, keep, score
+
+score("claims.csv", scores="brier,auroc", p=["a", "b"], bins=15, beside="tool.json")
+found = score(pd.DataFrame(), scores=["brier"], beside=[Path("a.json"), "b"], by="model")
+assess(text=["It opened."], documents={"Title": "It opened."}, max_cost=2.0, variant=["FR1"])
+assess("demonstration", relations=object(), out="assessed")
+estimate("few.csv", quantities=("share",), on="position", sheet="next.csv")
+keep("old.csv", Path("new.csv"), precision=0.9)
+grid("demonstration", variants=["FR1"])
+reveal_type(found.frame)
+score("claims.csv", score="brier")
+score("claims.csv", bins="many")
+assess(text="It opened.", documnts=1)
+"""
+
+
+def test_type_checkers_see_the_keywords(tmp_path: Path) -> None:
+    # It takes seconds, for mypy reads the front door anew; nothing else shows what a checker says.
+    from mypy import api
+
+    (tmp_path / "calls.py").write_text(CALLS)
+    cache = str(ROOT / ".mypy_cache")
+    said, *_ = api.run(
+        ["--cache-dir", cache, "--follow-imports=silent", str(tmp_path / "calls.py")]
+    )
+    lines = [line.partition("calls.py:")[2] for line in said.splitlines() if "calls.py:" in line]
+    errors = [line for line in lines if " error: " in line]
+    assert 'Revealed type is "pandas' in said
+    assert [line.partition(":")[0] for line in errors] == ["14", "15", "16"], said
+    assert 'did you mean "scores"' in errors[0]
+    assert 'Argument "bins" to "score" has incompatible type' in errors[1]
+    assert 'did you mean "documents"' in errors[2]
 
 
 def test_an_import_loads_nothing() -> None:

@@ -174,20 +174,43 @@ def test_data_without_labels_are_said_and_lose_nothing() -> None:
     check_scores(row_of(found, "a"), labelled[labelled["model"] == "a"])
 
 
+def test_frames_to_work_with_are_narrow_and_files_have_everything(tmp_path: Path) -> None:
+    found = score(drawn(), scores=("brier", "auroc", "ece"), **QUICK)
+    tidy = found.frame
+    assert list(tidy) == [
+        *("data", "model", "score", "value", "lower", "upper", "standard_error"),
+        *("n_claims", "n_responses", "reason"),
+    ]
+    assert list(found["scores"]) == [
+        *("model", "n_claims", "n_responses", "brier", "auroc", "ece"),
+    ]
+    by_model = tidy.pivot(index="model", columns="score", values="value")
+    wide = found["scores"].set_index("model")
+    found.save(tmp_path / "kept")
+    written = pd.read_csv(tmp_path / "kept" / "scores.csv").set_index("model")
+    for model in wide.index:
+        for name in ("brier", "auroc", "ece"):
+            assert wide.loc[model, name] == by_model.loc[model, name]
+            assert written.loc[model, name] == pytest.approx(wide.loc[model, name], rel=1e-12)
+        ends = tidy[(tidy["model"] == model) & (tidy["score"] == "ece")]["upper"]
+        assert written.loc[model, "ece_upper"] == pytest.approx(ends.item(), rel=1e-12)
+
+
 def test_an_infinite_log_loss_is_a_cell_with_a_reason() -> None:
     table = drawn(models=("a",))
     table.loc[table.index[table["label"]][0], "p"] = 0.0
     found = score(table, **QUICK)
     row = row_of(found, "p")
     assert math.isinf(row["log_loss"])
-    assert row["log_loss_text"] == "∞ (p is 0 or 1)"
+    written = found.tables["scores"].frame.iloc[0]
+    assert written["log_loss_text"] == "∞ (p is 0 or 1)"
     # The table shows the sign alone, and the sentence says why.
     (_, rows), *_ = blocks(found.tables["scores"])
     assert "∞" in [cell.text for cell in rows[0]]
     assert math.isfinite(row["brier"])
     assert any("Log loss has no finite value" in each for each in found.sentences)
     same = score(table.assign(label=True, p=0.7), **QUICK)
-    assert "all labels agree" in row_of(same, "p")["auroc_text"]
+    assert "all labels agree" in same.tables["scores"].frame["auroc_text"][0]
     assert "(CORP)" in found.tables["scores"].notes
     assert "(CORP)" not in found.presented({}, ["accuracy"]).tables["scores"].notes
     assert json.loads(same.as_json())["tables"]["scores"][0]["auroc"] is None

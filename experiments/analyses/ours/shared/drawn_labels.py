@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.estimation import (
-    QUANTITIES,
+    RATIOS,
     Quantity,
     Unit,
     difference,
@@ -34,7 +34,7 @@ class Sampling:
     Attributes:
         design: what is labelled.
         n: how many responses, or claims, are labelled.
-        quantities: names of `QUANTITIES`; F1@K is left out where claims are labelled.
+        quantities: names of `RATIOS`; F1@K is left out where claims are labelled.
         draws: how often labels are drawn.
     """
 
@@ -67,7 +67,7 @@ def coverage_rows(
         (one, p), (other, q) = [*posteriors.items()][:2]
         judged.append((f"{one} less {other}", (p, q), "brier"))
     whole = {
-        (kind, name): [QUANTITIES[name](p, labels, grouping.index) for p in those]
+        (kind, name): [RATIOS[name](p, labels, grouping.index) for p in those]
         for kind, those, name in judged
     }
     found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
