@@ -12,7 +12,7 @@
     contradiction: "against", exclusive: "against",
   };
   const KINDS = { co_necessity: "at least one", exclusive: "exactly one" };
-  const state = { answer: 0, order: alone ? "file" : "doubt", show: "", words: [] };
+  const state = { answer: 0, order: alone ? "file" : "doubt", show: "", words: [], claims: "text" };
 
   const make = (tag, attributes, ...children) => {
     const element = document.createElement(tag);
@@ -458,6 +458,8 @@
       claims.append(make("p", { class: "quiet" },
         "Its graph is too wide to be solved exactly: what passages change is estimated, ± a standard error."));
     }
+    const doubt = (one) => (known(posterior(one)) ? 1 - posterior(one) : 0.5);
+    if (state.claims === "doubt") shown.sort((a, b) => doubt(b) - doubt(a));
     for (const claim of shown) claims.append(card(response, number, all.indexOf(claim)));
     side.append(claims);
     body.append(side);
@@ -632,7 +634,10 @@
   const some = Object.entries(SHOWN).filter(([name, [, wanted]]) =>
     (labelled || !["true", "false", "unlabelled", "against"].includes(name)) && (several || VERDICTS.includes(name)
       ? several || every.some(wanted) : every.some(wanted)));
-  if (every.length > 1) choice("Claims", [["", "all"], ...some.map(([name, [title]]) => [name, title])], "show");
+  if (every.length > 1) {
+    choice("Claims", [["", "all"], ...some.map(([name, [title]]) => [name, title])], "show");
+    choice("in order of", [["text", "the text"], ["doubt", "doubt"]], "claims");
+  }
 
   // Paper shows what is folded within the responses that are open.
   let unfolded = [];

@@ -197,7 +197,12 @@ def test_words_and_verdicts_choose_responses_and_claims(watched: Watched) -> Non
     for verdicts in page.locator("article .verdict").all_inner_texts():
         assert verdicts == "contradicted"
     shown.select_option("all")
-    page.get_by_label("Order").select_option("place in the file")
+    page.get_by_label("in order of").select_option("doubt")
+    bars = page.locator("#listed > li:has(details[open]) article .p-bar b").all_inner_texts()
+    assert len(bars) > 2
+    assert bars == sorted(bars)
+    order = page.locator("label", has_text=re.compile("^Order ")).locator("select")
+    order.select_option("place in the file")
     assert page.locator(".one-id").all_text_contents()[-1] == "hostile"
 
 
