@@ -440,17 +440,30 @@ def _quantities(
 ) -> Iterator[dict[str, Any]]:
     """Yield every quantity of every group by setting and position: the rows of the long frame."""
     for group in groups:
-        for setting, known in group.knowledge.items():
-            of = _of(group, said[setting])
-            yield from _rows(of, setting.value, known, _QUANTITIES)
-            yield from _balance_rows(of, setting.value, group.balances[setting])
-            if setting is Setting.NONE_OF_THE_ABOVE and group.flips is not None:
-                yield from _rows(of, setting.value, group.flips, _FLIPS)
-            if table.has_sentences:
-                yield from _rows(of, setting.value, group.labels, ("unsupported_number",))
+        for row in _of_each_setting(group, said, table):
+            yield _keyed(row, group.model, group.condition)
+
+
+def _of_each_setting(
+    group: _Group, said: Mapping[Setting, str], table: JudgedTable
+) -> Iterator[dict[str, Any]]:
+    """Yield the quantities of one group."""
+    for setting, known in group.knowledge.items():
+        of = _of(group, said[setting])
+        yield from _rows(of, setting.value, known, _QUANTITIES)
+        yield from _balance_rows(of, setting.value, group.balances[setting])
+        if setting is Setting.NONE_OF_THE_ABOVE and group.flips is not None:
+            yield from _rows(of, setting.value, group.flips, _FLIPS)
         if table.has_sentences:
-            labels = group.labels
-            yield from _rows(_of(group, KINDS), "", labels, tuple(labels.quantities))
+            yield from _rows(of, setting.value, group.labels, ("unsupported_number",))
+    if table.has_sentences:
+        labels = group.labels
+        yield from _rows(_of(group, KINDS), "", labels, tuple(labels.quantities))
+
+
+def _keyed(row: Mapping[str, Any], model: str, condition: str) -> dict[str, Any]:
+    """The row with what tells its group from others behind what it is called."""
+    return {"of": row["of"], "model": model, "condition": condition, **row}
 
 
 def _swept(table: JudgedTable, settings: SelfKnowledgeSettings) -> Iterator[dict[str, Any]]:
@@ -475,7 +488,7 @@ def _swept(table: JudgedTable, settings: SelfKnowledgeSettings) -> Iterator[dict
                     *_balance_rows(of, setting.value, balance),
                 ):
                     if row["position"] == OVERALL:
-                        yield row | at
+                        yield _keyed(row | at, *group)
 
 
 def _balance_rows(of: str, setting: str, balance: Frame) -> Iterator[dict[str, Any]]:

@@ -205,6 +205,17 @@ def test_models_and_conditions_are_compared_over_the_same_responses() -> None:
     silent = rows.loc[("y, alone less x, alone (all)", "self_known")]
     assert silent["difference"] == pytest.approx(-5 / 7, abs=1e-12)
     assert any("x, alone and z, alone have no response in common" in s for s in found.sentences)
+    # One long frame holds the test of balance too, by what tells groups apart.
+    long: Any = found["quantities"]
+    overall = long[(long["position"] == "overall") & (long["setting"] != "")]
+    tested: Any = found["test"].set_index(["of", "position"])
+    for (model, condition), own in overall.groupby(["model", "condition"]):
+        of = f"{model}, {condition}: setting not told"
+        assert set(own["of"]) == {of}
+        values = own.set_index("quantity")["estimate"]
+        for name in ("sigma", "factuality", "false_positives", "false_negatives", "p_value"):
+            wanted = tested.loc[(of, "overall"), name]
+            assert values[name] == pytest.approx(wanted, abs=1e-12, nan_ok=True)
 
 
 # --- What is said, written and refused -----------------------------------------------------------
