@@ -53,6 +53,7 @@ from experiments.findings.text import number
 from experiments.settings import USUAL, ColumnNames, Option, front_door
 from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.asking.stage import Extent
 from factormodels.extraction.asking.table import ASSESSORS, PRE_VERIFICATION
 from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.fastfact import FASTFACT_KEY, FastFactSettings, fastfact_stage
@@ -60,7 +61,7 @@ from factormodels.extraction.pipeline import Stage
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.chunks import ChunkSettings
-from factormodels.extraction.sentences import sentences_of, split_chunks
+from factormodels.extraction.sentences import sentences_of
 from factormodels.fact_graph import FactGraph
 from factormodels.nouns import counted
 
@@ -349,12 +350,10 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun) -> Findings:
         Load(n, round(CLAIMS_PER_SENTENCE * n), stride=n if stride is None else stride)
         for n in map(len, sentences)
     ]
-    claims = sum(load.claims for load in loads)
-    calls = {
-        PRE_VERIFICATION.name: sum(len(split_chunks(each, stride)) for each in sentences),
-        ASSESSORS["fastfact"].verdict.name: claims,
-        "searches": claims,
-    }
+    extents = [Extent(sentences=load.sentences, atoms=load.claims, stride=stride) for load in loads]
+    stages = (PRE_VERIFICATION, ASSESSORS["fastfact"].verdict)
+    calls = {stage.name: stage.number(extents) for stage in stages}
+    calls["searches"] = sum(load.claims for load in loads)
     frame = data_frame([{"stage": stage, "calls": count} for stage, count in calls.items()])
     return Findings(
         source=loaded.source,

@@ -24,6 +24,7 @@ from experiments.settings import USUAL, Option
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.asking.self_answers import SELF_JUDGEMENT
+from factormodels.extraction.asking.stage import Extent
 from factormodels.extraction.asking.table import CLAIM_AS_QUESTION, REFUSAL, SELF_SETTINGS
 from factormodels.extraction.language_model import Failure
 from factormodels.extraction.pipeline import (
@@ -113,13 +114,14 @@ def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Seq
 
 def planned_calls(graphs: Sequence[FactGraph], settings: Sequence[str]) -> dict[str, int]:
     """Number of calls by stage that labelled claims take if none is answered from the cache."""
-    claims = sum(len(_labelled(graph)) for graph in graphs)
-    pairs = any(SELF_SETTINGS[name].needs_pair for name in settings)
-    bare = sum(not graph.atoms for graph in graphs)
+    bare = [Extent() for graph in graphs if not graph.atoms]
+    extents = [Extent(atoms=len(_labelled(graph))) for graph in graphs]
+    asked = [SELF_SETTINGS[name] for name in settings]
+    pairs = any(setting.needs_pair for setting in asked)
     return {
-        **({REFUSAL.name: bare} if bare else {}),
-        **({CLAIM_AS_QUESTION.name: claims} if pairs else {}),
-        SELF_JUDGEMENT: claims * len(settings),
+        **({REFUSAL.name: REFUSAL.number(bare)} if bare else {}),
+        **({CLAIM_AS_QUESTION.name: CLAIM_AS_QUESTION.number(extents)} if pairs else {}),
+        SELF_JUDGEMENT: sum(setting.stage.number(extents) for setting in asked),
     }
 
 

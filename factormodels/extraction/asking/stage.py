@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -142,6 +142,10 @@ class ModelStage(Generic[Read]):
         """Return the tokens of the longest answer of some parts."""
         tokens = self.tokens * parts
         return tokens if self.most_tokens is None else min(self.most_tokens, tokens)
+
+    def number(self, extents: Iterable[Extent]) -> int:
+        """Return the number of calls that it takes for some responses."""
+        return round(sum(self.calls(extent, {}).number for extent in extents))
 
 
 @dataclass(frozen=True)

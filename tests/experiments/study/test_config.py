@@ -210,6 +210,7 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("relation_models: [{model: lexical, method: automatic}]", ("method is for",)),
         ("relation_models: [{model: recorded, least: 0.5}]", ("leave 'least' out",)),
         ("assessors: [{assessor: recorded, expected: false}]", ("leave expected out",)),
+        ("assessors: [safe]\nlanguage_model: x/y", ("'safe'", "use one of factscore")),
         ("assessors: [{assessor: factscore, of: x}]\nlanguage_model: x/y", ("of is for",)),
         ("selections: [{selection: core, name: a b}]", ("selections[0].name", "'a b'")),
         ("selections: [{selection: core, path: x}]", ("lexical relations need no path",)),
