@@ -5,7 +5,9 @@ Both find the ends of the intervals of a column NAME in NAME_lower and NAME_uppe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +36,9 @@ MOST_IN_A_ROW = 6
 
 ROOM = 14
 """Letters that places have side by side below a panel."""
+
+_BESIDE, _CLOSEST = 0.5, 0.12
+"""Inches beside a panel for its numbers, and between two names below it that do not touch."""
 
 NOTHING: Mapping[str, float] = MappingProxyType({})
 
@@ -89,8 +94,7 @@ def line_figure(
                         **look,
                     )
                 if texts:
-                    crowded = sum(map(len, places)) > ROOM
-                    place.set_xticks(range(len(places)), places, rotation=45 if crowded else 0)
+                    figure.arranged_by(partial(_name_places, figure, place, places, shape[1]))
                 place.set(yscale="log" if floor else "linear")
             row[0].set_ylabel(_sentence(label))
             if floor:
@@ -144,9 +148,18 @@ def estimate_figure(
         return figure
 
 
+def _name_places(figure: ShownFigure, place: Axes, names: Sequence[str], columns: int) -> None:
+    """Name the places below a panel; where they are too close, only every second, or third."""
+    room = figure.get_figwidth() / columns - _BESIDE
+    step = max(math.ceil(_CLOSEST * len(names) / room), 1)
+    slanted: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    crowded = sum(map(len, names)) > ROOM
+    place.set_xticks(range(0, len(names), step), names[::step], **(slanted if crowded else {}))
+
+
 def _sentence(label: str) -> str:
-    """Return a label that begins with a capital letter."""
-    return label[:1].upper() + label[1:]
+    """Return a label whose first word begins with a capital letter; a symbol stays as it is."""
+    return label[:1].upper() + label[1:] if label[:2].isascii() and label[:2].isalpha() else label
 
 
 def _legend(figure: ShownFigure, place: Axes) -> None:
