@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 from docstring_parser import parse
 from docstring_parser.common import DocstringStyle
 
+from experiments.cli.examples import shell_example
 from experiments.settings import Settings, choices_of, option_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _SENTENCE = re.compile(r".*?\.(?=\s+[A-Z(]|$)", re.DOTALL)
 
 
 def command_help(function: Callable[..., Any], *, every: bool) -> str:
-    """The prose of a function's docstring and, behind it, its examples as lines of a shell.
+    """The prose of a function's docstring and, behind it, its examples, as a shell takes them.
 
     Args:
         function: a function of the front door.
@@ -48,7 +49,8 @@ def command_help(function: Callable[..., Any], *, every: bool) -> str:
     if not every:
         prose = prose.partition("\n")[0]
         examples = examples[:_EXAMPLES]
-    shown = "\n".join(filter(None, examples))
+    lines = (shell_example(function, each) for each in examples if each)
+    shown = "\n".join(textwrap.indent(each, "    ") for each in lines)
     return f"{prose}\n\nExamples\n\n{shown}" if shown else prose
 
 

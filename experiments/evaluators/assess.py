@@ -169,24 +169,21 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
 
     Examples::
 
-        factormodels assess demonstration --response demo-01-marie-curie \\
-            --retriever local
-        factormodels assess answer.txt --query "Who was she?" --documents notes
-        factormodels assess answers.jsonl --documents notes --out assessed
-        factormodels assess answers.csv --text-column answer \\
-            --question-column prompt --documents notes --out assessed
-        factormodels assess answers.jsonl --model openai/NAME \\
-            --retriever wikipedia --dry-run
-        factormodels assess answers.jsonl --model openai/NAME \\
-            --retriever wikipedia --out assessed
-        factormodels assess demonstration --variant FR1 --variant FR2 --variant FR3
-        factormodels assess demonstration --model openai/NAME --assessor factscore
-        factormodels assess demonstration --retriever local \\
-            --core --domain things --no-faithfulness
-        factormodels assess demonstration --coherence --claim-window 8
-        factormodels assess demonstration --few-calls
-        factormodels assess answers.jsonl --model openai/NAME \\
-            --retriever wikipedia --few-calls --max-calls 200
+        assess("demonstration", response="demo-01-marie-curie", retriever="local")
+        assess("answer.txt", query="Who was she?", documents="notes")
+        assess("answers.jsonl", documents="notes", out="assessed")
+        assess("answers.csv", text_column="answer", question_column="prompt",
+            documents="notes", out="assessed")
+        assess("answers.jsonl", model="openai/NAME", retriever="wikipedia", dry_run=True)
+        assess("answers.jsonl", model="openai/NAME", retriever="wikipedia", out="assessed")
+        assess("demonstration", variant=["FR1", "FR2", "FR3"])
+        assess("demonstration", model="openai/NAME", assessors="factscore")
+        assess("demonstration", retriever="local", core=True, domain="things",
+            faithfulness=False)
+        assess("demonstration", coherence=True, claim_window=8)
+        assess("demonstration", few_calls=True)
+        assess("answers.jsonl", model="openai/NAME", retriever="wikipedia", few_calls=True,
+            max_calls=200)
 
     Args:
         responses: Responses: a text, a table, a folder, fact graphs or an embedded dataset. A table

@@ -133,12 +133,10 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
 
     Examples::
 
-        factormodels coherence at-odds
-        factormodels coherence graphs.jsonl
-        factormodels coherence answers.jsonl --model openai/NAME \\
-            --window 8
-        factormodels coherence demonstration --relations lexical --most 40 \\
-            --out results/coherence
+        coherence("at-odds")
+        coherence("graphs.jsonl")
+        coherence("answers.jsonl", model="openai/NAME", window=8)
+        coherence("demonstration", relations="lexical", most=40).save("results/coherence")
 
     Args:
         responses: Responses with claims: fact graphs, FActScore's JSON Lines, an embedded dataset

@@ -157,14 +157,13 @@ def fastfact(responses: ResponsesIn | None = None, *, settings: FastFactRun) -> 
 
     Examples::
 
-        factormodels fastfact answers.jsonl --model openai/NAME --documents notes
-        factormodels fastfact answers.jsonl --model openai/NAME \\
-            --retriever google --k-prime 22 --out judged
-        factormodels fastfact answers.jsonl --model openai/NAME \\
-            --documents notes --stride 10 --audit 0.2 --report judged.html
-        factormodels fastfact answers.jsonl --model openai/NAME \\
-            --documents notes --dry-run
-        factormodels fastfact annotated.jsonl --annotated --out aligned
+        fastfact("answers.jsonl", model="openai/NAME", documents="notes")
+        fastfact("answers.jsonl", model="openai/NAME", retriever="google", k_prime="22",
+            out="judged")
+        fastfact("answers.jsonl", model="openai/NAME", documents="notes", stride="10",
+            audit=0.2).report("judged.html")
+        fastfact("answers.jsonl", model="openai/NAME", documents="notes", dry_run=True)
+        fastfact("annotated.jsonl", annotated=True, out="aligned")
 
     Args:
         responses: Responses: a text, a table of any kind, a folder of texts, fact graphs, or an

@@ -36,12 +36,11 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
 
     Examples::
 
-        factormodels convert factreasoner.json graph.json
-        factormodels convert graph.json graph.uai --variant FR2 \\
-            --encoding conditional
-        factormodels convert alarm.bif alarm.uai
-        factormodels convert annotated.jsonl graphs.jsonl
-        factormodels convert demonstration demonstration.jsonl
+        convert("factreasoner.json", "graph.json")
+        convert("graph.json", "graph.uai", variant="FR2", encoding="conditional")
+        convert("alarm.bif", "alarm.uai")
+        convert("annotated.jsonl", "graphs.jsonl")
+        convert("demonstration", "demonstration.jsonl")
 
     Args:
         source: Fact graph JSON, FactReasoner, FActScore, Factcheck-Bench, UAI or BIF; or the name

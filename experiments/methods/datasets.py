@@ -42,11 +42,10 @@ def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Fin
 
     Examples::
 
-        factormodels datasets
-        factormodels datasets factcheck-bench
-        factormodels datasets longfact veriscore.jsonl
-        factormodels datasets longfact --format longfact
-        factormodels run compare datasets='[demonstration]'
+        datasets()
+        datasets("factcheck-bench")
+        datasets(["longfact", "veriscore.jsonl"])
+        datasets("longfact", format="longfact")
 
     Args:
         sources: The name of an embedded dataset; or files, or folders of them.

@@ -65,8 +65,8 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
 
     Examples::
 
-        factormodels diff results/compare results/damped
-        factormodels diff results/before results/after --out changes
+        diff("results/compare", "results/damped")
+        diff("results/before", "results/after").save("changes")
 
     Args:
         before: Folder of results; in Python also what a function has found.

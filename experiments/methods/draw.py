@@ -48,12 +48,11 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
 
     Examples::
 
-        factormodels draw worked-examples example.pdf \\
-            --response factreasoner-example-1
-        factormodels draw graph.json graph.png --variant FR2 --backend lbp
-        factormodels draw graph.json graph.svg --graphviz
-        factormodels draw graph.json graph.dot
-        factormodels draw graph.json --out figures --venue acl
+        draw("worked-examples", "example.pdf", response="factreasoner-example-1")
+        draw("graph.json", "graph.png", variant="FR2", backend="lbp")
+        draw("graph.json", "graph.svg", graphviz=True)
+        draw("graph.json", "graph.dot")
+        draw("graph.json").save("figures", venue="acl")
 
     Args:
         source: Fact graph JSON, UAI or BIF; or the name of an embedded dataset. In Python also a

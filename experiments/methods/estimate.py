@@ -182,14 +182,13 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
 
     Examples::
 
-        factormodels estimate claims.csv
-        factormodels estimate claims.csv --quantities accuracy,auroc,ece --bins 5
-        factormodels estimate claims.csv --quantities logistic --on position
-        factormodels estimate claims.csv --choose 20 --sheet first.csv
-        factormodels estimate claims.csv --labels first.csv
-        factormodels estimate claims.csv --labels first.csv --choose 9 --sheet b.csv
-        factormodels estimate assessed/graphs.jsonl --labels first.csv \\
-            --labels b.csv
+        estimate("claims.csv")
+        estimate("claims.csv", quantities="accuracy,auroc,ece", bins=5)
+        estimate("claims.csv", quantities="logistic", on="position")
+        estimate("claims.csv", choose=20, sheet="first.csv")
+        estimate("claims.csv", labels="first.csv")
+        estimate("claims.csv", labels="first.csv", choose=9, sheet="b.csv")
+        estimate("assessed/graphs.jsonl", labels=["first.csv", "b.csv"])
 
     Args:
         data: Probabilities, and labels of some claims: CSV, TSV, Excel, Parquet, JSON Lines or

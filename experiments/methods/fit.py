@@ -213,13 +213,13 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
 
     Examples::
 
-        factormodels fit factscore --save judge.json
-        factormodels fit graphs.jsonl --save judge.json \\
-            --potential small --columns evidence,position,neighbours
-        factormodels fit graphs.jsonl --table mine.csv --numbers confidence \\
-            --causes sentence,response --save judge.json
-        factormodels fit graphs.jsonl --out folds.jsonl
-        factormodels fit votes.csv --numbers gpt --numbers llama --save judge.json
+        fit("factscore", save="judge.json")
+        fit("graphs.jsonl", save="judge.json", potential="small",
+            columns="evidence,position,neighbours")
+        fit("graphs.jsonl", table="mine.csv", numbers="confidence",
+            causes="sentence,response", save="judge.json")
+        fit("graphs.jsonl").save("folds.jsonl")
+        fit("votes.csv", numbers=["gpt", "llama"], save="judge.json")
 
     Args:
         responses: Labelled responses, or the name of an embedded dataset; or a table with response,
@@ -494,9 +494,8 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
 
     Examples::
 
-        factormodels apply judge.json new.jsonl --out new.judged.jsonl
-        factormodels score new.judged.jsonl
-        factormodels apply judge.json new.jsonl --adapt --report new.html
+        apply("judge.json", "new.jsonl").save("new.judged.jsonl")
+        apply("judge.json", "new.jsonl", adapt=True).report("new.html")
 
     Args:
         judge: The file of the judge.

@@ -78,15 +78,15 @@ def infer(source: Models, settings: InferSettings) -> Findings:
 
     Examples::
 
-        factormodels infer graph.json
-        factormodels infer graph.json --variant FR1 --encoding conditional
-        factormodels infer network.bif --evidence Alarm=on
-        factormodels infer network.uai --evidence network.uai.evid --json
-        factormodels infer network.uai --backend lbp,damping=0.5
-        factormodels infer network.uai --seconds 60
-        factormodels infer network.bif --evidence seen.json --map
-        factormodels infer corpus.jsonl --out posteriors
-        factormodels infer worked-examples --response factreasoner-example-1
+        infer("graph.json")
+        infer("graph.json", variant="FR1", encoding="conditional")
+        infer("network.bif", evidence="Alarm=on")
+        infer("network.uai", evidence="network.uai.evid").as_json()
+        infer("network.uai", backend="lbp,damping=0.5")
+        infer("network.uai", seconds=60)
+        infer("network.bif", evidence="seen.json", map_=True)
+        infer("corpus.jsonl").save("posteriors")
+        infer("worked-examples", response="factreasoner-example-1")
 
     Args:
         source: Fact graph JSON, UAI or BIF, told apart by content; or the name of an embedded

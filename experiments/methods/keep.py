@@ -87,10 +87,10 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
 
     Examples::
 
-        factormodels keep labelled.csv new.csv
-        factormodels keep labelled.jsonl new.jsonl --answers kept.html
-        factormodels keep labelled.csv new.csv --precision 0.8 --guarantee mean \\
-            --answers kept.txt --dropped remove
+        keep("labelled.csv", "new.csv")
+        keep("labelled.jsonl", "new.jsonl", answers="kept.html")
+        keep("labelled.csv", "new.csv", precision=0.8, guarantee="mean", answers="kept.txt",
+            dropped="remove")
 
     Args:
         labelled: Responses with probabilities and labels, as `factormodels score` takes them.

@@ -53,12 +53,12 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
 
     Examples::
 
-        factormodels list backends
-        factormodels list backends lbp
-        factormodels list prompts relation
-        factormodels list prompts --out my-prompts
-        factormodels list studies
-        factormodels list schemas study > study.schema.json
+        list_("backends")
+        list_("backends", "lbp")
+        list_("prompts", "relation")
+        list_("prompts", out="my-prompts")
+        list_("studies")
+        list_("schemas", "study")
 
     Args:
         what: backends, prompts, studies or schemas.

@@ -106,9 +106,8 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
 
     Examples::
 
-        factormodels omissions assessed/graphs.jsonl --model openai/NAME \\
-            --out omissions
-        factormodels omissions demonstration
+        omissions("assessed/graphs.jsonl", model="openai/NAME").save("omissions")
+        omissions("demonstration")
 
     Args:
         responses: Responses with their texts and passages: the graphs of `assess`, fact graphs or

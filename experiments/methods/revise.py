@@ -124,9 +124,9 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
 
     Examples::
 
-        factormodels revise assessed/graphs.jsonl --report revised.html
-        factormodels revise assessed/graphs.jsonl --model openai/NAME --out revised
-        factormodels revise demonstration --keep 0.6 --drop 0.3
+        revise("assessed/graphs.jsonl").report("revised.html")
+        revise("assessed/graphs.jsonl", model="openai/NAME").save("revised")
+        revise("demonstration", keep=0.6, drop=0.3)
 
     Args:
         responses: Responses with claims, passages and relations: the graphs of `assess`, fact

@@ -93,14 +93,14 @@ def run(
 
     Examples::
 
-        factormodels run compare
-        factormodels run compare variants='[FR1]' backends='[exact, lbp]'
-        factormodels run compare 'backends[1].settings.damping=0.3' --out damped
-        factormodels run my-study.yaml priors.context=0.95 --dry-run
-        factormodels run my-study.yaml --workers 8 --resume
-        factormodels run my-study.yaml relation_models='[recorded, lexical]'
-        factormodels run my-study.yaml --only backend=exact
-        factormodels run my-study.yaml --dask tcp://head:8786
+        run("compare")
+        run("compare", ["variants=[FR1]", "backends=[exact, lbp]"])
+        run("compare", ["backends[1].settings.damping=0.3"], out="damped")
+        run("my-study.yaml", ["priors.context=0.95"], dry_run=True)
+        run("my-study.yaml", workers=8, resume=True)
+        run("my-study.yaml", ["relation_models=[recorded, lexical]"])
+        run("my-study.yaml", only="backend=exact")
+        run("my-study.yaml", dask="tcp://head:8786")
 
     Args:
         config: A YAML file, or the name of an embedded study (`factormodels list studies` shows

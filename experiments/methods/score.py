@@ -343,13 +343,11 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
 
     Examples::
 
-        factormodels score claims.csv --scores brier,auroc,ece
-        factormodels score claims.csv \\
-            --p confidence --label truth --group answer \\
-            --recalibrate platt,isotonic,best
-        factormodels score results/compare/rows.parquet \\
-            --by dataset --by backend_label --out scores --report scores.html
-        factormodels score labelled.jsonl --with factscore.json --with safe.json
+        score("claims.csv", scores="brier,auroc,ece")
+        score("claims.csv", p="confidence", label="truth", group="answer",
+            recalibrate="platt,isotonic,best")
+        score("results/compare/rows.parquet", by=["dataset", "backend_label"]).save("scores")
+        score("labelled.jsonl", beside=["factscore.json", "safe.json"])
 
     Args:
         data: Probabilities and labels: CSV, TSV, Excel, Parquet, JSON Lines or JSON; one row per

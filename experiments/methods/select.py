@@ -154,12 +154,10 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
 
     Examples::
 
-        factormodels select ChatGPT.jsonl
-        factormodels select ChatGPT.jsonl --weights uniform --rule both \\
-            --out results/select
-        factormodels select demonstration --domain things
-        factormodels select answers.jsonl --model openai/NAME \\
-            --relevance openai/NAME
+        select("ChatGPT.jsonl")
+        select("ChatGPT.jsonl", weights="uniform", rule="both").save("results/select")
+        select("demonstration", domain="things")
+        select("answers.jsonl", model="openai/NAME", relevance="openai/NAME")
 
     Args:
         responses: Responses with the texts of their claims, or as text: FActScore's JSON Lines,

@@ -228,14 +228,13 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
 
     Examples::
 
-        factormodels self-knowledge claims.csv
-        factormodels self-knowledge claims.jsonl --confidence p --true Y \\
-            --threshold 0.9 --sweep 0.5,0.7,0.9
-        factormodels self-knowledge sampled.jsonl --votes answers --in-order \\
-            --out results/self-knowledge --report self-knowledge.html
-        factormodels self-knowledge responses.jsonl --model openai/NAME \\
-            --out results/self-knowledge
-        factormodels self-knowledge annotated.jsonl --bins 4
+        self_knowledge("claims.csv")
+        self_knowledge("claims.jsonl", confidence="p", true="Y", threshold=0.9,
+            sweep="0.5,0.7,0.9")
+        self_knowledge("sampled.jsonl", votes="answers", in_order=True,
+            out="results/self-knowledge").report("self-knowledge.html")
+        self_knowledge("responses.jsonl", model="openai/NAME", out="results/self-knowledge")
+        self_knowledge("annotated.jsonl", bins=4)
 
     Args:
         data: Claims with a label and what the model says about each: CSV, TSV, Parquet, JSON Lines

@@ -52,9 +52,9 @@ def explore(source: Responses, settings: ExploreSettings) -> Findings:
 
     Examples::
 
-        factormodels explore graph.json
-        factormodels explore demonstration --response demo-01-marie-curie
-        factormodels explore results/compare --port 8080 --no-browser
+        explore("graph.json")
+        explore("demonstration", response="demo-01-marie-curie")
+        explore("results/compare", port=8080, browser=False)
 
     Args:
         source: Fact graph JSON, an embedded dataset, or the folder of a finished run. In Python

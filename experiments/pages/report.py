@@ -72,10 +72,10 @@ def report(
 
     Examples::
 
-        factormodels report results/compare
-        factormodels report results/mine --out mine.html --data claims=claims.jsonl
-        factormodels report results/mine --response q17 --response q23
-        factormodels report assessed
+        report("results/compare")
+        report("results/mine", out="mine.html", data="claims=claims.jsonl")
+        report("results/mine", response=["q17", "q23"])
+        report("assessed")
 
     Args:
         results: Folder of a run's results, or what `factormodels assess --out` wrote: the folder,

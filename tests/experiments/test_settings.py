@@ -77,8 +77,8 @@ def measure(data: str, settings: Measure) -> Findings:
 
     Examples::
 
-        factormodels measure table.csv --how sharp \\
-            --quick
+        measure("table.csv", how="sharp",
+            quick=True)
 
     Args:
         data: A table.
@@ -145,7 +145,7 @@ def test_help_is_made_from_the_declaration(capsys: pytest.CaptureFixture[str]) -
     shown = capsys.readouterr().out
     told = " ".join(shown.split())
     assert "More of it, over two lines." in told
-    assert "    factormodels measure table.csv --how sharp \\\n        --quick" in shown
+    assert "    factormodels measure table.csv --how sharp --quick\n" in shown
     for words in (
         "What is measured",
         "What several ask",
@@ -195,11 +195,10 @@ def search(data: str, settings: Search) -> Findings:
 
     Examples::
 
-        factormodels search a
-        factormodels search b \\
-            --top-k 2
-        factormodels search c
-        factormodels search d
+        search("a")
+        search("b", top_k=2)
+        search("c", words=["x", "y z"], queries=False).save("found")
+        search("d")
     """
     if settings.seed < 0:
         raise InputError("--seed is from 0; --no-queries and --retriever stay")
@@ -319,6 +318,7 @@ def test_help_is_what_is_usual_and_help_all_is_everything(
     run_command(search, ["--help-all"])
     whole = capsys.readouterr().out
     assert "--retriever NAME" in whole
+    assert "search c --words x --words 'y z' --no-queries --out found\n" in whole
     for words in (
         "There is more",
         "Where. The web is a place too.",

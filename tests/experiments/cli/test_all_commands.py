@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.cli.examples import shell_example
 from experiments.cli.front import command_of, described, words_of
 from experiments.cli.main import COMMANDS, function_named
 from experiments.settings.backend_settings import setting_names
@@ -117,6 +119,34 @@ def taken_apart(line: str) -> list[str]:
     command = re.sub(r"\\\n *", " ", line).partition("   ")[0]
     words = shlex.split(command, comments=True)
     return list(takewhile(lambda word: word not in ("|", "&&", ";", ">"), words))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_are_calls_in_python_and_commands_in_the_help(name: str) -> None:
+    function = function_named(name)
+    command = command_of(function)
+    block = inspect.getdoc(function).partition("Examples::")[2].partition("\n\nArgs:")[0]
+    examples = re.split(r"\n(?=    \S)", block.strip("\n"))
+    called = f"{inspect.unwrap(function).__name__}("
+    assert examples[0].strip().startswith(called)
+    for example in examples:
+        node = ast.parse(example.strip(), mode="eval").body
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        assert isinstance(node, ast.Call)
+        # Python takes the arguments, and the shell the words that the help makes of them.
+        inspect.signature(function).bind(
+            *map(ast.literal_eval, node.args),
+            **{each.arg: ast.literal_eval(each.value) for each in node.keywords if each.arg},
+        )
+        shown = shell_example(function, example)
+        assert max(map(len, shown.splitlines())) <= 76
+        _, bound, *_ = command.parse_args(
+            words_of(shlex.split(shown.replace("\\\n", " "))[2:]),
+            exit_on_error=False, print_error=False,
+        )  # fmt: skip
+        others = {each.replace("-", "_") for each in bound.kwargs} - {*bound.signature.parameters}
+        assert not others, example
 
 
 def test_every_command_that_we_show_takes_its_options() -> None:

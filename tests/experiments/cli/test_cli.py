@@ -106,7 +106,7 @@ def test_help_shows_flags_without_a_value() -> None:
 def test_examples_in_help_keep_their_brackets() -> None:
     # Rich takes [FR1] for a style unless it is escaped.
     shown = invoke("run", "--help-all").stdout
-    assert "variants='[FR1]'" in shown
+    assert "'variants=[FR1]'" in shown
     assert "backends[1].settings.damping=0.3" in shown
 
 
