@@ -572,6 +572,11 @@ def _long_frame(
 ) -> tuple[Any, str, str | None, str | None, str | None]:
     """A long frame and its columns: p, labels, responses and claims, where there are such."""
 
+    given = {"y": y, "responses": responses, "claim": claim}
+    for argument, column in given.items():
+        if column is not None and not isinstance(column, str):
+            raise InputError(f"p is a table, so that {argument} names a column of it; give a name")
+
     def known(*names: str) -> str | None:
         return next((name for name in names if name in frame.columns), None)
 

@@ -189,6 +189,7 @@ def test_a_cell_without_labels_is_named_and_the_others_are_scored() -> None:
         ({}, "model 'p' has a claim twice; name in by every column"),
         ({"by": ["dataset", "backend"]}, "no column 'backend'; set by to some of method"),
         ({"by": []}, "by names no column"),
+        ({"by": "dataset", "y": np.zeros(12)}, "so that y names a column of it"),
         ({"by": "dataset", "model": "method"}, "by names the columns of cells and model another"),
     ],
 )
