@@ -346,7 +346,13 @@ def figures() -> dict[str, PaperFigure]:
 
 @pytest.mark.slow
 @with_latex
-@pytest.mark.parametrize("venue", VENUES)
+@pytest.mark.parametrize(
+    "venue",
+    [
+        pytest.param(venue, marks=[] if venue in ("acl", "slides") else pytest.mark.nightly)
+        for venue in VENUES
+    ],
+)
 def test_latex_sets_no_figure_too_wide(
     venue: str, tmp_path: Path, figures: dict[str, PaperFigure]
 ) -> None:

@@ -7,7 +7,8 @@ import pytest
 from experiments.study.packed_graphs import HELD
 from tests.endurance.studies import PARTS, measure
 
-pytestmark = [pytest.mark.slow, pytest.mark.kill]
+pytestmark = [pytest.mark.slow, pytest.mark.kill, pytest.mark.nightly]
+"""In the suite, `test_packed_graphs` packs few responses and `test_long_cells` bounds memory."""
 
 SMALL, LARGE = 5 * HELD // 4, 5 * HELD
 

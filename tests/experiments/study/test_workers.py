@@ -63,7 +63,7 @@ def here(study: Path, tmp_path: Path) -> Path:
     return tmp_path / "here"
 
 
-@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("workers", [2, pytest.param(3, marks=pytest.mark.nightly)])
 def test_the_first_process_makes_no_data(
     study: Path, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
