@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibration.validation import Floats
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -36,10 +38,19 @@ def panel_has_points(axes: Axes) -> bool:
             drawn.append(collection.get_offsets())
         else:
             drawn += [path.vertices for path in collection.get_paths()]
-    filled = (np.ma.filled(np.ma.asarray(each, float), np.nan) for each in drawn)
-    return any(np.isfinite(each).all(axis=-1).any() for each in filled)
+    for each in drawn:
+        numbers: Floats = np.ma.filled(np.ma.asarray(each, float), np.nan)
+        if np.isfinite(numbers).all(axis=-1).any():
+            return True
+    return False
 
 
 def _is_reference(line: Line2D) -> bool:
     """Whether a line joins two ends without a marker, as a diagonal or the line at zero does."""
-    return len(line.get_xydata()) <= 2 and line.get_marker() in ("None", "none", "", " ", None)
+    return len(np.asarray(line.get_xydata())) <= 2 and line.get_marker() in (
+        "None",
+        "none",
+        "",
+        " ",
+        None,
+    )
