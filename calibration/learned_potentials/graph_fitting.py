@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from calibration.folds import response_folds
 from calibration.intervals import student_quantile
@@ -234,6 +235,16 @@ def fit_potentials(
     whole_number(max_iterations, "max_iterations", 1)
     problem = learning_problem(graphs, potentials, weights, backend, objective)
     pull = 0.0 if penalty is None else 1.0 / penalty**2
+    # Operations on so few numbers lose more by sharing them among threads than they win.
+    with threadpool_limits(1):
+        return _fitted(problem, pull, max_iterations, quiet=quiet, with_errors=with_errors)
+
+
+def _fitted(
+    problem: LearningProblem, pull: float, max_iterations: int, *, quiet: bool, with_errors: bool
+) -> LearnedPotentials:
+    """The fit of a problem under a penalty of the curvature `pull`."""
+    weights = problem.weights
     theta, gradient, iterations = _search(problem, pull, max_iterations)
     lower, upper = (np.array([getattr(w, end) for w in weights]) for end in ("lower", "upper"))
     held = np.minimum(theta - lower, upper - theta) <= _AT_BOUND
@@ -251,7 +262,7 @@ def fit_potentials(
         status = FitStatus.BOUNDARY if held.any() else FitStatus.CONVERGED
     names = tuple(weight.name for weight in weights)
     result = LearnedPotentials(
-        potentials=potentials,
+        potentials=problem.potentials,
         weights=weights,
         theta=theta,
         covariance=covariance,

@@ -60,7 +60,7 @@ def differences(problem: LearningProblem, theta: np.ndarray) -> np.ndarray:
     """Return derivatives of the objective by central differences."""
     moves = np.eye(len(theta)) * STEP
     ends = [[problem.value_and_scores(theta + sign * m)[0] for m in moves] for sign in (1, -1)]
-    return (np.array(ends[0]) - np.array(ends[1])) / (2 * STEP)
+    return np.asarray((np.array(ends[0]) - np.array(ends[1])) / (2 * STEP))
 
 
 def enumerated(graph: FactGraph, encoding: str, objective: str) -> float:
