@@ -50,7 +50,7 @@ from experiments.cli.help import (
     takes_several,
 )
 from experiments.cli.progress import TerminalWatcher, announced
-from experiments.destination import check_destination, check_file
+from experiments.destination import check_file, form_of
 from experiments.findings.findings import Findings
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.progress import watched
@@ -451,12 +451,13 @@ def deliver(found: Findings, settings: Output) -> None:
 
     # A run has written what it found, and a dry run has nothing to keep.
     written: list[Path] = []
-    in_folder = settings.out is not None and not check_destination(settings.out)
+    kept_in = settings.out if found.written is None else None
+    in_folder = kept_in is not None and not form_of(kept_in)
     on_page = settings.report is not None and found.page is None
-    if on_page or (in_folder and found.written is None):
+    if on_page or in_folder:
         found = found.with_figures()
-    if settings.out is not None and found.written is None:
-        written = found.save(settings.out, venue=settings.venue)
+    if kept_in is not None:
+        written = found.save(kept_in, venue=settings.venue)
     if settings.report is not None:
         written.append(found.report(settings.report))
     if settings.json_:
