@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,8 @@ def main() -> None:
             "project; rename it, or start elsewhere\n"
         )
         raise SystemExit(2)
+    # Pydantic would look through every installed package for plugins of other programs.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from experiments.cli.main import main as command
 
     command()

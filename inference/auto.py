@@ -89,6 +89,10 @@ class Auto(Backend):
         else:
             yield _told(posterior)
 
+    def is_ready(self, graphs: Sequence[FactorGraph]) -> bool:
+        """Whether `exact` answers these graphs in milliseconds with nothing to load."""
+        return self.exact().is_ready(graphs)
+
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
         """Posterior of each of many graphs, or its error: the exact ones first, as `exact` does."""
         results = self.exact().solve_batch(graphs, threads)

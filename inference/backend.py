@@ -79,7 +79,10 @@ BeliefFunction = Callable[[NDArray[np.float64]], FactorBeliefs]
 """From log tables, laid out as those of one graph, to beliefs at these tables."""
 
 
-_OPTIONAL = ("identical_batches", "solve_batch", "solve_settings", "prepare_beliefs", "predict")
+_OPTIONAL = (
+    *("identical_batches", "is_ready", "solve_batch", "solve_settings", "prepare_beliefs"),
+    "predict",
+)
 
 
 @dataclass(frozen=True)
@@ -89,9 +92,9 @@ class Backend(ABC):
     Settings that `inference.settings.setting` declares are checked when one is built.
     A subclass implements `solve` for graphs without evidence. `infer` does what must be the same
     for every algorithm: evidence is absorbed before, and observed variables get their certain
-    marginals back after. `solve_batch`, `solve_settings`, `prepare_beliefs` and `predict` are for
-    algorithms that can do more; `inference.conformance` holds each to its word. A subclass of
-    another backend that has a `solve` of its own inherits none of these.
+    marginals back after. `is_ready`, `solve_batch`, `solve_settings`, `prepare_beliefs` and
+    `predict` are for algorithms that can do more; `inference.conformance` holds each to its word. A
+    subclass of another backend that has a `solve` of its own inherits none of these.
 
     Attributes:
         identical_batches: whether its own `solve_batch` and `solve_settings` give the numbers of
@@ -143,6 +146,10 @@ class Backend(ABC):
     @abstractmethod
     def solve(self, graph: FactorGraph) -> Posterior:
         """Posterior of a graph without evidence."""
+
+    def is_ready(self, graphs: Sequence[FactorGraph]) -> bool:  # noqa: ARG002
+        """Whether it answers these graphs in milliseconds with nothing to load or to compile."""
+        return False
 
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
         """Posterior of each of many graphs without evidence, or its error, in order.

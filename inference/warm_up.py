@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
 from inference.batch import infer_batch, infer_settings
+from inference.exact.small import end_interpretation
 
 logger = logging.getLogger(__name__)
 
@@ -18,7 +19,7 @@ logger = logging.getLogger(__name__)
 _MANY = 8
 """Settings that `exact` takes as many graphs of one structure, for which it has another kernel."""
 
-KERNELS = "inference.kernels.compiled"
+KERNELS = "inference.kernels.compiling"
 """The logger that tells of compilations."""
 
 
@@ -37,12 +38,20 @@ def unannounced() -> Iterator[None]:
 def warm_up(backend: Backend) -> None:
     """Have a backend answer a small graph: it loads its libraries and compiles its kernels.
 
+    From then on this process interprets no graph, however small: `inference.exact.small`.
     A backend that cannot answer it says so where it is asked in earnest.
     """
+    end_interpretation()
     try:
         backend.infer(small_graph())
     except Exception:
         logger.debug("%s failed on the graph that warms it up", backend.name, exc_info=True)
+
+
+def warm_up_for(backend: Backend, graphs: Sequence[FactorGraph]) -> None:
+    """Do what `warm_up` does, unless these graphs are so small that nothing need be loaded."""
+    if not backend.is_ready(graphs):
+        warm_up(backend)
 
 
 def warm_up_batches(backend: Backend) -> None:

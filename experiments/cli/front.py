@@ -136,7 +136,8 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
         InputError: for what no option or argument takes, and as the function does.
     """
     every = f"--{_HELP_ALL}" in arguments
-    command = command_of(function, every=every)
+    helps = every or not {"--help", "-h"}.isdisjoint(arguments)
+    command = command_of(function, every=every, helps=helps)
     words = ["--help"] if every else words_of(arguments)
     try:
         return int(command(words, result_action="return_value") or 0)
@@ -204,17 +205,20 @@ def _place(parameter: inspect.Parameter) -> str:
     return f"{name}{several}" if parameter.default is parameter.empty else f"[{name}{several}]"
 
 
-def command_of(function: Callable[..., Findings], *, every: bool = True) -> App:
+def command_of(
+    function: Callable[..., Findings], *, every: bool = True, helps: bool = True
+) -> App:
     """The command of a function of the front door.
 
     Args:
         function: the function.
         every: whether its help is about every option; else about what is usual.
+        helps: whether it has help; what options mean takes as long to read as a small graph.
     """
     kind = settings_of(function)
     both = _with_output(kind)
     places = _places(function)
-    meanings = argument_help(function)
+    meanings = argument_help(function) if helps else {}
     fields = _arranged(both)
     headings = {
         heading: Group(heading, sort_key=number)
@@ -225,7 +229,13 @@ def command_of(function: Callable[..., Findings], *, every: bool = True) -> App:
     signature = [
         *(_argument(each, meanings.get(each.name, ""), every=every) for each in places),
         *(
-            _parameter(both, field, headings[heading_of(declared_in(both, field))], every=every)
+            _parameter(
+                both,
+                field,
+                headings[heading_of(declared_in(both, field))],
+                meaning_of(both, field, every=every) if helps else "",
+                every=every,
+            )
             for field in fields
         ),
         _others(),
@@ -402,14 +412,14 @@ def _argument(parameter: inspect.Parameter, meaning: str, *, every: bool) -> ins
 
 
 def _parameter(
-    kind: type[Settings], field: str, heading: Group, *, every: bool
+    kind: type[Settings], field: str, heading: Group, meaning: str, *, every: bool
 ) -> inspect.Parameter:
     option = option_of(kind, field)
     flag = is_flag(kind, field)
     default = kind.model_fields[field].get_default(call_default_factory=True)
     note = Parameter(
         name=f"--{option.name}",
-        help=meaning_of(kind, field, every=every),
+        help=meaning,
         metavar=metavar_of(kind, field),
         group=heading,
         negative=f"--no-{option.name}" if flag and default is not False else (),

@@ -14,11 +14,8 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
-from docstring_parser import parse
-from docstring_parser.common import DocstringStyle
-
 from experiments.cli.examples import shell_example
-from experiments.settings import Settings, choices_of, option_of
+from experiments.settings import Settings, choices_of, meanings_of, option_of
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -56,6 +53,9 @@ def command_help(function: Callable[..., Any], *, every: bool) -> str:
 
 def argument_help(function: Callable[..., Any]) -> dict[str, str]:
     """What each argument of a function means, by its name."""
+    from docstring_parser import parse
+    from docstring_parser.common import DocstringStyle
+
     docstring = inspect.getdoc(inspect.unwrap(function)) or ""
     arguments = parse(docstring, DocstringStyle.GOOGLE).params
     return {each.arg_name: " ".join((each.description or "").split()) for each in arguments}
@@ -119,7 +119,7 @@ def meaning_of(kind: type[Settings], field: str, *, every: bool = True) -> str:
         every: whether all of it; else its first sentence.
     """
     info = kind.model_fields[field]
-    text = " ".join((info.description or "").split())
+    text = " ".join(meanings_of(kind)[field].split())
     if not every:
         text = first_sentence(text)
     if choices := choices_of(info.annotation):

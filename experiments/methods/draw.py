@@ -64,7 +64,7 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
         InputError: if the source cannot be read, or an option does not fit it.
         MissingDependencyError: if Graphviz is asked for and not installed.
     """
-    from inference.warm_up import warm_up
+    from inference.warm_up import warm_up_for
 
     algorithm = settings.algorithm
     model = settings.one(source)
@@ -78,7 +78,7 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
             f"{name}: this is a network without claims; --neutral and --graphviz are for fact "
             "graphs"
         )
-    warm_up(algorithm)
+    warm_up_for(algorithm, [model.factor_graph])
     posterior = algorithm.infer(model.factor_graph)
     graph = model.fact_graph or model.factor_graph
     width = settings.width / _PIXELS

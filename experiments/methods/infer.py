@@ -44,6 +44,9 @@ Answer: TypeAlias = "tuple[LoadedModel, Posterior | SearchedAssignment]"
 _STATES_IN_COLUMNS = 6
 _SEARCH_SECONDS = 60.0
 
+_FEW = 16
+"""Models of which all are read before the first is answered: they may need nothing loaded."""
+
 
 class InferSettings(ModelSettings, AlgorithmSettings):
     """What is asked of a model."""
@@ -116,12 +119,12 @@ def name_of(source: Models) -> str:
 
 def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[Answer]]:
     """Whether there are several models, and each with its answer when it is asked for."""
-    from inference.warm_up import small_graph, warm_up
+    from inference.warm_up import small_graph, warm_up, warm_up_for
 
     seconds, most_probable = settings.seconds, settings.map_
     algorithm = _algorithm(settings)
     models = settings.load(source)
-    first = list(islice(models, 2))
+    first = list(islice(models, _FEW + 1))
     several = len(first) > 1
     tightens = seconds is not None and settings.backend == "auto"
     for option, is_given in (
@@ -138,7 +141,10 @@ def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[An
         seen = with_evidence(first[0].factor_graph, settings.evidence)
         first = [replace(first[0], factor_graph=seen)]
     # Loaded and compiled before, so that the time shown is inference's alone.
-    warm_up(algorithm)
+    if len(first) > _FEW:
+        warm_up(algorithm)
+    else:
+        warm_up_for(algorithm, [model.factor_graph for model in first])
     if most_probable:
         _assignment(small_graph(), algorithm, None)
         return several, (

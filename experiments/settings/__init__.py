@@ -7,6 +7,7 @@ below the field.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 import sys
@@ -14,8 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, wraps
+from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
@@ -52,9 +54,9 @@ USUAL = Option(usual=True)
 class Settings(BaseModel):
     """Base of all settings: frozen, and without fields that are not declared."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=False
-    )
+    # Most classes of settings are neither validated nor described in a process: pydantic builds a
+    # validator when one is first used, and `meanings_of` reads what the strings below fields say.
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, defer_build=True)
 
     writes_several_files: ClassVar[bool] = False
     """Whether `out` of the command is a folder whatever its name: of a study, or of a page that
@@ -100,6 +102,34 @@ _PLAIN: Mapping[str, Any] = MappingProxyType(vars(Option()))
 def declared_in(kind: type[Settings], name: str) -> type[Settings]:
     """The class among a class's bases that declares a field."""
     return next(each for each in kind.__mro__ if name in inspect.get_annotations(each))
+
+
+@cache
+def meanings_of(kind: type[Settings]) -> Mapping[str, str]:
+    """What each field of a class means: the string below it, or else what its type says."""
+    found = {name: field.description or "" for name, field in kind.model_fields.items()}
+    for each in reversed(kind.__mro__):
+        if issubclass(each, Settings) and inspect.get_annotations(each):
+            found |= _strings_below(sys.modules[each.__module__]).get(each.__qualname__, {})
+    return {name: found[name] for name in kind.model_fields}
+
+
+@cache
+def _strings_below(module: ModuleType) -> Mapping[str, Mapping[str, str]]:
+    """Strings below the names that classes of a module annotate, by class and name."""
+    return {
+        node.name: {
+            named.target.id: inspect.cleandoc(said.value.value)
+            for named, said in pairwise(node.body)
+            if isinstance(named, ast.AnnAssign)
+            and isinstance(named.target, ast.Name)
+            and isinstance(said, ast.Expr)
+            and isinstance(said.value, ast.Constant)
+            and isinstance(said.value.value, str)
+        }
+        for node in ast.parse(inspect.getsource(module)).body
+        if isinstance(node, ast.ClassDef)
+    }
 
 
 def _sentence(kind: type[Settings], error: ValidationError) -> str:

@@ -32,7 +32,7 @@ from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from calibration.significance.comparison import MEANS_OVER_RESPONSES
 from experiments.asking.settings import AnswerSettings
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
-from experiments.settings import Settings
+from experiments.settings import Settings, meanings_of
 from experiments.settings.limits import (
     Count,
     EncodingName,
@@ -165,6 +165,12 @@ WRITTEN_OUT = "written out"
 
 class Keyed(Settings):
     """Settings that stand in a study, where null is what an absent key has."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        # The JSON Schema of a study and its documentation say what keys mean.
+        for name, meaning in meanings_of(cls).items():
+            cls.model_fields[name].description = meaning or None
 
     @model_validator(mode="wrap")
     @classmethod

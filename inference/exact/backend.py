@@ -26,6 +26,7 @@ from inference.exact.kernels.propagation import ZERO
 from inference.exact.planner import Planner, Refused
 from inference.exact.plans import Plan, posterior_of
 from inference.exact.prediction import Prediction
+from inference.exact.small import ALLOWANCE
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
 
@@ -72,6 +73,11 @@ class Exact(Planner, Backend):
         """
         prediction, run = self.run_by(self.method(graph), graph)
         return posterior_of(graph, prediction.stats(self.seed), run)
+
+    def is_ready(self, graphs: Sequence[FactorGraph]) -> bool:
+        """Whether these graphs are so few and small that no machine code is loaded for them."""
+        absorbed = [graph.absorb_evidence() for graph in graphs]
+        return all(map(self.interprets, absorbed)) and ALLOWANCE.holds(absorbed)
 
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
         """Exact posteriors of many graphs, or the errors.

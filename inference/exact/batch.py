@@ -13,6 +13,7 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Result
 from inference.exact.planner import Planner, Refused, Way
 from inference.exact.plans import MOST_KEPT, Plan, by_structure, results_of, runs_of
+from inference.exact.small import ALLOWANCE
 from inference.stacked_graphs import end_of_range
 from inference.thread_team import SECONDS_AT_MOST, run_in_ranges
 
@@ -26,6 +27,11 @@ def solve_each(exact: Planner, graphs: Sequence[FactorGraph], workers: int) -> l
     A graph whose tables are too large to share the memory or the threads with others is solved
     after them, alone.
     """
+    if not ALLOWANCE.spent and ALLOWANCE.holds(graphs):
+        batch = _Batch(exact, graphs, 1)
+        for group in batch.groups:
+            batch.one_by_one(group, group.numbers, share=False)
+        return batch.results  # type: ignore[return-value]
     batch = _Batch(exact, graphs, workers)
     run_in_ranges(batch.solve, len(batch.order), workers, end=batch.end)
     for group in batch.groups:

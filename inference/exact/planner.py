@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,6 +22,13 @@ from inference.exact.prediction import (
     STEPS_PER_SECOND,
     Prediction,
 )
+from inference.exact.small import (
+    ALLOWANCE,
+    FEWEST_WITH_RESTARTS,
+    SECONDS_AT_ONCE,
+    planning_seconds,
+)
+from inference.kernels.compiled import interpreted
 from inference.memory import MemoryAllowance, allowance, memory_size
 from inference.possible_states import Support, possible_states
 from inference.settings import setting
@@ -95,6 +104,10 @@ class Planner:
         kept = self.kept(graph)
         if kept is not None:
             return kept
+        small = None if ALLOWANCE.spent else self._small_plan(graph)
+        if small is not None:
+            KEPT.keep(self._key(graph), small)
+            return small
         cheaper = self._cheaper(graph)
         if cheaper is not None:
             if self.takes_too_long(cheaper.prediction):
@@ -105,6 +118,47 @@ class Planner:
             return Refused(plan.prediction)
         KEPT.keep(self._key(graph), plan)
         return plan
+
+    def _small_plan(self, graph: FactorGraph) -> Plan | None:
+        """The plan of a graph that is so small that it is planned and run without machine code."""
+        if not ALLOWANCE.take(planning_seconds(graph)):
+            return None
+        # What is small fits whatever the machine has, which takes as long to ask.
+        limit = np.inf if self.memory_limit is None else self.memory_limit
+        settings = (self.effort(), self.most_entries(limit))
+        with interpreted():
+            plan = Plan.of(graph, self.seed, 0, *settings)
+            if not self._is_small(plan):
+                return None
+            if plan.prediction.bytes / BYTES_PER_ENTRY >= FEWEST_WITH_RESTARTS:
+                # There are few more searches: what they cost is a share of what the tables do.
+                plan = Plan.of(graph, self.seed, self.restarts, *settings)
+        return plan
+
+    def _is_small(self, plan: Plan) -> bool:
+        fits = plan.fits and not self.takes_too_long(plan.prediction)
+        return fits and plan.seconds_interpreted <= SECONDS_AT_ONCE
+
+    def interprets(self, graph: FactorGraph) -> bool:
+        """Whether a graph without evidence is so small that it needs no machine code now.
+
+        Its plan is kept, so that asking costs little beside the answer.
+        """
+        if ALLOWANCE.spent:
+            return False
+        way = self.method(graph) if ALLOWANCE.holds([graph]) else None
+        return isinstance(way, Plan) and self._is_small(way) and ALLOWANCE.holds([graph])
+
+    @contextmanager
+    def suited(self, graph: FactorGraph) -> Iterator[None]:
+        """Run the kernels of the block as Python if they pass over one small graph.
+
+        Args:
+            graph: a graph without evidence, of which the block asks what a plan and a run do.
+        """
+        needed = 2.0 * planning_seconds(graph)
+        with interpreted() if self.interprets(graph) and ALLOWANCE.take(needed) else nullcontext():
+            yield
 
     def run_by(self, method: Way, graph: FactorGraph) -> tuple[Prediction, Run]:
         """What a run finds, and what was predicted, by what `method` returns for the structure.

@@ -35,8 +35,10 @@ from inference.exact.kernels.solve import (
 )
 from inference.exact.orders import planned_order
 from inference.exact.parallel import LOG2_CHUNKED_TABLE, run_in_chunks
-from inference.exact.prediction import Prediction
+from inference.exact.prediction import SECONDS_PER_OPERATION, Prediction
+from inference.exact.small import ALLOWANCE, PLANTING, planting_seconds, running_seconds
 from inference.exact.workspaces import SPARE, large_workspace
+from inference.kernels.compiled import interpreted
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.stacked_graphs import Stacked, joined
 
@@ -103,16 +105,13 @@ class Plan:
         """Plan for a graph without evidence; see `elimination_order` for the settings."""
         structure = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
         order = planned_order(*structure, seed, restarts, effort)
-        arrays = (*structure, graph.table_starts)
-        fits, tree, program, cost = plant_program(*arrays, order, max_entries)
-        prediction = Prediction.of(Cost(*cost))
-        if fits and worth_joining(graph.cardinalities, prediction.log2_largest_table):
-            tree, program = join_program(*arrays, ClusterTree(*tree))
+        if not PLANTING.spent and PLANTING.take(planting_seconds(graph)):
+            with interpreted():
+                planted = _planted(graph, order, max_entries)
+        else:
+            planted = _planted(graph, order, max_entries)
         return cls(
-            fits,
-            ClusterTree(*tree),
-            TreeProgram(*program),
-            prediction,
+            *planted,
             graph.cardinalities,
             graph.table_starts,
             int(graph.cardinalities.sum()),
@@ -137,6 +136,19 @@ class Plan:
             found = self._run_in_chunks(log_values, large, threads(), self.program)
             SPARE.give(large)
             return found
+        # Small graphs take microseconds: no context is entered for what needs none.
+        if not ALLOWANCE.spent and ALLOWANCE.take(self.seconds_interpreted):
+            with interpreted():
+                return self._run_alone(log_values)
+        return self._run_alone(log_values)
+
+    @property
+    def seconds_interpreted(self) -> float:
+        """What a run is predicted to take without machine code; see `inference.exact.small`."""
+        operations = self.prediction.seconds / SECONDS_PER_OPERATION
+        return running_seconds(self.table_starts, self.program, operations)
+
+    def _run_alone(self, log_values: NDArray[np.float64]) -> Run:
         try:
             work = self._spare.pop()
         except IndexError:
@@ -224,6 +236,18 @@ class Plan:
                 program, table_starts, log_values, constants, work, marginals
             )
         return Run(code, log_z, marginals, scaled)
+
+
+def _planted(
+    graph: FactorGraph, order: NDArray[np.int64], max_entries: float
+) -> tuple[bool, ClusterTree, TreeProgram, Prediction]:
+    """The first fields of a `Plan` by an elimination order."""
+    arrays = graph.cardinalities, graph.scope_starts, graph.scope_variables, graph.table_starts
+    fits, tree, program, cost = plant_program(*arrays, order, max_entries)
+    prediction = Prediction.of(Cost(*cost))
+    if fits and worth_joining(graph.cardinalities, prediction.log2_largest_table):
+        tree, program = join_program(*arrays, ClusterTree(*tree))
+    return fits, ClusterTree(*tree), TreeProgram(*program), prediction
 
 
 def _read_only(log_values: NDArray[np.float64]) -> NDArray[np.float64]:

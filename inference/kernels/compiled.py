@@ -1,43 +1,117 @@
-"""How kernels are compiled and how their machine code is kept between runs."""
+"""Kernels: functions of arrays that run as machine code or, for what is small, as Python."""
 
 from __future__ import annotations
 
-import gc
-import hashlib
-import logging
-import re
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
-from pathlib import Path
-from threading import Timer, current_thread, main_thread
+from functools import update_wrapper
+from threading import Lock, local
 from typing import Any, Literal
 
-from numba import __version__ as numba_version
-from numba import njit, types
-from numba.core.event import Listener, install_listener
+import numpy as np
 
-from inference.kernels.interrupts import guard_interrupts
-from inference.kernels.preparation import PREPARATION
-from inference.kernels.storage import keep_on_disk, warn_of_no_storage
-from inference.kernels.symbols import link_by_symbol
 
-logger = logging.getLogger(__name__)
+class _Mode(local):
+    """How kernels run in this thread.
 
-_IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
+    Attributes:
+        interprets: whether as Python.
+        within: whether one does, so that what it calls is its own.
+    """
 
-_MEASURED = "10 to 60 seconds"
-"""What `exact` takes to compile what a small graph needs, and `auto` what one of 120 variables does
-that it cannot answer exactly."""
+    interprets = False
+    within = False
 
-PATIENCE = 2.0
-"""Seconds after which a compilation is announced; reading machine code from disk never is."""
 
-_SHORT = 400
-"""Bytes of Python's code up to which a kernel is linked into what calls it, as suits inner loops; a
-longer one is called by symbol. No backend or task was slower than with all of them linked."""
+_MODE = _Mode()
+
+_MAKING = Lock()
+
+
+@contextmanager
+def interpreted() -> Iterator[None]:
+    """Run the kernels that this thread calls in the block as Python, and load no compiler.
+
+    The answers are those of the machine code to the last bit, but for kernels that may contract or
+    reassociate. A step takes some hundred times as long: for graphs so small that loading the
+    compiler would take longer than all of it.
+    """
+    before, _MODE.interprets = _MODE.interprets, True
+    try:
+        yield
+    finally:
+        _MODE.interprets = before
+
+
+class Kernel:
+    """A function that Numba compiles for the types of its arguments when it is first called.
+
+    Numba, which takes a third of a second to load, is loaded then; attributes of Numba's
+    dispatcher are those of this object.
+
+    Attributes:
+        py_func: the function as it is written.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        fastmath: bool | set[str] = False,
+        inline: Literal["never", "always"] = "never",
+        inner: bool = False,
+    ) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self._options = (fastmath, inline, inner or function.__name__.startswith("_"))
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the machine code or, in a block of `interpreted`, the function as it is written."""
+        if _MODE.interprets:
+            return self._interpret(arguments)
+        return self.dispatcher(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        """What Numba's dispatcher has; asked for `dispatcher` first, it is made here."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name != "dispatcher":
+            return getattr(self.dispatcher, name)
+        from inference.kernels.compiling import dispatcher_of
+
+        with _MAKING:
+            if "dispatcher" not in vars(self):
+                self.dispatcher = dispatcher_of(self.py_func, *self._options)
+        return self.dispatcher
+
+    def __reduce__(self) -> str:
+        """Pickle it as a function is: by its name."""
+        return self.py_func.__qualname__
+
+    @property
+    def has_machine_code(self) -> bool:
+        """Whether this process has compiled it, or read it from disk."""
+        return "dispatcher" in vars(self) and bool(self.dispatcher.overloads)
+
+    def _interpret(self, arguments: tuple[Any, ...]) -> Any:
+        if _MODE.within:
+            return self.py_func(*arguments)
+        _MODE.within = True
+        try:
+            # Machine code neither warns of numbers out of range nor of a division by zero.
+            with np.errstate(all="ignore"):
+                return _as_python(self.py_func(*arguments))
+        finally:
+            _MODE.within = False
+
+
+def _as_python(result: Any) -> Any:
+    """What compiled kernels return to Python: numbers are Python's, alone and in tuples."""
+    if isinstance(result, np.generic):
+        return result.item()
+    if isinstance(result, tuple):
+        parts = map(_as_python, result)
+        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+    return result
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -55,7 +129,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     callback of its compilation when that is done. So that none is lost,
     what Python calls returns no named tuple within another tuple: its class would run Python code.
     """
-    return _compiled(function, fastmath=False)
+    return Kernel(function)
 
 
 def inner_kernel(function: Callable[..., Any]) -> Any:
@@ -63,7 +137,7 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
 
     What turns Python's objects into arguments took a tenth of its compilation.
     """
-    return _compiled(function, fastmath=False, inner=True)
+    return Kernel(function, inner=True)
 
 
 def inlined_kernel(function: Callable[..., Any]) -> Any:
@@ -72,7 +146,7 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
     For steps of an inner loop, where a call takes longer than what it does. It is compiled wherever
     it is called; what is called once in a while is a `kernel`, which is compiled once.
     """
-    return _compiled(function, fastmath=False, inline="always")
+    return Kernel(function, inline="always")
 
 
 def reassociating_kernel(function: Callable[..., Any]) -> Any:
@@ -81,240 +155,9 @@ def reassociating_kernel(function: Callable[..., Any]) -> Any:
     These and those of `contracting_kernel` know numbers that are written out in a call, such as the
     stride 1: for each they are compiled anew.
     """
-    return _compiled(function, fastmath={"reassoc", "nsz", "contract"})
+    return Kernel(function, fastmath={"reassoc", "nsz", "contract"})
 
 
 def contracting_kernel(function: Callable[..., Any]) -> Any:
     """Compile as `kernel` does, with a product and a sum in one instruction where there is one."""
-    return _compiled(function, fastmath={"contract"})
-
-
-def _compiled(
-    function: Callable[..., Any],
-    fastmath: bool | set[str],
-    inline: Literal["never", "always"] = "never",
-    inner: bool = False,
-) -> Any:
-    inner = inner or function.__name__.startswith("_")
-    decorate = partial(
-        njit,
-        nogil=True,
-        error_model="numpy",
-        fastmath=fastmath,
-        inline=inline,
-        **_without_wrappers(inner),
-    )
-    dispatcher = decorate(cache=True)(function)
-    kept = keep_on_disk(dispatcher, _sources_digest(Path(function.__code__.co_filename)))
-    if kept:
-        link_by_symbol(dispatcher, called=len(function.__code__.co_code) > _SHORT)
-    else:
-        # Numba alone would not notice that what a kernel calls has changed.
-        dispatcher = decorate(cache=False)(function)
-    if inner:
-        vars(dispatcher).update(
-            _insert=_not_callable, _compile_for_args=_refused(function.__name__)
-        )
-    vars(dispatcher)["compile"] = _prepared(dispatcher, kept)
-    template = getattr(dispatcher, "get_call_template", None)
-    if not fastmath and template is not None:
-        vars(dispatcher)["get_call_template"] = _without_literals(template)
-    return dispatcher
-
-
-def _without_wrappers(inner: bool) -> dict[str, bool]:
-    """Options of `njit` that its manual does not list, where this Numba has them.
-
-    Nothing calls a kernel by way of C, and Python none of the inner ones.
-    """
-    try:
-        from numba.core.cpu import CPUTargetOptions
-    except ImportError:
-        return {}
-    wanted = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
-    return {name: value for name, value in wanted.items() if hasattr(CPUTargetOptions, name)}
-
-
-def _not_callable(*overload: Any) -> None:
-    """Keep machine code from where a dispatcher looks when Python calls it."""
-
-
-def _refused(name: str) -> Callable[..., Any]:
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise TypeError(
-            f"the kernel {name!r} is an inner one: kernels call it, and Python does not"
-        )
-
-    return refuse
-
-
-_plain: Callable[[Any], Any] = types.unliteral
-
-
-def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., Any]:
-    """Calls among kernels for which a number that is written out is a number like any other.
-
-    Numba would compile what is called once for 0, once for 1 and once for a variable.
-    """
-
-    def get(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        plain = {name: _plain(each) for name, each in keywords.items()}
-        return get_call_template(tuple(map(_plain, arguments)), plain)
-
-    return get
-
-
-def _prepared(dispatcher: Any, kept: bool) -> Callable[..., Any]:
-    """The method `compile` of a dispatcher, which loads from disk what is there."""
-    compile_ = dispatcher.compile
-
-    def compile_or_load(signature: Any) -> Any:
-        guard_interrupts()
-        with (
-            _interrupts_raised(),
-            _garbage_kept(),
-            PREPARATION.counted(),
-            _announced(dispatcher, kept),
-        ):
-            return compile_(signature)
-
-    return compile_or_load
-
-
-@contextmanager
-def _announced(dispatcher: Any, kept: bool) -> Iterator[None]:
-    """Tell of the compilation of a kernel in the block, and not of what is read from disk."""
-    announcement = _Announcement(dispatcher, kept)
-    try:
-        with install_listener("numba:compile", announcement):
-            yield
-    finally:
-        announcement.timer.cancel()
-
-
-class _Announcement(Listener):
-    """What one compilation is announced by, of all that Numba tells of."""
-
-    def __init__(self, dispatcher: Any, kept: bool) -> None:
-        self._kernel = dispatcher
-        self._kept = kept
-        self._thread = current_thread()
-        # A kernel may be compiled for other arguments amid its compilation.
-        self._depth = 0
-        self._start = 0.0
-        self.timer = Timer(PATIENCE, _announce)
-        self.timer.daemon = True
-
-    def _is_told(self, event: Any) -> bool:
-        return event.data["dispatcher"] is self._kernel and current_thread() is self._thread
-
-    def on_start(self, event: Any) -> None:
-        """Begin to wait."""
-        if not self._is_told(event):
-            return
-        self._depth += 1
-        if self._depth == 1:
-            if not self._kept:
-                warn_of_no_storage(
-                    f"it is not known how Numba {numba_version} keeps them",
-                    "install the newest release of Numba that is accepted here",
-                )
-            self._start = time.perf_counter()
-            self.timer.start()
-
-    def on_end(self, event: Any) -> None:
-        """Say how long it took."""
-        if not self._is_told(event):
-            return
-        self._depth -= 1
-        if self._depth == 0:
-            self.timer.cancel()
-            taken = {"seconds": time.perf_counter() - self._start}
-            logger.info("compiled %s", self._kernel.__name__, extra=taken)
-
-
-@contextmanager
-def _garbage_kept() -> Iterator[None]:
-    """Collect no garbage in the block.
-
-    A compilation makes millions of objects and drops few of them before its end: looking through
-    them time and again took a seventh of it, and what is kept meanwhile 250 MB at most.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-@contextmanager
-def _interrupts_raised() -> Iterator[None]:
-    """Raise after the block what was raised amid a callback in it, where nobody could catch it.
-
-    LLVM calls Python for each object that it has made, and Python calls finalizers. What a handler
-    of signals raises there is printed with a traceback and forgotten, so that an interrupt would
-    come to nothing. Signals are handled in the main thread alone.
-    """
-    if current_thread() is not main_thread():
-        yield
-        return
-    before = sys.unraisablehook
-    lost: list[BaseException] = []
-
-    def keep(unraisable: sys.UnraisableHookArgs) -> None:
-        if unraisable.exc_value is None or isinstance(unraisable.exc_value, Exception):
-            before(unraisable)
-        else:
-            lost.append(unraisable.exc_value)
-
-    sys.unraisablehook = keep
-    try:
-        yield
-    finally:
-        sys.unraisablehook = before
-        if lost:
-            raise lost.pop().with_traceback(None)
-
-
-@cache
-def _announce() -> None:
-    logger.warning(
-        "compiling kernels: once, for they are kept on disk; a backend took %s of processor time "
-        "where it was measured",
-        _MEASURED,
-    )
-
-
-@cache
-def _sources_digest(path: Path) -> str:
-    """Digest of a file of kernels and of all such files that it imports, directly or not."""
-    known: set[Path] = set()
-    waiting = [path]
-    while waiting:
-        file = waiting.pop()
-        if file not in known:
-            known.add(file)
-            waiting.extend(_imported(file))
-    digest = hashlib.sha256()
-    for file in sorted(known):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
-
-
-@cache
-def _imported(path: Path) -> list[Path]:
-    """Files in folders `kernels` that a file imports; of a package, all that it holds."""
-    found: list[Path] = []
-    for name in _IMPORT.findall(path.read_text()):
-        parts = name.split(".")
-        if "kernels" not in parts:
-            continue
-        for above in path.parents:
-            target = above.joinpath(*parts)
-            if target.with_suffix(".py").exists() or target.is_dir():
-                found += [target.with_suffix(".py")] if not target.is_dir() else target.glob("*.py")
-                break
-    return found
+    return Kernel(function, fastmath={"contract"})

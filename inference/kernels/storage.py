@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-logger = logging.getLogger("inference.kernels.compiled")
+logger = logging.getLogger("inference.kernels.compiling")
 
 
 def keep_on_disk(dispatcher: Any, sources: str) -> bool:

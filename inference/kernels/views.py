@@ -1,59 +1,39 @@
-"""Arrays as kernels hand them on to one another (compiled)."""
+"""Arrays as kernels hand them on to one another; `inference.kernels.rules` compiles these."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+import numpy as np
+from numpy.typing import NDArray
 
-
-def _read_only(typing_context, array):  # noqa: ARG001 - as Numba calls it
-    view = array.copy(readonly=True)
-
-    def generate(context, builder, signature, arguments):
-        # The view is one more reference to the array.
-        context.nrt.incref(builder, signature.return_type, arguments[0])
-        return arguments[0]
-
-    return view(array), generate
+Kind = TypeVar("Kind", bound=np.generic)
+Lent = TypeVar("Lent")
 
 
-read_only: Any = intrinsic(_read_only)
-"""An array as one that cannot be written to.
+def read_only(array: NDArray[Kind]) -> NDArray[Kind]:
+    """An array as one that cannot be written to.
 
-What a graph holds is that already: so one compiled form of a kernel serves both.
-"""
-
-
-def _lent(typing_context, lent):  # noqa: ARG001 - as Numba calls it
-    def generate(context, builder, signature, arguments):
-        return _without_owner(context, builder, signature.return_type, arguments[0])
-
-    return lent(lent), generate
+    What a graph holds is that already: so one compiled form of a kernel serves both.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
-def _without_owner(context, builder, kind, value):
-    if isinstance(kind, types.Array):
-        array = cgutils.create_struct_proxy(kind)(context, builder, value=value)
-        array.meminfo = cgutils.get_null_value(array.meminfo.type)
-        return array._getvalue()
-    if isinstance(kind, types.BaseTuple):
-        parts: Any = kind
-        for index, part in enumerate(parts):
-            lent = _without_owner(context, builder, part, builder.extract_value(value, index))
-            value = builder.insert_value(value, lent, index)
-    return value
+def lent(lent: Lent) -> Lent:
+    """An array, or a tuple of arrays, whose references are not counted.
+
+    A kernel counts one more reference to each array that it is given, once a call, and to each that
+    it takes out of a tuple, in each round of a loop. These are atomic operations, which take longer
+    than the rest of a small kernel. The caller holds the arrays until the kernel returns, so that
+    it need not count what it is given as an argument. It must not lend anything else, for what
+    nobody holds is freed, and for the same reason must not return what is lent, nor a part of that.
+    An `inlined_kernel` has no arguments of its own, and must not lend.
+    """
+    return lent
 
 
-lent: Any = intrinsic(_lent)
-"""An array, or a tuple of arrays, whose references are not counted.
-
-A kernel counts one more reference to each array that it is given, once a call, and to each that it
-takes out of a tuple, in each round of a loop. These are atomic operations, which take longer than
-the rest of a small kernel. The caller holds the arrays until the kernel returns, so that it need
-not count what it is given as an argument. It must not lend anything else, for what nobody holds is
-freed, and for the same reason must not return what is lent, nor a part of that. An `inlined_kernel`
-has no arguments of its own, and must not lend.
-"""
+def population_count(word: np.uint64) -> int:
+    """How many bits of a word are set: one instruction of a processor."""
+    return int(word).bit_count()

@@ -91,7 +91,8 @@ def map_assignment(graph: FactorGraph, exact: Exact | None = None) -> Assignment
     Source: Dechter 1999, "Bucket elimination: a unifying framework for reasoning", elim-mpe.
     """
     exact = exact or Exact()
-    return _maximum(graph, np.arange(graph.n_variables), exact, _free_order)
+    with exact.suited(graph.absorb_evidence()):
+        return _maximum(graph, np.arange(graph.n_variables), exact, _free_order)
 
 
 def search_map(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-import inference.kernels.compiled
+import inference.kernels.compiling
 from experiments.cli.progress import announced
 from inference.kernels.compiled import inner_kernel, kernel
 from inference.warm_up import unannounced
@@ -69,10 +69,10 @@ def increase(x: int) -> int:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every compilation last longer than anybody waits, in a process that knows of none."""
-    inference.kernels.compiled._announce.cache_clear()
-    monkeypatch.setattr(inference.kernels.compiled, "PATIENCE", 0.0)
+    inference.kernels.compiling._announce.cache_clear()
+    monkeypatch.setattr(inference.kernels.compiling, "PATIENCE", 0.0)
     # A thread of its own would race with a compilation as short as this one.
-    monkeypatch.setattr(inference.kernels.compiled, "Timer", _AtOnce)
+    monkeypatch.setattr(inference.kernels.compiling, "Timer", _AtOnce)
 
 
 class _AtOnce:
@@ -102,11 +102,11 @@ def test_a_long_compilation_is_announced_once(caplog: pytest.LogCaptureFixture) 
 @pytest.mark.slow
 def test_machine_code_from_disk_is_not_announced_however_long_it_takes(tmp_path: Path) -> None:
     (tmp_path / "steps.py").write_text(
-        "import inference.kernels.compiled as compiled\n"
-        "compiled.PATIENCE = 0.0\n"
+        "from inference.kernels import compiled, compiling\n"
+        "compiling.PATIENCE = 0.0\n"
         "@compiled.kernel\ndef half(n):\n    return n / 2\n"
         "load = half._cache.load_overload\n"
-        "def slowly(*keys):\n    compiled.time.sleep(0.5)\n    return load(*keys)\n"
+        "def slowly(*keys):\n    compiling.time.sleep(0.5)\n    return load(*keys)\n"
         "half._cache.load_overload = slowly\n"
     )
     code = "from steps import half\nprint(half(3))"
@@ -123,7 +123,7 @@ def test_the_command_line_speaks_for_the_library(caplog: pytest.LogCaptureFixtur
 
 
 def test_a_short_compilation_is_not_announced(caplog: pytest.LogCaptureFixture) -> None:
-    inference.kernels.compiled._announce.cache_clear()
+    inference.kernels.compiling._announce.cache_clear()
     assert kernel(increase)(1 + 1j) == 2 + 1j
     assert not caplog.records
 
@@ -190,7 +190,7 @@ def test_what_else_fails_amid_a_callback_is_still_told(monkeypatch: pytest.Monke
         def __del__(self) -> None:
             raise ValueError("a finalizer")
 
-    with inference.kernels.compiled._interrupts_raised():
+    with inference.kernels.compiling._interrupts_raised():
         Failing()
     (told,) = printed
     assert str(told.exc_value) == "a finalizer"
@@ -216,7 +216,7 @@ def test_numbers_that_are_written_out_have_no_kernels_of_their_own(tmp_path: Pat
 KERNELS_CALLED_IN_TURN = """
 import sys
 import numpy as np
-from numba.core.dispatcher import Dispatcher
+from inference.kernels.compiled import Kernel
 from factormodels import datasets
 from inference import get_backend, infer_batch
 from inference.tasks import (
@@ -239,7 +239,7 @@ for graph in graphs[:2]:
 for module in list(sys.modules.values()):
     if ".kernels." in getattr(module, "__name__", ""):
         for name, kernel in sorted(vars(module).items()):
-            if isinstance(kernel, Dispatcher) and kernel.__module__ == module.__name__:
+            if isinstance(kernel, Kernel) and kernel.__module__ == module.__name__:
                 if len(kernel.signatures) > 1:
                     print(name)
 """
@@ -315,11 +315,11 @@ def test_how_long_compilations_took_is_said_once(
     terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("experiments.cli.progress._WORTH_SAYING", 0.0)
-    monkeypatch.setattr(inference.kernels.compiled, "PATIENCE", 0.0)
-    inference.kernels.compiled._announce.cache_clear()
+    monkeypatch.setattr(inference.kernels.compiling, "PATIENCE", 0.0)
+    inference.kernels.compiling._announce.cache_clear()
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=terminal, width=100)
-    kernels = logging.getLogger(inference.kernels.compiled.__name__)
+    kernels = logging.getLogger(inference.kernels.compiling.__name__)
     before = (kernels.level, kernels.propagate, list(kernels.handlers))
     with announced(console):
         compiled = kernel(increase)
@@ -335,7 +335,7 @@ def test_how_long_compilations_took_is_said_once(
 def test_what_a_kernel_calls_is_part_of_its_own_time() -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=100)
-    logger = logging.getLogger("inference.kernels.compiled")
+    logger = logging.getLogger("inference.kernels.compiling")
     with announced(console):
         (heard,) = logger.handlers
         for created, seconds in ((10.0, 2.0), (15.0, 8.0), (30.0, 1.5)):
@@ -347,10 +347,10 @@ def test_what_a_kernel_calls_is_part_of_its_own_time() -> None:
 
 def test_what_to_expect_is_said_before_the_waiting_and_of_nothing_else() -> None:
     stream = io.StringIO()
-    kernels = logging.getLogger(inference.kernels.compiled.__name__)
-    inference.kernels.compiled._announce.cache_clear()
+    kernels = logging.getLogger(inference.kernels.compiling.__name__)
+    inference.kernels.compiling._announce.cache_clear()
     with announced(Console(file=stream, force_terminal=True, color_system=None, width=200)):
-        inference.kernels.compiled._announce()
+        inference.kernels.compiling._announce()
         kernels.warning("compiled kernels cannot be kept on disk")
     first, second = stream.getvalue().splitlines()
     assert "compiling kernels: once, for they are kept on disk; a backend took 10 to 60" in first

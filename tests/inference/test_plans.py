@@ -23,6 +23,7 @@ from inference.evidence import with_observed
 from inference.exact.backend import Exact
 from inference.exact.kernels.propagation import propagate
 from inference.exact.plans import MOST_KEPT, KeptPlans, Key, Plan, by_structure
+from inference.exact.small import ALLOWANCE
 from inference.exact.workspaces import SpareWorkspace, large_workspace
 from inference.memory import MemoryAllowance
 from inference.stacked_graphs import end_of_range
@@ -276,7 +277,10 @@ def test_heavy_graphs_after_light_ones_are_shared() -> None:
     assert max(last - first for first, last in sizes if last <= 300) > 4 * most
 
 
-def test_tables_that_can_be_written_have_no_kernels_of_their_own() -> None:
+def test_tables_that_can_be_written_have_no_kernels_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ALLOWANCE, "spent", True)
     graph = fr2(3, 6, density=0.5, seed=0)
     # The second time by the plan that is kept.
     before = [Exact().infer(graph).log_z for _ in range(2)]

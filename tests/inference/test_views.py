@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
 from inference import infer
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import Kernel, kernel
 from inference.kernels.views import lent, read_only
 from tests.inference.test_interrupts import BACKENDS, TASKS, _graph
 from tests.processes import ROOT
@@ -141,7 +140,7 @@ def test_whatever_a_kernel_returns_is_held(monkeypatch: pytest.MonkeyPatch) -> N
         room, *below = path.split(".")
         if room in ("inference", "calibration") and "kernels" not in below:
             for name, value in list(vars(module).items()):
-                if isinstance(value, Dispatcher):
+                if isinstance(value, Kernel):
                     monkeypatch.setattr(module, name, checked(name, value))
     run()
     assert {"buckets_of", "plant_program", "reduce_graph", "tighten"} <= seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -150,10 +151,10 @@ def cost_of(cardinalities, order, buckets):
     for i in range(n):
         log2_size = 0.0
         for entry in range(starts[i], starts[i + 1]):
-            log2_size += np.log2(cardinalities[order[places[entry]]])
+            log2_size += math.log2(cardinalities[order[places[entry]]])
         width = max(width, starts[i + 1] - starts[i] - 1)
         largest = max(largest, log2_size)
-        size = np.exp2(log2_size)
+        size = math.exp2(log2_size)
         # The bucket's table, and its message twice: as sent and as answered.
         entries += size * (1.0 + 2.0 / cardinalities[order[i]])
         # Up: one product per input and the sum; down: one product and the marginal ...

@@ -10,14 +10,12 @@ the clock, so that the order is the same on every run; no memory limit plays a p
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.random_numbers import next_word
+from inference.kernels.views import population_count
 
 MIN_FILL = 0
 MIN_WEIGHT = 1
@@ -28,18 +26,6 @@ _LARGEST_MATRIX = 16_384
 """Components of more variables are ordered without a bit matrix, which would pass 32 MB here."""
 
 
-def _one_instruction(typing_context, word):  # noqa: ARG001 - as Numba calls it
-
-    def generate(context, builder, signature, arguments):  # noqa: ARG001
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), generate
-
-
-_population_count: Any = intrinsic(_one_instruction)
-"""How many bits of a word are set."""
-
-
 @inlined_kernel
 def _members(rows, vertex, out):
     """Write the neighbours of `vertex` to `out`, ascending; return how many there are."""
@@ -48,7 +34,7 @@ def _members(rows, vertex, out):
         word = rows[vertex, w]
         while word != np.uint64(0):
             low = word & (~word + np.uint64(1))
-            out[count] = w * _WORD + _population_count(low - np.uint64(1))
+            out[count] = w * _WORD + population_count(low - np.uint64(1))
             count += 1
             word ^= low
     return count
@@ -87,7 +73,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
                 joined = 0
                 for j in range(others):
                     for w in range(words):
-                        joined += _population_count(rows[second[j], w] & rows[u, w])
+                        joined += population_count(rows[second[j], w] & rows[u, w])
                 score[u] = (others * (others - 1) - joined) // 2
                 spent += (others + (6 if step > 0 else 0)) * words
             else:

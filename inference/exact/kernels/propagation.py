@@ -54,7 +54,7 @@ _SAFE_RANGE = math.exp(650.0)
 _SMALLEST_SCALE = 1e-150
 """Products of divisors between this and its inverse are kept as they are."""
 
-_MANY = 32
+FEWEST_IN_VECTORS = 32
 """Entries from which on it repays to have them in vectors."""
 
 # Where an index is unsigned, no check for a negative one stands in the way of vector instructions.
@@ -114,7 +114,7 @@ def scale_potentials(table_starts, log_values, values, spans):
         start, stop = table_starts[factor], table_starts[factor + 1]
         largest = -np.inf
         least = 1.0
-        if stop - start < _MANY:
+        if stop - start < FEWEST_IN_VECTORS:
             for i in range(start, stop):
                 largest = max(largest, log_values[i])
             if largest == -np.inf:

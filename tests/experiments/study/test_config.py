@@ -13,7 +13,7 @@ import pytest
 from experiments.analyses.study import load_analysis
 from experiments.asking.settings import AskingSettings
 from experiments.methods.select import SelectSettings
-from experiments.settings import Settings, choices_of, declared_in
+from experiments.settings import Settings, choices_of, declared_in, meanings_of
 from experiments.settings.inputs import ModelSettings
 from experiments.study.config import (
     ACCESS,
@@ -79,7 +79,7 @@ def test_a_key_that_is_an_option_too_is_declared_once(
     assert len(names) > 2
     for name in names:
         assert declared_in(of_study, name) is declared_in(of_command, name)
-        assert of_study.model_fields[name].description == of_command.model_fields[name].description
+        assert of_study.model_fields[name].description == meanings_of(of_command)[name] != ""
 
 
 def test_encodings_and_variants_are_those_that_commands_take() -> None:

@@ -1,0 +1,281 @@
+"""How kernels are compiled and how their machine code is kept between runs.
+
+This loads Numba, and is loaded when the first kernel is called.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import logging
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+from threading import Timer, current_thread, main_thread
+from typing import Any, Literal
+
+from numba import __version__ as numba_version
+from numba import njit, types
+from numba.core.event import Listener, install_listener
+
+from inference.kernels import rules  # noqa: F401 - how views and counts of bits are compiled
+from inference.kernels.interrupts import guard_interrupts
+from inference.kernels.preparation import PREPARATION
+from inference.kernels.storage import keep_on_disk, warn_of_no_storage
+from inference.kernels.symbols import link_by_symbol
+
+logger = logging.getLogger(__name__)
+
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
+
+_MEASURED = "10 to 60 seconds"
+"""What `exact` takes to compile what a small graph needs, and `auto` what one of 120 variables does
+that it cannot answer exactly."""
+
+PATIENCE = 2.0
+"""Seconds after which a compilation is announced; reading machine code from disk never is."""
+
+_SHORT = 400
+"""Bytes of Python's code up to which a kernel is linked into what calls it, as suits inner loops; a
+longer one is called by symbol. No backend or task was slower than with all of them linked."""
+
+
+def dispatcher_of(
+    function: Callable[..., Any],
+    fastmath: bool | set[str],
+    inline: Literal["never", "always"],
+    inner: bool,
+) -> Any:
+    """What Numba compiles a kernel by, the machine code kept on disk.
+
+    Args:
+        function: the kernel as it is written.
+        fastmath, inline: as Numba takes them.
+        inner: whether kernels alone call it.
+    """
+    decorate = partial(
+        njit,
+        nogil=True,
+        error_model="numpy",
+        fastmath=fastmath,
+        inline=inline,
+        **_without_wrappers(inner),
+    )
+    dispatcher = decorate(cache=True)(function)
+    kept = keep_on_disk(dispatcher, _sources_digest(Path(function.__code__.co_filename)))
+    if kept:
+        link_by_symbol(dispatcher, called=len(function.__code__.co_code) > _SHORT)
+    else:
+        # Numba alone would not notice that what a kernel calls has changed.
+        dispatcher = decorate(cache=False)(function)
+    if inner:
+        vars(dispatcher).update(
+            _insert=_not_callable, _compile_for_args=_refused(function.__name__)
+        )
+    vars(dispatcher)["compile"] = _prepared(dispatcher, kept)
+    template = getattr(dispatcher, "get_call_template", None)
+    if not fastmath and template is not None:
+        vars(dispatcher)["get_call_template"] = _without_literals(template)
+    return dispatcher
+
+
+def _without_wrappers(inner: bool) -> dict[str, bool]:
+    """Options of `njit` that its manual does not list, where this Numba has them.
+
+    Nothing calls a kernel by way of C, and Python none of the inner ones.
+    """
+    try:
+        from numba.core.cpu import CPUTargetOptions
+    except ImportError:
+        return {}
+    wanted = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
+    return {name: value for name, value in wanted.items() if hasattr(CPUTargetOptions, name)}
+
+
+def _not_callable(*overload: Any) -> None:
+    """Keep machine code from where a dispatcher looks when Python calls it."""
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise TypeError(
+            f"the kernel {name!r} is an inner one: kernels call it, and Python does not"
+        )
+
+    return refuse
+
+
+_plain: Callable[[Any], Any] = types.unliteral
+
+
+def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., Any]:
+    """Calls among kernels for which a number that is written out is a number like any other.
+
+    Numba would compile what is called once for 0, once for 1 and once for a variable.
+    """
+
+    def get(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        plain = {name: _plain(each) for name, each in keywords.items()}
+        return get_call_template(tuple(map(_plain, arguments)), plain)
+
+    return get
+
+
+def _prepared(dispatcher: Any, kept: bool) -> Callable[..., Any]:
+    """The method `compile` of a dispatcher, which loads from disk what is there."""
+    compile_ = dispatcher.compile
+
+    def compile_or_load(signature: Any) -> Any:
+        guard_interrupts()
+        with (
+            _interrupts_raised(),
+            _garbage_kept(),
+            PREPARATION.counted(),
+            _announced(dispatcher, kept),
+        ):
+            return compile_(signature)
+
+    return compile_or_load
+
+
+@contextmanager
+def _announced(dispatcher: Any, kept: bool) -> Iterator[None]:
+    """Tell of the compilation of a kernel in the block, and not of what is read from disk."""
+    announcement = _Announcement(dispatcher, kept)
+    try:
+        with install_listener("numba:compile", announcement):
+            yield
+    finally:
+        announcement.timer.cancel()
+
+
+class _Announcement(Listener):
+    """What one compilation is announced by, of all that Numba tells of."""
+
+    def __init__(self, dispatcher: Any, kept: bool) -> None:
+        self._kernel = dispatcher
+        self._kept = kept
+        self._thread = current_thread()
+        # A kernel may be compiled for other arguments amid its compilation.
+        self._depth = 0
+        self._start = 0.0
+        self.timer = Timer(PATIENCE, _announce)
+        self.timer.daemon = True
+
+    def _is_told(self, event: Any) -> bool:
+        return event.data["dispatcher"] is self._kernel and current_thread() is self._thread
+
+    def on_start(self, event: Any) -> None:
+        """Begin to wait."""
+        if not self._is_told(event):
+            return
+        self._depth += 1
+        if self._depth == 1:
+            if not self._kept:
+                warn_of_no_storage(
+                    f"it is not known how Numba {numba_version} keeps them",
+                    "install the newest release of Numba that is accepted here",
+                )
+            self._start = time.perf_counter()
+            self.timer.start()
+
+    def on_end(self, event: Any) -> None:
+        """Say how long it took."""
+        if not self._is_told(event):
+            return
+        self._depth -= 1
+        if self._depth == 0:
+            self.timer.cancel()
+            taken = {"seconds": time.perf_counter() - self._start}
+            logger.info("compiled %s", self._kernel.__name__, extra=taken)
+
+
+@contextmanager
+def _garbage_kept() -> Iterator[None]:
+    """Collect no garbage in the block.
+
+    A compilation makes millions of objects and drops few of them before its end: looking through
+    them time and again took a seventh of it, and what is kept meanwhile 250 MB at most.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@contextmanager
+def _interrupts_raised() -> Iterator[None]:
+    """Raise after the block what was raised amid a callback in it, where nobody could catch it.
+
+    LLVM calls Python for each object that it has made, and Python calls finalizers. What a handler
+    of signals raises there is printed with a traceback and forgotten, so that an interrupt would
+    come to nothing. Signals are handled in the main thread alone.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = sys.unraisablehook
+    lost: list[BaseException] = []
+
+    def keep(unraisable: sys.UnraisableHookArgs) -> None:
+        if unraisable.exc_value is None or isinstance(unraisable.exc_value, Exception):
+            before(unraisable)
+        else:
+            lost.append(unraisable.exc_value)
+
+    sys.unraisablehook = keep
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+        if lost:
+            raise lost.pop().with_traceback(None)
+
+
+@cache
+def _announce() -> None:
+    logger.warning(
+        "compiling kernels: once, for they are kept on disk; a backend took %s of processor time "
+        "where it was measured",
+        _MEASURED,
+    )
+
+
+@cache
+def _sources_digest(path: Path) -> str:
+    """Digest of a file of kernels and of all such files that it imports, directly or not."""
+    known: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        file = waiting.pop()
+        if file not in known:
+            known.add(file)
+            waiting.extend(_imported(file))
+    digest = hashlib.sha256()
+    for file in sorted(known):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _imported(path: Path) -> list[Path]:
+    """Files in folders `kernels` that a file imports; of a package, all that it holds."""
+    found: list[Path] = []
+    for name in _IMPORT.findall(path.read_text()):
+        parts = name.split(".")
+        if "kernels" not in parts:
+            continue
+        for above in path.parents:
+            target = above.joinpath(*parts)
+            if target.with_suffix(".py").exists() or target.is_dir():
+                found += [target.with_suffix(".py")] if not target.is_dir() else target.glob("*.py")
+                break
+    return found

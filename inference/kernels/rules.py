@@ -1,0 +1,54 @@
+"""How Numba types and compiles the functions of `inference.kernels.views`."""
+
+from __future__ import annotations
+
+from numba import types
+from numba.core import cgutils
+from numba.extending import lower_builtin, type_callable
+
+from inference.kernels.views import lent, population_count, read_only
+
+
+@type_callable(read_only)
+def _type_read_only(context):  # noqa: ARG001 - as Numba calls it
+    return lambda array: array.copy(readonly=True)
+
+
+@lower_builtin(read_only, types.Array)
+def _compile_read_only(context, builder, signature, arguments):
+    # The view is one more reference to the array.
+    context.nrt.incref(builder, signature.return_type, arguments[0])
+    return arguments[0]
+
+
+@type_callable(lent)
+def _type_lent(context):  # noqa: ARG001
+    return lambda lent: lent
+
+
+@lower_builtin(lent, types.Any)
+def _compile_lent(context, builder, signature, arguments):
+    return _without_owner(context, builder, signature.return_type, arguments[0])
+
+
+def _without_owner(context, builder, kind, value):
+    if isinstance(kind, types.Array):
+        array = cgutils.create_struct_proxy(kind)(context, builder, value=value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        return array._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        parts = kind
+        for index, part in enumerate(parts):
+            lent = _without_owner(context, builder, part, builder.extract_value(value, index))
+            value = builder.insert_value(value, lent, index)
+    return value
+
+
+@type_callable(population_count)
+def _type_population_count(context):  # noqa: ARG001
+    return lambda word: types.int64  # noqa: ARG005 - every word has so many
+
+
+@lower_builtin(population_count, types.uint64)
+def _compile_population_count(context, builder, signature, arguments):  # noqa: ARG001
+    return builder.ctpop(arguments[0])

@@ -1,0 +1,57 @@
+"""What a command loads: a small graph needs no compiler, no frames and nothing of a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.processes import run_python
+
+HEAVY = (
+    *("numba", "llvmlite", "scipy", "pandas", "pyarrow", "matplotlib", "sklearn", "statsmodels"),
+    *("torch", "jax", "litellm", "httpx", "networkx", "openpyxl", "sqlite3", "jinja2"),
+)
+
+RUN = """
+import contextlib, io, sys
+from experiments.cli.main import command_line
+for arguments in {commands!r}:
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert command_line(arguments) == 0
+    print(*sorted({heavy!r} & {{name.partition(".")[0] for name in sys.modules}}))
+"""
+
+
+def loaded(commands: list[list[str]]) -> list[list[str]]:
+    """Which of the heavy libraries are loaded after each of several commands of one process."""
+    said, _ = run_python(RUN.format(commands=commands, heavy=set(HEAVY)))
+    return [line.split() for line in said.splitlines()]
+
+
+@pytest.mark.slow
+def test_inference_in_a_small_graph_loads_nothing_heavy(
+    graph_file: Path, network_file: Path, tmp_path: Path
+) -> None:
+    responses = tmp_path / "responses.jsonl"
+    graph = json.loads(graph_file.read_text())
+    responses.write_text("".join(json.dumps({**graph, "id": name}) + "\n" for name in "abc"))
+    commands = [
+        ["infer", str(graph_file)],
+        ["infer", str(network_file), "--json"],
+        ["infer", str(network_file), "--evidence", "0=1"],
+        ["infer", str(graph_file), "--map"],
+        ["infer", str(responses)],
+        ["infer", str(graph_file), "--backend", "exact"],
+    ]
+    assert loaded(commands) == [[]] * len(commands)
+
+
+@pytest.mark.slow
+def test_an_assessment_by_words_loads_nothing_of_a_model(folder: Path) -> None:
+    Path("answer.txt").write_text("The bridge opened in 1890. It is red.")
+    Path("notes").mkdir()
+    Path("notes/one.txt").write_text("The bridge, painted red, opened in 1890.")
+    (found,) = loaded([["assess", f"{folder}/answer.txt", "--documents", f"{folder}/notes"]])
+    assert not {"litellm", "torch", "jax", "httpx", "openai"} & {*found}
