@@ -15,7 +15,7 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, BeliefFunction, PredictedCost, Result, TooLargeError
 from inference.evidence import checked_graph, with_observed
 from inference.exact.backend import Exact
-from inference.exact.prediction import Prediction
+from inference.exact.prediction import Prediction, reason_of
 from inference.memory import memory_size
 from inference.posterior import Posterior
 from inference.settings import setting
@@ -203,7 +203,7 @@ def _told(posterior: Posterior) -> Posterior:
         "marginals_by": "exact",
         "marginals_reason": "they are exact",
         "marginals_error": 0.0,
-        "reason": f"exact {stats['method']} takes about {stats['predicted_seconds']:.2g} s",
+        "reason": reason_of(stats["method"], stats["predicted_seconds"]),
     }
     return Posterior(
         posterior.marginals,

@@ -71,8 +71,8 @@ class Exact(Planner, Backend):
             TooLargeError: if it would not fit the limits of memory and time.
             ZeroPartitionError: if no assignment has positive potential.
         """
-        prediction, run = self.run_by(self.method(graph), graph)
-        return posterior_of(graph, prediction.stats(self.seed), run)
+        cost, run = self.way(graph).solve(graph, self.thread_count)
+        return posterior_of(graph, cost.stats(self.seed), run)
 
     def is_ready(self, graphs: Sequence[FactorGraph]) -> bool:
         """Whether these graphs are so few and small that no machine code is loaded for them."""
@@ -123,15 +123,15 @@ class Exact(Planner, Backend):
         absorbed = graph.absorb_evidence()
         cheaper = self._cheaper(absorbed)
         if cheaper is not None:
-            return cheaper.prediction
+            return cheaper.cost
         found = self._elimination(absorbed, self.restarts)
         if not self.refuses(found):
             return found
         try:
-            narrower = self.narrower(absorbed, Refused(found))
+            narrower = self.narrower(absorbed, Refused(found, self))
         except ZeroPartitionError:
             return found
-        return found if narrower is None else narrower.prediction
+        return found if narrower is None else narrower.cost
 
     def calibrate(self, graph: FactorGraph) -> CalibratedTree:
         """Calibrated cluster tree of a graph, its evidence absorbed.
@@ -156,7 +156,7 @@ class Exact(Planner, Backend):
             graph: the graph, whose own log tables play no part.
         """
         plan = self.cluster_plan(graph, refuse=False)
-        reused = plan.fits and plan.small and not self.takes_too_long(plan.prediction)
+        reused = plan.fits and plan.small and not self.takes_too_long(plan.cost)
 
         def calibrate(log_values: NDArray[np.float64]) -> CalibratedTree:
             one = replace(graph, log_values=log_values)
@@ -165,7 +165,7 @@ class Exact(Planner, Backend):
         return calibrate
 
     def _calibrated(self, graph: FactorGraph, plan: Plan) -> CalibratedTree:
-        run, tables = plan.calibrate(graph.log_values, self._threads)
+        run, tables = plan.calibrate(graph.log_values, self.thread_count)
         if run.code == ZERO:
             raise zero_partition()
         return CalibratedTree(graph, plan.tree, plan.program, tables, run.marginals, run.log_z)

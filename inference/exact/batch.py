@@ -11,9 +11,10 @@ from itertools import accumulate, chain
 from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Result
-from inference.exact.planner import Planner, Refused, Way
+from inference.exact.planner import Planner, Refused
 from inference.exact.plans import MOST_KEPT, Plan, by_structure, results_of, runs_of
 from inference.exact.small import ALLOWANCE
+from inference.exact.ways import Way
 from inference.stacked_graphs import end_of_range
 from inference.thread_team import SECONDS_AT_MOST, run_in_ranges
 
@@ -47,17 +48,17 @@ class _Group:
     Attributes:
         numbers: their numbers in the batch.
         alone: numbers of those that are too large to share memory or threads.
-        method: how they are solved, or why they are not, once that is known.
+        way: how they are solved, or why they are not, once that is known.
     """
 
     numbers: list[int]
     alone: list[int]
-    method: Way | FactormodelsError | None = None
+    way: Way | FactormodelsError | None = None
 
 
 def _unknown(group: _Group) -> bool:
     """Whether it is not known yet how many graphs of one structure are solved."""
-    return group.method is None and len(group.numbers) >= _FEWEST_ALIKE
+    return group.way is None and len(group.numbers) >= _FEWEST_ALIKE
 
 
 class _Batch:
@@ -93,9 +94,9 @@ class _Batch:
         if _unknown(self.groups[at]):
             return first + 1
         last = end_of_range(self._ordered, first, last)
-        method = self.groups[at].method
-        if isinstance(method, Plan):
-            seconds = method.prediction.seconds
+        way = self.groups[at].way
+        if isinstance(way, Plan):
+            seconds = way.cost.seconds
             if seconds * (last - first) > SECONDS_AT_MOST:
                 last = first + max(1, int(SECONDS_AT_MOST / seconds))
         before = first
@@ -110,13 +111,13 @@ class _Batch:
         """Find the results of the graphs from one place of the order to before another."""
         new: list[tuple[_Group, Sequence[int]]] = []
         for group, numbers in self._between(first, last):
-            if group.method is None:
-                group.method = self._method_of(group, len(numbers))
-            method = group.method
-            if method is None:
+            if group.way is None:
+                group.way = self._way_of(group, len(numbers))
+            way = group.way
+            if way is None:
                 new.append((group, numbers))
-            elif isinstance(method, Plan) and self._side_by_side(method):
-                self._alike(numbers, method)
+            elif isinstance(way, Plan) and self._side_by_side(way):
+                self._alike(numbers, way)
             else:
                 self.one_by_one(group, numbers, share=True)
         if new:
@@ -130,24 +131,24 @@ class _Batch:
             numbers: of those that are asked for.
             share: whether memory and threads are shared with others at the same time.
         """
-        if group.method is None:
-            group.method = self._planned(group)
-        method = group.method
-        if share and not self._shared(method):
+        if group.way is None:
+            group.way = self._planned(group)
+        way = group.way
+        if share and not self._shared(way):
             group.alone.extend(numbers)
             return
         for number in numbers:
-            if isinstance(method, FactormodelsError):
-                self.results[number] = method
+            if isinstance(way, FactormodelsError):
+                self.results[number] = way
                 continue
             graph = self._graphs[number]
             start = time.perf_counter()
             try:
-                prediction, run = self._exact.run_by(method, graph)
+                cost, run = way.solve(graph, self._exact.thread_count)
             except FactormodelsError as error:
                 self.results[number] = error
             else:
-                stats = prediction.stats(self._exact.seed)
+                stats = cost.stats(self._exact.seed)
                 stats["seconds"] = time.perf_counter() - start
                 (self.results[number],) = results_of([graph], stats, [run])
 
@@ -159,7 +160,7 @@ class _Batch:
             yield self.groups[at], self.order[first:end]
             first, at = end, at + 1
 
-    def _method_of(self, group: _Group, count: int) -> Way | FactormodelsError | None:
+    def _way_of(self, group: _Group, count: int) -> Way | FactormodelsError | None:
         """How graphs of a structure are solved; None where a plan is not worth keeping.
 
         Args:
@@ -177,7 +178,7 @@ class _Batch:
 
     def _planned(self, group: _Group) -> Way | FactormodelsError:
         try:
-            return self._exact.method(self._graphs[group.numbers[0]])
+            return self._exact.way(self._graphs[group.numbers[0]])
         except FactormodelsError as error:
             return error
 
@@ -206,16 +207,16 @@ class _Batch:
         start = time.perf_counter()
         graphs = [self._graphs[number] for number in numbers]
         runs = plan.run_each([graph.log_values for graph in graphs])
-        stats = plan.prediction.stats(self._exact.seed)
+        stats = plan.cost.stats(self._exact.seed)
         stats["seconds"] = (time.perf_counter() - start) / len(numbers)
         for number, result in zip(numbers, results_of(graphs, stats, runs), strict=True):
             self.results[number] = result
 
-    def _shared(self, method: Way | FactormodelsError) -> bool:
+    def _shared(self, way: Way | FactormodelsError) -> bool:
         """Whether memory and threads are for several graphs at a time."""
-        if isinstance(method, Plan):
-            return self._side_by_side(method)
-        return not isinstance(method, Refused)
+        if isinstance(way, Plan):
+            return self._side_by_side(way)
+        return not isinstance(way, Refused)
 
     def _side_by_side(self, plan: Plan) -> bool:
-        return plan.small and plan.prediction.bytes * self._workers <= self._bytes
+        return plan.small and plan.cost.bytes * self._workers <= self._bytes

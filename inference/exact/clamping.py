@@ -17,8 +17,9 @@ from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.evidence import with_observed
 from inference.exact.kernels.propagation import DONE, ZERO
 from inference.exact.orders import plan
-from inference.exact.plans import Plan, Run
+from inference.exact.plans import Plan
 from inference.exact.prediction import Prediction
+from inference.exact.ways import Run, Solved, Threads
 from inference.posterior import Marginals
 
 MOST_CLAMPED = 3
@@ -31,17 +32,22 @@ class Clamped:
     """Elimination of what a few variables leave, for each of their assignments.
 
     Attributes:
-        prediction: what all of it costs.
+        cost: what all of it costs.
         variables: int64, those that are clamped.
         plan: of the rest, whose structure is the same for every assignment.
     """
 
-    prediction: Prediction
+    cost: Prediction
     variables: NDArray[np.int64]
     plan: Plan
 
-    def run(self, graph: FactorGraph, threads: Callable[[], int]) -> Run:
-        """log Z and marginals, as the plan of the whole graph would find them."""
+    @property
+    def reason(self) -> str:
+        """That it takes little time."""
+        return self.cost.reason
+
+    def solve(self, graph: FactorGraph, threads: Threads) -> Solved:
+        """Log Z and marginals, as the plan of the whole graph would find them."""
         log_z, mean, scaled = -np.inf, np.zeros(int(graph.cardinalities.sum())), True
         assigned = ((g, g.absorb_evidence()) for g in _assignments(graph, self.variables))
         graphs, again = tee(assigned)
@@ -54,7 +60,7 @@ class Clamped:
             larger = float(np.logaddexp(log_z, part.log_z))
             mean += np.exp(part.log_z - larger) * (with_observed(clamped, marginals).flat - mean)
             log_z = larger
-        return Run(DONE if log_z > -np.inf else ZERO, log_z, mean, scaled)
+        return self.cost, Run(DONE if log_z > -np.inf else ZERO, log_z, mean, scaled)
 
 
 def clamping(
@@ -103,10 +109,8 @@ def clamping(
     planned = make_plan(rest)
     if not planned.fits:
         return None
-    prediction = replace(
-        planned.prediction, seconds=planned.prediction.seconds * states, method="clamping"
-    )
-    return Clamped(prediction, variables, planned)
+    cost = replace(planned.cost, seconds=planned.cost.seconds * states, method="clamping")
+    return Clamped(cost, variables, planned)
 
 
 def _assignments(graph: FactorGraph, variables: NDArray[np.int64]) -> Iterator[FactorGraph]:

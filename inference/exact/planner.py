@@ -12,10 +12,9 @@ import numpy as np
 from factormodels.factor_graph import FactorGraph
 from inference.backend import TooLargeError
 from inference.exact.clamping import Clamped, clamping
-from inference.exact.conditioning import Conditioning, condition, conditioning
-from inference.exact.kernels.propagation import DONE, ZERO
+from inference.exact.conditioning import conditioning
 from inference.exact.orders import plan
-from inference.exact.plans import KEPT, Key, Plan, Run
+from inference.exact.plans import KEPT, Key, Plan
 from inference.exact.prediction import (
     BYTES_PER_ENTRY,
     SECONDS_PER_OPERATION,
@@ -28,9 +27,10 @@ from inference.exact.small import (
     SECONDS_AT_ONCE,
     planning_seconds,
 )
+from inference.exact.ways import Conditioned, Restricted, Solved, Threads, Way
 from inference.kernels.compiled import interpreted
 from inference.memory import MemoryAllowance, allowance, memory_size
-from inference.possible_states import Support, possible_states
+from inference.possible_states import possible_states
 from inference.settings import setting
 
 _WORTH_A_SEARCH = 0.1
@@ -40,44 +40,6 @@ _MOST_AN_ORDER_SAVES = 1000.0
 
 _CLAMPED_SECONDS = 600.0
 """What a sum over clamped variables may be predicted to take where no limit is given."""
-
-
-@dataclass(frozen=True, eq=False)
-class Conditioned:
-    """Conditioning where elimination costs more: how it goes, and what it costs."""
-
-    prediction: Prediction
-    conditioning: Conditioning
-
-
-@dataclass(frozen=True, eq=False)
-class Refused:
-    """Elimination does not fit: what its tables leave possible may, of each graph for itself.
-
-    Attributes:
-        prediction: what elimination of all of it costs.
-        clamped: how graphs of this structure are clamped, or None; empty until one is in need.
-    """
-
-    prediction: Prediction
-    clamped: list[Clamped | None] = field(default_factory=list)
-
-
-@dataclass(frozen=True, eq=False)
-class Restricted:
-    """A sum over the possible states of one graph, and how it goes."""
-
-    support: Support
-    way: Plan | Conditioned | Clamped
-
-    @property
-    def prediction(self) -> Prediction:
-        """What it costs."""
-        return self.way.prediction
-
-
-Way = Plan | Conditioned | Refused
-"""How graphs of one structure are solved, whatever their tables."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +57,7 @@ class Planner:
     seconds_limit: float | None = setting(None, above=0.0)
     threads: int | None = setting(None, least=1)
 
-    def method(self, graph: FactorGraph) -> Way:
+    def way(self, graph: FactorGraph) -> Way:
         """How graphs of this graph's structure are solved; plans are kept.
 
         Raises:
@@ -110,12 +72,12 @@ class Planner:
             return small
         cheaper = self._cheaper(graph)
         if cheaper is not None:
-            if self.takes_too_long(cheaper.prediction):
-                raise self._refusal(cheaper.prediction, self.allowance())
+            if self.takes_too_long(cheaper.cost):
+                raise self.refusal(cheaper.cost)
             return cheaper
         plan = self.cluster_plan(graph, refuse=False)
-        if not plan.fits or self.takes_too_long(plan.prediction):
-            return Refused(plan.prediction)
+        if not plan.fits or self.takes_too_long(plan.cost):
+            return Refused(plan.cost, self)
         KEPT.keep(self._key(graph), plan)
         return plan
 
@@ -130,13 +92,13 @@ class Planner:
             plan = Plan.of(graph, self.seed, 0, *settings)
             if not self._is_small(plan):
                 return None
-            if plan.prediction.bytes / BYTES_PER_ENTRY >= FEWEST_WITH_RESTARTS:
+            if plan.cost.bytes / BYTES_PER_ENTRY >= FEWEST_WITH_RESTARTS:
                 # There are few more searches: what they cost is a share of what the tables do.
                 plan = Plan.of(graph, self.seed, self.restarts, *settings)
         return plan
 
     def _is_small(self, plan: Plan) -> bool:
-        fits = plan.fits and not self.takes_too_long(plan.prediction)
+        fits = plan.fits and not self.takes_too_long(plan.cost)
         return fits and plan.seconds_interpreted <= SECONDS_AT_ONCE
 
     def interprets(self, graph: FactorGraph) -> bool:
@@ -146,7 +108,7 @@ class Planner:
         """
         if ALLOWANCE.spent:
             return False
-        way = self.method(graph) if ALLOWANCE.holds([graph]) else None
+        way = self.way(graph) if ALLOWANCE.holds([graph]) else None
         return isinstance(way, Plan) and self._is_small(way) and ALLOWANCE.holds([graph])
 
     @contextmanager
@@ -160,40 +122,6 @@ class Planner:
         with interpreted() if self.interprets(graph) and ALLOWANCE.take(needed) else nullcontext():
             yield
 
-    def run_by(self, method: Way, graph: FactorGraph) -> tuple[Prediction, Run]:
-        """What a run finds, and what was predicted, by what `method` returns for the structure.
-
-        Raises:
-            TooLargeError: as `solve`.
-            ZeroPartitionError: if no state of a variable is possible.
-        """
-        if isinstance(method, Refused):
-            narrower = self.narrower(graph, method)
-            if narrower is None:
-                raise self._refusal(method.prediction, self.allowance())
-            return self._run(narrower, graph)
-        return self._run(method, graph)
-
-    def _run(
-        self, method: Plan | Conditioned | Clamped | Restricted, graph: FactorGraph
-    ) -> tuple[Prediction, Run]:
-        if isinstance(method, Conditioned):
-            sums = condition(graph, method.conditioning, self._threads())
-            if sums is not None:
-                code = ZERO if sums[0] == -np.inf else DONE
-                return method.prediction, Run(code, *sums, scaled=True)
-            method = self.cluster_plan(graph)
-        if isinstance(method, Clamped):
-            return method.prediction, method.run(graph, self._threads)
-        if isinstance(method, Restricted):
-            support = method.support
-            prediction, run = self._run(method.way, support.graph)
-            if run.code == DONE:
-                log_z, marginals = run.log_z + support.log_constant, support.expand(run.marginals)
-                run = run._replace(log_z=log_z, marginals=marginals)
-            return prediction, run
-        return method.prediction, method.run(graph.log_values, self._threads)
-
     def cluster_plan(self, graph: FactorGraph, *, refuse: bool = True) -> Plan:
         """Cluster tree of a graph without evidence by the best order found, and what it costs.
 
@@ -201,19 +129,18 @@ class Planner:
             TooLargeError: if it would not fit the limits of memory and time, unless `refuse` is
                 false: the plan may have no tree then.
         """
-        allowed = self.allowance()
-        max_entries = self.most_entries(allowed.bytes)
+        max_entries = self.most_entries(self.allowed_bytes())
         plan = Plan.of(graph, self.seed, self.restarts, self.effort(), max_entries)
-        if refuse and (not plan.fits or self.takes_too_long(plan.prediction)):
-            raise self._refusal(plan.prediction, allowed)
+        if refuse and (not plan.fits or self.takes_too_long(plan.cost)):
+            raise self.refusal(plan.cost)
         return plan
 
     def kept(self, graph: FactorGraph) -> Plan | None:
         """The plan of this graph's structure, if it is kept and may be run."""
         kept = KEPT.get(self._key(graph))
-        if kept is None or self.takes_too_long(kept.prediction):
+        if kept is None or self.takes_too_long(kept.cost):
             return None
-        return kept if kept.small or kept.prediction.bytes <= self.allowed_bytes() else None
+        return kept if kept.small or kept.cost.bytes <= self.allowed_bytes() else None
 
     def asked_before(self, graph: FactorGraph) -> bool:
         """Whether a batch had this graph's structure before, so that its plan is worth keeping."""
@@ -251,9 +178,6 @@ class Planner:
         """Steps that the search for an elimination order may take."""
         return self.search_seconds * STEPS_PER_SECOND
 
-    def _threads(self) -> int:
-        return self.threads if self.threads is not None else os.cpu_count() or 1
-
     def _cheaper(self, graph: FactorGraph) -> Conditioned | None:
         """What conditioning would cost and how it goes, where elimination costs more."""
         plan = conditioning(graph)
@@ -269,14 +193,14 @@ class Planner:
         if plan.seconds >= found.seconds and found.bytes <= limit:
             return None
         prediction = replace(found, bytes=plan.bytes, seconds=plan.seconds, method="conditioning")
-        return Conditioned(prediction, plan)
+        return Conditioned(prediction, plan, self.cluster_plan)
 
-    def narrower(self, graph: FactorGraph, refused: Refused) -> Restricted | Clamped | None:
+    def narrower(self, graph: FactorGraph, refused: Refused) -> Way | None:
         """How a graph is solved whose elimination is refused; None if that is refused too.
 
         Args:
             graph: the graph, without evidence.
-            refused: what `method` returns of its structure.
+            refused: the way of its structure.
 
         Raises:
             ZeroPartitionError: if no state of a variable is possible.
@@ -285,7 +209,7 @@ class Planner:
         if restricted is not None:
             return restricted
         if not refused.clamped:
-            refused.clamped.append(self._clamped(graph, refused.prediction))
+            refused.clamped.append(self._clamped(graph, refused.cost))
         return refused.clamped[0]
 
     def _restricted(self, graph: FactorGraph) -> Restricted | None:
@@ -299,12 +223,12 @@ class Planner:
         if likely.bytes > _MOST_AN_ORDER_SAVES * self.allowed_bytes():
             return None
         try:
-            way = self.method(support.graph)
+            way = self.way(support.graph)
         except TooLargeError:
             return None
         if isinstance(way, Refused):
             # Of possible states alone no more is left out.
-            clamped = self._clamped(support.graph, way.prediction)
+            clamped = self._clamped(support.graph, way.cost)
             return None if clamped is None else Restricted(support, clamped)
         return Restricted(support, way)
 
@@ -321,7 +245,7 @@ class Planner:
             return Plan.of(rest, self.seed, self.restarts, self.effort(), entries)
 
         found = clamping(graph, make_plan, entries, self.effort(), self.seed)
-        return found if found is not None and found.prediction.seconds <= limit else None
+        return found if found is not None and found.cost.seconds <= limit else None
 
     def _elimination(self, graph: FactorGraph, restarts: int) -> Prediction:
         *_, cost = plan(
@@ -334,7 +258,13 @@ class Planner:
         )
         return Prediction.of(cost)
 
-    def _refusal(self, prediction: Prediction, allowed: MemoryAllowance) -> TooLargeError:
+    def thread_count(self) -> int:
+        """Threads that may share a large table."""
+        return self.threads if self.threads is not None else os.cpu_count() or 1
+
+    def refusal(self, prediction: Prediction) -> TooLargeError:
+        """The error for what passes a limit, which names the limit and what else to do."""
+        allowed = self.allowance()
         seconds = prediction.seconds
         duration = f"{seconds:,.0f} s" if seconds < 1e7 else "more than 100 days"
         limit, setting = str(allowed), "memory_limit (in bytes)"
@@ -348,3 +278,30 @@ class Planner:
             f"variables, or raise {setting}",
             prediction,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Refused:
+    """Elimination does not fit: what its tables leave possible may, of each graph for itself.
+
+    Attributes:
+        cost: what elimination of all of it costs.
+        exact: the settings that refuse it.
+        clamped: how graphs of this structure are clamped, or None; empty until one is in need.
+    """
+
+    cost: Prediction
+    exact: Planner
+    clamped: list[Clamped | None] = field(default_factory=list)
+
+    @property
+    def reason(self) -> str:
+        """What does not fit, and what to do."""
+        return str(self.exact.refusal(self.cost))
+
+    def solve(self, graph: FactorGraph, threads: Threads) -> Solved:
+        """Solve a graph by what its zeros, or a few clamped variables, leave."""
+        narrower = self.exact.narrower(graph, self)
+        if narrower is None:
+            raise self.exact.refusal(self.cost)
+        return narrower.solve(graph, threads)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from inference.exact.orders import planned_order
 from inference.exact.parallel import LOG2_CHUNKED_TABLE, run_in_chunks
 from inference.exact.prediction import SECONDS_PER_OPERATION, Prediction
 from inference.exact.small import ALLOWANCE, PLANTING, planting_seconds, running_seconds
+from inference.exact.ways import Run, Solved, Threads
 from inference.exact.workspaces import SPARE, large_workspace
 from inference.kernels.compiled import interpreted
 from inference.posterior import LogZKind, Marginals, Posterior, Status
@@ -63,15 +64,6 @@ Key = tuple[Structure, int, int, float, int | None]
 """A structure, and the seed, restarts, search seconds and memory limit of `exact`."""
 
 
-class Run(NamedTuple):
-    """What a run of a plan found: a code of the kernels, log Z, marginals, and the arithmetic."""
-
-    code: int
-    log_z: float
-    marginals: NDArray[np.float64]
-    scaled: bool
-
-
 Fields = tuple[int, float, NDArray[np.float64], bool]
 """Those of a `Run`."""
 
@@ -84,7 +76,7 @@ class Plan:
         fits: whether the tables stay within the memory that was allowed; if not, there is no tree.
         tree: the cluster tree.
         program: what a pass over it does.
-        prediction: what a run costs.
+        cost: what a run costs.
         cardinalities, table_starts: int64, of the graphs.
         n_states: entries of all marginals.
     """
@@ -92,7 +84,7 @@ class Plan:
     fits: bool
     tree: ClusterTree
     program: TreeProgram
-    prediction: Prediction
+    cost: Prediction
     cardinalities: NDArray[np.int64]
     table_starts: NDArray[np.int64]
     n_states: int
@@ -118,18 +110,23 @@ class Plan:
         )
 
     @property
+    def reason(self) -> str:
+        """That it takes little time."""
+        return self.cost.reason
+
+    @property
     def small(self) -> bool:
         """Whether tables are so small that a run is not shared between threads."""
-        return self.prediction.log2_largest_table < LOG2_CHUNKED_TABLE
+        return self.cost.log2_largest_table < LOG2_CHUNKED_TABLE
 
     @property
     def bytes(self) -> float:
         """Memory that keeping this plan takes: workspaces of large tables are not kept with it."""
         arrays = (*self.tree, *self.program)
-        tables = self.prediction.bytes if self.small else 0.0
+        tables = self.cost.bytes if self.small else 0.0
         return tables + sum(array.nbytes for array in arrays)
 
-    def run(self, log_values: NDArray[np.float64], threads: Callable[[], int]) -> Run:
+    def run(self, log_values: NDArray[np.float64], threads: Threads) -> Run:
         """Marginals and log Z under log tables; `threads` is asked where tables are large."""
         if not self.small:
             large = SPARE.take(self.program, self.table_starts)
@@ -142,10 +139,14 @@ class Plan:
                 return self._run_alone(log_values)
         return self._run_alone(log_values)
 
+    def solve(self, graph: FactorGraph, threads: Threads) -> Solved:
+        """Eliminate the variables of a graph of this structure."""
+        return self.cost, self.run(graph.log_values, threads)
+
     @property
     def seconds_interpreted(self) -> float:
         """What a run is predicted to take without machine code; see `inference.exact.small`."""
-        operations = self.prediction.seconds / SECONDS_PER_OPERATION
+        operations = self.cost.seconds / SECONDS_PER_OPERATION
         return running_seconds(self.table_starts, self.program, operations)
 
     def _run_alone(self, log_values: NDArray[np.float64]) -> Run:
@@ -157,9 +158,7 @@ class Plan:
         self._spare.append(work)
         return found
 
-    def run_in_turn(
-        self, rows: Iterable[NDArray[np.float64]], threads: Callable[[], int]
-    ) -> Iterator[Run]:
+    def run_in_turn(self, rows: Iterable[NDArray[np.float64]], threads: Threads) -> Iterator[Run]:
         """Yield what `run` returns for each of several log tables, in one workspace.
 
         Where tables are large, memory that is handed out anew costs as much as a run in it.
@@ -193,7 +192,7 @@ class Plan:
         return zip(codes.tolist(), log_zs.tolist(), marginals, scaled.tolist(), strict=True)
 
     def calibrate(
-        self, log_values: NDArray[np.float64], threads: Callable[[], int]
+        self, log_values: NDArray[np.float64], threads: Threads
     ) -> tuple[Run, NDArray[np.float64]]:
         """What `run` returns, and the beliefs of the clusters."""
         # With no products of matrices, so that all tables are written.

@@ -44,6 +44,11 @@ class Prediction(PredictedCost):
         seconds = cost.work * SECONDS_PER_OPERATION
         return cls(seconds, cost.entries * BYTES_PER_ENTRY, int(cost.width), cost.log2_largest)
 
+    @property
+    def reason(self) -> str:
+        """Why exact inference answers, in a clause."""
+        return reason_of(self.method, self.seconds)
+
     def stats(self, seed: int) -> dict[str, Any]:
         """What a posterior tells of its run, but for its arithmetic and the seconds it took."""
         return {
@@ -54,3 +59,8 @@ class Prediction(PredictedCost):
             "predicted_seconds": self.seconds,
             "seed": seed,
         }
+
+
+def reason_of(method: str, seconds: float) -> str:
+    """Why exact inference answers by a method that is predicted to take so long, in a clause."""
+    return f"exact {method} takes about {seconds:.2g} s"

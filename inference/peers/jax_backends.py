@@ -133,7 +133,7 @@ class JaxElimination(Backend):
                 them to be compiled.
         """
         plan = self._plan(graph)
-        needed = _COPIES * plan.prediction.bytes
+        needed = _COPIES * plan.cost.bytes
         if not plan.fits:
             instead = "use backend 'wmb' for certified bounds or 'lbp' for an estimate"
             require(needed, self._allowance(), "the tables of one graph", instead)
@@ -153,11 +153,11 @@ class JaxElimination(Backend):
                 # Rounding keeps the sums from one, and without an assignment there is none.
                 totals = np.add.reduceat(marginals, starts, axis=1)
                 marginals /= np.repeat(totals, graph.cardinalities, axis=1)
-        return log_z, marginals, plan.prediction
+        return log_z, marginals, plan.cost
 
     def predict(self, graph: FactorGraph) -> Prediction:
         """What `infer` would cost on a processor, but for compiling."""
-        return self._plan(graph.absorb_evidence()).prediction
+        return self._plan(graph.absorb_evidence()).cost
 
     def _plan(self, graph: FactorGraph) -> Plan:
         limit = self._allowance().bytes // _COPIES

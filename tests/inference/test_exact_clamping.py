@@ -26,9 +26,8 @@ from inference.exact import plans, workspaces
 from inference.exact.backend import Exact
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import Workspace
-from inference.exact.planner import Way
-from inference.exact.plans import Run
-from inference.exact.prediction import Prediction
+from inference.exact.planner import Refused
+from inference.exact.ways import Solved, Threads
 from inference.exact.workspaces import large_workspace
 from tests.inference.graphs import all_different
 
@@ -155,19 +154,19 @@ def test_graphs_that_need_all_of_the_memory_are_solved_one_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     graphs = [hard(0)] * 12
-    exact, run_by = narrow(graphs[0], 0.5), Exact.run_by
+    exact, solve = narrow(graphs[0], 0.5), Refused.solve
     running, most = [], []
 
-    def watched(self: Exact, method: Way, graph: FactorGraph) -> tuple[Prediction, Run]:
+    def watched(self: Refused, graph: FactorGraph, threads: Threads) -> Solved:
         running.append(graph)
         time.sleep(0.01)
         most.append(len(running))
         try:
-            return run_by(self, method, graph)
+            return solve(self, graph, threads)
         finally:
             running.pop()
 
-    monkeypatch.setattr(Exact, "run_by", watched)
+    monkeypatch.setattr(Refused, "solve", watched)
     infer_batch(graphs, exact, threads=4)
     assert most == [1] * 12
 

@@ -109,7 +109,7 @@ def test_a_plan_that_was_interpreted_serves_machine_code() -> None:
     ):
         assert ours.dtype == other.dtype
         assert ours.tobytes() == other.tobytes()
-    assert plan.prediction == compiled.prediction
+    assert plan.cost == compiled.cost
 
 
 def test_what_is_interpreted_in_a_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:
