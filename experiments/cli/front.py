@@ -205,9 +205,7 @@ def _place(parameter: inspect.Parameter) -> str:
     return f"{name}{several}" if parameter.default is parameter.empty else f"[{name}{several}]"
 
 
-def command_of(
-    function: Callable[..., Findings], *, every: bool = True, helps: bool = True
-) -> App:
+def command_of(function: Callable[..., Findings], *, every: bool = True, helps: bool = True) -> App:
     """The command of a function of the front door.
 
     Args:

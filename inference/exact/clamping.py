@@ -109,8 +109,8 @@ def clamping(
     planned = make_plan(rest)
     if not planned.fits:
         return None
-    cost = replace(planned.cost, seconds=planned.cost.seconds * states, method="clamping")
-    return Clamped(cost, variables, planned)
+    summed = replace(planned.cost, seconds=planned.cost.seconds * states, method="clamping")
+    return Clamped(summed, variables, planned)
 
 
 def _assignments(graph: FactorGraph, variables: NDArray[np.int64]) -> Iterator[FactorGraph]:

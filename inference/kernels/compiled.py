@@ -51,7 +51,10 @@ class Kernel:
 
     Attributes:
         py_func: the function as it is written.
+        dispatcher: what Numba compiles it by, made when it is first asked for.
     """
+
+    dispatcher: Any
 
     def __init__(
         self,

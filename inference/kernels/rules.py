@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
@@ -37,7 +39,7 @@ def _without_owner(context, builder, kind, value):
         array.meminfo = cgutils.get_null_value(array.meminfo.type)
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
-        parts = kind
+        parts: Any = kind
         for index, part in enumerate(parts):
             lent = _without_owner(context, builder, part, builder.extract_value(value, index))
             value = builder.insert_value(value, lent, index)

@@ -1,4 +1,11 @@
-"""Walks over a cluster tree in log space, safe for any range of potentials (compiled)."""
+"""Walks over a cluster tree in log space, safe for any range of potentials (compiled).
+
+One walk up serves three: sums for marginals (`propagate_log`), maxima for the most probable states
+(`inference.tasks.maximum`), and the messages of `inference.tasks.kernels.log_messages`. On the way
+down `propagate_log` divides what a cluster sent out of its table; messages that have to be right
+where the receiver's side is impossible are sent with nothing divided out, which takes 1.2 to 2
+times as long.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,19 @@
 The fast pass works on scaled potentials: every factor and message is divided by its largest entry
 and the logarithms of the divisors are summed. It knows the range of its inputs, so it can tell
 beforehand whether a product could underflow; it then gives up, and the pass in log space is run.
+
+With s the separator of cluster c, r the variables eliminated in it and f_k its inputs (factors, and
+messages of children), the passes are
+
+    up    table(s, r) = prod_k f_k(s, r)         message(s) = sum_r table(s, r)
+    down  table(s, r) *= answer(s) / message(s)  answer of a child = sum of the table over the rest
+
+so that tables end as joint distributions (Jensen, Lauritzen & Olesen 1990, with division).
+
+The walk of `log_walk.py` answers every graph too, in log space. This one stays beside it since that
+takes 2.6 times as long for a response of 31 claims and 93 passages, 5 times for a chain of 500
+variables of 8 states, 10 times for a grid of 5 x 5 of 4 and 44 times for one of 10 x 10 of 2 (one
+thread, the best of 15 runs in turn).
 """
 
 from __future__ import annotations
