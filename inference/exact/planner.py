@@ -68,7 +68,6 @@ class Planner:
             return kept
         small = None if ALLOWANCE.spent else self._small_plan(graph)
         if small is not None:
-            KEPT.keep(self._key(graph), small)
             return small
         cheaper = self._cheaper(graph)
         if cheaper is not None:
@@ -82,7 +81,10 @@ class Planner:
         return plan
 
     def _small_plan(self, graph: FactorGraph) -> Plan | None:
-        """The plan of a graph that is so small that it is planned and run without machine code."""
+        """The plan of a graph that is so small that it is planned and run without machine code.
+
+        It is kept. For other graphs it is None, and nothing is loaded to find that out.
+        """
         if not ALLOWANCE.take(planning_seconds(graph)):
             return None
         # What is small fits whatever the machine has, which takes as long to ask.
@@ -95,6 +97,7 @@ class Planner:
             if plan.cost.bytes / BYTES_PER_ENTRY >= FEWEST_WITH_RESTARTS:
                 # There are few more searches: what they cost is a share of what the tables do.
                 plan = Plan.of(graph, self.seed, self.restarts, *settings)
+        KEPT.keep(self._key(graph), plan)
         return plan
 
     def _is_small(self, plan: Plan) -> bool:
@@ -106,10 +109,10 @@ class Planner:
 
         Its plan is kept, so that asking costs little beside the answer.
         """
-        if ALLOWANCE.spent:
+        if not ALLOWANCE.holds([graph]):
             return False
-        way = self.way(graph) if ALLOWANCE.holds([graph]) else None
-        return isinstance(way, Plan) and self._is_small(way) and ALLOWANCE.holds([graph])
+        plan = self.kept(graph) or self._small_plan(graph)
+        return plan is not None and self._is_small(plan) and ALLOWANCE.holds([graph])
 
     @contextmanager
     def suited(self, graph: FactorGraph) -> Iterator[None]:

@@ -23,7 +23,8 @@ from inference.exact.kernels.propagation import FEWEST_IN_VECTORS, propagate
 from inference.exact.kernels.solve import plant_program
 
 FEWEST_WITH_RESTARTS = 1536.0
-"""Entries of all tables from which on there may be more than one search for an order."""
+"""Entries of all tables from which on there may be more than one search for an order: one of n
+variables, three at least, is repeated where its tables have 512 n or more (`_order_component`)."""
 
 SECONDS_AT_ONCE = 0.1
 """What is interpreted for one small graph at most."""
@@ -67,10 +68,12 @@ class Allowance:
 
     def holds(self, graphs: Iterable[FactorGraph]) -> bool:
         """Whether there is enough for the plans of all of some graphs, and as much for the runs."""
+        if self.spent:
+            return False
         needed = 0.0
         for graph in graphs:
             needed += 2.0 * planning_seconds(graph)
-            if self.spent or needed > self._left:
+            if needed > self._left:
                 return False
         return not self._kernel.has_machine_code
 
