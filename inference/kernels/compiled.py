@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from inference.kernels.preparation import PREPARATION
+
 
 class _Mode(local):
     """How kernels run in this thread.
@@ -79,9 +81,10 @@ class Kernel:
             raise AttributeError(name)
         if name != "dispatcher":
             return getattr(self.dispatcher, name)
-        from inference.kernels.compiling import dispatcher_of
+        # Loading Numba is no more an algorithm's time than compiling is.
+        with PREPARATION.counted(), _MAKING:
+            from inference.kernels.compiling import dispatcher_of
 
-        with _MAKING:
             if "dispatcher" not in vars(self):
                 self.dispatcher = dispatcher_of(self.py_func, *self._options)
         return self.dispatcher
