@@ -264,7 +264,7 @@ def command_of(function: Callable[..., Findings], *, every: bool = True, helps: 
     app = App(
         name=name,
         usage=f"Usage: {' '.join([name, *map(_place, places), '[OPTIONS]'])}",
-        help=command_help(function, every=every),
+        help=command_help(function, every=every) if helps else "",
         help_format="plaintext",
         help_formatter=show_panel,
         version_flags=[],
