@@ -45,6 +45,12 @@ LETTERS_BESIDE = 20
 """Letters in a line of a name beside a panel."""
 
 _NAME = "name of a line"
+_LETTER = 0.055
+"""Width of a letter of a name below a panel, in inches."""
+
+_BESIDE, _CLOSEST = 0.5, 0.12
+"""Inches beside a panel for its numbers, and between two slanted names that do not touch."""
+
 _TITLE_LETTER = 0.057
 """Width of a letter of a title, in inches."""
 
@@ -365,6 +371,33 @@ def draw_line(
     arms = reach(values, lower, upper)
     drawn = place.errorbar(across, values, yerr=arms, linewidth=0.9, elinewidth=0.6, **look)
     return drawn.lines[0]
+
+
+def name_places(figure: ShownFigure, place: Axes, names: Sequence[str], columns: int) -> None:
+    """Name the places 0, 1, ... below a panel.
+
+    Where the names do not fit side by side they are slanted, and where slanted ones would touch
+    only every second, or third, stands there.
+
+    Args:
+        figure: the figure.
+        place: the panel.
+        names: the names.
+        columns: how many panels stand in a row.
+    """
+
+    def arrange() -> None:
+        room = figure.get_figwidth() / columns - _BESIDE
+        apart = 0.9 * room / max(len(names) - 1, 1)
+        widest = max((len(one) + len(other) + 1 for one, other in pairwise(names)), default=0)
+        look: dict[str, Any] = {"rotation": 0, "ha": "center", "rotation_mode": "default"}
+        step = 1
+        if _LETTER * widest / 2 > apart:
+            look = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+            step = max(math.ceil(_CLOSEST * len(names) / room), 1)
+        place.set_xticks(range(0, len(names), step), names[::step], **look)
+
+    figure.arranged_by(arrange)
 
 
 def name_floor(place: Axes, floor: float, step: int = 1) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.figures.panels import COLUMN, PAGE, name_lines, nth_look, write_title
+from calibration.figures.panels import COLUMN, PAGE, name_lines, name_places, nth_look, write_title
 from calibration.figures.panels import panels as panels_of
 from calibration.figures.style import COLOURS
 from calibration.intervals import IntervalMethod
@@ -95,6 +95,8 @@ def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> Fig
             place.remove()
         for place, panel in zip(grid.flat, panels, strict=False):
             _draw(place, panel)
+            # The last cell, overall, is not a position.
+            name_places(figure, place, list(panel.table.positions[:-1]), columns)
         note = textwrap.fill(_note(panels), characters)
         figure.supxlabel(note, x=0.01, ha="left", fontsize=6.5, color="0.3").set_parse_math(False)
         if title:
@@ -125,7 +127,6 @@ def _draw(axes: Axes, panel: Panel) -> None:
         (lines[label],) = axes.plot(places + shift, middle, clip_on=False, **look)
         tops = np.concatenate([middle, upper])
         highest = max(highest, float(np.nanmax(tops, initial=0.0)))
-    axes.set_xticks(places, list(table.positions[:n_bins]))
     axes.set_xlim(-0.5, n_bins - 0.5)
     axes.set_ylim(0, 1 if panel.is_share else highest * 1.05 or 1)
     axes.set_xlabel("Relative position of the sentence")

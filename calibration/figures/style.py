@@ -156,22 +156,38 @@ def laid_out(figure: Figure) -> Iterator[None]:
 
 
 def _break_texts_that_leave(figure: Figure) -> list[tuple[Text, str]]:
-    """Break axis labels and titles at words where they leave the figure; return their own texts.
+    """Break axis labels and titles at words where they leave the figure or touch one another.
+
+    Returns:
+        Those that are broken, with their own texts.
 
     Constrained layout makes room for the height of a label along an axis, never for its length.
     """
     broken = []
+    titles = [axes.title for axes in figure.axes]
+    across = [axes.xaxis.label for axes in figure.axes]
     for axes in figure.axes:
-        labels = ((axes.title, 0), (axes.xaxis.label, 0), (axes.yaxis.label, 1))
-        for text, along in labels:
+        labels = ((axes.title, 0, titles), (axes.xaxis.label, 0, across), (axes.yaxis.label, 1, []))
+        for text, along, alike in labels:
             whole, characters = text.get_text(), len(text.get_text())
-            while whole and _leaves(text, figure, along) and characters > 1:
+            while (
+                whole and characters > 1 and (_leaves(text, figure, along) or _touches(text, alike))
+            ):
                 characters -= 1
                 lines = textwrap.wrap(whole, characters, break_long_words=False)
                 text.set_text("\n".join(lines))
             if text.get_text() != whole:
                 broken.append((text, whole))
     return broken
+
+
+def _touches(text: Text, others: Sequence[Text]) -> bool:
+    """Whether a text is over another one."""
+    box = text.get_window_extent()
+    return any(
+        other is not text and other.get_text() and box.overlaps(other.get_window_extent())
+        for other in others
+    )
 
 
 def _leaves(text: Text, figure: Figure, along: int) -> bool:

@@ -5,9 +5,7 @@ Both find the ends of the intervals of a column NAME in NAME_lower and NAME_uppe
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +18,7 @@ from calibration.figures.panels import (
     draw_line,
     legend_below,
     name_floor,
+    name_places,
     nth_look,
     panels,
 )
@@ -33,12 +32,6 @@ if TYPE_CHECKING:
 
 MOST_IN_A_ROW = 6
 """Names in a row of a legend."""
-
-ROOM = 14
-"""Letters that places have side by side below a panel."""
-
-_BESIDE, _CLOSEST = 0.5, 0.12
-"""Inches beside a panel for its numbers, and between two names below it that do not touch."""
 
 NOTHING: Mapping[str, float] = MappingProxyType({})
 
@@ -94,7 +87,7 @@ def line_figure(
                         **look,
                     )
                 if texts:
-                    figure.arranged_by(partial(_name_places, figure, place, places, shape[1]))
+                    name_places(figure, place, places, shape[1])
                 place.set(yscale="log" if floor else "linear")
             row[0].set_ylabel(_sentence(label))
             if floor:
@@ -146,15 +139,6 @@ def estimate_figure(
         if by:
             _legend(figure, grid[0])
         return figure
-
-
-def _name_places(figure: ShownFigure, place: Axes, names: Sequence[str], columns: int) -> None:
-    """Name the places below a panel; where they are too close, only every second, or third."""
-    room = figure.get_figwidth() / columns - _BESIDE
-    step = max(math.ceil(_CLOSEST * len(names) / room), 1)
-    slanted: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-    crowded = sum(map(len, names)) > ROOM
-    place.set_xticks(range(0, len(names), step), names[::step], **(slanted if crowded else {}))
 
 
 def _sentence(label: str) -> str:

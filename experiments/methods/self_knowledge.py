@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field
 
-from calibration.figures.panels import name_lines, nth_look, reach, small_multiples
+from calibration.figures.panels import (
+    name_lines,
+    name_places,
+    nth_look,
+    reach,
+    small_multiples,
+)
 from calibration.figures.positions import Panel, knowledge_panels, label_panels, position_figure
 from calibration.intervals import IntervalMethod
 from calibration.self_knowledge import (
@@ -851,7 +857,7 @@ def _numbers(found: Mapping[str, PositionTable]) -> Figure:
                 arms = reach(middle, numbers.lower[:-1], numbers.upper[:-1])
                 drawn = place.errorbar(across, middle, yerr=arms, elinewidth=0.8, **nth_look(at))
                 lines[name] = drawn.lines[0]
-            place.set_xticks(range(len(positions)), positions)
+            name_places(figure, place, list(positions), min(len(places), 3))
             name_lines(place, lines)
         places[0][0].set_ylim(bottom=0)
         figure.supxlabel("Relative position of the sentence", fontsize=8.0)

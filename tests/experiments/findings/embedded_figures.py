@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments import draw, score
+from experiments import draw, estimate, score, select
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.table import data_frame
 from factormodels.datasets import load
@@ -20,7 +20,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 def of_commands() -> dict[str, PaperFigure]:
-    """Draw the figures of `score`, for few models and for many, and of `draw`."""
+    """Draw the figures of `score` (of few models and of many), `estimate`, `select` and `draw`."""
     generator = np.random.default_rng(0)
     models = ["a", "a longer name of a model", *"bcdef"]
     rows = [
@@ -33,6 +33,9 @@ def of_commands() -> dict[str, PaperFigure]:
         shown = [row for row in rows if row["model"] in models[:number]]
         found = score(shown, scores=["brier"], n_bootstrap=20, resamples=20).draw()
         made |= {f"{name}-of-{number}": figure for name, figure in found.items()}
+    few = [row | {"label": row["label"] if at % 4 else None} for at, row in enumerate(rows[::7])]
+    made |= estimate(few).draw()
+    made |= select("demonstration", domain="things").draw()
     for graph in load("demonstration").graphs[:2]:
         made[graph.id] = draw(graph).draw()["graph"]
     made["at-odds"] = draw(load("at-odds").graphs[0]).draw()["graph"]
