@@ -97,7 +97,7 @@ def _over_each_other(figure: Figure, texts: list[Text]) -> Iterator[str]:
 def _ink_of(figure: Figure, text: Text) -> Any:
     """Return the pixels of a text alone."""
     width, height = figure.canvas.get_width_height()
-    renderer = RendererAgg(width, height, _DPI)
+    renderer = _renderer(width, height, _DPI)
     text.draw(renderer)
     return np.asarray(renderer.buffer_rgba())[:, :, 3] > 0
 
@@ -128,6 +128,11 @@ class _NoLetters(RendererAgg):
         """Draw nothing."""
 
 
+# matplotlib has no types for its renderers.
+_renderer: Any = RendererAgg
+_without_letters: Any = _NoLetters
+
+
 def _ink_without_texts(figure: Figure) -> Any:
     """Draw a figure without its letters and legends, and return its pixels that are not white."""
     samples = [
@@ -137,7 +142,7 @@ def _ink_without_texts(figure: Figure) -> Any:
     ]
     for artist in samples:
         artist.set_visible(False)
-    renderer = _NoLetters(*figure.canvas.get_width_height(), _DPI)
+    renderer = _without_letters(*figure.canvas.get_width_height(), _DPI)
     figure.draw(renderer)
     for artist in samples:
         artist.set_visible(True)

@@ -52,7 +52,7 @@ def main(studies: list[str]) -> None:
         with TemporaryDirectory() as folder:
             loaded = load_analysis(read_raw(study, overrides))
             module = sys.modules[loaded.analysis.run.__module__]
-            own = {
+            own: dict[str, Any] = {
                 name: partial(_recorded, getattr(module, name), study, calls)
                 for name in DRAWING
                 if hasattr(module, name)
