@@ -106,3 +106,11 @@ def test_a_folder_has_the_figure_for_a_paper_and_the_text(graph_file: Path) -> N
     assert "P = 0.32" in Path("paper/graph.dot").read_text()
     assert "<svg" in Path("page.html").read_text()
     assert "TARGET" in invoke("draw", graph_file, "--graphviz", code=2).stderr
+
+
+def test_the_width_of_a_drawing_is_chosen_in_pixels(graph_file: Path) -> None:
+    invoke("draw", graph_file, "g.svg", "--width", "390")
+    # A pixel is three quarters of a point.
+    assert 'width="292.5pt"' in Path("g.svg").read_text("utf-8")
+    said = invoke("draw", graph_file, "g.svg", "--width", "390", "--graphviz", code=2).stderr
+    assert "leave --width out" in said
