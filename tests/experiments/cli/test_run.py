@@ -160,7 +160,7 @@ def test_the_manifest_says_what_was_computed_and_nothing_of_the_machine(
     assert set(manifest["files"]) == FILES - {STORE, "manifest.json"}
     for name, digest in manifest["files"].items():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
-    assert manifest["config"]["reliability"] == {"bins": 10, "strategy": "uniform"}
+    assert manifest["config"]["reliability"] == {"bins": 10, "strategy": "quantile"}
     assert manifest["units"] == {"converged": 76, "exact": 76 + 32}
     assert manifest["data"]["demonstration"]["responses"] == 3
     assert manifest["seeds"] == [0]
