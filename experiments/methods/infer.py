@@ -445,9 +445,10 @@ def _variables(model: LoadedModel, answer: Any, source: str) -> dict[str, Table]
         columns = [*columns_as("states:0 | probabilities probability of each state")]
     shown = (*columns_as("variable | status"), *columns)
     every = columns_as("variable | state | p:6")
+    # The first is what a single file and a frame hold: a number in a row, in place of text.
     return {
-        "variables": Table(rows, shown, f"Variables of {source}."),
         "posteriors": Table(long, every, f"Posteriors of {source}, by variable and state."),
+        "variables": Table(rows, shown, f"Variables of {source}."),
     }
 
 

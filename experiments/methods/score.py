@@ -705,9 +705,10 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
                 for how, names in marked.items()
                 if names
             ]
-            text += f"; than {found.reference}, " + (
-                " and ".join(verdicts) or "none is significantly better or worse"
-            )
+            apart = best.name != found.reference
+            none = f"{'none' if apart else 'no other'} is significantly better or worse"
+            than = f" than {found.reference}" if apart else ""
+            text += f"; {' and '.join(verdicts) or none}{than}"
         sentences.append(f"{text}.")
     return sentences
 

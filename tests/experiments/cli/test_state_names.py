@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import experiments
 from experiments.settings.inputs import with_evidence
 from factormodels.factor_graph import FactorGraph
 from inference import infer
@@ -68,6 +70,20 @@ def test_evidence_is_typed_beside_files(folder: Path) -> None:
     assert p_on("rain=0") == pytest.approx(0.4)
     assert p_on("rain=[1, 1]") == pytest.approx(0.8 * 0.4 + 0.2 * 0.01)
     assert p_on("seen.json", "sprinkler=on") == 1.0
+
+
+def test_a_frame_and_a_single_file_hold_a_number_per_state(folder: Path) -> None:
+    (folder / "net.bif").write_text(BIF)
+    found = experiments.infer("net.bif", evidence={"rain": "yes"})
+    p = found.frame.set_index(["variable", "state"])["p"]
+    assert p["sprinkler", "on"] == pytest.approx(0.01)
+    found.save("net.csv")
+    kept = pd.read_csv("net.csv").set_index(["variable", "state"])
+    assert kept.loc[("sprinkler", "on"), "p"] == pytest.approx(0.01)
+    assert kept["observed"].groupby("variable").all().to_dict() == {
+        "rain": True,
+        "sprinkler": False,
+    }
 
 
 @pytest.mark.parametrize(

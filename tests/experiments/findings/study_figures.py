@@ -1,6 +1,6 @@
 """Figures of embedded studies as data: what was drawn of each, to be drawn again.
 
-    python -m tests.experiments.findings.study_figures ours/i-bound 'ours/misspecification noises=[2]'
+    python -m tests.experiments.findings.study_figures ours/encodings 'ours/i-bound graphs=1'
 
 runs studies, with words that change their settings, and keeps anew beside this file the frames from
 which their figures were drawn. Studies whose tables are in docs/results are drawn from those.

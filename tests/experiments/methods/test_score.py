@@ -90,6 +90,18 @@ def test_models_may_be_columns_and_are_tested_on_every_score() -> None:
     assert set(other["tests"]["of"]) == {"a less b"}
 
 
+def test_the_best_is_said_in_a_sentence_that_names_each_model_once() -> None:
+    settings: dict[str, Any] = {"n_bootstrap": 20, "resamples": 199, "scores": ["brier"]}
+    said = score(drawn(), **settings).sentences[0]
+    assert said.startswith("a has the lowest Brier score, ")
+    assert said.endswith("; b is significantly worse.")
+    said = score(drawn(), reference="b", **settings).sentences[0]
+    assert said.endswith("; a is significantly better than b.")
+    alike = drawn().assign(p=lambda rows: np.where(rows["model"] == "b", 0.5, rows["p"] / 9 + 0.45))
+    said = score(alike[alike["response"].isin(["r0", "r1"])], **settings).sentences[0]
+    assert said.endswith("; no other is significantly better or worse.")
+
+
 def test_columns_of_a_row_are_paired_also_where_one_is_missing() -> None:
     wide = drawn().pivot(index=["response", "claim", "label"], columns="model", values="p")
     wide = wide.reset_index().drop(columns="claim")
