@@ -160,8 +160,8 @@ def command_line(arguments: Sequence[str]) -> int:
             "another --backend"
         )
         return USAGE_ERROR
-    except KeyboardInterrupt:
-        say("factormodels: interrupted")
+    except KeyboardInterrupt as stopped:
+        say("; ".join(("factormodels: interrupted", *getattr(stopped, "__notes__", ()))))
         return INTERRUPTED
     except SystemExit as end:
         if end.code != TERMINATED:

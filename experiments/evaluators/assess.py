@@ -365,7 +365,8 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
         )
     if batch.resumed:
         were = "was" if batch.resumed == 1 else "were"
-        yield f"{counted(batch.resumed, 'response')} {were} finished by an earlier run."
+        paid = "" if plan.model is None else "; the table `cost` has the calls of this run alone"
+        yield f"{counted(batch.resumed, 'response')} {were} finished by an earlier run{paid}."
 
 
 def _of_relations(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:

@@ -33,7 +33,7 @@ from factormodels.io.fact_graph_json import fact_graph_text, parse_fact_graph
 from factormodels.io.files import atomic_path, prepare_folder
 from factormodels.io.json_text import decode, encode
 from factormodels.io.result_store import STORE, KeptValues, open_store, remove_store
-from factormodels.nouns import counted
+from factormodels.nouns import counted, is_or_are
 
 CONSUMPTION_KEY = "consumption"
 
@@ -223,16 +223,24 @@ def assess_responses(
         # model's limit on these.
         count = max(1 if calls is None else 2 * calls, place_of_work.places)
         meanwhile = here.prepare if elsewhere is None else lambda: None
-        for number, result in as_ready(work, batch, count, stop, meanwhile):
-            place = todo[number]
-            if isinstance(result, _Failed):
-                failed[place] = result
-                if report is not None:
-                    report(None)
-                continue
+        try:
+            for number, result in as_ready(work, batch, count, stop, meanwhile):
+                place = todo[number]
+                if isinstance(result, _Failed):
+                    failed[place] = result
+                    if report is not None:
+                        report(None)
+                    continue
+                if store is not None:
+                    store.put(keys[place], fact_graph_text(result))
+                settle(place, result)
+        except KeyboardInterrupt as stopped:
             if store is not None:
-                store.put(keys[place], fact_graph_text(result))
-            settle(place, result)
+                stopped.add_note(
+                    f"{len(found)} of {counted(len(graphs), 'response')} "
+                    f"{is_or_are(len(found))} finished; the same command continues"
+                )
+            raise
         if store is not None:
             # Written even if some responses failed: these are then left out, and the store stays
             # for the next try. In the order of the input, however the store was filled. Where all

@@ -165,7 +165,8 @@ def test_responses_go_to_a_file_and_an_interrupted_batch_resumes_beside_it(
         return assess_responses(*arguments, **{**named, "report": stop_after_the_first})
 
     monkeypatch.setattr(assessing, "assess_responses", interrupted)
-    invoke(*command, code=130)
+    told = invoke(*command, code=130).stderr
+    assert "interrupted; 1 of 3 responses is finished; the same command continues" in told
     assert [path.name for path in Path().glob(".x.jsonl.*")] == [".x.jsonl.store.sqlite"]
     assert not Path("x.jsonl").exists()
     monkeypatch.undo()
