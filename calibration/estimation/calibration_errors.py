@@ -16,6 +16,7 @@ from calibration.grouping import Grouping
 from calibration.intervals import DeviationScores, inverted_intervals, response_weights
 from calibration.scores.binning import equal_width_numbers
 from calibration.scores.cells import residual_sums
+from calibration.scores.estimates import NO_VARIATION
 from calibration.validation import Floats, whole_number
 
 _REPLICATES = 1000
@@ -117,8 +118,13 @@ class CalibrationError(Inverted):
                 continue
             draws = response_weights(points.n_responses, _REPLICATES, seed=0)
             lower, upper, error = inverted_intervals(scores, draws, level)
-            ends = max(lower, 0.0), min(upper + worst, 1.0)
-            yield EstimateInterval(value, *ends, error, scores.effective - 1, np.empty(0), error)
+            if error <= NO_VARIATION * value:
+                # Every response is off by the same: that says nothing of others.
+                lower = upper = error = np.nan
+            ends = np.maximum(lower, 0.0), np.minimum(upper + worst, 1.0)
+            yield EstimateInterval(
+                value, *map(float, ends), error, scores.effective - 1, np.empty(0), error
+            )
 
 
 def _error(deviation: Floats) -> Floats:

@@ -28,6 +28,9 @@ from factormodels.errors import InputError
 _ALIKE = 1e-12
 """Residuals below this share of the range are none: labels that are all the same."""
 
+_SAME = 1e-14
+"""A variance of a difference below this share of those of the two is rounding."""
+
 _LEVERAGE = 0.9
 """The largest leverage: what one unit alone decides has no residual to enlarge."""
 
@@ -45,7 +48,8 @@ class EstimateInterval:
 
     Attributes:
         value: the value.
-        lower: lower end; nan where there are too few labelled responses.
+        lower: lower end; nan where there are too few labelled responses, or where nothing varies
+            in labels and that says nothing of what might.
         upper: upper end.
         error: standard error.
         freedom: degrees of freedom of Student's t.
@@ -268,8 +272,10 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
     ).reshape(-1, 2)  # fmt: skip
     # A difference of two shares is no less than -1: what lies beyond is no value of it.
     ends = first.lowest - second.highest, first.highest - second.lowest
+    # Judges that say the same of all claims, not only of labelled ones.
+    same = first.predictions_value == second.predictions_value
     own, alone = (
-        _less(*two, shared, first.level, ends)
+        _less(*two, shared, first.level, ends, same)
         for two in ((first.own, second.own), (first.alone, second.alone))
     )
     return PoweredEstimate(
@@ -294,8 +300,11 @@ def _less(
     shared: NDArray[np.int64],
     level: float,
     ends: tuple[float, float],
+    same: bool,
 ) -> EstimateInterval:
     """One interval less another, of whose responses those of the rows of `shared` are the same.
+
+    Where `same` is false, and labelled claims do not differ, others may.
 
     Errors are those of responses left out, which no scale makes up for here, as the logit does for
     a share: with ten or twenty labels the others held differences in 92.5 % of draws.
@@ -314,6 +323,8 @@ def _less(
         if max(one, other) <= _ALIKE:
             # Nothing varies in either: as far as both could be alike by chance.
             reach = math.hypot(first.width, second.width) / 2
+        elif not same and variance <= _SAME * (one**2 + other**2):
+            reach = _reach_of_none(freedom + 1, level, ends)
     lower, upper = (
         min(max(end, ends[0]), ends[1]) if math.isfinite(end) else end
         for end in (value - reach, value + reach)
@@ -434,7 +445,11 @@ def _interval(
     error, left_out_error = (math.sqrt(max(variance, least)) for variance in squares)
     if quantity.by_left_out:
         error = left_out_error
-    lower, upper = _ends(value, error, freedom, sums.n_responses, level, quantity)
+    # Where everything is labelled and asked about, there is no chance.
+    alike = error <= sums.items.rounding and not (finite and bool(quantity.labelled.all()))
+    lower, upper = _ends(value, error, freedom, sums.n_responses, level, quantity, alike)
+    if math.isnan(lower):
+        error = left_out_error = math.nan
     return EstimateInterval(value, lower, upper, error, freedom, influences, left_out_error)
 
 
@@ -457,12 +472,28 @@ def _freed(residuals: Floats, shares: Floats, predictions: Floats | None) -> tup
 
 
 def _ends(
-    value: float, error: float, freedom: float, n_responses: int, level: float, quantity: Linearised
+    value: float,
+    error: float,
+    freedom: float,
+    n_responses: int,
+    level: float,
+    quantity: Linearised,
+    alike: bool,
 ) -> tuple[float, float]:
-    """Ends of an interval: symmetric in the logit between 0 and 1, as those of other scores."""
+    """Ends of an interval: symmetric in the logit between 0 and 1, as those of other scores.
+
+    Args:
+        value, error, freedom: what the interval is of.
+        n_responses: how many responses there are labels of.
+        level: nominal coverage.
+        quantity: what is estimated.
+        alike: whether nothing varies, though it might.
+    """
     low, high = quantity.lowest, quantity.highest
     if (low, high) != (0.0, 1.0):
         reach = float(student_quantile(level, np.asarray(freedom))) * error
+        if alike:
+            reach = _reach_of_none(n_responses, level, (low, high))
         return max(value - reach, low), min(value + reach, high)
     if error <= _ALIKE or not 0.0 < value < 1.0:
         # Nothing varies: as far as so many responses could be alike by chance.
@@ -473,3 +504,15 @@ def _ends(
             *(level, Scale.UNIT),
         )
     return float(ends[0][0]), float(ends[1][0])
+
+
+def _reach_of_none(n_responses: float, level: float, ends: tuple[float, float]) -> float:
+    """How far off a value may be where no response differs: as far as so many could by chance.
+
+    It is nan of what has no ends, of which a response that differs may change as much as it likes.
+    """
+    half = (ends[1] - ends[0]) / 2
+    if not math.isfinite(half):
+        return math.nan
+    _, upper = wilson_interval(np.zeros(1), np.asarray([float(n_responses)]), level)
+    return half * float(upper[0])

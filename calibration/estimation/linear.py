@@ -29,6 +29,7 @@ class Linear:
         solved: the value, where it is no difference of the other three but a solution of its own.
         most_power: the largest weight of predictions that there can be.
         decided_by_few: whether few responses may decide the value, though all weigh the same.
+        rounding: a standard error of no more is none: labels do not vary, or are fitted exactly.
     """
 
     observed: float
@@ -42,6 +43,7 @@ class Linear:
     solved: float = math.nan
     most_power: float = math.inf
     decided_by_few: bool = False
+    rounding: float = 1e-12
 
     def value(self, power: float) -> float:
         """The estimate with a weight of the predictions."""

@@ -44,6 +44,8 @@ class Quantity(Linearised):
         highest: the largest.
         by_left_out: whether its error is that of responses left out: of a mean of losses, most of
             them small and a few large, of which few labels often hold none, and of a fit.
+        numerators: two float64 (n,), the numerator of each claim that is true, and of one that is
+            false; None of items that are no claims.
     """
 
     title: str
@@ -57,6 +59,7 @@ class Quantity(Linearised):
     lowest: float = 0.0
     highest: float = 1.0
     by_left_out: bool = False
+    numerators: tuple[Floats, Floats] | None = None
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
@@ -212,13 +215,22 @@ def minus(quantity: Quantity, other: Quantity) -> Quantity:
     )
     if not all(np.array_equal(one, two) for one, two in sames):
         raise InputError("the two quantities are not of the same claims; give those of one table")
+    ends = quantity.lowest - other.highest, quantity.highest - other.lowest
+    numerators = None
+    if quantity.numerators is not None and other.numerators is not None:
+        one, two = quantity.numerators, other.numerators
+        numerators = one[0] - two[0], one[1] - two[1]
+        if not any(each.any() for each in numerators):
+            # Whatever the labels are.
+            ends = 0.0, 0.0
     return replace(
         quantity,
         title=f"difference of {quantity.title}",
         observed=quantity.observed - other.observed,
         predicted=quantity.predicted - other.predicted,
-        lowest=quantity.lowest - other.highest,
-        highest=quantity.highest - other.lowest,
+        lowest=ends[0],
+        highest=ends[1],
+        numerators=numerators,
     )
 
 
@@ -292,4 +304,5 @@ def _of_claims(
         variance=claims.p * (1 - claims.p) * (if_true - if_false) ** 2,
         predicted_size=size,
         weights=claims.weights,
+        numerators=numerators,
     )

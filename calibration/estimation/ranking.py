@@ -87,6 +87,7 @@ def soft_auroc(p: Floats, truth: Floats, weights: Floats) -> tuple[float, Floats
 
     Returns:
         The area; what each claim adds to it, (n,), which sums to 0; and its derivatives by `truth`.
+        If `truth` is p, and all are 0 or all are 1, all are tied and the area is a half.
     """
     tied = with_ties(p)
     order = np.argsort(tied, kind="stable")
@@ -94,6 +95,8 @@ def soft_auroc(p: Floats, truth: Floats, weights: Floats) -> tuple[float, Floats
     below, up_to = (np.searchsorted(ordered, tied, side=side) for side in ("left", "right"))
     true, false = weights * truth, weights * (1 - truth)
     n_true, n_false = true.sum(), false.sum()
+    if not (n_true > 0 and n_false > 0):
+        return 0.5, np.zeros_like(p), np.zeros_like(p)
     reached = [np.append(0.0, np.cumsum(each[order])) for each in (true, false)]
     false_below = (reached[1][below] + reached[1][up_to]) / 2
     true_above = n_true - (reached[0][below] + reached[0][up_to]) / 2

@@ -30,6 +30,9 @@ from factormodels.errors import InputError
 _STEPS = 50
 """Newton's steps at most; where labels are not separated a handful is enough."""
 
+_EXACT = 1e-9
+"""Errors below this share of what the labels alone would add are those of labels fitted exactly."""
+
 _FAR = 30.0
 """Log odds beyond which labels are separated: no finite coefficient fits them best."""
 
@@ -262,6 +265,7 @@ class Coefficient(Linearised):
             added.append(each - part.weights * each.sum())
         observed, sampled, predicted = (float(fit[self.place]) for fit in model.fits)
         shares = model.some.weights * pulls[0] ** 2
+        size = float(np.abs(model.some.weights * pulls[0]) @ np.abs(model.observed[known]))
         return Linear(
             observed=observed,
             sampled=sampled,
@@ -273,6 +277,7 @@ class Coefficient(Linearised):
             solved=solved,
             most_power=1.0,
             decided_by_few=True,
+            rounding=_EXACT * size,
         )
 
 

@@ -641,13 +641,18 @@ def _verdicts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     sentences = []
     several = len({row["of"] for row in rows}) > 1
     for row in rows:
-        if row["quantity"] != rows[0]["quantity"]:
+        unvaried = math.isnan(row["value_lower"]) and row["freedom"] > 0
+        if row["quantity"] != rows[0]["quantity"] and not unvaried:
             continue
         of = f"{row['of']}: " if several else ""
         if math.isnan(row["value_lower"]):
+            responses = counted(row["n_responses"], "response")
+            why = f"labels are of {responses}"
+            if unvaried:
+                why = f"labels of {responses} do not vary, or are fitted exactly"
             sentences.append(
-                f"{of}{row['title']} {number(row['value'])}; there is no interval, for labels are "
-                f"of {counted(row['n_responses'], 'response')}: label more."
+                f"{of}{row['title']} {number(row['value'])}; there is no interval, for {why}: "
+                "label more."
             )
             continue
         ends = interval(row["value_lower"], row["value_upper"])

@@ -18,6 +18,7 @@ from calibration.estimation import (
     estimate,
     kept_precision,
     logistic,
+    minus,
     ols,
     quantile,
     share,
@@ -337,3 +338,61 @@ def test_intervals_of_quantiles_of_numbers_cover() -> None:
         widths.append((found.upper - found.lower) / (found.labels_upper - found.labels_lower))
     assert LEAST <= counts <= 0.985 * DRAWS
     assert np.mean(widths) < 0.95
+
+
+# --- what does not vary -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_ones", [20, 40])
+def test_auroc_of_tied_predictions_is_that_of_labels(n_ones: int) -> None:
+    # Of the labelled claims all, or of all claims all, have a p of 1: there is nothing to predict.
+    p = np.append(np.ones(n_ones), np.linspace(0.1, 0.9, 40 - n_ones))
+    y = [number % 3 > 0 if number < 20 else None for number in range(40)]
+    found = estimate(auroc(p, y, np.arange(40) // 4))
+    assert found.value == 0.5
+    assert 0 < found.lower < 0.5 < found.upper < 1
+
+
+def test_a_calibration_error_that_does_not_vary_has_no_interval() -> None:
+    y = [True if number < 20 else None for number in range(40)]
+    found = estimate(ece(np.full(40, 0.7), y, np.arange(40) // 2))
+    assert found.value == pytest.approx(0.3)
+    assert np.isnan([found.lower, found.upper, found.error]).all()
+    assert found.freedom > 0
+
+
+@pytest.mark.parametrize("labels", [{0: 1, 3: 0}, {0: 1, 3: 1, 7: 1, 30: 1}])
+def test_a_line_through_every_label_has_no_interval(labels: dict[int, float]) -> None:
+    x = np.random.default_rng(0).normal(size=40)
+    y = [labels.get(number) for number in range(40)]
+    for each in ols({"x": x}, np.full(40, 0.5), y, np.arange(40)):
+        found = estimate(each)
+        assert math.isfinite(found.value)
+        assert np.isnan([found.lower, found.upper]).all()
+
+
+@pytest.mark.parametrize("name", ["accuracy", "brier"])
+def test_judges_that_agree_where_there_are_labels_may_differ_elsewhere(name: str) -> None:
+    p, y, responses, *_ = drawn(1, n_responses=20, size=5)
+    y[40:] = np.nan
+    other = np.where(np.isnan(y), 0.5 * p, p)
+    one, two, same = (QUANTITIES[name](each, y, responses) for each in (p, other, p.copy()))
+    found = estimate(minus(one, two))
+    # As far as eight responses without a difference may be from it by chance: Wilson's interval.
+    assert (found.value, found.upper) == (0, pytest.approx(0.32440756488388))
+    assert found.lower == -found.upper
+    known = estimate(minus(one, same))
+    assert (known.lower, known.value, known.upper) == (0, 0, 0)
+
+
+def test_areas_that_agree_where_there_are_labels_may_differ_elsewhere() -> None:
+    p, y, responses, *_ = drawn(1, n_responses=20, size=5)
+    y[40:] = np.nan
+    one, two = (
+        estimate(auroc(each, y, responses), power=0) for each in (p, np.where(y >= 0, p, 0.5 * p))
+    )
+    found = difference(one, two)
+    assert found.value == 0
+    assert found.upper == -found.lower > 0.2
+    known = difference(one, one)
+    assert (known.lower, known.upper) == pytest.approx((0, 0), abs=1e-9)

@@ -256,3 +256,14 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     pd.DataFrame({**rows, "claim": ["c1"], "label": [""]}).to_csv(sheet, index=False)
     found = estimate(bare, labels=[str(sheet)], choose=2)
     assert any("no row has a label yet" in each for each in found.sentences)
+
+
+def test_why_there_is_no_interval_is_said() -> None:
+    table = drawn(n_responses=10).assign(p=0.7, x=np.arange(60) % 6)
+    table["label"] = [True if number < 24 else None for number in range(60)]
+    found = estimate(table, quantities="share,ece,ols", on="x")
+    for name in ("ECE 0.300", "linear: x 0.000"):
+        (told,) = (each for each in found.sentences if each.startswith(name))
+        assert "there is no interval, for labels of 4 responses do not vary" in told
+    (told,) = estimate(table[table["response"] == "r0"]).sentences[:1]
+    assert "there is no interval, for labels are of 1 response:" in told
