@@ -318,7 +318,7 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
         if name not in settings_of_backend:
             known = [*by_option, *settings_of_backend]
             if name in typed:
-                raise InputError(_no_option(name, known))
+                raise InputError(_of_another_backend(kind, name, given) or _no_option(name, known))
             raise InputError(unknown_name(f"{in_files[name][1]}: the option {name!r}", name, known))
     if values:
         own = {settings_of_backend[name]: value for name, value in values.items()}
@@ -330,8 +330,32 @@ def _settings_of_backend(kind: type[Settings], given: Mapping[str, Any]) -> dict
     """Settings of the backend that is asked for, by the names that they have as options."""
     if not issubclass(kind, AlgorithmSettings):
         return {}
-    backend = str(given.get("backend") or kind.model_fields["backend"].default)
-    return {name.replace("_", "-"): name for name in setting_names(backend.partition(",")[0])}
+    names = setting_names(_backend_of(kind, given))
+    return {name.replace("_", "-"): name for name in names}
+
+
+def _of_another_backend(kind: type[Settings], option: str, given: Mapping[str, Any]) -> str:
+    """Say that the backend lacks a setting that others have; "" if none has it.
+
+    Raises:
+        InputError: if there is no such backend.
+    """
+    if not issubclass(kind, AlgorithmSettings):
+        return ""
+    from inference.registry import entries, get_entry
+
+    backend = get_entry(_backend_of(kind, given)).name
+    # What needs no extra library suffices: the others have settings of the same names.
+    core = [name for name, entry in entries().items() if not entry.requires]
+    have = [name for name in core if option.replace("-", "_") in setting_names(name)]
+    theirs = f"it is a setting of {', '.join(have)}"
+    lacks = f"the backend {backend!r} has no such setting"
+    return f"--{option}: {lacks}; {theirs}" if have else ""
+
+
+def _backend_of(kind: type[AlgorithmSettings], given: Mapping[str, Any]) -> str:
+    """The name of the backend that is asked for, or that of the default."""
+    return str(given.get("backend") or kind.model_fields["backend"].default).partition(",")[0]
 
 
 def _gathered(places: Sequence[inspect.Parameter], given: Sequence[Any]) -> Sequence[Any]:

@@ -213,6 +213,11 @@ def test_bounds_tighten_for_some_seconds(folder: Path) -> None:
     assert stats["lower"] < stats["upper"]
     refused = invoke("infer", folder / "wide.uai", "--backend", "lbp", "--seconds", "1", code=2)
     assert "--seconds: the backend 'lbp' has no such setting" in refused.stderr
+    refused = invoke("infer", folder / "wide.uai", "--backend", "exact", "--damping", "1", code=2)
+    assert (
+        "--damping: the backend 'exact' has no such setting; it is a setting of lbp"
+        in refused.stderr
+    )
 
 
 @pytest.mark.usefixtures("folder")
