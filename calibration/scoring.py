@@ -326,6 +326,7 @@ def score(
     settings = SampleSettings(whole_number(n_bins, "n_bins", 1), logit_clip(clip), treatment)
     cells: dict[str, dict[str, Any]] = {}
     left_out: list[str] = []
+    uneven = False
     of_cells = by is not None or hasattr(p, "columns")
     if hasattr(p, "columns"):
         data, p, y, responses, claim = _long_frame(p, y, responses, claim)
@@ -334,7 +335,7 @@ def score(
         if by is not None:
             if model is not None:
                 raise InputError("by names the columns of cells and model another; give one")
-            table, cells, claim, left_out = _with_cells(table, p, by, responses, claim)
+            table, cells, claim, left_out, uneven = _with_cells(table, p, by, responses, claim)
             model = _CELL
             # Of many cells, nobody means to test each against the first.
             test = None if reference is None else test
@@ -353,6 +354,7 @@ def score(
     if base not in given:
         raise InputError(f"reference is {reference!r}; choose one of {', '.join(given)}")
     found: list[ScoredModel] = []
+    n_claims = 0
     judged: dict[str, JudgedClaims | None] = {}
     for name, part in given.items():
         try:
@@ -362,13 +364,14 @@ def score(
                 left_out.append(f"{name}: no claim has a label, so nothing is scored.")
                 continue
             scored = _scored(name, every, judged[name], chosen, intervals, settings)
+            n_claims = n_claims or every.p.size
             found.append(replace(scored, cell=cells.get(name, {})))
         except InputError as error:
             raise InputError(f"model {name!r}: {error}" if len(given) > 1 else f"{error}") from None
     if not found:
         raise InputError("no cell has a claim with a probability and a label; label some")
     if y is not None:
-        remark_unlabelled(found[0].n_unlabelled, every.p.size, unlabelled)
+        remark_unlabelled(found[0].n_unlabelled, n_claims, unlabelled)
     remarks = _remarks(found, intervals, treatment, responses is not None, folds is not None)
     remarks += left_out
     names = _compared_names(chosen, tested)
@@ -385,11 +388,14 @@ def score(
         )
         check_alternative(alternative, scores_named(names, "tested"))
         # Models of the same arrays share everything but their probabilities.
-        paired = given if data is None else _paired(given)
+        same_data = _of_the_same_data(given, cells, base)
+        paired: Mapping[str, _Given] | str = _UNEVEN
+        if not uneven:
+            paired = given if data is None else _paired(same_data)
         if isinstance(paired, str):
             remarks.append(paired)
         else:
-            remarks += _left_out(given, paired)
+            remarks += _left_out(same_data, paired)
             sides = {
                 name: judged[name]
                 if part is given[name]
@@ -595,12 +601,13 @@ def _with_cells(
     by: str | Sequence[str],
     response: str | None,
     claim: str | None,
-) -> tuple[pd.DataFrame, dict[str, dict[str, Any]], str, list[str]]:
+) -> tuple[pd.DataFrame, dict[str, dict[str, Any]], str, list[str], bool]:
     """The rows that have a probability, with a column of the names of cells, `_CELL`.
 
     Returns:
         The rows; the values of each cell by its name; the column of claim ids, which tell the
-        claims of different data apart; and what was left out, a sentence each.
+        claims of different data apart; what was left out, a sentence each; and whether claims are
+        told by their order alone, and cells of the same data have different numbers of them.
     """
     columns = [by] if isinstance(by, str) else list(by)
     for name in (*columns, p, *filter(None, (response, claim))):
@@ -613,9 +620,15 @@ def _with_cells(
         raise InputError("by names no column; name those that tell the cells apart")
     keys = list(zip(*(_objects(table[name]) for name in columns), strict=True))
     names = [", ".join(map(str, key)) for key in keys]
-    cells = {
-        name: dict(zip(columns, key, strict=True)) for name, key in zip(names, keys, strict=True)
-    }
+    of_name = dict(zip(names, keys, strict=True))
+    for name, key in zip(names, keys, strict=True):
+        if of_name[name] != key:
+            one, two = (", ".join(map(repr, each)) for each in (of_name[name], key))
+            raise InputError(
+                f"two cells are called {name!r}, with {one} and with {two} in "
+                f"{', '.join(columns)}; give them other values"
+            )
+    cells = {name: dict(zip(columns, key, strict=True)) for name, key in of_name.items()}
     judged = table[p].notna().to_numpy()
     left_out = []
     missing = Counter(name for name, known in zip(names, judged, strict=True) if not known)
@@ -623,6 +636,7 @@ def _with_cells(
         left_out.append(f"Claims without a probability, left out: {_listed(missing)}.")
     data = [at for at, name in enumerate(columns) if name in _DATA]
     owners = [None] * len(table) if response is None else _objects(table[response])
+    uneven = False
     if claim is not None:
         ids: list[Hashable] = list(_objects(table[claim]))
     else:
@@ -632,9 +646,29 @@ def _with_cells(
         for name, owner in zip(names, owners, strict=True):
             ids.append(seen[name, owner])
             seen[name, owner] += 1
+        numbers: dict[str, set[Hashable]] = {name: set() for name in cells}
+        for (name, owner), number in seen.items():
+            numbers[name].add((owner, number))
+        of_data = {name: tuple(of_name[name][at] for at in data) for name in cells}
+        first = dict(zip(reversed(of_data.values()), reversed(of_data), strict=True))
+        uneven = any(numbers[name] != numbers[first[key]] for name, key in of_data.items())
     told_apart = [str((*(key[at] for at in data), own)) for key, own in zip(keys, ids, strict=True)]
     with_names = table.assign(**{_CELL: names, _CLAIM: told_apart})
-    return with_names[judged], cells, _CLAIM, left_out
+    return with_names[judged], cells, _CLAIM, left_out, uneven
+
+
+def _of_the_same_data(
+    given: Mapping[str, _Given], cells: Mapping[str, Mapping[str, Any]], base: str
+) -> dict[str, _Given]:
+    """Those models whose claims can be those of the reference; of no cells, all."""
+    if base not in cells:
+        return dict(given)
+    data = {column: value for column, value in cells[base].items() if column in _DATA}
+    return {
+        name: part
+        for name, part in given.items()
+        if all(cells[name][column] == value for column, value in data.items())
+    }
 
 
 _CLAIM = "(claim)"
@@ -712,6 +746,12 @@ def _objects(column: Any) -> NDArray[Any]:
     return np.array([None if is_missing(value) else value for value in values], dtype=object)
 
 
+_UNEVEN = (
+    "Models are not tested against each other, for they have different numbers of claims; name the "
+    "column of claim ids."
+)
+
+
 def _paired(given: Mapping[str, _Given]) -> dict[str, _Given] | str:
     """The claims that all models have, in one order; or why they cannot be paired."""
     keys = {name: part.keys() for name, part in given.items()}
@@ -720,13 +760,10 @@ def _paired(given: Mapping[str, _Given]) -> dict[str, _Given] | str:
     first, *others = keys.values()
     nameless = all(part.claim_ids is None for part in given.values())
     if nameless and any(set(own) != set(first) for own in others):
-        return (
-            "Models are not tested against each other, for they have different numbers of claims; "
-            "name the column of claim ids."
-        )
+        return _UNEVEN
     of_others = [set(own) for own in others]
     shared = [key for key in first if all(key in own for own in of_others)]
-    if not shared:
+    if not shared or not others:
         return "Models are not tested against each other, for they have no claim in common."
     paired = {}
     for name, part in given.items():

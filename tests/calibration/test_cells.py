@@ -167,7 +167,12 @@ def test_cells_are_tested_against_the_one_that_is_named_but_never_across_data() 
     by_model = score("p", "label", "response", data=one.dropna(subset=["p"]), model="method",
                      claim="claim", scores=["brier"], n_resamples=50)  # fmt: skip
     assert found.difference("b", "brier") == by_model.difference("b", "brier")
-    across = score(table, by=["dataset", "method"], scores=["brier"], reference="one, a")
+    across = score(table, by=["dataset", "method"], scores=["brier"], reference="one, a",
+                   n_resamples=50)  # fmt: skip
+    assert across.difference("one, b", "brier") == found.difference("b", "brier")
+    assert across.n_comparisons == 1
+    apart = table[(table.dataset == "one") == (table.method == "a")]
+    across = score(apart, by=["dataset", "method"], scores=["brier"], reference="one, a")
     assert across.tested == ()
     assert any("no claim in common" in remark for remark in across.remarks)
 

@@ -641,3 +641,50 @@ def test_bad_tables_are_named() -> None:
     table = score(**WIDE, data=frame, scores=["brier"], test=None)
     refused("there are several models", table.__getitem__, "brier")
     refused("there is no 'y' of 'x'", table.__getitem__, ("x", "y"))
+
+
+def cells_of_two_datasets() -> Any:
+    """Two models on two datasets that call their claims the same."""
+    generator = np.random.default_rng(0)
+    parts = ((data, model, f"r{n}") for data in "AB" for model in ("m", "n") for n in range(8))
+    rows = [(*part, claim) for part in parts for claim in range(3)]
+    frame = pd.DataFrame(rows, columns=["dataset", "model", "response", "claim"])
+    truth = {each: n % 3 > 0 for n, each in enumerate(dict.fromkeys(frame["response"]))}
+    return frame.assign(p=generator.random(len(frame)), label=frame["response"].map(truth))
+
+
+def test_a_reference_is_compared_with_the_cells_of_its_data() -> None:
+    frame = cells_of_two_datasets()
+    how: dict[str, Any] = {"scores": ["brier"], "intervals": None}
+    found = score(frame, by=["dataset", "model"], reference="A, m", **how)
+    alone = score(frame[frame["dataset"] == "A"], by=["model"], reference="m", **how)
+    assert found.n_comparisons == alone.n_comparisons == 1
+    one, two = found.difference("A, n", "brier"), alone.difference("n", "brier")
+    assert (one.value, one.p_value) == (two.value, two.p_value)
+    with pytest.raises(InputError):
+        found.difference("B, n", "brier")
+
+
+@pytest.mark.parametrize(
+    "names", [(("x, y", "z"), ("x", "y, z")), ((1, "z"), ("1", "z")), ((None, "z"), ("None", "z"))]
+)
+def test_cells_of_one_name_are_refused_rather_than_pooled(names: Any) -> None:
+    rows = [
+        {"a": name[0], "b": name[1], "response": f"{place}{n}", "claim": 0, "p": 0.2, "label": n}
+        for place, name in enumerate(names)
+        for n in (0, 1)
+    ]
+    with pytest.raises(InputError, match="two cells are called"):
+        score(pd.DataFrame(rows), by=["a", "b"])
+
+
+def test_cells_of_different_numbers_of_claims_are_not_paired_by_order() -> None:
+    frame = cells_of_two_datasets().drop(columns="claim").drop(index=24)
+    how: dict[str, Any] = {"scores": ["brier"], "intervals": None}
+    found = score(frame, by=["dataset", "model"], reference="A, m", **how)
+    assert not found.n_comparisons
+    assert any("name the column of claim ids" in each for each in found.remarks)
+    # A claim without a probability has its place all the same.
+    whole = cells_of_two_datasets().drop(columns="claim")
+    whole.loc[24, "p"] = np.nan
+    assert score(whole, by=["dataset", "model"], reference="A, m", **how).n_comparisons == 1
