@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 from experiments.study.config import LEARNED, WRITTEN_OUT, Priors, Short, Study, short_keys
 from experiments.study.errors import Step, StudyError, study_error
 from factormodels.decoded_values import shown
-from factormodels.errors import InputError, nearest
+from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import exists
 from factormodels.io.plain_yaml import parse_assignment, parse_yaml
@@ -355,11 +355,9 @@ def _read(
         text, where, folder = read_text(path), str(path), path.parent
     else:
         if config not in embedded:
-            near = nearest(config, embedded)
-            hint = "" if near is None else f" (did you mean {near!r}?)"
+            unknown = unknown_name(f"the study {config!r}", config, embedded)
             raise InputError(
-                f"there is no embedded study {config!r}{hint}; use one of {', '.join(embedded)}, "
-                "or name a YAML file"
+                f"{unknown}; `factormodels list studies` lists all, or name a YAML file"
             )
         text, where, folder = embedded[config], f"{config}.yaml", Path()
     # A cycle of bases would otherwise never end.

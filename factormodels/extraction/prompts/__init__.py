@@ -166,7 +166,7 @@ def prompt_text(name: str) -> str:
     """
     source = resources.files(__package__).joinpath(f"{name}.yaml")
     if not re.fullmatch(r"\w+", name) or not source.is_file():
-        raise InputError(f"there is no prompt {name!r}; use one of {', '.join(prompt_names())}")
+        raise InputError(unknown_name(f"the prompt {name!r}", name, prompt_names()))
     return source.read_text(encoding="utf-8")
 
 

@@ -355,8 +355,12 @@ def test_embedded_studies_are_valid_and_found_by_name() -> None:
         assert loaded.folder == Path()
 
 
-def test_an_unknown_name_lists_the_embedded_studies() -> None:
-    refused("use one of bench, compare", load_study, "nonsense")
+def test_an_unknown_name_lists_the_nearest_studies() -> None:
+    refused(
+        r"'few-call' is unknown \(did you mean 'ours/few-calls', .*lists all, or name a YAML file",
+        load_study,
+        "few-call",
+    )
 
 
 def test_a_file_without_suffix_goes_before_an_embedded_study(

@@ -119,6 +119,7 @@ def test_wrong_templates_are_refused(old: str, new: str, message: str) -> None:
     refused(message, parse_prompt, TEMPLATE.replace(old, new), "demo.yaml")
 
 
-def test_unknown_prompts_name_the_known_ones() -> None:
-    refused(r"there is no prompt 'nothing'; use one of .*relation", load_prompt, "nothing")
-    refused("there is no prompt", load_prompt, "../prompts/relation")
+def test_unknown_prompts_name_the_nearest() -> None:
+    near = r"the prompt 'relatoin' is unknown \(did you mean 'relation', "
+    refused(near, load_prompt, "relatoin")
+    refused("is unknown", load_prompt, "../prompts/relation")
