@@ -759,6 +759,11 @@ def _paired(given: Mapping[str, _Given]) -> dict[str, _Given] | str:
         _check_once(name, own, "give each claim of a response once")
     first, *others = keys.values()
     nameless = all(part.claim_ids is None for part in given.values())
+    if nameless and others and not set(first).intersection(*others):
+        return (
+            "Models are not tested against each other, for they have no response in common; name "
+            "the column of responses, if there is one."
+        )
     if nameless and any(set(own) != set(first) for own in others):
         return _UNEVEN
     of_others = [set(own) for own in others]

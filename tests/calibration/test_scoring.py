@@ -356,6 +356,8 @@ def test_models_whose_claims_differ_are_not_tested_and_the_table_says_so() -> No
     found = score(data=fewer, **LONG, **QUICKLY)
     assert found.tested == ()
     assert "different numbers of claims" in found.remarks[-1]
+    apart = tall.assign(answer=[*range(len(tall))])
+    assert "no response in common" in score(data=apart, **LONG, **QUICKLY).remarks[-1]
     # With ids, tests are over what both have.
     paired = score(data=fewer, **LONG, claim="claim", **QUICKLY)
     n_shared = int((fewer["model"] == "blunt").sum())
