@@ -72,7 +72,7 @@ class ValueStatus(StrEnum):
     UNTOUCHED = "untouched"
     """No label bears on it; it stays where it started."""
     CONFOUNDED = "confounded"
-    """It moves together with others without the objective noticing."""
+    """It moves, alone or together with others, without the objective noticing."""
 
 
 @dataclass(frozen=True)
@@ -254,8 +254,10 @@ def _fitted(
     covariance, untouched, confounded = known
     if problem.labels.min() == problem.labels.max():
         status = FitStatus.ONE_LABEL
-    elif gradient > _SMALL_GRADIENT[problem.exact] or (
-        problem.exact and not problem.settled(theta)
+    elif (
+        iterations >= max_iterations
+        or gradient > _SMALL_GRADIENT[problem.exact]
+        or (problem.exact and not problem.settled(theta))
     ):
         status = FitStatus.NOT_CONVERGED
     else:
@@ -325,8 +327,8 @@ def _uncertainty(
     """Covariance (k, k) by `sandwich` clustered by response, and what it cannot give.
 
     It is nan in rows and columns of weights at a bound, of those on which no label bears, whose
-    places come second, and of those that move together without the objective noticing, whose
-    places come third, group by group.
+    places come second, and of those that move, together or alone, without the objective noticing,
+    whose places come third, group by group.
 
     Args:
         problem: the objective.
@@ -337,18 +339,22 @@ def _uncertainty(
     covariance = np.full((len(theta),) * 2, np.nan)
     curvature = problem.hessian(theta)
     scale = np.abs(curvature).max(axis=1)
-    untouched = np.flatnonzero(~held & (scale <= _UNTOUCHED))
-    inside = np.flatnonzero(~held & (scale > _UNTOUCHED))
+    start = np.array([weight.start for weight in problem.weights])
+    flat, moved = scale <= _UNTOUCHED, np.abs(theta - start) > _AT_BOUND
+    untouched = np.flatnonzero(~held & flat & ~moved)
+    inside = np.flatnonzero(~held & ~flat)
     own = np.ix_(inside, inside)
     values, vectors = np.linalg.eigh(curvature[own])
-    flat = values < 1.0 / _CONFOUNDED**2
-    parts = [np.flatnonzero(np.abs(vectors[:, at]) >= _TAKES_PART) for at in np.flatnonzero(flat)]
-    confounded: list[list[int]] = [inside[part].tolist() for part in parts]
+    unsure = values < 1.0 / _CONFOUNDED**2
+    parts = [np.flatnonzero(np.abs(vectors[:, at]) >= _TAKES_PART) for at in np.flatnonzero(unsure)]
+    # Labels moved some to where they no longer bear on them.
+    confounded: list[list[int]] = [[at] for at in np.flatnonzero(~held & flat & moved).tolist()]
+    confounded += [inside[part].tolist() for part in parts]
     if len(problem.graphs) > 1 and len(inside):
         if pull:
             bread = np.asarray(np.linalg.inv(curvature[own] + pull * np.eye(len(inside))))
         else:
-            bread = np.asarray((vectors[:, ~flat] / values[~flat]) @ vectors[:, ~flat].T)
+            bread = np.asarray((vectors[:, ~unsure] / values[~unsure]) @ vectors[:, ~unsure].T)
         covariance[own] = sandwich(bread, problem.value_and_scores(theta)[1][:, inside])
         if not pull:
             unknown = sorted({place for part in confounded for place in part})
@@ -362,7 +368,12 @@ def _warn(learned: LearnedPotentials) -> None:
         (
             "the labels cannot tell %s apart: other values suit them as well; fix one of them, "
             "share it, or give a penalty",
-            [" and ".join(names) for names in learned.confounded],
+            [" and ".join(names) for names in learned.confounded if len(names) > 1],
+        ),
+        (
+            "the labels do not determine %s: other values suit them as well; fix it or give a "
+            "penalty",
+            [name for name, *others in learned.confounded if not others],
         ),
         (
             "%s stands at the end of its range: the labels have no optimum inside; fix it or give "

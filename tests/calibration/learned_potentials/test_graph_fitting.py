@@ -175,11 +175,31 @@ def test_labels_that_are_all_alike_are_a_status() -> None:
     assert math.isnan(found.table()[0].standard_error)
 
 
+def test_a_weight_that_moved_to_where_labels_say_no_more_is_not_called_untouched(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    graphs = [replace(g, atoms=(Atom("a", label=True),)) for g in one_relation_each(10, 0.7)]
+    with caplog.at_level(logging.WARNING):
+        found = fit(graphs, PRIOR, objective="brier")
+    assert found.theta[0] > 5
+    assert not found.untouched
+    assert found.table()[0].status in (ValueStatus.CONFOUNDED, ValueStatus.BOUNDARY)
+    assert "stays at its start" not in caplog.text
+
+
 def test_a_search_cut_short_is_a_status() -> None:
     graphs = generated(30, 0)
     cut, found = fit(graphs, GENERATOR, max_iterations=1), fit(graphs, GENERATOR)
     assert cut.status is FitStatus.NOT_CONVERGED
     assert found.value < cut.value
+    # Where a prior is next to 1, the Brier score has no gradient to speak of.
+    certain = [
+        FactGraph(f"g{n}", tuple(Atom(f"a{k}", prior=1.0, label=k < 1) for k in range(4)))
+        for n in range(5)
+    ]
+    cut = fit(certain, PRIOR, objective="brier", max_iterations=1)
+    assert cut.status is FitStatus.NOT_CONVERGED
+    assert fit(certain, PRIOR, objective="brier").values["atom_prior"] == pytest.approx(0.25)
 
 
 def test_a_parameter_pushed_to_its_end_is_a_status() -> None:
