@@ -607,7 +607,11 @@ def truth(told: ClaimLabel | None) -> bool | None:
 
 
 def model_parts(frame: pd.DataFrame, remarks: list[str]) -> dict[str, pd.DataFrame]:
-    """The frame by data, with the models in a column; what parts responses is data."""
+    """The frame by data, with the models in a column; what parts responses is data.
+
+    Raises:
+        InputError: if two models, or two sets of data, have one name.
+    """
     by: list[str] = frame.attrs["by"]
     of_data = [
         place
@@ -634,10 +638,16 @@ def model_parts(frame: pd.DataFrame, remarks: list[str]) -> dict[str, pd.DataFra
         for key, column in zip(frame["by"], frame["column"], strict=True)
     ]
     single = frame.attrs["columns"][0]
-    named = frame.assign(
-        model=[model or single for model in models],
-        data=[joined(key, of_data) for key in frame["by"]],
-    )
+    data = [joined(key, of_data) for key in frame["by"]]
+    named = frame.assign(model=[model or single for model in models], data=data)
+    first: dict[tuple[str, str], Sequence[str]] = {}
+    for key, model, of in zip(frame["by"], models, data, strict=True):
+        if tuple(first.setdefault((of, model), key)) != tuple(key):
+            one, two = (" and ".join(map(repr, each)) for each in (first[of, model], key))
+            raise InputError(
+                f"--by {','.join(by)}: rows with {one} and rows with {two} have one name, "
+                f"{', '.join(key)!r}; give them values that tell them apart without the commas"
+            )
     if several and not rest:
         # Columns of one row are of one claim, whatever its id.
         named["claim"] = named["place"]

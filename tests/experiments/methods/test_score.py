@@ -347,3 +347,13 @@ def test_the_scores_that_are_named_are_computed_and_tested(tmp_path: Path) -> No
     unknown = invoke("score", str(path), "--scores", "briar", code=2).stderr
     assert "--scores" in unknown
     assert "did you mean 'brier'" in unknown
+
+
+def test_models_of_one_name_are_refused_rather_than_pooled() -> None:
+    rows = [
+        {"a": a, "b": b, "response": f"{a}{n}", "claim": 0, "p": 0.2, "label": n}
+        for a, b in (("x, y", "z"), ("x", "y, z"))
+        for n in (0, 1)
+    ]
+    with pytest.raises(InputError, match="have one name, 'x, y, z'"):
+        score(pd.DataFrame(rows), by=["a", "b"], scores="brier")
