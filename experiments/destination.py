@@ -83,7 +83,12 @@ def check_destination(
     return form
 
 
-def check_page(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
+def check_page(
+    path: str | os.PathLike[str],
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    *,
+    option: str = "--out",
+) -> None:
     """Refuse the path of a page that could not be written at the end.
 
     Raises:
@@ -91,8 +96,8 @@ def check_page(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[
     """
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm") and not target.is_dir():
-        raise InputError(f"--out {path}: a page is one file; name one that ends in .html")
-    check_file(target, "--out", inputs)
+        raise InputError(f"{option} {path}: a page is one file; name one that ends in .html")
+    check_file(target, option, inputs)
 
 
 def check_file(

@@ -50,7 +50,7 @@ from experiments.cli.help import (
     takes_several,
 )
 from experiments.cli.progress import TerminalWatcher, announced
-from experiments.destination import check_file, form_of
+from experiments.destination import check_page, form_of
 from experiments.findings.findings import Findings
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.progress import watched
@@ -474,7 +474,7 @@ def _check_destinations(settings: Output, asked: Settings, arguments: Sequence[A
     if settings.out is not None:
         check_out(type(asked), settings.out, inputs)
     if settings.report is not None:
-        check_file(settings.report, "--report", inputs)
+        check_page(settings.report, inputs, option="--report")
 
 
 def deliver(found: Findings, settings: Output) -> None:

@@ -90,6 +90,13 @@ def test_a_destination_is_refused_before_anything_is_computed(name: str, calls: 
     assert sorted(Path().rglob("*")) == before
 
 
+@pytest.mark.parametrize("path", ["page.pdf", "page", "page.csv"])
+def test_a_page_is_named_as_one(path: str, calls: list[str]) -> None:
+    message = asked("score", "--report", path, code=2).stderr
+    assert f"--report {path}: a page is one file; name one that ends in .html" in message
+    assert not calls
+
+
 @pytest.mark.parametrize("option", ["--out", "--report"])
 def test_an_empty_path_is_no_destination(option: str, calls: list[str]) -> None:
     # What a shell makes of a variable that is not set.
