@@ -85,6 +85,7 @@ def listed_responses(
         selections=(CORE,) if any(kept_claims(graph) is not None for graph in shown) else (),
         replaces=("claims", "evidence", "doubtful", "responses"),
         more=MORE,
+        compared=True,
     )
 
 

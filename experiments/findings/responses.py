@@ -178,6 +178,8 @@ class ListedResponses:
         replaces: names of the tables that it stands for.
         more: what shows the responses that are not listed.
         n_judges: how many answers there are at the source, which may be more; 0: these.
+        compared: whether means over claims are over those that every answer judged which judged
+            any of the response, as an assessment has them; else over those that each judged.
     """
 
     answers: tuple[ListedJudge, ...]
@@ -189,6 +191,7 @@ class ListedResponses:
     replaces: tuple[str, ...] = ()
     more: str = ""
     n_judges: int = 0
+    compared: bool = False
 
     @property
     def n_claims(self) -> int:
@@ -211,6 +214,7 @@ class ListedResponses:
                 "answers": [{"title": one.title, "view": one.view} for one in self.answers],
                 "views": self.views,
                 "selections": self.selections,
+                "compared": self.compared,
                 "responses": responses,
                 "passages": [_passage(*key) for key in passages],
             },

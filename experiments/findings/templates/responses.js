@@ -62,8 +62,16 @@
   };
 
   const mean = (values) => (values.length ? values.reduce((a, b) => a + b, 0) / values.length : null);
+  // The claims that means of an answer are over.
+  const meantOf = (response, answer) => {
+    const claims = claimsOf(response);
+    const judging = data.compared
+      ? data.answers.map((_, place) => place).filter((place) => claims.some((one) => known(one.p[place])))
+      : [answer];
+    return claims.filter((one) => judging.every((place) => known(one.p[place])));
+  };
   const brier = (response, answer) =>
-    mean(claimsOf(response)
+    mean(meantOf(response, answer)
       .filter((one) => known(one.label) && known(one.p[answer]))
       .map((one) => (one.p[answer] - one.label) ** 2));
   const spread = (claim) => {
@@ -388,8 +396,9 @@
   const answerTable = (response) => {
     const rows = data.answers.map((answer, place) => {
       const [status, error] = response.ended[place];
-      const p = claimsOf(response).map((one) => one.p[place]).filter(known);
-      const missing = status === "not asked" || error ? 0 : claimsOf(response).length - p.length;
+      const judged = claimsOf(response).filter((one) => known(one.p[place])).length;
+      const missing = status === "not asked" || error ? 0 : claimsOf(response).length - judged;
+      const p = meantOf(response, place).map((one) => one.p[place]).filter(known);
       const ended = status.replaceAll("_", " ") + (missing ? `, ${missing} missing` : "");
       return make("tr", {}, own(answer.title, "th", { scope: "row" }),
         make("td", { class: "num" }, fixed(mean(p.map((one) => Number(one > 0.5 + 1e-9))))),
@@ -400,8 +409,13 @@
     const titles = ["answer", "Pr", "mean P", ...(labelled ? ["Brier"] : []), "ended"];
     const header = make("tr", {}, ...titles.map((title, at) =>
       make("th", { scope: "col", class: at > 0 && title !== "ended" ? "num" : null }, title)));
-    return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Answers" },
-      make("table", {}, make("thead", {}, header), make("tbody", {}, ...rows)));
+    const all = claimsOf(response);
+    const meant = meantOf(response, state.answer).length;
+    const over = data.compared && meant < all.length && all.some((one) => one.p.some(known))
+      ? make("p", { class: "quiet" }, `Means are over the ${counted(meant, "claim")} of ${all.length} that all answers judged.`)
+      : null;
+    return [make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Answers" },
+      make("table", {}, make("thead", {}, header), make("tbody", {}, ...rows))), over].filter((one) => one !== null);
   };
 
   const folded = (title, fill) => {

@@ -279,3 +279,28 @@ def test_without_scripts_it_says_why_the_list_is_empty(browser: Browser, path: P
     assert "A script lists the responses" in page.locator("noscript").inner_text()
     assert page.locator("#failures td").count() > 0
     context.close()
+
+
+def test_means_are_those_of_the_assessment(browser: Browser, tmp_path: Path) -> None:
+    graph = datasets.load("demonstration").graphs[0]
+    half = graph.atom_ids[: len(graph.atoms) // 2]
+    verdicts = {atom: {"label": "S", "p": 0.9} for atom in half}
+    facts = {"model": "m", "verdicts": verdicts, "missing": []}
+    graph = replace(graph, metadata={**graph.metadata, "assessors": {"veriscore": facts}})
+    view = AssessmentView("FR2", "implication", get_backend("exact"))
+    found = assess_graph(graph, [view])
+    assessed = replace(graph, metadata={**graph.metadata, "assessment": found})
+    path = Findings("one", listed=lambda: listed_responses([assessed])).report(tmp_path / "p.html")
+    watched = opened(browser, path.as_uri())
+    watched.page.get_by_text("Answers", exact=True).click()
+    row = watched.page.locator("tbody tr", has=watched.page.locator("th bdi, th", has_text="FR2"))
+    precision, mean_p = (float(one) for one in row.locator("td").all_inner_texts()[:2])
+    measures = found["FR2"]["measures"]
+    p = [found["FR2"]["atoms"][atom]["p"] for atom in half]
+    assert measures["n_atoms"] == len(half) < len(graph.atoms)
+    assert precision == pytest.approx(measures["precision"], abs=5.001e-4)
+    assert mean_p == pytest.approx(sum(p) / len(p), abs=5.001e-4)
+    told = f"over the {len(half)} claims of {len(graph.atoms)} that all answers judged"
+    assert told in watched.page.locator("body").inner_text()
+    assert watched.said == []
+    watched.page.close()
