@@ -641,7 +641,7 @@ def _with_cells(
         ids: list[Hashable] = list(_objects(table[claim]))
     else:
         # Their number in the response; of claims that have no response, in the cell.
-        seen: Counter[Hashable] = Counter()
+        seen: Counter[tuple[str, Hashable]] = Counter()
         ids = []
         for name, owner in zip(names, owners, strict=True):
             ids.append(seen[name, owner])
