@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_args
 from pydantic import BeforeValidator, PlainSerializer
 
 from experiments.settings import Option
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError, MissingDependencyError, unknown_name
 from factormodels.extraction.asking.table import STATED_RELATION
 from factormodels.extraction.language_model import LanguageModel
@@ -82,6 +83,12 @@ class NamedRelations:
                 f"the relation model {self.name} gave {len(answers)} answers to "
                 f"{counted(len(pairs), 'pair')}; give one for each, in order"
             )
+        for answer in answers:
+            if not isinstance(answer, Judgement | Missing):
+                raise InputError(
+                    f"the relation model {self.name} answered {shown(answer)}; answer with a "
+                    "Judgement or Missing of factormodels.extraction.relation_models.base"
+                )
         return answers
 
 

@@ -545,6 +545,18 @@ def test_an_object_of_ones_own_judges_relations() -> None:
         documents=[told["Calm"]],
     )
 
+    class Bare:
+        def judge(self, pairs: Any) -> list[Any]:
+            return [0.5 for _ in pairs]
+
+    refused(
+        "the relation model Bare answered 0.5; answer with a Judgement or Missing",
+        assess,
+        text="The bridge opened in 1950.",
+        relations=Bare(),
+        documents=[told["Calm"]],
+    )
+
 
 def test_a_language_model_lists_claims_and_is_counted() -> None:
     listed = json.dumps([{"sentence": 1, "claim": "The bridge opened in 1890."}])
