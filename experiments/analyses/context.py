@@ -51,9 +51,9 @@ class AnalysisContext:
         Raises:
             InputError: for an unknown dataset or option, a bad file, no response, repeated ids.
         """
-        found = []
+        datasets = []
         for position, choice in enumerate(choices):
             where = f"{self.where}: settings.{key}[{position}]"
-            found.append(load_dataset(choice, self.folder, where))
-            self.data.update(data_facts(found[-1:]))
-        return found
+            datasets.append(load_dataset(choice, self.folder, where))
+            self.data.update(data_facts(datasets[-1:]))
+        return datasets

@@ -64,22 +64,22 @@ def line_figure(
     shape = (len(values), len(titles)) if len(titles) > 1 else (1, len(values))
     size = (COLUMN if shape == (1, 1) else PAGE, 1.5 * shape[0] + 0.9)
     shared: dict[str, Any] = {"sharex": "col", "sharey": "row"} if len(titles) > 1 else {}
-    with panels(*shape, size, **shared) as (figure, found):
-        grid = found if len(titles) > 1 else found.T
+    with panels(*shape, size, **shared) as (figure, all_axes):
+        grid = all_axes if len(titles) > 1 else all_axes.T
         for row, (value, label) in zip(grid, values.items(), strict=True):
             floor = floors.get(value, 0.0)
-            for place, title in zip(row, titles, strict=True):
-                own = frame[frame[panel] == title] if panel else frame
-                places = list(dict.fromkeys(own[across]))
-                texts = own[across].dtype.kind not in "iuf"
+            for axes, title in zip(row, titles, strict=True):
+                panel_rows = frame[frame[panel] == title] if panel else frame
+                places = list(dict.fromkeys(panel_rows[across]))
+                texts = panel_rows[across].dtype.kind not in "iuf"
                 if value in ideals:
-                    place.axhline(ideals[value], color="0.6", linewidth=0.7)
+                    axes.axhline(ideals[value], color="0.6", linewidth=0.7)
                 for at, name in enumerate(names):
-                    line = own[own[by] == name] if by else own
+                    line = panel_rows[panel_rows[by] == name] if by else panel_rows
                     points = [places.index(each) for each in line[across]]
                     look = nth_look(at) | {"label": str(name), "clip_on": False}
                     draw_line(
-                        place,
+                        axes,
                         points if texts else line[across],
                         _with_ends(line, value),
                         value,
@@ -87,15 +87,15 @@ def line_figure(
                         **look,
                     )
                 if texts:
-                    name_places(figure, place, places, shape[1])
-                place.set(yscale="log" if floor else "linear")
+                    name_places(figure, axes, places, shape[1])
+                axes.set(yscale="log" if floor else "linear")
             row[0].set_ylabel(_sentence(label))
             if floor:
                 name_floor(row[0], floor, 2)
-        for place, title in zip(grid[0], titles, strict=True):
-            place.set_title(str(title) if len(titles) > 1 else "")
-        for place in found[-1]:
-            place.set_xlabel(_sentence(across.replace("_", " ")))
+        for axes, title in zip(grid[0], titles, strict=True):
+            axes.set_title(str(title) if len(titles) > 1 else "")
+        for axes in all_axes[-1]:
+            axes.set_xlabel(_sentence(across.replace("_", " ")))
         if by:
             _legend(figure, grid[0][0])
         return figure
@@ -123,18 +123,18 @@ def estimate_figure(
     crowded = by and len(frame) > len(names)
     size = (PAGE, 0.8 + (0.3 if crowded else 0.2) * len(names))
     with panels(1, len(values), size, sharey=True) as (figure, (grid,)):
-        for place, (value, label) in zip(grid, values.items(), strict=True):
+        for axes, (value, label) in zip(grid, values.items(), strict=True):
             if value in ideals:
-                place.axvline(ideals[value], color="0.6", linewidth=0.7)
+                axes.axvline(ideals[value], color="0.6", linewidth=0.7)
             for at, kind in enumerate(kinds):
-                own = _with_ends(frame[frame[by] == kind] if by else frame, value)
+                kind_rows = _with_ends(frame[frame[by] == kind] if by else frame, value)
                 shift = 0.22 * ((len(kinds) - 1) / 2 - at) if crowded else 0.0
                 look = nth_look(at) | {"linestyle": "none"}
-                for first, row in enumerate(own.to_dict("records")):
+                for first, row in enumerate(kind_rows.to_dict("records")):
                     ends = tuple(row[f"{value}{end}"] for end in ENDS)
                     height = len(names) - 1 - names.index(row[rows]) + shift
-                    draw_interval(place, height, ends, **look, label=None if first else str(kind))
-            place.set_xlabel(_sentence(label))
+                    draw_interval(axes, height, ends, **look, label=None if first else str(kind))
+            axes.set_xlabel(_sentence(label))
         grid[0].set_yticks(range(len(names) - 1, -1, -1), names)
         if by:
             _legend(figure, grid[0])
@@ -146,8 +146,8 @@ def _sentence(label: str) -> str:
     return label[:1].upper() + label[1:] if label[:2].isascii() and label[:2].isalpha() else label
 
 
-def _legend(figure: ShownFigure, place: Axes) -> None:
-    legend_below(figure, *place.get_legend_handles_labels(), MOST_IN_A_ROW)
+def _legend(figure: ShownFigure, axes: Axes) -> None:
+    legend_below(figure, *axes.get_legend_handles_labels(), MOST_IN_A_ROW)
 
 
 def _with_ends(frame: pd.DataFrame, value: str) -> Any:

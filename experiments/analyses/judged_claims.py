@@ -38,7 +38,7 @@ def judged_graphs(graphs: Iterable[FactGraph]) -> list[JudgedResponse]:
 
     The verdict is the annotation of the atom where it is one, otherwise its label.
     """
-    found = []
+    responses = []
     for graph in graphs:
         judged = [
             (atom.text, verdict)
@@ -46,7 +46,7 @@ def judged_graphs(graphs: Iterable[FactGraph]) -> list[JudgedResponse]:
             if (verdict := verdict_of(atom)) is not None
         ]
         group = graph.metadata.get("benchmark", graph.metadata.get("prompt_source"))
-        found.append(
+        responses.append(
             JudgedResponse(
                 graph.id,
                 tuple(text for text, _ in judged),
@@ -54,7 +54,7 @@ def judged_graphs(graphs: Iterable[FactGraph]) -> list[JudgedResponse]:
                 str(group) if group is not None else subject_of(graph).domain,
             )
         )
-    return found
+    return responses
 
 
 def recorded_verdicts(graphs: Iterable[FactGraph]) -> list[tuple[str, str]]:
@@ -62,16 +62,16 @@ def recorded_verdicts(graphs: Iterable[FactGraph]) -> list[tuple[str, str]]:
 
     The pipeline's is that of its verifier, or of its pre-verification where it searched nothing.
     """
-    found = []
+    verdict_pairs = []
     for graph in graphs:
         verifier = graph.metadata.get("verifier", {})
         prelabels = graph.metadata.get("prelabel", {})
         for atom in graph.atoms:
-            said = str(verifier.get(atom.id, prelabels.get(atom.id, ""))).casefold()
-            own, human = VERDICTS.get(said, said), verdict_of(atom)
-            if human is not None and own in LABEL_TYPES:
-                found.append((own, human))
-    return found
+            word = str(verifier.get(atom.id, prelabels.get(atom.id, ""))).casefold()
+            recorded, human = VERDICTS.get(word, word), verdict_of(atom)
+            if human is not None and recorded in LABEL_TYPES:
+                verdict_pairs.append((recorded, human))
+    return verdict_pairs
 
 
 def counts_of(responses: Sequence[JudgedResponse]) -> ClaimCounts:

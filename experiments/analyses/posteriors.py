@@ -105,9 +105,9 @@ def scores_with_intervals(
     row: dict[str, float] = {}
     for name in names:
         inside = np.clip(p, least, 1 - least) if name == "log_loss" else p
-        given = inside, atoms.labels, atoms.responses
-        found = score(*given, scores=[name], folds=folds, intervals=settings)[name]
-        ends = (found.value, found.lower, found.upper)
+        judged = inside, atoms.labels, atoms.responses
+        scored = score(*judged, scores=[name], folds=folds, intervals=settings)[name]
+        ends = (scored.value, scored.lower, scored.upper)
         row |= named(name.removeprefix("calibration_"), ends)
     return row
 
@@ -128,13 +128,13 @@ def score_change(
 
     if score == "log_loss":
         p, other = (np.clip(each, LEAST, 1 - LEAST) for each in (p, other))
-    found = score_difference(
+    difference = score_difference(
         *(score, p, other, atoms.labels, atoms.responses),
         folds=folds,
         n_bootstrap=CHANGE_BOOTSTRAP,
         seed=seed,
     )
-    return found.value, found.lower, found.upper
+    return difference.value, difference.lower, difference.upper
 
 
 def with_drawn_labels(graphs: Sequence[FactGraph], encoding: str, seed: int) -> list[FactGraph]:
@@ -152,8 +152,8 @@ def with_drawn_labels(graphs: Sequence[FactGraph], encoding: str, seed: int) -> 
     # The responses may have been generated from this seed: the draws have a stream of their own.
     seeds = np.random.default_rng((seed, 1)).integers(0, 2**31, len(graphs)).tolist()
     drawn = []
-    for graph, own in zip(graphs, seeds, strict=True):
-        states = sample(graph.to_factor_graph(encoding), 1, own)[0].tolist()
+    for graph, graph_seed in zip(graphs, seeds, strict=True):
+        states = sample(graph.to_factor_graph(encoding), 1, graph_seed)[0].tolist()
         labelled = zip(graph.atoms, states[: len(graph.atoms)], strict=True)
         atoms = tuple(replace(atom, label=bool(state)) for atom, state in labelled)
         drawn.append(replace(graph, atoms=atoms))
@@ -171,14 +171,14 @@ def built_backends(choices: Iterable[BackendChoice], place: str) -> list[tuple[s
         InputError: for a setting that a backend does not have or take, or two of one label.
         MissingDependencyError: if a library that a backend needs is not installed.
     """
-    found = [
-        (label, build_backend(choice.backend, given, partial(choice.place_of, where)))
+    built = [
+        (label, build_backend(choice.backend, settings, partial(choice.place_of, where)))
         for where, choice in ((f"{place}[{at}]", choice) for at, choice in enumerate(choices))
-        for label, given in choice.settings_of_each()
+        for label, settings in choice.settings_of_each()
     ]
-    labels = [label for label, _ in found]
+    labels = [label for label, _ in built]
     if len(set(labels)) < len(labels):
         raise InputError(
             f"{place}: two backends have the same label among {', '.join(labels)}; name them apart"
         )
-    return found
+    return built

@@ -59,13 +59,13 @@ def compare_published(
         InputError: for an unknown name, a folder without tables, or a number of several rows.
     """
     numbers = published_numbers()
-    own = numbers[numbers["of"] == of]
-    if own.empty:
+    paper_numbers = numbers[numbers["of"] == of]
+    if paper_numbers.empty:
         raise InputError(unknown_name(f"the published numbers of {of!r}", of, numbers["of"]))
     tables = (
         results
         if isinstance(results, Mapping)
-        else _read(Path(results), dict.fromkeys(own["table"]))
+        else _read(Path(results), dict.fromkeys(paper_numbers["table"]))
     )
     rows = [
         {
@@ -75,7 +75,7 @@ def compare_published(
             "needs": number["needs"],
             "why": number["why"],
         }
-        for number in own.to_dict("records")
+        for number in paper_numbers.to_dict("records")
     ]
     columns = columns_as(
         "source | printed> | ours> we get | needs data and models of the paper | "
@@ -85,14 +85,14 @@ def compare_published(
     return Table(data_frame(rows), columns, caption)
 
 
-def _read(place: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
+def _read(path: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
     import pandas as pd
 
-    files = [place] if place.is_file() else [place / f"{name}.csv" for name in names]
-    found = {file.stem: pd.DataFrame(read_table(file).rows) for file in files if exists(file)}
-    if not found:
-        raise InputError(f"{place}: it has no {' or '.join(names)}.csv; name the folder of results")
-    return found
+    files = [path] if path.is_file() else [path / f"{name}.csv" for name in names]
+    tables = {file.stem: pd.DataFrame(read_table(file).rows) for file in files if exists(file)}
+    if not tables:
+        raise InputError(f"{path}: it has no {' or '.join(names)}.csv; name the folder of results")
+    return tables
 
 
 def _ours(number: Mapping[Any, Any], tables: Mapping[str, pd.DataFrame]) -> str:

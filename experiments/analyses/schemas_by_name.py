@@ -106,14 +106,16 @@ def row_schema() -> Schema:
 
 def manifest_schema() -> Schema:
     """JSON Schema of manifest.json, of a study of posteriors or of an analysis."""
-    told = Manifest.model_json_schema()
+    json_schema = Manifest.model_json_schema()
     return {
         "$schema": DIALECT,
         "$id": "urn:factormodels:manifest:2",
-        **told,
+        **json_schema,
         "title": "Manifest of a run",
         # What may be lost when it is read, a run still writes.
-        "required": [key for key in told["properties"] if key not in (*OF_UNITS, *OF_ANALYSES)],
+        "required": [
+            key for key in json_schema["properties"] if key not in (*OF_UNITS, *OF_ANALYSES)
+        ],
         "anyOf": [{"required": [*OF_UNITS]}, {"required": [*OF_ANALYSES]}],
     }
 

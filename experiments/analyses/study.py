@@ -112,13 +112,15 @@ def run_analysis(
         frames = {stem: table.frame for stem, table in artefacts.tables.items()}
         beside = {STEM: compare_published(name, frames)}
         artefacts = dataclasses.replace(artefacts, tables={**artefacts.tables, **beside})
-    with unfinished_folder(folder) as place:
-        files = list(write_artefacts(artefacts, place, loaded.origin(), venue_named(study.venue)))
+    with unfinished_folder(folder) as unfinished:
+        files = list(
+            write_artefacts(artefacts, unfinished, loaded.origin(), venue_named(study.venue))
+        )
         document = manifest(
             *(study.study, loaded.plain(), context.data, [study.seed], files),
             remarks=list(artefacts.remarks),
         )
-        files.append(place / MANIFEST)
+        files.append(unfinished / MANIFEST)
         write_text(files[-1], manifest_text(document))
         publish(files, folder)
     return artefacts, tuple(folder / file.name for file in files)

@@ -115,10 +115,10 @@ def load(name: str, context: AnalysisContext) -> tuple[tuple[FactGraph, ...], st
             f"{user.where or DATA_FILE} can name yours."
         )
     choices = [
-        DatasetChoice(name=f"{name}: {model}" if model else name, path=str(place.resolve()))
-        if isinstance(place, Path)
-        else DatasetChoice(name=place)
-        for model, place in places.items()
+        DatasetChoice(name=f"{name}: {model}" if model else name, path=str(source.resolve()))
+        if isinstance(source, Path)
+        else DatasetChoice(name=source)
+        for model, source in places.items()
     ]
     loaded = context.load(choices, "data")
     return tuple(graph for each in loaded for graph in each.graphs), remark

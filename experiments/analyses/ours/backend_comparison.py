@@ -76,9 +76,11 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     graphs = list(instances(settings, context))
     turns = settings.rounds, settings.budget, context.seed
     with context.track("graphs", len(graphs)) as step:
-        for family, name, members, given in graphs:
-            found = measure(members, backends, given or reference_of(members, judge), *turns)
-            rows += [{"graphs": family, "graph": name, **row} for row in found]
+        for family, name, members, reference in graphs:
+            measurements = measure(
+                members, backends, reference or reference_of(members, judge), *turns
+            )
+            rows += [{"graphs": family, "graph": name, **row} for row in measurements]
             step()
     measured = data_frame(rows)
     overall = summarise(measured, against, context.seed)

@@ -118,9 +118,9 @@ def summarise(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
     sums |= {"error": ("total_error", "variables"), "width": ("total_width", "atoms")}
     sums |= {name: (name, "atoms") for name in ("decided", "held")}
     by = ["shape", "i_bound"]
-    found = means_of_clusters(measured.assign(graphs=1.0), by, sums, seed)
+    means = means_of_clusters(measured.assign(graphs=1.0), by, sums, seed)
     widths = measured.groupby(by, sort=False)["induced_width"].mean()
-    return found.merge(widths.reset_index(), on=by)
+    return means.merge(widths.reset_index(), on=by)
 
 
 def _measured(
@@ -129,8 +129,8 @@ def _measured(
     true, limits = infer(graph, "exact"), {"i_bound": i_bound, "iterations": iterations}
     exact = np.array([true.marginals[name][1] for name in names])
     bounded = infer(graph, "wmb", **limits)
-    found = certified_intervals(graph, names, **limits)
-    lower, upper = np.array([(found[name].lower, found[name].upper) for name in names]).T
+    intervals = certified_intervals(graph, names, **limits)
+    lower, upper = np.array([(intervals[name].lower, intervals[name].upper) for name in names]).T
     errors = np.abs(bounded.marginals.flat[1::2] - true.marginals.flat[1::2])
     return {
         "induced_width": true.stats["induced_width"],

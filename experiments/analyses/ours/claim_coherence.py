@@ -107,15 +107,15 @@ def correlation_rows(settings: Settings, context: AnalysisContext) -> Iterator[d
     cases = [(encoding, prior) for encoding in settings.encodings for prior in settings.priors]
     with context.track("settings", len(cases)) as step:
         for encoding, prior in cases:
-            found = [
+            coherences = [
                 coherence(graph.compiled_for(encoding), encoding, prior=prior) for graph in drawn
             ]
-            values = {name: [getattr(each, name) for each in found] for name in READOUTS}
+            values = {name: [getattr(each, name) for each in coherences] for name in READOUTS}
             step()
             yield {
                 "encoding": encoding,
                 "prior": prior,
-                **{name: float(spearmanr(own, planted)[0]) for name, own in values.items()},
+                **{name: float(spearmanr(column, planted)[0]) for name, column in values.items()},
             }
 
 
@@ -126,11 +126,11 @@ def time_rows(sizes: tuple[int, ...]) -> Iterator[dict[str, Any]]:
         seconds = []
         for _ in range(_REPEATS + 1):
             start = time.process_time()
-            found = coherence(facts, prior=0.99)
+            claim_coherence = coherence(facts, prior=0.99)
             seconds.append(time.process_time() - start)
         # The first compiles what the others use.
         yield {
             "claims": n,
-            "relations": found.n_relations,
+            "relations": claim_coherence.n_relations,
             "milliseconds": 1e3 * min(seconds[1:]),
         }

@@ -123,13 +123,15 @@ def evidence_alone(graph: FactGraph) -> FactGraph:
     votes = graph.metadata.get("votes")
     if votes is None:
         return as_support(variant(graph, "FR1"))
-    told = {atom: said.count("Y") / len(said) for atom, said in votes.items() if said}
+    yes_shares = {
+        atom: answers.count("Y") / len(answers) for atom, answers in votes.items() if answers
+    }
     return replace(
         graph,
-        contexts=tuple(Context(f"votes {atom}", retrieved_for=(atom,)) for atom in told),
+        contexts=tuple(Context(f"votes {atom}", retrieved_for=(atom,)) for atom in yes_shares),
         relations=tuple(
             Relation(f"votes {atom}", atom, RelationKind.ENTAILMENT, share)
-            for atom, share in told.items()
+            for atom, share in yes_shares.items()
         ),
     )
 

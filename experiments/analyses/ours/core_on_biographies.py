@@ -58,7 +58,7 @@ class Settings:
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Tables of what is kept and of what padding gains, and their figures."""
-    loaded, said = load(settings.data, context)
+    loaded, data_remark = load(settings.data, context)
     padded, remark = responses_to_pad(settings.data, context)
     choices = CoreChoices(relation_model(settings.relations)[0], settings.weights)
     guards = {BLIND: Guard(choices), KNOWN: Guard(choices, templates_known=True)}
@@ -74,7 +74,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         scores = gaming(padded, guards, counts=(settings.appended,))
         gained = gains(scores).rename(columns={"guard": "judge"})
         step()
-    caption = f"What Core keeps by place of the sentence. {said}"
+    caption = f"What Core keeps by place of the sentence. {data_remark}"
     return Artefacts(
         {
             "kept": Table(kept, columns_as(KEPT_COLUMNS), caption, note=KEPT_NOTE),
@@ -84,7 +84,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             "kept-by-sentence": PaperFigure(kept_figure(kept), kept, "what Core keeps"),
             "padding": PaperFigure(gains_figure(gained), gained, "what padding gains"),
         },
-        remarks=(said,),
+        remarks=(data_remark,),
     )
 
 

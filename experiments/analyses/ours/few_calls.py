@@ -60,7 +60,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             of = {"data": data.name, "relations": relations, "variant": name}
             with context.track(f"{data.name}, {relations}", len(settings.decisive) + 2) as step:
                 for row in compared(graphs, name, settings, context.seed):
-                    kept += [{**of, **one} for one in row.pop("shares")]
+                    kept += [{**of, **share} for share in row.pop("shares")]
                     ends += [{**of, **row}] if row["asked"] < 1 else []
                     step()
     return Artefacts({"kept": _kept_table(kept), "settled": _settled_table(ends)})
@@ -72,7 +72,7 @@ def _related(
     """Yield the responses with recorded relations, and those with texts with lexical ones."""
     usable = [variant(graph, "FR2") for graph in graphs if graph.atoms and graph.contexts]
     yield "recorded", usable
-    if lexical and all(one.content for graph in usable for one in graph.contexts):
+    if lexical and all(context.content for graph in usable for context in graph.contexts):
         yield "lexical", [with_relations(graph, LexicalRelations(), name) for graph in usable]
 
 
@@ -155,8 +155,10 @@ def posteriors(
     """Posteriors of all claims if these pairs alone were asked, float64 (n_claims,), exact."""
     seen = []
     for graph, each, places in zip(graphs, pairs, asked, strict=True):
-        known = {(each[place].source, each[place].target) for place in places}
-        relations = [one for one in graph.relations if (one.source, one.target) in known]
+        known = {(each[index].source, each[index].target) for index in places}
+        relations = [
+            relation for relation in graph.relations if (relation.source, relation.target) in known
+        ]
         seen.append(replace(graph, relations=(*relations, *between_claims(graph))))
     solved = infer_batch((graph.to_factor_graph() for graph in seen), "exact")
     return np.concatenate([

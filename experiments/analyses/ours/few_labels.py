@@ -94,17 +94,19 @@ def _figure(frame: pd.DataFrame) -> Figure:
     first = frame[frame["quantity"] == frame["quantity"].iloc[0]]
     designs = list(dict.fromkeys(first["design"]))
     with panels(1, len(designs), (PAGE, 2.4), sharey=True) as (figure, (axes,)):
-        for place, design in zip(axes, designs, strict=True):
-            own = first[first["design"] == design]
-            alone = own.groupby("n")["labels_width"].mean()
-            place.plot(alone.index, alone, color="0.5", linewidth=1.0, label="labels alone")
-            for look, (kind, part) in enumerate(own.groupby("posteriors", sort=False)):
-                place.plot(part["n"], part["width"], label=str(kind), **nth_look(look))
-            place.set_xscale("log")
-            place.set_xticks(sorted(set(own["n"])), [str(n) for n in sorted(set(own["n"]))])
-            place.set_xticks([], [], minor=True)
-            place.set_title(f"{design} labelled", fontsize=8)
-            place.set_xlabel("Number labelled")
+        for panel, design in zip(axes, designs, strict=True):
+            design_rows = first[first["design"] == design]
+            alone = design_rows.groupby("n")["labels_width"].mean()
+            panel.plot(alone.index, alone, color="0.5", linewidth=1.0, label="labels alone")
+            for look, (kind, part) in enumerate(design_rows.groupby("posteriors", sort=False)):
+                panel.plot(part["n"], part["width"], label=str(kind), **nth_look(look))
+            panel.set_xscale("log")
+            panel.set_xticks(
+                sorted(set(design_rows["n"])), [str(n) for n in sorted(set(design_rows["n"]))]
+            )
+            panel.set_xticks([], [], minor=True)
+            panel.set_title(f"{design} labelled", fontsize=8)
+            panel.set_xlabel("Number labelled")
         axes[0].set_ylabel("Width of the interval")
         handles, names = axes[0].get_legend_handles_labels()
         legend_below(figure, handles, names, 5)

@@ -57,9 +57,11 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     baselines: list[dict[str, Any]] = []
     with context.track("approximations", len(data) * len(backends)) as step:
         for each in data:
-            found = effects(each.graphs, backends, settings.encoding, context.seed, each.name, step)
-            rows += [{"dataset": each.name, **row} for row in found[1]]
-            baselines.append({"dataset": each.name, **found[0]})
+            measured = effects(
+                each.graphs, backends, settings.encoding, context.seed, each.name, step
+            )
+            rows += [{"dataset": each.name, **row} for row in measured[1]]
+            baselines.append({"dataset": each.name, **measured[0]})
     frame, exact = data_frame(rows), data_frame(baselines)
     moved = Table(
         frame.assign(**{f"{name}_text": interval_text(frame, name, "+") for name in SCORES}),

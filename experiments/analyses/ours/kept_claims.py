@@ -52,8 +52,8 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         with context.track(data.name, len(settings.precisions)) as step:
             p = probabilities(data.graphs, (choice.variants or ("FR1",))[0])
             for precision in settings.precisions:
-                found = promised_rows(data.graphs, p, precision, settings, context.seed)
-                rows += [{"data": data.name, **row} for row in found]
+                promised = promised_rows(data.graphs, p, precision, settings, context.seed)
+                rows += [{"data": data.name, **row} for row in promised]
                 step()
     frame = data_frame(rows)
     columns = columns_as(
@@ -87,14 +87,14 @@ def promised_rows(
     promises.append({"guarantee": Guarantee.MEAN})
     rows = []
     for promise in promises:
-        found = held_out(p[atoms.kept], atoms.labels > 0, atoms.responses, precision=precision,
+        outcome = held_out(p[atoms.kept], atoms.labels > 0, atoms.responses, precision=precision,
                          n_splits=settings.splits, seed=seed, **promise)  # fmt: skip
         confidence = promise.get("confidence")
         rows.append({
             "promise": "in the mean" if confidence is None else f"with probability {confidence:g}",
             "precision": precision,
-            "reached": found.reached,
-            "mean": found.precision,
-            "kept": found.kept,
+            "reached": outcome.reached,
+            "mean": outcome.precision,
+            "kept": outcome.kept,
         })  # fmt: skip
     return rows

@@ -83,13 +83,13 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     with context.track("methods", len(names) * len(tasks) + len(points) + 1 + len(pairs)) as step:
         for data, task in tasks.items():
-            found = {}
+            predictions = {}
             for name in names:
                 if METHODS[name].suits(task):
-                    found[name] = METHODS[name](task)
+                    predictions[name] = METHODS[name](task)
                 step()
-            rows["scores"] += [{"data": data} | row for row in score_rows(found, task, seed)]
-            changes = difference_rows(found, settings.less, task, seed)
+            rows["scores"] += [{"data": data} | row for row in score_rows(predictions, task, seed)]
+            changes = difference_rows(predictions, settings.less, task, seed)
             rows["differences"] += [{"data": data} | row for row in changes]
         for name, size in points:
             rows["curve"].append(curve_row(name, size, first, settings.draws, seed))
@@ -97,10 +97,10 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         rows["ablations"] = ablation_rows(first, whole, seed)
         step()
         for source, target in pairs:
-            own = transfer_rows(tasks[source], tasks[target], names, TREES, seed)
-            rows["across"] += [{"where": f"{source} to {target}"} | row for row in own]
+            transferred = transfer_rows(tasks[source], tasks[target], names, TREES, seed)
+            rows["across"] += [{"where": f"{source} to {target}"} | row for row in transferred]
             step()
-    frames = {name: data_frame(own) for name, own in rows.items() if own}
+    frames = {name: data_frame(records) for name, records in rows.items() if records}
     curve, ladder = frames["curve"], frames["scores"].query(f"data == {loaded[0].name!r}")
     parts = data_frame(median_response(first, whole))
     moved = claim_parts_figure(parts, tuple(parts.columns[4:]))

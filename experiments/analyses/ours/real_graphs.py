@@ -104,11 +104,11 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         for at, (asked, data) in enumerate(zip(settings.data, loaded, strict=True)):
             graphs = [g for g in data.graphs if any(a.label is not None for a in g.atoms)]
             atoms = labelled_atoms(graphs, data.name)
-            found: Found = {}
+            p_by_case: Found = {}
             for number, view in enumerate(asked.views):
                 head = {"dataset": data.name, "variant": view.variant, "encoding": view.title}
-                place = f"{context.where}: settings.data[{at}].views[{number}].backends"
-                backends = built_backends(view.backends, place)
+                location = f"{context.where}: settings.data[{at}].views[{number}].backends"
+                backends = built_backends(view.backends, location)
                 if view.learned:
                     task = cross_fit_task(graphs, FOLDS, seed)
                     viewed = taught_classes(task, view.variant, view.encoding)
@@ -119,22 +119,22 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
                 step()
                 if known.is_settled:
                     certain = CERTIFIED if known.shape["certified"] else EXACT
-                    found[view.variant, view.title, certain] = known.p
+                    p_by_case[view.variant, view.title, certain] = known.p
                 rows["graphs"].append({**head, **known.shape})
                 for label, backend in backends:
                     p = claim_posteriors(viewed, view.encoding, backend)[atoms.kept]
-                    found[view.variant, view.title, label] = p
+                    p_by_case[view.variant, view.title, label] = p
                     error = error_row(p, known, atoms, seed)
                     rows["errors"].append({**head, "backend": label, **error})
                     step()
             for name, make in MADE.items():
-                rows[name] += [{"dataset": data.name} | row for row in make(found, atoms, seed)]
+                rows[name] += [{"dataset": data.name} | row for row in make(p_by_case, atoms, seed)]
             if not at:
                 values = {"true": atoms.labels}
-                for (view_name, encoding, _), p in found.items():
+                for (view_name, encoding, _), p in p_by_case.items():
                     values.setdefault(f"{view_name}, {encoding}", p)
                 positions = mean_by_fifth(graphs, values, atoms, seed)
-    frames = {name: data_frame(own) for name, own in rows.items() if own}
+    frames = {name: data_frame(records) for name, records in rows.items() if records}
     tables = {name: view_table(name, frame) for name, frame in frames.items()}
     cases = frames["cases"]
     settled = cases[cases["backend"].isin([EXACT, CERTIFIED])]

@@ -106,20 +106,20 @@ def transfer_rows(
     pooled = fit_lexical(together, folds=folds)
     ends = np.cumsum([0, *map(len, sets.values())])
     for at, (used, pairs) in enumerate(sets.items()):
-        found: list[tuple[str, str, Floats, Integers | None]] = []
+        forecasts: list[tuple[str, str, Floats, Integers | None]] = []
         for name, fit in fits.items():
             shares = fit.distributions(pairs)
-            found.append((name, IN_SAMPLE if name == used else DATA, shares, None))
+            forecasts.append((name, IN_SAMPLE if name == used else DATA, shares, None))
             if name == used:
-                found.append((name, RESPONSES, fit.cross_validated, fit.folds))
+                forecasts.append((name, RESPONSES, fit.cross_validated, fit.folds))
         if len(sets) > 1:
-            own = slice(ends[at], ends[at + 1])
-            both = pooled.cross_validated[own], pooled.folds[own]
-            found.append((" and ".join(sets), RESPONSES, *both))
+            part = slice(ends[at], ends[at + 1])
+            both = pooled.cross_validated[part], pooled.folds[part]
+            forecasts.append((" and ".join(sets), RESPONSES, *both))
         if published_on:
             shares = relation_distributions(pair_features([item.pair for item in pairs]))
-            found.append((PUBLISHED, IN_SAMPLE if used == published_on else DATA, shares, None))
-        for name, seen, p, fold in found:
+            forecasts.append((PUBLISHED, IN_SAMPLE if used == published_on else DATA, shares, None))
+        for name, seen, p, fold in forecasts:
             row = {"used": used, "pairs": len(pairs), "fitted": name, "seen": seen}
             yield row | _scores(p, fold, pairs, seed)
 

@@ -64,12 +64,12 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         for name, subject in subjects.items():
             n_bins = settings.positions if subject.table.has_positions else 1
             records = subject.records()
-            found = in_sample(records, n_bins, intervals)
+            in_sample_rows = in_sample(records, n_bins, intervals)
             counts = judged_counts(judged.as_claims(records), ASKED, n_bins, "incorrect")
-            positions = tuple(row["position"] for row in found)
-            told = judged.prediction_errors(counts, positions, **halves).rows()
-            rows["in-sample"] += [{"subject": name, **row} for row in found]
-            rows["prediction"] += [{"subject": name, **row} for row in told]
+            positions = tuple(row["position"] for row in in_sample_rows)
+            prediction_rows = judged.prediction_errors(counts, positions, **halves).rows()
+            rows["in-sample"] += [{"subject": name, **row} for row in in_sample_rows]
+            rows["prediction"] += [{"subject": name, **row} for row in prediction_rows]
             for threshold in settings.sweep if subject.threshold is not None else ():
                 at = subject.records(threshold)
                 ahead = judged.out_of_sample(at, ASKED, n_positions=1, **halves).rows()[-1]

@@ -43,15 +43,19 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """The table of what people found, and of recorded verdicts where there are any."""
     graphs, remark = load(settings.data, context)
     human = judged_graphs(graphs)
-    left_out = sum(len(graph.atoms) for graph in graphs) - sum(len(one.claims) for one in human)
+    left_out = sum(len(graph.atoms) for graph in graphs) - sum(
+        len(response.claims) for response in human
+    )
     if left_out:
         remark += f" {left_out:,} claims of people have no verdict and are left out."
     groups = [*dict.fromkeys(response.group for response in human), OVERALL]
-    found = {
-        group: _values([one for one in human if group in (OVERALL, one.group)], settings.gamma)
+    statistics = {
+        group: _values(
+            [response for response in human if group in (OVERALL, response.group)], settings.gamma
+        )
         for group in groups
     }
-    frame = data_frame(found).rename_axis("statistic").reset_index()
+    frame = data_frame(statistics).rename_axis("statistic").reset_index()
     columns = (Column("statistic", "statistic"), *(Column(each, each, digits=2) for each in groups))
     caption = (
         "FaStfact, table 7: what people found, per response; kinds of claims in percent of the "
@@ -65,11 +69,13 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
 def _values(responses: Sequence[JudgedResponse], gamma: float) -> dict[str, float]:
     counts = counts_of(responses)
-    held = Counter(verdict for response in responses for verdict in response.verdicts)
-    total = held.total()
+    verdict_counts = Counter(verdict for response in responses for verdict in response.verdicts)
+    total = verdict_counts.total()
 
     def percent(*verdicts: str) -> float:
-        return 100 * sum(held[each] for each in verdicts) / total if total else float("nan")
+        return (
+            100 * sum(verdict_counts[each] for each in verdicts) / total if total else float("nan")
+        )
 
     unsupported = ("refuted", "not enough evidence", "conflicting evidence", "non-supported")
     scores = f1_at_k_prime(counts.supported, counts.unsupported, counts.verifiable, gamma)
@@ -88,7 +94,9 @@ def _values(responses: Sequence[JudgedResponse], gamma: float) -> dict[str, floa
 
 
 def _agreement(verdicts: Sequence[tuple[str, str]], remark: str) -> Table:
-    agreement = label_agreement([one for one, _ in verdicts], [other for _, other in verdicts])
+    agreement = label_agreement(
+        [verdict for verdict, _ in verdicts], [other for _, other in verdicts]
+    )
     shares = {"exact": 100 * agreement.exact, "type": 100 * agreement.type}
     row = {"claims": agreement.n, **{f"agreement_{of}": share for of, share in shares.items()}}
     columns = columns_as(

@@ -38,8 +38,8 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     graphs, remark = load(settings.data, context)
     claims = claims_of_graphs(graphs, settings.data)
     made = IntervalSettings(settings.intervals, settings.n_bootstrap, context.seed)
-    found = label_positions(claims.records, n_positions=settings.positions, intervals=made)
+    positions = label_positions(claims.records, n_positions=settings.positions, intervals=made)
     caption = f"Self-Known, figure 1: claims by relative position. {remark}"
-    table = position_table({"": found}, caption)
-    figure = PaperFigure(position_figure(label_panels(found)), table.frame, caption)
+    table = position_table({"": positions}, caption)
+    figure = PaperFigure(position_figure(label_panels(positions)), table.frame, caption)
     return Artefacts({"positions": table}, {"figure-1": figure}, remarks=(remark,))

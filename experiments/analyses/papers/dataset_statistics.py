@@ -75,18 +75,18 @@ def _figure(counts: pd.DataFrame) -> Figure:
 
     names = list(dict.fromkeys(counts["dataset"]))
     with small_multiples(names, (2.4, 2.2)) as (figure, places):
-        for place, own in places:
+        for axes, panel_names in places:
             lines = [
-                place.ecdf(
+                axes.ecdf(
                     counts["n_atoms"][counts["dataset"] == name],
                     color=nth_colour(at),
                     linestyle=nth_dash(at),
                 )
-                for at, name in enumerate(own)
+                for at, name in enumerate(panel_names)
             ]
-            place.set_xlabel("Claims in a response")
-            place.xaxis.set_major_locator(MaxNLocator(integer=True))
-            place.set_ylim(0, 1.02)
-            legend_above(place, lines, own, 32)
+            axes.set_xlabel("Claims in a response")
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.set_ylim(0, 1.02)
+            legend_above(axes, lines, panel_names, 32)
         places[0][0].set_ylabel("Share of responses with at most as many")
         return figure

@@ -140,8 +140,10 @@ def responses_to_pad(data: SourceName, context: AnalysisContext) -> tuple[Sequen
     if not graphs:
         raise InputError(f"{data}: no claim is labelled true; give labelled responses")
     left_out = len(loaded) - len(graphs)
-    said = f" {left_out} responses without a true claim are left out." if left_out else ""
-    return graphs, remark + said
+    left_out_remark = (
+        f" {left_out} responses without a true claim are left out." if left_out else ""
+    )
+    return graphs, remark + left_out_remark
 
 
 def curve_figure(points: pd.DataFrame, assessor: str, padding: str) -> Figure:
@@ -151,11 +153,13 @@ def curve_figure(points: pd.DataFrame, assessor: str, padding: str) -> Figure:
     with panels(1, 1, (COLUMN, 2.5)) as (figure, ((axes,),)):
         lines = {}
         for number, core in enumerate(("without", "with")):
-            own = points[points["core"] == core]
+            core_points = points[points["core"] == core]
             name = f"{core} Core"
-            curve = own[own["response"] == "corrupted"].sort_values("appended")
+            curve = core_points[core_points["response"] == "corrupted"].sort_values("appended")
             (lines[name],) = axes.plot(curve["appended"], curve["precision"], **nth_look(number))
-            clean = own[(own["response"] == "clean") & (own["appended"] == 0)]["precision"]
+            clean = core_points[
+                (core_points["response"] == "clean") & (core_points["appended"] == 0)
+            ]["precision"]
             look = {**nth_look(number), "marker": None, "alpha": 0.7, "linewidth": 0.8}
             ends, level = [0, curve["appended"].max()], clean.iloc[0]
             (lines[f"clean,\n{name}"],) = axes.plot(ends, [level, level], **look)

@@ -128,16 +128,16 @@ def _range(
 
     def p_value(change: float, other_change: float, spread: float) -> float:
         spreads = [max(sd + spread, _LEAST_SD) for sd in sds]
-        found = ttest_ind_from_stats(
+        test = ttest_ind_from_stats(
             *(means[0] + change, spreads[0], n),
             *(means[1] + other_change, spreads[1], n),
             equal_var=False,
             alternative="greater" if greater else "less",
         )
-        return float(found.pvalue)
+        return float(test.pvalue)
 
     # p is monotone in each mean, and for given means in the common change of the spreads: its
     # extremes lie at corners of the box of numbers that round to the printed ones.
     ends = (-rounding, rounding)
-    found = [p_value(*changes) for changes in itertools.product(ends, ends, ends)]
-    return p_value(0.0, 0.0, 0.0), min(found), max(found)
+    p_values = [p_value(*changes) for changes in itertools.product(ends, ends, ends)]
+    return p_value(0.0, 0.0, 0.0), min(p_values), max(p_values)

@@ -54,15 +54,15 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     precision = data_frame(columns)
     pairs = [
         {
-            "first": one,
+            "first": first,
             "second": other,
-            "pearson": precision[one].corr(precision[other]),
-            "responses": len(precision[[one, other]].dropna()),
+            "pearson": precision[first].corr(precision[other]),
+            "responses": len(precision[[first, other]].dropna()),
         }
-        for one, other in itertools.combinations(settings.relations, 2)
+        for first, other in itertools.combinations(settings.relations, 2)
     ]
     shown = columns_as("first | second | pearson:2 Pearson correlation")
-    own = (Column(name, name, digits=3) for name in settings.relations)
+    model_columns = (Column(name, name, digits=3) for name in settings.relations)
     caption = (
         "Core, table 2: correlation over responses of factual precision by labels after selection "
         f"by two relation models. {remark}"
@@ -71,7 +71,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     return Artefacts(
         {
             "table-2": Table(data_frame(pairs), shown, caption),
-            "precision": Table(precision, (Column("response", "response"), *own), title),
+            "precision": Table(precision, (Column("response", "response"), *model_columns), title),
         },
         remarks=(remark,),
     )
@@ -116,7 +116,7 @@ class ContainedWords:
         return [self._judge(pair) for pair in pairs]
 
     def _judge(self, pair: TextPair) -> Judgement:
-        held, asked = set(words_of(pair.premise)), set(words_of(pair.hypothesis))
-        contains = bool(asked) and len(asked & held) >= self.share * len(asked)
+        premise_words, asked = set(words_of(pair.premise)), set(words_of(pair.hypothesis))
+        contains = bool(asked) and len(asked & premise_words) >= self.share * len(asked)
         kind = RelationKind.ENTAILMENT if contains else RelationKind.NEUTRAL
         return Judgement(kind, 1.0, "lexical")

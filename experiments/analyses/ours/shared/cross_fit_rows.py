@@ -156,17 +156,17 @@ def transfer_rows(
     source: CrossFitTask, target: CrossFitTask, names: Sequence[str], less: str, seed: int
 ) -> list[dict[str, Any]]:
     """Scores on the target of what all of the source teaches, and the difference from one."""
-    atoms, found, rows = labelled(target), {}, []
+    atoms, predictions, rows = labelled(target), {}, []
     for name in names:
         method = METHODS[name]
         if isinstance(method, ColumnMethod) and method.suits(source) and method.suits(target):
             (predict,) = method.learner(method.table(source), [source.table.labelled])
-            found[name] = predict(method.table(target))[atoms.kept]
-    for name, p in found.items():
+            predictions[name] = predict(method.table(target))[atoms.kept]
+    for name, p in predictions.items():
         row: dict[str, Any] = {"method": name}
         row |= scores_with_intervals(p, atoms, _SCORES, seed)
-        if less in found:
-            row |= named("trees", score_change("brier", p, found[less], atoms, seed))
+        if less in predictions:
+            row |= named("trees", score_change("brier", p, predictions[less], atoms, seed))
         rows.append(row)
     return rows
 
@@ -180,33 +180,33 @@ def median_response(task: CrossFitTask, method: ColumnMethod) -> list[dict[str, 
     """
     table, fold = method.table(task), task.fold
     labelled, labels, index = table.labelled, table.labels, table.responses
-    parts = [labelled[fold[labelled] != one] for one in range(task.n_folds)]
+    parts = [labelled[fold[labelled] != left_out] for left_out in range(task.n_folds)]
     families = {
-        family: [place for place, name in enumerate(table.names) if name in names]
+        family: [column for column, name in enumerate(table.names) if name in names]
         for family, names in FAMILIES.items()
     }
     families = {family: places for family, places in families.items() if places}
     after = np.empty(len(fold))
     log_odds = {name: np.empty(len(fold)) for name in (*families, "causes")}
-    for one, fitted in enumerate(fit_fields(table, parts)):
-        own = fold == one
+    for left_out, fitted in enumerate(fit_fields(table, parts)):
+        in_fold = fold == left_out
         p = fitted.probabilities(table)
-        after[own] = p[own]
+        after[in_fold] = p[in_fold]
         weighed = fitted.scale(table.values) * fitted.parameters[0, :-1]
         for family, places in families.items():
-            log_odds[family][own] = weighed[own][:, places].sum(axis=1)
+            log_odds[family][in_fold] = weighed[in_fold][:, places].sum(axis=1)
         moved = np.log(p) - np.log1p(-p) - fitted.log_odds(table)
-        log_odds["causes"][own] = moved[own]
+        log_odds["causes"][in_fold] = moved[in_fold]
     gains = (task.default - labels) ** 2 - (after - labels) ** 2
     means = np.bincount(index, np.nan_to_num(gains)) / np.bincount(index)
     chosen = np.flatnonzero(index == int(np.argsort(means)[len(means) // 2]))
     return [
         {
-            "claim": place + 1,
+            "claim": number + 1,
             "label": labels[at],
             "before": task.default[at],
             "after": after[at],
-            **{name: own[at] for name, own in log_odds.items()},
+            **{name: odds[at] for name, odds in log_odds.items()},
         }
-        for place, at in enumerate(chosen.tolist())
+        for number, at in enumerate(chosen.tolist())
     ]

@@ -64,31 +64,33 @@ def coverage_rows(
         (kind, (p,), name) for kind, p in posteriors.items() for name in names
     ]
     if "brier" in names and len(posteriors) > 1:
-        (one, p), (other, q) = [*posteriors.items()][:2]
-        judged.append((f"{one} less {other}", (p, q), "brier"))
+        (first, p), (other, q) = [*posteriors.items()][:2]
+        judged.append((f"{first} less {other}", (p, q), "brier"))
     whole = {
         (kind, name): [RATIOS[name](p, labels, grouping.index) for p in those]
         for kind, those, name in judged
     }
-    found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+    draws_by_quantity: dict[tuple[str, str], list[tuple[float, ...]]] = {}
     for number in range(sampling.draws):
         drawn = {kind: _drawn(p, grouping, design, n, seed + number)
                  for kind, p in posteriors.items()}  # fmt: skip
         for (kind, name), quantities in whole.items():
             # Of a difference, both are of the labels that the first would choose.
             kept, weights = drawn.get(kind) or next(iter(drawn.values()))
-            each = [estimate(_hidden(one, grouping, kept, weights)) for one in quantities]
-            told = each[0] if len(each) == 1 else difference(*each)
-            truth, *less = (float(one.observed.sum() / one.size.sum()) for one in quantities)
+            each = [estimate(_hidden(quantity, grouping, kept, weights)) for quantity in quantities]
+            estimated = each[0] if len(each) == 1 else difference(*each)
+            truth, *less = (
+                float(quantity.observed.sum() / quantity.size.sum()) for quantity in quantities
+            )
             truth -= sum(less)
-            found.setdefault((kind, name), []).append((
-                told.lower <= truth <= told.upper,
-                told.labels_lower <= truth <= told.labels_upper,
-                told.upper - told.lower,
-                told.labels_upper - told.labels_lower,
+            draws_by_quantity.setdefault((kind, name), []).append((
+                estimated.lower <= truth <= estimated.upper,
+                estimated.labels_lower <= truth <= estimated.labels_upper,
+                estimated.upper - estimated.lower,
+                estimated.labels_upper - estimated.labels_lower,
             ))  # fmt: skip
     rows = []
-    for (kind, quantity), draws in found.items():
+    for (kind, quantity), draws in draws_by_quantity.items():
         values = np.array(draws, dtype=np.float64)
         covers, labels_cover, width, labels_width = values.mean(axis=0)
         rows.append(

@@ -43,7 +43,7 @@ def mean_by_fifth(
         stated = graph.metadata.get("sentences")
         last = stated if isinstance(stated, int) else max(a.sentence or 1 for a in graph.atoms)
         places += [(f"{graph.id} {a.sentence}", (a.sentence or 1) / last) for a in graph.atoms]
-    kept = [place for place, labelled in zip(places, atoms.kept, strict=True) if labelled]
+    kept = [position for position, labelled in zip(places, atoms.kept, strict=True) if labelled]
     _, sentence, counts = np.unique(
         [name for name, _ in kept], return_inverse=True, return_counts=True
     )
@@ -54,8 +54,8 @@ def mean_by_fifth(
     for name, each in values.items():
         sums = [(atoms.grouping.sums(mask * each), atoms.grouping.sums(mask)) for mask in masks]
         row: dict[str, Any] = {"of": name}
-        for title, own in zip(FIFTHS, sums, strict=True):
-            row |= named(title, mean_of_clusters(*own, seed))
+        for title, fifth_sums in zip(FIFTHS, sums, strict=True):
+            row |= named(title, mean_of_clusters(*fifth_sums, seed))
         rows.append(row | named(CHANGE, difference_of_clusters(sums[-1], sums[0], seed)))
     return data_frame(rows)
 
@@ -74,15 +74,15 @@ def decline_figure(frame: pd.DataFrame) -> Figure:
     Args:
         frame: the means; what is of an encoding is called "VIEW, ENCODING".
     """
-    found = frame.to_dict("records")
-    parts = [str(row["of"]).partition(", ") for row in found]
+    records = frame.to_dict("records")
+    parts = [str(row["of"]).partition(", ") for row in records]
     encodings = list(dict.fromkeys(encoding for _, _, encoding in parts if encoding))
     long = [
         {"of": view, "encoding": encoding, "position": title}
         | named("mean", (row[f"{title}{end}"] for end in ENDS))
         for encoding in encodings
-        for row, (view, _, own) in zip(found, parts, strict=True)
-        if own in ("", encoding)
+        for row, (view, _, row_encoding) in zip(records, parts, strict=True)
+        if row_encoding in ("", encoding)
         for title in FIFTHS
     ]
     values = {"mean": "share true, or mean posterior"}

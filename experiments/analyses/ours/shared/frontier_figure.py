@@ -53,17 +53,17 @@ def frontier_figure(overall: pd.DataFrame) -> Figure:
     drawn = _looks(list(overall["backend"]))
     grid = panel_grid(len(families), (2.6, 1.8), most=_IN_A_ROW, sharex=True, sharey=True)
     with grid as (figure, places):
-        for place, family in zip(places, families, strict=True):
-            own = known[known["graphs"] == family].set_index("backend")
+        for axes, family in zip(places, families, strict=True):
+            family_rows = known[known["graphs"] == family].set_index("backend")
             points = {
                 str(name): (row["seconds"], max(row["mean_error"], FLOOR))
-                for name, row in own.iterrows()
+                for name, row in family_rows.iterrows()
             }
             if points:
-                draw_frontier(place, points, drawn)
-            place.set_title(family, pad=2.0)
-        for place in places[-min(len(places), _IN_A_ROW) :]:
-            place.set_xlabel("Seconds per call")
+                draw_frontier(axes, points, drawn)
+            axes.set_title(family, pad=2.0)
+        for axes in places[-min(len(places), _IN_A_ROW) :]:
+            axes.set_xlabel("Seconds per call")
         figure.supylabel("Mean |Δp|", fontsize=8.0)
         _draw_legend(figure, places[0], drawn)
         return figure
@@ -85,7 +85,7 @@ def _looks(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _draw_legend(figure: Any, place: Any, drawn: Mapping[str, Mapping[str, Any]]) -> None:
+def _draw_legend(figure: Any, axes: Any, drawn: Mapping[str, Mapping[str, Any]]) -> None:
     """Name backends, drawn as `_looks` says, below a figure."""
-    handles = [place.plot([], [], **look)[0] for look in drawn.values()]
+    handles = [axes.plot([], [], **look)[0] for look in drawn.values()]
     legend_below(figure, handles, list(drawn), 8, columnspacing=1.2, handletextpad=0.2)

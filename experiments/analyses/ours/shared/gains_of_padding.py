@@ -37,5 +37,5 @@ def padding_table(gains: pd.DataFrame, remark: str) -> Table:
 
 def gains_figure(gains: pd.DataFrame) -> Figure:
     """Gains of padding in precision with and without Core, of the table of gains."""
-    own = gains[(gains["judge"] == BLIND) & gains["kind"].str.endswith("appended")]
-    return estimate_figure(own, "kind", GAINS, ideals=dict.fromkeys(GAINS, 0.0))
+    appended = gains[(gains["judge"] == BLIND) & gains["kind"].str.endswith("appended")]
+    return estimate_figure(appended, "kind", GAINS, ideals=dict.fromkeys(GAINS, 0.0))

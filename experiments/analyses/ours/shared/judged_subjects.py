@@ -66,10 +66,10 @@ class JudgedSubject:
         chosen = self.threshold if threshold is None else threshold
         return [
             ClaimRecord(
-                *(one.response, one.sentence, one.sentences, one.claim, one.label),
-                one.judgement(self.setting),
+                *(record.response, record.sentence, record.sentences, record.claim, record.label),
+                record.judgement(self.setting),
             )
-            for one in self.table.records(self.group, chosen)
+            for record in self.table.records(self.group, chosen)
         ]
 
 
@@ -78,12 +78,12 @@ Named = Iterator[tuple[str, JudgedSubject]]
 
 def users_subjects(thresholds: Mapping[str, float], context: AnalysisContext) -> Named:
     """Yield whose claims the user's file names; confidences have thresholds by its names."""
-    for model, place in user_data().places("self-judged").items():
+    for model, source in user_data().places("self-judged").items():
         name = model or "self-judged"
         table = (
-            judged_claims(read_table(place), ClaimColumns())
-            if isinstance(place, Path)
-            else judged_graphs(datasets.load(place).graphs, place)
+            judged_claims(read_table(source), ClaimColumns())
+            if isinstance(source, Path)
+            else judged_graphs(datasets.load(source).graphs, source)
         )
         only = None if table.kind == "judgement" else thresholds.get(name, 0.5)
         for group in table.groups:
@@ -91,8 +91,10 @@ def users_subjects(thresholds: Mapping[str, float], context: AnalysisContext) ->
                 parts = (name, *group, how if len(table.settings) > 1 else "")
                 yield ", ".join(filter(None, parts)), JudgedSubject(table, group, setting, only)
         context.data[f"self-judged: {name}"] = {
-            "sha256": hash_of(place),
-            "responses": sum(len({one.response for one in each}) for each in table.groups.values()),
+            "sha256": hash_of(source),
+            "responses": sum(
+                len({claim.response for claim in each}) for each in table.groups.values()
+            ),
             "atoms": sum(map(len, table.groups.values())),
         }
 

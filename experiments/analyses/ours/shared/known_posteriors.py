@@ -78,10 +78,10 @@ def known_posteriors(
         if fits:
             continue
         names = [atom.id for atom in graph.atoms if atom.label is not None]
-        found = certified_intervals(factor, names, i_bound=i_bound, iterations=iterations)
+        intervals = certified_intervals(factor, names, i_bound=i_bound, iterations=iterations)
         for at, atom in enumerate(graph.atoms, start=int(start)):
-            if atom.id in found:
-                lower[at], upper[at] = found[atom.id].lower, found[atom.id].upper
+            if atom.id in intervals:
+                lower[at], upper[at] = intervals[atom.id].lower, intervals[atom.id].upper
                 p[at] = (lower[at] + upper[at]) / 2
     frustrated = [frustration(each) for each in factors]
     cycles = sum(each.cycles for each in frustrated)
@@ -110,9 +110,9 @@ def error_row(p: Floats, known: KnownPosteriors, atoms: LabelledAtoms, seed: int
         return row | {"verdicts": np.nan, **named("moved", (np.nan,) * 3), "digit": ""}
     losses = [(q - atoms.labels) ** 2 for q in (p, known.p)]
     first, second = ((atoms.grouping.sums(each), atoms.grouping.sizes) for each in losses)
-    one, other = (float(each.mean()) for each in losses)
+    mean_loss, other = (float(each.mean()) for each in losses)
     # The first digit behind the point at which both are printed differently.
-    moved = [digits for digits in range(1, 7) if f"{one:.{digits}f}" != f"{other:.{digits}f}"]
+    moved = [digits for digits in range(1, 7) if f"{mean_loss:.{digits}f}" != f"{other:.{digits}f}"]
     return row | {
         "verdicts": float((np.sign(verdicts(p)) != np.sign(verdicts(known.p))).mean()),
         **named("moved", difference_of_clusters(first, second, seed)),
