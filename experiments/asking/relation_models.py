@@ -117,7 +117,7 @@ def relation_model(
     """
     if not isinstance(name, str):
         return NamedRelations(name, str(name_of_relations(name))), {}
-    kind, _, place = name.partition(":")
+    kind, _, named_path = name.partition(":")
     if name == "model":
         if model is None:
             raise InputError("--relations model needs a language model; name one with --model")
@@ -132,8 +132,8 @@ def relation_model(
         return built, {} if window is None else {"window": window}
     if name == "lexical":
         return build_relation_model(name), {}
-    if kind in ("recorded", *LOCAL) and place:
-        path = Path(place)
+    if kind in ("recorded", *LOCAL) and named_path:
+        path = Path(named_path)
         facts = relation_model_facts(kind, path=path)
         built = build_relation_model(kind, path=path, labels=labels)
         return built, {f"{kind}_sha256": facts["sha256"]}
@@ -185,10 +185,10 @@ def build_relation_model(
         )
 
         known = window or known_window(model.name) or WINDOW
-        own: dict[str, Any] = {"openness": openness}
+        options: dict[str, Any] = {"openness": openness}
         if samples is not None:
-            own["samples"] = samples
-        return PromptedRelationModel(model, method, window=known, **own)
+            options["samples"] = samples
+        return PromptedRelationModel(model, method, window=known, **options)
     if kind == "lexical":
         from factormodels.extraction.relation_models.lexical import LexicalRelations
 
@@ -219,9 +219,9 @@ def relation_model_facts(
     """
     if kind in LOCAL and path is not None and not path.is_dir():
         raise InputError(f"{path}: there is no such folder; name the folder of a local model")
-    own = {} if path is None else {"sha256": content_hash(path)}
+    path_facts = {} if path is None else {"sha256": content_hash(path)}
     if kind != "prompted":
-        return own
+        return path_facts
     names = [stage_of_method(method).prompt]
     if method in _BY_TOKENS:
         names.append(STATED_RELATION.prompt)  # where log-probabilities cannot be used
@@ -232,7 +232,7 @@ def relation_model_facts(
     if method in _BY_TOKENS:
         asked["openness"] = openness
     if method != "samples":
-        return {**asked, **own}
+        return {**asked, **path_facts}
     return {**asked, "samples": samples or SAMPLES}
 
 
@@ -267,7 +267,7 @@ def content_hash(path: Path) -> str:
     """
     if path.is_dir():
         # Names are part of it, since models look files up by name; the folder's own name is not.
-        parts = [f"{one.name} {content_hash(one)}\n" for one in sorted(path.iterdir())]
+        parts = [f"{file.name} {content_hash(file)}\n" for file in sorted(path.iterdir())]
         return hashlib.sha256("".join(parts).encode()).hexdigest()
     digest = hashlib.sha256()
     with opened(path) as file:

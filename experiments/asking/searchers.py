@@ -52,10 +52,10 @@ def as_documents(documents: Documents | None) -> Path | tuple[Document, ...] | N
     if isinstance(documents, str | os.PathLike):
         return Path(documents)
     titled = documents.items() if isinstance(documents, Mapping) else (("", d) for d in documents)
-    found = tuple(Document(title, "", text) for title, text in titled)
-    if not found:
+    listed = tuple(Document(title, "", text) for title, text in titled)
+    if not listed:
         raise InputError("there are no documents; give at least one text")
-    return found
+    return listed
 
 
 def _shown_documents(documents: Path | tuple[Document, ...] | None) -> str | None:
@@ -203,9 +203,11 @@ def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
     else:
         embedder = _provider_s(evidence.embeddings, search)
     documents = read_sources(search.evidence.documents, graphs)
-    place = evidence.documents if isinstance(evidence.documents, Path) else None
+    documents_path = evidence.documents if isinstance(evidence.documents, Path) else None
     # An embedded dataset is no file, and what stands in no folder is kept beside the answers.
-    beside = place if place is not None and place.exists() else session.cache
+    beside = (
+        documents_path if documents_path is not None and documents_path.exists() else session.cache
+    )
     folder = None
     if beside is not None:
         folder = (beside if beside.is_dir() else beside.parent) / FOLDER
@@ -229,8 +231,8 @@ def _provider_s(name: str, search: Search) -> Embedder:
     from factormodels.extraction.embeddings import LitellmEmbedder
     from factormodels.extraction.language_model.prices import model_prices
 
-    told, budget = search.evidence.price_embeddings, search.session.budget
-    price = None if told is None else told / 1e6
+    price_per_million, budget = search.evidence.price_embeddings, search.session.budget
+    price = None if price_per_million is None else price_per_million / 1e6
     replay = search.session.settings.replay
     if price is None and not replay and (listed := model_prices(name)) is not None:
         price = listed.question

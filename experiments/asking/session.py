@@ -64,8 +64,8 @@ class Session:
         Raises:
             InputError: as `asking`.
         """
-        found = _model(model, self.settings, self.ledger, self.budget)
-        return None if found is None else WithPrompts(Consumption(found), self.prompts)
+        asked_model = _model(model, self.settings, self.ledger, self.budget)
+        return None if asked_model is None else WithPrompts(Consumption(asked_model), self.prompts)
 
     def needed_model(self, who: str) -> WithPrompts:
         """The model, where something cannot be done without one.
@@ -80,8 +80,8 @@ class Session:
     @property
     def calls(self) -> int:
         """Calls of the model that may be under way at once."""
-        given: Any = self.settings.model
-        settings = given if isinstance(given, LitellmSettings) else self.settings
+        model: Any = self.settings.model
+        settings = model if isinstance(model, LitellmSettings) else self.settings
         return int(settings.concurrency)
 
     @property
@@ -115,22 +115,22 @@ def asking(settings: AskingSettings) -> Iterator[Session]:
 
 
 def _model(
-    given: Any, settings: AskingSettings, ledger: Ledger, budget: Budget
+    model: Any, settings: AskingSettings, ledger: Ledger, budget: Budget
 ) -> LanguageModel | None:
     from factormodels.extraction.language_model.accounting import MeteredModel
     from factormodels.extraction.language_model.model_parameters import unlisted_parameters
 
-    if given is None:
+    if model is None:
         return None
-    if not isinstance(given, str) and settings.api_base is not None:
+    if not isinstance(model, str) and settings.api_base is not None:
         raise InputError("--api-base is for a model that is given by its name; leave it out")
     if settings.dry_run:
         # In name only: a dry run needs no key, and counts what would be asked.
-        name = str(name_of_model(given))
-        listed = isinstance(given, str | LitellmSettings)
-        lacking = unlisted_parameters(name) if listed else getattr(given, "lacking", frozenset())
+        name = str(name_of_model(model))
+        listed = isinstance(model, str | LitellmSettings)
+        lacking = unlisted_parameters(name) if listed else getattr(model, "lacking", frozenset())
         return MeteredModel(NamedModel(name, lacking), ledger)
-    return answering(given, settings, ledger, budget)
+    return answering(model, settings, ledger, budget)
 
 
 def answering(

@@ -151,11 +151,11 @@ def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
     Raises:
         InputError: if the file cannot be read, or a record is malformed or of another format.
     """
-    found: list[AnnotatedResponse] = []
+    responses: list[AnnotatedResponse] = []
     for record in strictly(records_of(read_text(file), file)):
         form = format_of(record.value)
         if form is not None and form.name == "fastfact-bench":
-            found.append(parse_annotations(record.value, file, record.line))
+            responses.append(parse_annotations(record.value, file, record.line))
             continue
         graph = None if form is None else form.parse(record.value, file, record.line)
         judged = list(_recorded(graph)) if isinstance(graph, FactGraph) else []
@@ -165,10 +165,10 @@ def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
                 "with recorded verdicts; give a file of FaStfact-Bench's annotation tool, an "
                 "output of FactReasoner, or what `factormodels assess --assessor` wrote"
             )
-        found += judged
-    if not found:
+        responses += judged
+    if not responses:
         raise InputError(f"{file}: the file holds no response; name another")
-    return found
+    return responses
 
 
 def verdict_of(atom: Atom) -> str | None:
@@ -212,7 +212,7 @@ def _claims(responses: Sequence[AnnotatedResponse]) -> pd.DataFrame:
     frame = data_frame(
         [
             {
-                "place": place,
+                "place": number,
                 "annotated": response.is_annotated,
                 "response": response.id,
                 "claim": claim.id,
@@ -225,13 +225,15 @@ def _claims(responses: Sequence[AnnotatedResponse]) -> pd.DataFrame:
                 "agreement": claim.agreement,
                 "reason": claim.reason,
             }
-            for place, response in enumerate(responses)
+            for number, response in enumerate(responses)
             for claim in response.claims
         ],
         ["place", "annotated", *_CLAIM],
     )
-    words = {who: [VERDICTS.get(one, one) for one in frame[who]] for who in ("verdict", "human")}
-    types = {who: [LABEL_TYPES.get(one, "") for one in said] for who, said in words.items()}
+    words = {who: [VERDICTS.get(word, word) for word in frame[who]] for who in ("verdict", "human")}
+    types = {
+        who: [LABEL_TYPES.get(word, "") for word in verdicts] for who, verdicts in words.items()
+    }
     frame["annotated"] = frame["annotated"].astype(bool)
     frame["own"] = frame["operation"] != Operation.ADDED.value
     frame["kept"] = frame["operation"] != Operation.REMOVED.value
@@ -260,17 +262,17 @@ def _counts(
     }
     sums = data_frame(flags).groupby(claims["place"]).sum()
     frame = sums.reindex(range(len(responses)), fill_value=0).astype(float)
-    own, human = (
+    pipeline, human = (
         ClaimCounts(*(frame[f"{who} {kind}"] for kind in _TYPES)) for who in ("own", "human")
     )
-    frame["k"], frame["k_human"] = own.verifiable, human.verifiable
+    frame["k"], frame["k_human"] = pipeline.verifiable, human.verifiable
     frame["f1_pipeline"], frame["f1_human"] = (
         f1_at_k_prime(each.supported, each.unsupported, human.verifiable, gamma)
-        for each in (own, human)
+        for each in (pipeline, human)
     )
     frame["k_difference"] = (frame["k"] - frame["k_human"]).abs()
     for name in ("supported", "unsupported", "irrelevant"):
-        frame[f"{name}_difference"] = np.abs(getattr(own, name) - getattr(human, name))
+        frame[f"{name}_difference"] = np.abs(getattr(pipeline, name) - getattr(human, name))
     frame["f1_difference"] = (frame["f1_pipeline"] - frame["f1_human"]).abs()
     return frame.assign(
         response=[each.id for each in responses],
@@ -282,30 +284,34 @@ def _counts(
 
 def _alignment(counts: pd.DataFrame, by: str, gamma: float, intervals: IntervalSettings) -> Table:
     parts = counts.groupby(counts[by].replace("", f"no {by}"), sort=False)
-    groups = {OVERALL: counts} | ({str(name): own for name, own in parts} if len(parts) > 1 else {})
+    groups = {OVERALL: counts} | (
+        {str(name): group_counts for name, group_counts in parts} if len(parts) > 1 else {}
+    )
     rows: list[dict[str, Any]] = [
         {"statistic": name, "title": title} for name, title in _STATISTICS.items()
     ]
-    for group, own in groups.items():
+    for group, group_counts in groups.items():
         # Ratios of sums over responses, one cell.
         ratios = {
             name: RatioSums(
-                own[[name]].to_numpy(),
-                own[[_SHARES[name]]].to_numpy() if name in _SHARES else np.ones((len(own), 1)),
+                group_counts[[name]].to_numpy(),
+                group_counts[[_SHARES[name]]].to_numpy()
+                if name in _SHARES
+                else np.ones((len(group_counts), 1)),
             )
             for name in _STATISTICS
         }
         estimates = estimate_all(
             [ratio.named(name, Scale.NUMBER) for name, ratio in ratios.items()], intervals
         )
-        for row, found in zip(rows, estimates, strict=True):
-            ends = float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])
+        for row, estimate in zip(rows, estimates, strict=True):
+            ends = float(estimate.estimate[0]), float(estimate.lower[0]), float(estimate.upper[0])
             if row["statistic"] in _SCORES:
                 # As everywhere else.
-                ends = mean_interval(own[row["statistic"]].to_numpy())
+                ends = mean_interval(group_counts[row["statistic"]].to_numpy())
             factor = 100 if row["statistic"] in _SHARES else 1
             row |= named(group, (factor * value for value in ends))
-    sizes = ", ".join(f"{group} {len(own)}" for group, own in groups.items())
+    sizes = ", ".join(f"{group} {len(group_counts)}" for group, group_counts in groups.items())
     return Table(
         data_frame(rows),
         (*columns_as("title statistic"), *(interval_column(group, group, 2) for group in groups)),
@@ -324,13 +330,13 @@ def _verdicts(claims: pd.DataFrame) -> Table:
     rows = []
     for stage in (Stage.PRE_VERIFIED.value, Stage.VERIFIED.value):
         here = claims[claims["stage"] == stage]
-        own, judged = here[here["own"]], here[here["judged"]]
+        pipeline, judged = here[here["own"]], here[here["judged"]]
         rows.append(
             {
                 "stage": stage,
-                "claims": len(own),
-                **{kind: int((own["type"] == kind).sum()) for kind in _TYPES},
-                "undecided": int((own["type"] == "").sum()),
+                "claims": len(pipeline),
+                **{kind: int((pipeline["type"] == kind).sum()) for kind in _TYPES},
+                "undecided": int((pipeline["type"] == "").sum()),
                 "judged": len(judged),
                 "exact": 100 * judged["same"].mean(),
                 "type": 100 * judged["same_type"].mean(),
@@ -415,12 +421,12 @@ def counts_figure(counts: pd.DataFrame) -> dict[str, PaperFigure]:
     shown = counts[counts["annotated"]]
     if not len(shown):
         return {}
-    own, human = shown["k"].to_numpy(), shown["k_human"].to_numpy()
-    most = max(float(np.max([own, human], initial=1.0)), 1.0)
+    pipeline, human = shown["k"].to_numpy(), shown["k_human"].to_numpy()
+    most = max(float(np.max([pipeline, human], initial=1.0)), 1.0)
     with panels(1, 1, (COLUMN, COLUMN)) as (figure, ((axes,),)):
         line = axes.plot([0, most], [0, most], color="0.7", linestyle="--", linewidth=0.8)
-        points = axes.scatter(human, own, s=14, alpha=0.6, color="C0")
+        points = axes.scatter(human, pipeline, s=14, alpha=0.6, color="C0")
         legend_above(axes, [points, *line], ["responses", "equal"])
         axes.set(xlabel="K' of people", ylabel="S + N of the pipeline")
-    frame = data_frame({"response": [*shown["response"]], "human": human, "own": own})
+    frame = data_frame({"response": [*shown["response"]], "human": human, "own": pipeline})
     return {"claims-counted": PaperFigure(figure, frame, "Claims of the pipeline and of people.")}

@@ -240,12 +240,12 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
         agreeing = None
         if settings.coherence and any(graph.atoms for graph in batch.graphs):
             # Relations that the responses have are taken as they are: no pairs are chosen.
-            given = any(between_claims(graph) for graph in batch.graphs)
+            has_relations = any(between_claims(graph) for graph in batch.graphs)
             agreeing = coherence(
                 [graph for graph in batch.graphs if graph.atoms],
                 model=session.model,
                 prompts=settings.prompts,
-                window=None if given else settings.claim_window,
+                window=None if has_relations else settings.claim_window,
                 encoding=settings.encoding,
             )
     return _findings(loaded, batch, plan, settings, session, agreeing)
@@ -285,8 +285,10 @@ def _findings(
         }
     graphs = batch.graphs
     if agreeing is not None:
-        own = {"coherence": "responses", "conflicts": "conflicts"}
-        tables |= {name: agreeing.tables[of] for name, of in own.items() if of in agreeing.tables}
+        sources = {"coherence": "responses", "conflicts": "conflicts"}
+        tables |= {
+            name: agreeing.tables[of] for name, of in sources.items() if of in agreeing.tables
+        }
         related = {graph.id: graph for graph in agreeing.graphs}
         graphs = tuple(related.get(graph.id, graph) for graph in graphs)
     lost = missing_answers(batch.responses).values()
@@ -332,7 +334,7 @@ def _of_measures(
     """What a reader of the measures must know."""
     yield from measure_sentences(compared)
     if misordered:
-        rows = sum(one is not None for one in compared.summaries.values())
+        rows = sum(summary is not None for summary in compared.summaries.values())
         yield (
             f"E does not rank by truth in {misordered} of {rows} rows, because it falls "
             "again for atoms with P below 1/e; use mean_surprisal or expected_precision of the "
@@ -340,10 +342,10 @@ def _of_measures(
         )
     if settings.core:
         kept = with_core(batch.responses)
-        every = [one for one in batch.responses if one.counts is not None]
+        every = [response for response in batch.responses if response.counts is not None]
         yield (
-            f"Core: {sum(sum(one.counts or ()) for one in kept):,} of "
-            f"{sum(len(one.labels) for one in every):,} claims count; "
+            f"Core: {sum(sum(response.counts or ()) for response in kept):,} of "
+            f"{sum(len(response.labels) for response in every):,} claims count; "
             f"{counted(len(every) - len(kept), 'response')} keep none and are left out of the rows "
             "with Core, whose K is that of all claims."
         )
@@ -353,9 +355,11 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
     """What was asked, of whom, and what an earlier run had asked."""
     if plan.relations == "model" and plan.model is not None:
         # Where they are from is known only now: a server may refuse log-probabilities.
-        origins: Counter[str] = sum((Counter(one.origins) for one in batch.responses), Counter())
-        told = ", ".join(f"{count:,} {name}" for name, count in sorted(origins.items()))
-        yield f"{plan.model.name}: probabilities of relations: {told or 'none'}."
+        origins: Counter[str] = sum(
+            (Counter(response.origins) for response in batch.responses), Counter()
+        )
+        origin_counts = ", ".join(f"{count:,} {name}" for name, count in sorted(origins.items()))
+        yield f"{plan.model.name}: probabilities of relations: {origin_counts or 'none'}."
     if isinstance(plan.searcher, WebRetriever):
         store = plan.searcher.store
         paid = "" if settings.price_search is None else f" ({store.paid:.4f} US dollars)"
@@ -412,15 +416,17 @@ def _of_missing(batch: Batch, plan: AssessmentPlan, incomplete: bool) -> Iterato
             f"incomplete{again}."
         )
     for view in plan.views:
-        answered = [(one, one.answered_by.get(view.variant)) for one in batch.responses]
-        others = [(one, by) for one, by in answered if by not in (None, "exact")]
+        answered = [
+            (response, response.answered_by.get(view.variant)) for response in batch.responses
+        ]
+        others = [(response, by) for response, by in answered if by not in (None, "exact")]
         if view.backend.name == "auto" and others:
             yield (
                 f"{view.variant}: {counted(len(others), 'response')} of {len(answered):,} would "
                 "take long to solve exactly: their log Z is bounded, and their posteriors are "
                 f"estimates; the first {others[0][0].response}, by {others[0][1]}."
             )
-        without = [one for one in batch.responses if view.variant in one.errors]
+        without = [response for response in batch.responses if view.variant in response.errors]
         if without:
             yield (
                 f"{view.variant}: no posterior of {counted(len(without), 'response')}, the first "

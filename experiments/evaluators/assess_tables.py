@@ -92,11 +92,11 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
     names = list(dict.fromkeys([*_CLAIMS, "verdict", *(name for row in rows for name in row)]))
     frame = data_frame(rows, names).astype({"label": "boolean", "p": "Float64"})
     assessors = [name.removesuffix("_label") for name in names if name.endswith("_label")]
-    said = [Column(f"{name}_label", name, show=_text) for name in assessors]
+    label_columns = [Column(f"{name}_label", name, show=_text) for name in assessors]
     columns = (
         *text_columns(*(["response"] if len(graphs) > 1 else [])),
         *columns_as("atom claim | p:3 P(true) | verdict"),
-        *said,
+        *label_columns,
         *([Column("label", "label", show=_text)] if frame["label"].notna().any() else []),
         *([Column("counts", "counts", show=_text)] if "counts" in names else []),
         Column("text", "text", show=shortened),
@@ -144,12 +144,12 @@ def doubtful_table(graphs: Sequence[FactGraph]) -> Table:
     """
     least: dict[tuple[int, str], dict[str, Any]] = {}
     known = 0
-    for place, graph in enumerate(graphs):
+    for position, graph in enumerate(graphs):
         for variant, view in graph.metadata[METADATA_KEY].items():
             for row in _claims(graph, variant, view):
-                before = least.get((place, row["atom"]))
+                before = least.get((position, row["atom"]))
                 if row["p"] is not None and (before is None or row["p"] < before["p"]):
-                    least[place, row["atom"]] = row
+                    least[position, row["atom"]] = row
     known = len(least)
     rows = sorted(least.values(), key=lambda row: float(row["p"]))[:MOST_DOUBTFUL]
     names = ["response", "atom", "p", "variant", "text"]
@@ -240,10 +240,10 @@ def response_table(batch: Batch, names: Sequence[str]) -> Table:
     """
     rows: list[dict[str, Any]] = []
     for response in batch.responses:
-        found = summarise_judged([response], names)
+        compared = summarise_judged([response], names)
         row: dict[str, Any] = {"response": response.response, "claims": len(response.labels)}
         for name in names:
-            summary, ranges = found.summaries[name], found.ranges.get(name)
+            summary, ranges = compared.summaries[name], compared.ranges.get(name)
             ends = (None, None) if ranges is None else ranges["precision"]
             row |= named(name, (None if summary is None else summary["precision"], *ends))
         rows.append({**row, "missing": response.lacking, "failed": ""})
@@ -261,7 +261,9 @@ def response_table(batch: Batch, names: Sequence[str]) -> Table:
         "In brackets: Pr over all claims of a response, whatever the missing answers would have "
         "been."
     )
-    ranged = any(one.missing or one.unjudged or one.unasked for one in batch.responses)
+    ranged = any(
+        response.missing or response.unjudged or response.unasked for response in batch.responses
+    )
     return Table(frame, columns, "Responses.", note=note if ranged else "")
 
 
@@ -319,7 +321,9 @@ def summary_table(
     ranged = [
         name
         for name in RANGED
-        if any(name in own for each in (compared, cored) if each for own in each.ranges.values())
+        if any(
+            name in ranges for each in (compared, cored) if each for ranges in each.ranges.values()
+        )
     ]
     shown = [
         Column(
@@ -332,7 +336,7 @@ def summary_table(
         if frame[name].notna().any()
     ]
     caption = "Measures."
-    first = next((one for one in compared.summaries.values() if one is not None), None)
+    first = next((summary for summary in compared.summaries.values() if summary is not None), None)
     if first is not None:
         caption = (
             f"{counted(first['n_responses'], 'response')}, {counted(first['n_atoms'], 'atom')}, "
@@ -348,14 +352,14 @@ def summary_table(
 
 def measure_sentences(compared: Compared) -> Iterator[str]:
     """Yield what a reader of the measures must know: K, what is left open, and what is left out."""
-    known = {name: one for name, one in compared.summaries.items() if one is not None}
+    known = {name: summary for name, summary in compared.summaries.items() if summary is not None}
     if known:
         yield f"K of R_K and F1@K is {compared.k:g}, the median number of claims of a response."
     for name, ranges in compared.ranges.items():
-        told = ", ".join(
+        texts = ", ".join(
             f"{MEASURES[measure][0]} {interval(*ends)}" for measure, ends in ranges.items()
         )
-        yield f"{name}, over all claims and whatever the missing answers would have been: {told}."
+        yield f"{name}, over all claims and whatever the missing answers would have been: {texts}."
     if compared.left_out:
         yield (
             f"{counted(compared.left_out, 'claim')} on which not every row has a verdict are left "
@@ -370,11 +374,11 @@ def measure_sentences(compared: Compared) -> Iterator[str]:
 def _summaries(
     compared: Compared, how: Mapping[str, tuple[str, str]], suffix: str = ""
 ) -> Iterator[dict[str, Any]]:
-    for name, found in compared.summaries.items():
-        if found is None:
+    for name, summary in compared.summaries.items():
+        if summary is None:
             continue
         encoding, backend = how.get(name, (ABSENT, ABSENT))
-        row = {"name": f"{name}{suffix}", "encoding": encoding, "backend": backend, **found}
+        row = {"name": f"{name}{suffix}", "encoding": encoding, "backend": backend, **summary}
         row |= {"n_left_out": compared.left_out, "n_in_sample": compared.in_sample}
         row["recall_at_k"] = compared.recalls[name]
         for measure in RANGED:
@@ -391,7 +395,7 @@ def call_table(rows: Sequence[StageEstimate]) -> Table:
     thinks = any(row.thoughts for row in rows)
     sums = ("prompt_tokens", "completion_tokens", "cost", "thoughts", "thoughts_cost")
     chosen = [row for row in rows if row.chosen]
-    told = [
+    records = [
         {
             "stage": row.stage if row.chosen else f"({row.stage})",
             "calls": row.calls,
@@ -408,7 +412,7 @@ def call_table(rows: Sequence[StageEstimate]) -> Table:
         )
         for name in sums
     }
-    frame = data_frame([*told, {"stage": "all", "about": "", "chosen": True, **total}])
+    frame = data_frame([*records, {"stage": "all", "about": "", "chosen": True, **total}])
     whole = ["calls", "prompt_tokens", "completion_tokens", "thoughts"]
     frame = frame.astype(dict.fromkeys(whole, "Int64"))
     titles = {
@@ -431,12 +435,12 @@ def inference_table(rows: Sequence[StageEstimate], backend: Backend) -> Table:
     from inference.auto import Auto
 
     known = [(row, row.inference) for row in rows if row.inference is not None]
-    told = []
+    records = []
     for row, expected in known:
         prediction = expected.prediction
         automatic = isinstance(backend, Auto)
         refused = isinstance(backend, Auto) and backend.exact().refuses(prediction)
-        told.append(
+        records.append(
             {
                 "variant": row.stage.removeprefix("relations "),
                 "induced_width": prediction.induced_width,
@@ -452,7 +456,7 @@ def inference_table(rows: Sequence[StageEstimate], backend: Backend) -> Table:
         )
     first = known[0][1]
     return Table(
-        data_frame(told),
+        data_frame(records),
         columns_as(
             "variant | induced_width:0 induced width | widest:0 if all pairs are related | "
             "seconds> time, about | answer",
@@ -466,7 +470,7 @@ def inference_table(rows: Sequence[StageEstimate], backend: Backend) -> Table:
 def _total(values: Iterable[float | None]) -> float | None:
     """Sum of numbers; None if one of them is not known."""
     known = list(values)
-    return None if None in known else sum(one for one in known if one is not None)
+    return None if None in known else sum(value for value in known if value is not None)
 
 
 def _count(value: Any) -> str:
@@ -489,8 +493,14 @@ def missing_answers(responses: Iterable[AssessedResponse]) -> dict[str, tuple[in
     """(number missing, number asked for) of relations and of verdicts, over all responses."""
     listed = list(responses)
     return {
-        "relation": (sum(one.missing for one in listed), sum(one.asked for one in listed)),
-        "verdict": (sum(one.unjudged for one in listed), sum(one.to_judge for one in listed)),
+        "relation": (
+            sum(response.missing for response in listed),
+            sum(response.asked for response in listed),
+        ),
+        "verdict": (
+            sum(response.unjudged for response in listed),
+            sum(response.to_judge for response in listed),
+        ),
     }
 
 
@@ -516,16 +526,16 @@ def missing_sentences(
 
 def stage_failures(graph: FactGraph) -> list[tuple[str, list[str]]]:
     """What failed, as (stage and reason, ids of what it is missing of), in the order of stages."""
-    found: dict[str, list[str]] = {}
+    ids_by_reason: dict[str, list[str]] = {}
     for what, where, reason in _failures(graph):
-        found.setdefault(f"{what}: {reason}", []).append(where)
-    return list(found.items())
+        ids_by_reason.setdefault(f"{what}: {reason}", []).append(where)
+    return list(ids_by_reason.items())
 
 
 def _failures(graph: FactGraph) -> Iterator[tuple[str, str, str]]:
     for key in STAGE_KEYS:
-        for one in graph.metadata.get(key, {}).get("failures", ()):
-            yield key, str(one[0]), str(one[-1])
+        for failure in graph.metadata.get(key, {}).get("failures", ()):
+            yield key, str(failure[0]), str(failure[-1])
     for source, target, reason in graph.metadata.get(RELATIONS_KEY, {}).get("missing", ()):
         yield RELATIONS_KEY, f"{source} → {target}", reason
     for name, facts in graph.metadata.get(ASSESSORS_KEY, {}).items():
@@ -538,23 +548,23 @@ def stage_remarks(graph: FactGraph) -> list[str]:
     lines = []
     facts: dict[str, Any] = dict(graph.metadata)
     if "retrieval" in facts:
-        found = facts["retrieval"]
+        recorded = facts["retrieval"]
         lines.append(
-            f"{found['retriever']}: {counted(found['queries'], 'query', 'queries')}, "
-            f"{counted(found['passages'], 'passage')}, "
-            f"{counted(found['contexts'], 'context')} after duplicates, "
-            f"{counted(len(found.get('dropped', ())), 'page')} left out, "
-            f"{counted(len(found['failures']), 'failure')}"
+            f"{recorded['retriever']}: {counted(recorded['queries'], 'query', 'queries')}, "
+            f"{counted(recorded['passages'], 'passage')}, "
+            f"{counted(recorded['contexts'], 'context')} after duplicates, "
+            f"{counted(len(recorded.get('dropped', ())), 'page')} left out, "
+            f"{counted(len(recorded['failures']), 'failure')}"
         )
     if "duplicates" in facts:
         repeated = counted(len(facts["duplicates"]), "claim")
         lines.append(f"{repeated} said before: judged once, counted each time")
     if "summaries" in facts:
-        told = facts["summaries"]
+        summaries = facts["summaries"]
         lines.append(
-            f"{told['model']}: {counted(len(told['passages']), 'passage')} summarised, "
-            f"{len(told['dropped'])} dropped as irrelevant, "
-            f"{counted(len(told['failures']), 'failure')}"
+            f"{summaries['model']}: {counted(len(summaries['passages']), 'passage')} summarised, "
+            f"{len(summaries['dropped'])} dropped as irrelevant, "
+            f"{counted(len(summaries['failures']), 'failure')}"
         )
     if "relations" in facts:
         asked = facts["relations"]
@@ -571,11 +581,11 @@ def stage_remarks(graph: FactGraph) -> list[str]:
                 else ""
             )
         )
-    for name, found in facts.get(ASSESSORS_KEY, {}).items():
+    for name, recorded in facts.get(ASSESSORS_KEY, {}).items():
         # Those that were recorded elsewhere do not say which model gave them.
-        of = f" of {found['model']}" if "model" in found else " as recorded"
+        of = f" of {recorded['model']}" if "model" in recorded else " as recorded"
         lines.append(
-            f"{name}: {counted(len(found['verdicts']), 'verdict')}{of}, "
-            f"{len(found['missing'])} missing"
+            f"{name}: {counted(len(recorded['verdicts']), 'verdict')}{of}, "
+            f"{len(recorded['missing'])} missing"
         )
     return lines

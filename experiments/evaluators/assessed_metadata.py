@@ -174,10 +174,10 @@ def check_assessment(graph: FactGraph, source: str) -> None:
     known = set(graph.context_ids)
     for variant, view in graph.metadata[METADATA_KEY].items():
         for atom, judged in view.get("atoms", {}).items():
-            for place, item in enumerate(judged["evidence"]):
+            for number, item in enumerate(judged["evidence"]):
                 if item["context"] not in known:
                     raise InputError(
-                        f"{where} garble {METADATA_KEY}.{variant}.atoms.{atom}.evidence.{place}: "
+                        f"{where} garble {METADATA_KEY}.{variant}.atoms.{atom}.evidence.{number}: "
                         f"there is no context {item['context']!r}; assess it again"
                     )
 
@@ -201,26 +201,26 @@ def _check_views(
 ) -> None:
     """Check the views of an assessment, and that a view that was solved has every claim."""
     for variant, view in _mapping(graph.metadata[METADATA_KEY], METADATA_KEY, where).items():
-        place = f"{METADATA_KEY}.{variant}"
-        failed = "error" in _mapping(view, place, where)
-        _check(view, unsolved if failed else solved, place, where)
+        key_path = f"{METADATA_KEY}.{variant}"
+        failed = "error" in _mapping(view, key_path, where)
+        _check(view, unsolved if failed else solved, key_path, where)
         for _, atom in () if failed else every_atom(graph):
             if atom not in view["atoms"]:
-                raise InputError(f"{where} lack {place}.atoms.{atom}; assess it again")
+                raise InputError(f"{where} lack {key_path}.atoms.{atom}; assess it again")
 
 
-def _mapping(value: Any, place: str, where: str) -> Mapping[str, Any]:
+def _mapping(value: Any, key_path: str, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise InputError(f"{where} garble {place}, which is no object; assess it again")
+        raise InputError(f"{where} garble {key_path}, which is no object; assess it again")
     return value
 
 
-def _check(facts: Any, kind: type[_Facts], place: str, where: str) -> None:
+def _check(facts: Any, kind: type[_Facts], key_path: str, where: str) -> None:
     try:
         # By way of JSON, where a list is a tuple too, as it is in the file.
         kind.model_validate_json(json.dumps(facts))
     except (ValidationError, TypeError, ValueError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
-        key = ".".join([place, *(str(part) for part in first["loc"])]) if first else place
+        key = ".".join([key_path, *(str(part) for part in first["loc"])]) if first else key_path
         verb = "lack" if first and first["type"] == "missing" else "garble"
         raise InputError(f"{where} {verb} {key}; assess it again") from None

@@ -71,8 +71,8 @@ def listed_responses(
     )
     shown = graphs
     if len(graphs) > MOST_LISTED:
-        doubtful = {id(one) for one in sorted(graphs, key=_doubt, reverse=True)[:MOST_LISTED]}
-        shown = [one for one in graphs if id(one) in doubtful]
+        doubtful = {id(graph) for graph in sorted(graphs, key=_doubt, reverse=True)[:MOST_LISTED]}
+        shown = [graph for graph in graphs if id(graph) in doubtful]
     return ListedResponses(
         answers=(
             *(ListedJudge(name, view) for view, name in enumerate(variants)),
@@ -136,8 +136,8 @@ def _spent(graphs: Sequence[FactGraph]) -> Iterator[str]:
     """Yield what was asked of a relation model, and what its answers took."""
     asked = [graph.metadata["relations"] for graph in graphs if "relations" in graph.metadata]
     for model in dict.fromkeys(facts["model"] for facts in asked):
-        own = [facts for facts in asked if facts["model"] == model]
-        told = f"{model}: {counted(sum(facts['asked'] for facts in own), 'pair')} asked"
+        model_facts = [facts for facts in asked if facts["model"] == model]
+        sentence = f"{model}: {counted(sum(facts['asked'] for facts in model_facts), 'pair')} asked"
         taken = [
             graph.metadata[CONSUMPTION_KEY]["relations"]
             for graph in graphs
@@ -146,15 +146,15 @@ def _spent(graphs: Sequence[FactGraph]) -> Iterator[str]:
         ]
         spent = total(taken) if taken else None
         if spent and spent["unpriced"] < spent["answers"]:
-            told += f", {spent['cost']:.4f} US dollars"
-        yield f"{told}."
+            sentence += f", {spent['cost']:.4f} US dollars"
+        yield f"{sentence}."
 
 
 def _doubt(graph: FactGraph) -> float:
     """The expected share of false claims by the first variant; what is unknown counts one half."""
     view: Mapping[str, Any] = next(iter(graph.metadata[METADATA_KEY].values()), {})
     p = [_posterior(view, same) for _, same in every_atom(graph)]
-    return sum(0.5 if one is None else 1.0 - one for one in p) / max(1, len(p))
+    return sum(0.5 if posterior is None else 1.0 - posterior for posterior in p) / max(1, len(p))
 
 
 def _posterior(view: Mapping[str, Any], atom: str) -> float | None:
@@ -187,15 +187,15 @@ def _listed(graph: FactGraph, variants: Sequence[str], assessors: Sequence[str])
                 atom,
                 (
                     *(_posterior(view, same) for view in views),
-                    *((one or _NOBODY)["verdicts"].get(same, {}).get("p") for one in judges),
+                    *((judge or _NOBODY)["verdicts"].get(same, {}).get("p") for judge in judges),
                 ),
                 evidence.get(same, ()),
                 tuple(_range(view, same) for view in views),
                 (
                     *("" for _ in views),
                     *(
-                        (one or _NOBODY)["verdicts"].get(same, {}).get("label", "")
-                        for one in judges
+                        (judge or _NOBODY)["verdicts"].get(same, {}).get("label", "")
+                        for judge in judges
                     ),
                 ),
                 () if kept is None or atom.id not in kept else (CORE,),
@@ -204,10 +204,12 @@ def _listed(graph: FactGraph, variants: Sequence[str], assessors: Sequence[str])
             for atom, same in atoms
         ),
         passages=graph.contexts,
-        n_relations=tuple(None if one is None else n_relations(graph, one) for one in seen),
+        n_relations=tuple(
+            None if view_graph is None else n_relations(graph, view_graph) for view_graph in seen
+        ),
         ended=(
             *(Ended(view.get("status", "failed"), view.get("error", "")) for view in views),
-            *(Ended("judged" if one else "not asked") for one in judges),
+            *(Ended("judged" if judge else "not asked") for judge in judges),
         ),
         failures=tuple((reason, tuple(where)) for reason, where in stage_failures(graph)),
         notes=(
@@ -224,10 +226,10 @@ _NOBODY: Mapping[str, Any] = {"verdicts": {}}
 def _told(name: str, view: Mapping[str, Any]) -> str:
     """How a variant was judged."""
     by = view.get("answered_by")
-    told = f"{name}: {view['encoding']}, {view['backend']}"
+    sentence = f"{name}: {view['encoding']}, {view['backend']}"
     if by not in (None, view["backend"]):
-        told += f", answered by {by}"
-    return f"{told}: {view['error']}" if "error" in view else f"{told}, {view['status']}"
+        sentence += f", answered by {by}"
+    return f"{sentence}: {view['error']}" if "error" in view else f"{sentence}, {view['status']}"
 
 
 def _range(view: Mapping[str, Any], atom: str) -> tuple[float, float] | None:
@@ -260,17 +262,19 @@ def _failures(
     without_result: Iterable[tuple[str, str]],
 ) -> Iterator[ListedFailure]:
     """Yield what is missing of all responses, by stage and reason."""
-    places = {graph.id: place for place, graph in enumerate(shown)}
-    found: dict[tuple[str, str], Counter[str]] = {}
+    places = {graph.id: position for position, graph in enumerate(shown)}
+    counts_by_reason: dict[tuple[str, str], Counter[str]] = {}
     for name, reason in without_result:
-        found.setdefault(("no result", reason), Counter())[name] += 1
+        counts_by_reason.setdefault(("no result", reason), Counter())[name] += 1
     for graph in graphs:
-        for told, where in stage_failures(graph):
-            stage, _, reason = told.partition(": ")
-            found.setdefault((stage, reason), Counter())[graph.id] += len(where)
+        for failure, where in stage_failures(graph):
+            stage, _, reason = failure.partition(": ")
+            counts_by_reason.setdefault((stage, reason), Counter())[graph.id] += len(where)
         for name, view in graph.metadata[METADATA_KEY].items():
             if "error" in view:
-                found.setdefault((f"inference, {name}", view["error"]), Counter())[graph.id] += 1
-    for (stage, reason), counts in found.items():
+                counts_by_reason.setdefault((f"inference, {name}", view["error"]), Counter())[
+                    graph.id
+                ] += 1
+    for (stage, reason), counts in counts_by_reason.items():
         lacking = tuple((name, places.get(name)) for name in counts)
         yield ListedFailure(stage, reason, counts.total(), lacking)

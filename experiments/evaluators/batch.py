@@ -190,26 +190,26 @@ def assess_responses(
             finished.
     """
     stop = threading.Event()
-    found: dict[int, tuple[AssessedResponse, FactGraph]] = {}
+    results: dict[int, tuple[AssessedResponse, FactGraph]] = {}
     failed: dict[int, _Failed] = {}
     out, path = (None, None) if how.out is None else _kept_at(how.out)
     with nullcontext() if path is None else _open(path, settings) as store:
         keys = ["" if store is None else response_key(graph) for graph in graphs]
 
-        def settle(place: int, assessed: FactGraph) -> None:
-            found[place] = judged(assessed), assessed
+        def settle(position: int, assessed: FactGraph) -> None:
+            results[position] = judged(assessed), assessed
             if report is not None:
-                report(found[place][0])
+                report(results[position][0])
 
         todo: list[int] = []
-        for place, key in enumerate(keys):
+        for position, key in enumerate(keys):
             # Hashed by content, so a response that was edited since is assessed anew.
             finished = None if store is None else _finished(store, key, how.retry_failed)
             if finished is None:
-                todo.append(place)
+                todo.append(position)
             else:
-                settle(place, finished)
-        resumed = len(found)
+                settle(position, finished)
+        resumed = len(results)
 
         # Backends use the processors themselves, and are not made for several threads.
         here = OneAtATime(assess_graph, prepare)
@@ -218,50 +218,50 @@ def assess_responses(
         def work(graph: FactGraph) -> FactGraph | _Failed:
             return _assessed(graph, stages, views, place_of_work, stop, how.partial, until_limit)
 
-        batch = [graphs[place] for place in todo]
+        batch = [graphs[position] for position in todo]
         # A response may wait for a search or for the processor: twice as many as calls use up the
         # model's limit on these.
         count = max(1 if calls is None else 2 * calls, place_of_work.places)
         meanwhile = here.prepare if elsewhere is None else lambda: None
         try:
             for number, result in as_ready(work, batch, count, stop, meanwhile):
-                place = todo[number]
+                position = todo[number]
                 if isinstance(result, _Failed):
-                    failed[place] = result
+                    failed[position] = result
                     if report is not None:
                         report(None)
                     continue
                 if store is not None:
-                    store.put(keys[place], fact_graph_text(result))
-                settle(place, result)
+                    store.put(keys[position], fact_graph_text(result))
+                settle(position, result)
         except KeyboardInterrupt as stopped:
             if store is not None:
                 stopped.add_note(
-                    f"{len(found)} of {counted(len(graphs), 'response')} "
-                    f"{is_or_are(len(found))} finished; the same command continues"
+                    f"{len(results)} of {counted(len(graphs), 'response')} "
+                    f"{is_or_are(len(results))} finished; the same command continues"
                 )
             raise
         if store is not None:
             # Written even if some responses failed: these are then left out, and the store stays
             # for the next try. In the order of the input, however the store was filled. Where all
             # failed, what an earlier run wrote there is worth more than nothing.
-            if out is not None and (found or not failed):
+            if out is not None and (results or not failed):
                 # One in memory at a time.
                 with atomic_path(out) as temporary, temporary.open("wb") as file:
-                    for place in sorted(found):
-                        text = f"{store.get(keys[place])}\n"
+                    for position in sorted(results):
+                        text = f"{store.get(keys[position])}\n"
                         file.write(text.encode("utf-8", "surrogatepass"))
             # All is in `out` by now, which was moved into place whole, or about to be written.
             if not failed:
                 remove_store(store.path)
     return Batch(
-        tuple(found[place][0] for place in sorted(found)),
-        tuple(found[place][1] for place in sorted(found)),
+        tuple(results[position][0] for position in sorted(results)),
+        tuple(results[position][1] for position in sorted(results)),
         resumed,
-        tuple((graphs[place].id, failed[place].reason) for place in sorted(failed)),
-        tuple(failed[place].taken for place in sorted(failed)),
-        any(limit_of(graph) for _, graph in found.values())
-        or any(one.limited for one in failed.values()),
+        tuple((graphs[position].id, failed[position].reason) for position in sorted(failed)),
+        tuple(failed[position].taken for position in sorted(failed)),
+        any(limit_of(graph) for _, graph in results.values())
+        or any(failure.limited for failure in failed.values()),
     )
 
 
@@ -314,7 +314,7 @@ def _assessed(
     graph: FactGraph,
     stages: Sequence[Stage],
     views: Sequence[AssessmentView],
-    place: Elsewhere,
+    elsewhere: Elsewhere,
     stop: threading.Event,
     partial: bool,
     until_limit: bool,
@@ -323,7 +323,7 @@ def _assessed(
     account = Account(stopped=stop.is_set)
     try:
         with charged_to(account):
-            extracted = (place.run or run_stages)(graph, stages)
+            extracted = (elsewhere.run or run_stages)(graph, stages)
     except StageError as error:
         return _Failed(str(error), account.take())
     except LimitReachedError as error:
@@ -338,7 +338,7 @@ def _assessed(
         metadata={
             **extracted.metadata,
             **({CONSUMPTION_KEY: taken} if taken else {}),
-            METADATA_KEY: place.compute(extracted, views),
+            METADATA_KEY: elsewhere.compute(extracted, views),
         },
     )
 
@@ -350,11 +350,11 @@ def _cut_off(graph: FactGraph, account: Account) -> str:
     """
     if account.outages:
         return f"an outage cut off {counted(len(account.outages), 'call')}: {account.outages[0]}"
-    told = graph.metadata.get(RETRIEVAL_KEY, {})
-    if refused := told.get("refused"):
+    retrieval = graph.metadata.get(RETRIEVAL_KEY, {})
+    if refused := retrieval.get("refused"):
         return (
             f"a search was refused ({refused[0]}); see to the key, the credit and the address of "
             "the service"
         )
-    lost = told.get("unsearched", ())
+    lost = retrieval.get("unsearched", ())
     return f"an outage cut off {counted(len(lost), 'call')} of searches: {lost[0]}" if lost else ""

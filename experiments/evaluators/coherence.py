@@ -162,23 +162,25 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
             "the claims have no texts, so that nobody can say how they stand to each other; give "
             "responses with the texts of their claims, or with relations between them"
         )
-    found: list[_Found] = []
+    readings: list[_Found] = []
     with asking(settings) as session:
         relate = _relating(relations, session.model, settings)
         for graph in each_response(graphs):
-            found.append(_readouts(relate(graph), settings))
+            readings.append(_readouts(relate(graph), settings))
     if settings.dry_run:
         return planned_findings(loaded.source, session.ledger)
-    conflicts = _conflicts(found)
-    tables = {"responses": _responses(found)}
+    conflicts = _conflicts(readings)
+    tables = {"responses": _responses(readings)}
     if len(conflicts.frame):
         tables["conflicts"] = conflicts
     tables |= cost_tables(session.ledger)
-    failed = [own.failure for own in found if own.failure]
-    stateless = sum(own.readouts.log_z == -math.inf for own in found if own.readouts)
-    missing = sum(len(own.graph.metadata.get(METADATA_KEY, {}).get("missing", ())) for own in found)
+    failed = [reading.failure for reading in readings if reading.failure]
+    stateless = sum(reading.readouts.log_z == -math.inf for reading in readings if reading.readouts)
+    missing = sum(
+        len(reading.graph.metadata.get(METADATA_KEY, {}).get("missing", ())) for reading in readings
+    )
     remarks = [*loaded.remarks, *failed]
-    remarks += relation_remarks((own.seen for own in found), settings.encoding)
+    remarks += relation_remarks((reading.seen for reading in readings), settings.encoding)
     if stateless:
         remarks.append(
             f"The certain relations of {counted(stateless, 'response')} leave no state of the "
@@ -188,11 +190,11 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
     return with_failed_calls(
         Findings(
             source=loaded.source,
-            sentences=(*_sentences(found, relations, missing), *dict.fromkeys(remarks)),
+            sentences=(*_sentences(readings, relations, missing), *dict.fromkeys(remarks)),
             tables=tables,
             settings={"relations": relations},
             incomplete=bool(failed or missing),
-            graphs=tuple(own.graph for own in found),
+            graphs=tuple(reading.graph for reading in readings),
         ),
         calls_in_ledger(session.ledger),
     )
@@ -257,13 +259,17 @@ def values_of_pairs(
 
     q = lexical_shares(pairs)[:, :, 1].max(axis=1)
     alone = set(between_claims(graph))
-    relations = [one for one in graph.relations if one not in alone] if settings.evidence else ()
+    relations = (
+        [relation for relation in graph.relations if relation not in alone]
+        if settings.evidence
+        else ()
+    )
     kept = graph.contexts if settings.evidence else ()
     bare = replace(graph, contexts=kept, relations=tuple(relations))
     facts = bare.with_priors(atoms=dict.fromkeys(bare.atom_ids, settings.prior))
     joints = pairwise_joints(facts.to_factor_graph(settings.encoding), list(graph.atom_ids))
-    place = {atom: number for number, atom in enumerate(graph.atom_ids)}
-    both = np.array([joints[place[a.id], place[b.id], 1, 1] for a, b in pairs])
+    position_of = {atom: number for number, atom in enumerate(graph.atom_ids)}
+    both = np.array([joints[position_of[a.id], position_of[b.id], 1, 1] for a, b in pairs])
     result: NDArray[np.float64] = -np.log1p(-np.minimum(q * both, 1.0 - 1e-12))
     return result
 
@@ -273,12 +279,12 @@ def _readouts(graph: FactGraph, settings: CoherenceSettings) -> _Found:
 
     seen = graph if settings.evidence else claims_alone(graph)
     try:
-        own = readouts(
+        computed = readouts(
             seen.compiled_for(settings.encoding), settings.encoding, prior=settings.prior
         )
     except InferenceError as error:
         return _Found(graph, seen, failure=f"{graph.id}: {error}")
-    return _Found(graph, seen, own)
+    return _Found(graph, seen, computed)
 
 
 _READOUTS = (
@@ -288,17 +294,19 @@ _READOUTS = (
 _NUMBERS = (*(column.name for column in columns_as(_READOUTS)), "log_z", "floor", "ceiling")
 
 
-def _responses(found: Sequence[_Found]) -> Table:
+def _responses(readings: Sequence[_Found]) -> Table:
     rows = []
-    for each in found:
-        own = each.readouts
+    for each in readings:
+        measured = each.readouts
         rows.append(
             {
                 "response": each.graph.id,
                 "claims": len(each.graph.atoms),
-                "relations": len(between_claims(each.graph)) if own is None else own.n_relations,
-                "conflicts": math.nan if own is None else len(own.conflicts),
-                **{name: getattr(own, name, math.nan) for name in _NUMBERS},
+                "relations": len(between_claims(each.graph))
+                if measured is None
+                else measured.n_relations,
+                "conflicts": math.nan if measured is None else len(measured.conflicts),
+                **{name: getattr(measured, name, math.nan) for name in _NUMBERS},
             }
         )
     return Table(
@@ -317,16 +325,21 @@ def _responses(found: Sequence[_Found]) -> Table:
     )
 
 
-def _conflicts(found: Sequence[_Found]) -> Table:
+def _conflicts(readings: Sequence[_Found]) -> Table:
     rows = []
-    for each in found:
-        own = each.readouts
-        if own is None:
+    for each in readings:
+        measured = each.readouts
+        if measured is None:
             continue
         texts = {atom.id: atom.text for atom in each.seen.atoms}
-        places = zip(own.conflicts.tolist(), own.active.tolist(), own.costs.tolist(), strict=True)
-        for place, active, cost in places:
-            relation = each.seen.relations[place]
+        places = zip(
+            measured.conflicts.tolist(),
+            measured.active.tolist(),
+            measured.costs.tolist(),
+            strict=True,
+        )
+        for index, active, cost in places:
+            relation = each.seen.relations[index]
             rows.append(
                 {
                     "response": each.graph.id,
@@ -357,35 +370,35 @@ def _conflicts(found: Sequence[_Found]) -> Table:
     )
 
 
-def _sentences(found: Sequence[_Found], relations: str, missing: int) -> list[str]:
-    known = [each.readouts for each in found if each.readouts is not None]
-    told = [
-        f"{counted(sum(own.n_relations for own in known), 'relation')} between the "
-        f"{counted(sum(own.n_claims for own in known), 'claim')} of "
+def _sentences(readings: Sequence[_Found], relations: str, missing: int) -> list[str]:
+    known = [each.readouts for each in readings if each.readouts is not None]
+    sentences = [
+        f"{counted(sum(measured.n_relations for measured in known), 'relation')} between the "
+        f"{counted(sum(measured.n_claims for measured in known), 'claim')} of "
         f"{counted(len(known), 'response')}, "
-        f"{sum(len(own.conflicts) for own in known):,} of them conflicts "
+        f"{sum(len(measured.conflicts) for measured in known):,} of them conflicts "
         f"(relations: {relations})."
     ]
     if known:
-        agreement = with_interval(*mean_interval([own.agreement for own in known]))
-        told.append(f"Agreement per claim, mean over responses: {agreement}.")
-    if relations == "given" and known and not any(own.n_relations for own in known):
-        told.append(
+        agreement = with_interval(*mean_interval([measured.agreement for measured in known]))
+        sentences.append(f"Agreement per claim, mean over responses: {agreement}.")
+    if relations == "given" and known and not any(measured.n_relations for measured in known):
+        sentences.append(
             "No graph has relations between claims, so that this agreement says nothing: judge "
             "them with --relations lexical or --model."
         )
     if relations == "lexical":
-        told.append(
+        sentences.append(
             "The lexical model goes by the words that two claims share, and was fitted to passages "
             "and claims, not to pairs of claims; --model names a language model to ask instead."
         )
-    every = sum(len(claim_pairs(each.graph)) for each in found)
-    asked = sum(each.graph.metadata.get(METADATA_KEY, {}).get("asked", 0) for each in found)
+    every = sum(len(claim_pairs(each.graph)) for each in readings)
+    asked = sum(each.graph.metadata.get(METADATA_KEY, {}).get("asked", 0) for each in readings)
     if relations != GIVEN and asked < every:
-        told.append(
+        sentences.append(
             f"{asked:,} of {counted(every, 'pair')} of claims were asked about. A conflict among "
             "the others is not seen, and could only lower the consistency and the agreement."
         )
     if missing:
-        told.append(f"{counted(missing, 'pair')} could not be judged: they make no relation.")
-    return told
+        sentences.append(f"{counted(missing, 'pair')} could not be judged: they make no relation.")
+    return sentences

@@ -89,14 +89,14 @@ def core_stage(
     def stage(graph: FactGraph) -> FactGraph:
         cached = CachedRelations(relations)
         core = Core(cached, Informativeness(cached, templates), share=share)
-        found = select(claims_with_sources(graph, share), core)
-        told = {
-            "kept": [claim.id for claim in found.chosen],
-            "status": found.solution.status,
-            "missing": found.missing,
+        selection = select(claims_with_sources(graph, share), core)
+        facts = {
+            "kept": [claim.id for claim in selection.chosen],
+            "status": selection.solution.status,
+            "missing": selection.missing,
             **asked,
         }
-        return replace(graph, metadata={**graph.metadata, CORE_KEY: told})
+        return replace(graph, metadata={**graph.metadata, CORE_KEY: facts})
 
     return stage, {CORE_KEY: {**asked, **facts}}
 

@@ -149,13 +149,13 @@ class CoreChoices:
         domain = self.domain or subject_of(graph).domain
         if self.templates is None:
             return templates_of(domain)
-        own = read_templates(self.templates)
-        if domain not in own:
+        by_domain = read_templates(self.templates)
+        if domain not in by_domain:
             raise InputError(
                 f"{self.templates}: it has no bleached claims of the domain {domain!r}; name one "
-                f"of {', '.join(own)}"
+                f"of {', '.join(by_domain)}"
             )
-        return own[domain]
+        return by_domain[domain]
 
 
 def selected(graph: FactGraph, core: Core) -> FactGraph:

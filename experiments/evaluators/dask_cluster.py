@@ -103,10 +103,10 @@ def on_cluster(
     killed = import_distributed().scheduler.KilledWorker
     with dask_client(address, partial(warm_up, backend), "repeat the command") as client:
 
-        def there(function: Any, *given: Any) -> Any:
+        def there(function: Any, *arguments: Any) -> Any:
             try:
                 # An impure call gets a key of its own; hashing a graph to make one would take long.
-                return client.submit(function, *given, pure=False).result()
+                return client.submit(function, *arguments, pure=False).result()
             except killed as error:
                 raise WorkerError(
                     f"the Dask cluster at {address} lost the workers of a response ({error}); what "
@@ -117,8 +117,8 @@ def on_cluster(
         sent = client.scatter([tuple(stages)], broadcast=True, hash=False)[0] if local else None
 
         def compute(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str, Any]:
-            found: dict[str, Any] = there(assess_graph, graph, tuple(views))
-            return found
+            assessment: dict[str, Any] = there(assess_graph, graph, tuple(views))
+            return assessment
 
         def run(graph: FactGraph, _: Sequence[Stage]) -> FactGraph:
             made: FactGraph = there(run_stages, graph, sent)

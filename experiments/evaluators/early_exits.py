@@ -51,8 +51,8 @@ def early_exit(rule: Any) -> EarlyExit:
         InputError: for an unknown name.
     """
     if callable(rule):
-        found: EarlyExit = rule
-        return found
+        custom: EarlyExit = rule
+        return custom
     if rule not in EARLY_EXITS:
         raise InputError(unknown_name(f"the early exit {rule!r}", str(rule), EARLY_EXITS))
     return EARLY_EXITS[rule]

@@ -209,15 +209,15 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
         claims = tuple(Atom(f"a{i}", text) for i, text in enumerate(sentences, 1))
         graph = FactGraph(graph.id, claims, query=graph.query, topic=graph.topic)
     graph = merge_duplicate_contexts(merge_duplicate_atoms(graph))
-    given = graph.atoms
+    atoms = graph.atoms
     exact_atoms = plan.atoms != "model"
-    n = len(given) if exact_atoms else round(CLAIMS_PER_SENTENCE * len(sentences))
+    n = len(atoms) if exact_atoms else round(CLAIMS_PER_SENTENCE * len(sentences))
     contexts: tuple[Context, ...] | None = None
     if plan.retriever == "given":
         contexts = graph.contexts
     elif plan.retriever == "local" and exact_atoms and plan.searcher and not wanted.queries:
         # Searching documents on this disk costs nothing, and then the numbers are known.
-        bare = FactGraph(graph.id, given, query=graph.query, topic=graph.topic)
+        bare = FactGraph(graph.id, atoms, query=graph.query, topic=graph.topic)
         search = retrieval_stage(plan.searcher, for_question=wanted.question_contexts)
         searched = search(bare)
         contexts = searched.contexts
@@ -225,8 +225,8 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
         # What is on this disk is all that can be found; the web has no end.
         there = {passage.text for passage in getattr(plan.searcher, "passages", ())}
         retrieved = n * min(plan.top_k, len(there) or plan.top_k)
-        found = retrieved + plan.top_k * bool(wanted.question_contexts and graph.query.strip())
-        m = min(found, len(there) or found)
+        passages = retrieved + plan.top_k * bool(wanted.question_contexts and graph.query.strip())
+        m = min(passages, len(there) or passages)
         length: float = RETRIEVERS[plan.retriever].passage_characters
         if there:
             length = sum(map(len, there)) / len(there)
@@ -240,14 +240,14 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
         retrieved=retrieved,
         stride=stride_of(wanted.stride, "--stride") if plan.atoms == "model" else None,
         passage_characters=length,
-        atom_characters=sum(len(a.text) for a in given) / len(given)
-        if given and exact_atoms
+        atom_characters=sum(len(a.text) for a in atoms) / len(atoms)
+        if atoms and exact_atoms
         else CLAIM_CHARACTERS,
         response_characters=len(graph.response) + len(graph.query),
         found_characters=SAFE_CHARACTERS * plan.top_k,
     )
     bare = FactGraph(
-        graph.id, given, contexts or (), tuple(between_claims(graph)), query=graph.query
+        graph.id, atoms, contexts or (), tuple(between_claims(graph)), query=graph.query
     )
     return _Size(extent, exact_atoms, contexts is not None, bare)
 
@@ -273,9 +273,9 @@ def _relations(
     if plan.relations != "model":
         asked = sum(extent.pairs for extent in extents)
         return StageEstimate(stage, asked, exact, cost=0.0, chosen=chosen, inference=inference)
-    for place, size in enumerate(sizes):
+    for index, size in enumerate(sizes):
         wide = _windows(variant, size, plan)
-        extents[place] = replace(extents[place], windows=wide, overlap=OVERLAP if wide > 1 else 0.0)
+        extents[index] = replace(extents[index], windows=wide, overlap=OVERLAP if wide > 1 else 0.0)
     repeated = getattr(plan.judge, "answers_per_pair", 1)
     row = _row(stage_of_method(plan.method), extents, exact, plan, repeated)
     return replace(row, stage=stage, chosen=chosen, inference=inference)
@@ -340,13 +340,13 @@ def _claim_relations(sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan) 
     Relations between claims that the responses have are taken as they are, and without a language
     model the lexical model judges: both ask nobody.
     """
-    given = any(between_claims(size.graph) for size in sizes)
+    has_relations = any(between_claims(size.graph) for size in sizes)
     extents = [
         replace(size.extent, pairs=n_claim_pairs(size.extent.atoms, plan.settings.claim_window))
         for size in sizes
     ]
-    if given or plan.model is None:
-        asked = 0 if given else sum(extent.pairs for extent in extents)
+    if has_relations or plan.model is None:
+        asked = 0 if has_relations else sum(extent.pairs for extent in extents)
         return StageEstimate(table.CLAIM_RELATION.name, asked, exact, cost=0.0)
     return _row(table.CLAIM_RELATION, extents, exact, plan)
 
@@ -370,14 +370,16 @@ def _row(
     template = prompts_of(plan.model)[stage.prompt]
     calls = [stage.calls(extent, template.slots) for extent in extents]
     empty = _empty(template)
-    characters = repeated * sum(one.number * (empty + one.filled) + one.besides for one in calls)
+    characters = repeated * sum(
+        call.number * (empty + call.filled) + call.besides for call in calls
+    )
     questions = ceil(characters / CHARACTERS_PER_TOKEN)
-    number = repeated * round(sum(one.number for one in calls))
-    listed = [one.listed for one in calls if one.listed is not None]
+    number = repeated * round(sum(call.number for call in calls))
+    listed = [call.listed for call in calls if call.listed is not None]
     answers = (sum(listed) if listed else number) * stage.usual_tokens
     prices = _prices(plan)
     cost = None if prices is None else questions * prices.question + answers * prices.answer
-    exact = exact and not any(one.at_most for one in calls)
+    exact = exact and not any(call.at_most for call in calls)
     return StageEstimate(stage.name, number, exact, questions, answers, cost)
 
 

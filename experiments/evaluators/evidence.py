@@ -172,7 +172,7 @@ def _without_factors(
         p = exact.infer(factor_graph).marginals.of_state(1, [atom for _, atom in missing])
     except InferenceError:
         return dict.fromkeys(missing)
-    return {ends: Removal(own, own) for ends, own in zip(missing, p.tolist(), strict=True)}
+    return {ends: Removal(value, value) for ends, value in zip(missing, p.tolist(), strict=True)}
 
 
 def recorded_context(context: str, atom: str, graph: FactGraph) -> str:

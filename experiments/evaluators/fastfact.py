@@ -263,12 +263,12 @@ def _tables(
     k_prime: Mapping[str, float],
     session: Session,
 ) -> dict[str, Table]:
-    found = batch.graphs
-    responses = response_table(found, k_prime, settings.gamma, settings.by)
+    graphs = batch.graphs
+    responses = response_table(graphs, k_prime, settings.gamma, settings.by)
     frames = {
         "responses": responses,
         "summary": leaderboard(responses, settings.by),
-        "claims": claim_table(found),
+        "claims": claim_table(graphs),
     }
     if responses["k_prime"].isna().any():
         frames["curve"] = curve_table(responses, settings.gamma)
@@ -276,10 +276,10 @@ def _tables(
         part = responses.filter(regex="^(response$|core_)")
         frames["core"] = part.rename(columns=lambda name: name.removeprefix("core_"))
     if settings.failure_types:
-        frames["claim_failures"] = failure_table(found, settings.by)
-    frames["cost"] = cost_table(found, session.ledger, batch.spent)
-    frames["methods"] = method_table(loads_of(found))
-    frames["audit"] = audit_table(found)
+        frames["claim_failures"] = failure_table(graphs, settings.by)
+    frames["cost"] = cost_table(graphs, session.ledger, batch.spent)
+    frames["methods"] = method_table(loads_of(graphs))
+    frames["audit"] = audit_table(graphs)
     grouped = ("summary", "claim_failures")
     return {
         name: shown_table(name, frame, settings.by if name in grouped else ())
@@ -373,8 +373,8 @@ def _retriever(
 ) -> tuple[Retriever, dict[str, Any]]:
     """What is searched, with the facts of it that results depend on."""
     chunks = ChunkSettings(settings.words, settings.overlap)
-    own = any(graph.contexts for graph in graphs)
-    name = settings.retriever or ("local" if own or settings.documents is not None else "")
+    has_passages = any(graph.contexts for graph in graphs)
+    name = settings.retriever or ("local" if has_passages or settings.documents is not None else "")
     if not name:
         raise InputError(
             "there is no evidence: name a folder with --documents, or a source with --retriever "
@@ -405,21 +405,21 @@ def _retriever(
     return searcher, facts
 
 
-def _k_primes(graphs: Sequence[FactGraph], given: Any) -> dict[str, float]:
+def _k_primes(graphs: Sequence[FactGraph], k_prime: Any) -> dict[str, float]:
     """K' by id of response, of those that have one."""
-    if given is None or (isinstance(given, str) and not _is_number(given)):
-        column = given or DEFAULT_K_PRIME
+    if k_prime is None or (isinstance(k_prime, str) and not _is_number(k_prime)):
+        column = k_prime or DEFAULT_K_PRIME
         columns = sorted({name for graph in graphs for name in columns_of(graph)})
-        if given is not None and column not in columns:
-            subject = f"--k-prime {given!r} is not a number, and as a column"
-            known = unknown_name(subject, given, columns)
+        if k_prime is not None and column not in columns:
+            subject = f"--k-prime {k_prime!r} is not a number, and as a column"
+            known = unknown_name(subject, k_prime, columns)
             raise InputError(known if columns else f"{subject} is unknown: the input has none")
         where, values = f"column {column!r}", [columns_of(graph).get(column) for graph in graphs]
-    elif isinstance(given, Mapping):
-        where, values = "k_prime", [given.get(graph.id) for graph in graphs]
+    elif isinstance(k_prime, Mapping):
+        where, values = "k_prime", [k_prime.get(graph.id) for graph in graphs]
     else:
-        where, values = "--k-prime", [given] * len(graphs)
-    found = {}
+        where, values = "--k-prime", [k_prime] * len(graphs)
+    by_response = {}
     for graph, value in zip(graphs, values, strict=True):
         if value in (None, ""):
             continue
@@ -427,8 +427,8 @@ def _k_primes(graphs: Sequence[FactGraph], given: Any) -> dict[str, float]:
             raise InputError(
                 f"response {graph.id!r}: {where} is {value!r}; give the number of its claims"
             )
-        found[graph.id] = float(str(value))
-    return found
+        by_response[graph.id] = float(str(value))
+    return by_response
 
 
 def _is_number(value: object) -> bool:

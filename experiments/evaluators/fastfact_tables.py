@@ -119,12 +119,12 @@ def shown_table(name: str, frame: pd.DataFrame, by: Sequence[str] = ()) -> Table
     """
     caption, header = _SHOWN[name]
     groups = text_columns(*(each for each in by if each in frame))
-    own = tuple(column for column in columns_as(header) if column.name in frame)
+    measures = tuple(column for column in columns_as(header) if column.name in frame)
     note = ""
     if name == "cost":
         unknown = "unpriced" in frame and bool(frame["unpriced"].fillna(0).sum())
         note = _NOTE + " Of some answers no price is known." * unknown
-    return Table(frame, (*groups, *own), caption, note=note)
+    return Table(frame, (*groups, *measures), caption, note=note)
 
 
 def columns_of(graph: FactGraph) -> dict[str, Any]:
@@ -140,12 +140,12 @@ def claim_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
             "claim": atom.id,
             "sentence": atom.sentence,
             "text": atom.text,
-            **said,
-            "type": CLAIM_TYPES.get(said["verdict"], ""),
+            **facts,
+            "type": CLAIM_TYPES.get(facts["verdict"], ""),
         }
         for graph in graphs
         for atom in graph.atoms
-        for said in [graph.metadata[FASTFACT_KEY]["claims"][atom.id]]
+        for facts in [graph.metadata[FASTFACT_KEY]["claims"][atom.id]]
     ]
     return data_frame(rows, list(_CLAIMS))
 
@@ -172,19 +172,21 @@ def failure_table(graphs: Iterable[FactGraph], by: Sequence[str]) -> pd.DataFram
     ]
     kind = [*keys, "category", "failure"]
     frame = data_frame(rows, [*kind, "count", "claims", "unanswered"])
-    found = frame.groupby(kind, sort=False, as_index=False).sum()
-    found.insert(len(kind) + 2, "share", found["count"] / found["claims"].replace(0, math.nan))
-    return found
+    failures = frame.groupby(kind, sort=False, as_index=False).sum()
+    failures.insert(
+        len(kind) + 2, "share", failures["count"] / failures["claims"].replace(0, math.nan)
+    )
+    return failures
 
 
 def _failure_counts(graph: FactGraph) -> Iterator[dict[str, Any]]:
-    told = graph.metadata[FAILURES_KEY]
-    judged = [set(own) for own in told["claims"].values()]
+    failures = graph.metadata[FAILURES_KEY]
+    judged = [set(claim_kinds) for claim_kinds in failures["claims"].values()]
     for category, names in CATEGORIES.items():
         for name, kinds in ((EVERYTHING, names), *((name, (name,)) for name in names)):
-            count = sum(not own.isdisjoint(kinds) for own in judged)
+            count = sum(not claim_kinds.isdisjoint(kinds) for claim_kinds in judged)
             yield {"category": category, "failure": name, "count": count, "claims": len(judged)}
-    missing = told["missing_claims"]
+    missing = failures["missing_claims"]
     claims = 0 if missing is None else len(graph.atoms)
     reasons = [reason for _, reason in missing or ()]
     for name in (EVERYTHING, *MISSING):
@@ -207,9 +209,9 @@ def response_table(
         by: columns of the input that are kept, where it has them.
     """
     rows = [_response(graph, k_prime.get(graph.id), gamma, by) for graph in graphs]
-    own = [name for name in by if any(name in row for row in rows)]
+    grouping = [name for name in by if any(name in row for row in rows)]
     core = _OF_CORE if any("core_claims" in row for row in rows) else ()
-    frame = data_frame(rows, [_FIRST[0], *own, *_FIRST[1:], *core])
+    frame = data_frame(rows, [_FIRST[0], *grouping, *_FIRST[1:], *core])
     return frame.astype(dict.fromkeys((*_SCORES, "verified_share", "cost"), "float64"))
 
 
@@ -226,8 +228,8 @@ def leaderboard(responses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     for depth in range(min(len(keys), 1), len(keys) + 1):
         whole = dict.fromkeys(keys[depth:], EVERYTHING)
         groups = responses.groupby(keys[:depth], sort=False, dropna=False) if depth else None
-        for values, own in [((), responses)] if groups is None else groups:
-            rows.append({**dict(zip(keys, values, strict=False)), **whole, **_mean(own)})
+        for values, members in [((), responses)] if groups is None else groups:
+            rows.append({**dict(zip(keys, values, strict=False)), **whole, **_mean(members)})
     rows.sort(key=lambda row: -math.inf if math.isnan(row["f1"]) else row["f1"], reverse=True)
     return data_frame(rows)
 
@@ -246,8 +248,8 @@ def curve_table(responses: pd.DataFrame, gamma: float) -> pd.DataFrame:
         "recall": [recall_at_k_prime(s, k, gamma) for k in table["k_prime"]],
         "f1": [f1_at_k_prime(s, n, k, gamma) for k in table["k_prime"]],
     }
-    for name, found in scores.items():
-        table[name] = [float(each.mean()) if len(s) else math.nan for each in found]
+    for name, values in scores.items():
+        table[name] = [float(each.mean()) if len(s) else math.nan for each in values]
     return table
 
 
@@ -277,12 +279,13 @@ def cost_table(
 
     rows: list[dict[str, Any]] = []
     for stage, needed, audit, formula in (
-        (PRE_VERIFICATION.name, "extracting_calls", 0, sum(one.extracting for one in formulas)),
+        (PRE_VERIFICATION.name, "extracting_calls", 0,
+         sum(formula.extracting for formula in formulas)),
         (VERIFICATION, "verifying_calls", summed("audit_calls"),
-         sum(one.verifying for one in formulas)),
+         sum(formula.verifying for formula in formulas)),
     ):  # fmt: skip
         usage = ledger.stages.get(stage, StageUsage())
-        used = total(one[stage] for one in taken if stage in one)
+        used = total(response_usage[stage] for response_usage in taken if stage in response_usage)
         rows.append(
             {
                 "stage": stage,
@@ -303,7 +306,7 @@ def cost_table(
             "stage": "searches",
             "needed": summed("searches") + searches,
             "audit": searches,
-            "formula": sum(one.searches for one in formulas),
+            "formula": sum(formula.searches for formula in formulas),
         }
     )
     rows.append({"stage": "pages", "needed": sum(_pages(graph) for graph in graphs)})
@@ -325,7 +328,10 @@ def method_table(loads: Sequence[Load]) -> pd.DataFrame:
         [
             {
                 "method": name,
-                **{one: sum(getattr(method(load), one) for load in loads) for one in columns},
+                **{
+                    column: sum(getattr(method(load), column) for load in loads)
+                    for column in columns
+                },
             }
             for name, method in METHODS.items()
         ]
@@ -339,7 +345,7 @@ def audit_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
     (Clopper and Pearson).
     """
     facts = [graph.metadata[FASTFACT_KEY] for graph in graphs]
-    skipped = sum(one["skipped"] for fact in facts for one in fact["claims"].values())
+    skipped = sum(claim["skipped"] for fact in facts for claim in fact["claims"].values())
     claims, wrong = (sum(fact["audit"][name] for fact in facts) for name in ("claims", "wrong"))
     share = wrong / claims if claims else math.nan
     row = {"skipped": skipped, **asdict(audit_of(claims, wrong)), "share": share}
@@ -367,12 +373,12 @@ def _response(
     graph: FactGraph, k_prime: float | None, gamma: float, by: Sequence[str]
 ) -> dict[str, Any]:
     facts = graph.metadata[FASTFACT_KEY]
-    said = {claim: one["verdict"] for claim, one in facts["claims"].items()}
+    verdicts = {claim: claim_facts["verdict"] for claim, claim_facts in facts["claims"].items()}
     lacking = bool(facts["failures"] or facts.get("unread"))
     selected = kept_claims(graph)
     core: dict[str, Any] = {}
     if selected is not None:
-        kept = [verdict for claim, verdict in said.items() if claim in selected]
+        kept = [verdict for claim, verdict in verdicts.items() if claim in selected]
         scores = {"claims": len(kept), **_scored(kept, k_prime, gamma, lacking)}
         core = {f"core_{name}": value for name, value in scores.items()}
     used = total(graph.metadata.get(CONSUMPTION_KEY, {}).values())
@@ -380,8 +386,8 @@ def _response(
     return {
         **{name: value for name, value in columns_of(graph).items() if name in by},
         "response": graph.id,
-        **_scored([*said.values()], k_prime, gamma, lacking),
-        "missing": [*said.values()].count(""),
+        **_scored([*verdicts.values()], k_prime, gamma, lacking),
+        "missing": [*verdicts.values()].count(""),
         "missing_chunks": len(facts["failures"]),
         "unread_lines": len(facts.get("unread", ())),
         "k_prime": math.nan if k_prime is None else k_prime,

@@ -39,9 +39,11 @@ def asking_order(graph: FactGraph, pairs: Sequence[TextPair]) -> list[int]:
     `pairs`. Pairs of two passages come last.
     """
     claims = set(graph.atom_ids)
-    own = {(one.id, claim) for one in graph.contexts for claim in one.retrieved_for}
+    retrieved = {
+        (context.id, claim) for context in graph.contexts for claim in context.retrieved_for
+    }
     keys = [
-        (pair.target not in claims, (pair.source, pair.target) not in own, -share)
+        (pair.target not in claims, (pair.source, pair.target) not in retrieved, -share)
         for pair, share in zip(pairs, shared_words(pairs).tolist(), strict=True)
     ]
     return sorted(range(len(pairs)), key=keys.__getitem__)
@@ -68,25 +70,25 @@ def ask_until_settled(
     claims = set(graph.atom_ids)
     waiting: dict[str, deque[int]] = {}
     between: list[int] = []
-    for place in asking_order(graph, pairs):
-        target = pairs[place].target
+    for index in asking_order(graph, pairs):
+        target = pairs[index].target
         if target in claims:
-            waiting.setdefault(target, deque()).append(place)
+            waiting.setdefault(target, deque()).append(index)
         else:
-            between.append(place)
+            between.append(index)
     answers: dict[int, Judgement | Missing] = {}
     while waiting:
         batch = {places.popleft(): claim for claim, places in waiting.items()}
-        given, limit = _within_limit(model, [pairs[place] for place in batch])
-        for (place, claim), answer in zip(batch.items(), given, strict=False):
-            answers[place] = answer
+        batch_answers, limit = _within_limit(model, [pairs[index] for index in batch])
+        for (index, claim), answer in zip(batch.items(), batch_answers, strict=False):
+            answers[index] = answer
             if _is_decisive(answer, decisive):
                 waiting[claim].clear()
         if limit:
             return answers, limit
         waiting = {claim: places for claim, places in waiting.items() if places}
-    given, limit = _within_limit(model, [pairs[place] for place in between])
-    answers.update(zip(between, given, strict=False))
+    batch_answers, limit = _within_limit(model, [pairs[index] for index in between])
+    answers.update(zip(between, batch_answers, strict=False))
     return answers, limit
 
 
@@ -134,14 +136,14 @@ class _Asked:
         answers, limit = ask_until_settled(self.model, self.graph, pairs, self.decisive)
         self.limit = self.limit or limit
         settled = {
-            pairs[place].target
-            for place, answer in answers.items()
+            pairs[index].target
+            for index, answer in answers.items()
             if _is_decisive(answer, self.decisive)
         }
         beyond = NotAsked(f"not asked: {limit.partition(';')[0]}")
         return [
-            answers.get(place, SETTLED if pair.target in settled else beyond)
-            for place, pair in enumerate(pairs)
+            answers.get(index, SETTLED if pair.target in settled else beyond)
+            for index, pair in enumerate(pairs)
         ]
 
 
@@ -178,8 +180,8 @@ def limit_of(graph: FactGraph) -> str:
 def few_calls_sentences(graphs: Sequence[FactGraph], decisive: float) -> Iterator[str]:
     """Yield how many pairs were asked, and why the others were not."""
     facts = [graph.metadata[METADATA_KEY] for graph in graphs if METADATA_KEY in graph.metadata]
-    asked = sum(one["asked"] for one in facts)
-    reasons = [reason for one in facts for *_, reason in one.get("unasked", ())]
+    asked = sum(graph_facts["asked"] for graph_facts in facts)
+    reasons = [reason for graph_facts in facts for *_, reason in graph_facts.get("unasked", ())]
     settled = reasons.count(SETTLED.reason)
     yield (
         f"{asked:,} of {counted(asked + len(reasons), 'pair')} asked: first the passages that were "

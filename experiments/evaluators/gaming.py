@@ -110,13 +110,13 @@ class CanonicalRelations:
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
         """One answer per pair, in order."""
-        said = [self._said(pair) for pair in pairs]
+        stated = [self._said(pair) for pair in pairs]
         # Many pairs are made of few texts: each text is compared in the form it has once.
-        texts = dict.fromkeys(text for pair in said for text in (pair.premise, pair.hypothesis))
+        texts = dict.fromkeys(text for pair in stated for text in (pair.premise, pair.hypothesis))
         plain = {text: normalised_text(text) for text in texts}
-        same = [plain[pair.premise] == plain[pair.hypothesis] for pair in said]
+        same = [plain[pair.premise] == plain[pair.hypothesis] for pair in stated]
         # Only these are asked about: one that says the same needs no opinion.
-        different = [pair for pair, alike in zip(said, same, strict=True) if not alike]
+        different = [pair for pair, alike in zip(stated, same, strict=True) if not alike]
         answers = iter(self.model.judge(different) if different else [])
         entailed = Judgement(RelationKind.ENTAILMENT, 1.0, "recorded", (1.0, 0.0, 0.0))
         return [entailed if alike else next(answers) for alike in same]
@@ -207,8 +207,8 @@ def verified(graphs: Sequence[FactGraph], assessor: Assessor) -> tuple[FactGraph
     """
     labelled = []
     for graph in graphs:
-        said = zip(graph.atoms, assessor(graph), strict=True)
-        atoms = tuple(replace(atom, label=supported) for atom, supported in said)
+        judged = zip(graph.atoms, assessor(graph), strict=True)
+        atoms = tuple(replace(atom, label=supported) for atom, supported in judged)
         if any(atom.label for atom in atoms):
             labelled.append(replace(graph, atoms=atoms))
     return tuple(labelled)
@@ -277,9 +277,9 @@ def gaming(
                 for guard, core in ((NO_GUARD, None), *cores.items()):
                     counting = view if core is None else selected(view, core)
                     for assessor, judge in assessors.items():
-                        said = list(judge(counting))
+                        judgements = list(judge(counting))
                         key = (graph.id, version, name, appended, guard, assessor)
-                        rows.append((*key, len(graph.atoms), len(said), sum(said)))
+                        rows.append((*key, len(graph.atoms), len(judgements), sum(judgements)))
     scores = data_frame(rows, [*COLUMNS])
     counted, supported = scores["counted"], scores["supported"]
     scores["precision"] = supported / counted.where(counted > 0, 1)
@@ -304,10 +304,10 @@ def curves(scores: pd.DataFrame) -> pd.DataFrame:
     for key in keys:
         # In the order in which they were first met, not of the alphabet.
         points[key] = points[key].astype("category").cat.set_categories(points[key].unique())
-    found = points.groupby([*keys, "appended"], observed=True).agg(
+    means = points.groupby([*keys, "appended"], observed=True).agg(
         precision=("precision", "mean"), raised=("raised", "sum"), responses=("raised", "size")
     )
-    return found.reset_index().astype(dict.fromkeys(keys, object))
+    return means.reset_index().astype(dict.fromkeys(keys, object))
 
 
 def by_kind(scores: pd.DataFrame, appended: int | None = None) -> pd.DataFrame:
@@ -377,24 +377,24 @@ def _kinds(scores: pd.DataFrame, appended: int | None) -> pd.DataFrame:
         raise InputError(
             f"no scores have {count} sentences appended; give a number of `counts`, from 1"
         )
-    own = scores[scores["version"].isin(("clean", "alone"))].copy()
-    how = own["version"].map({"clean": "appended", "alone": "alone"})
-    own["kind"] = (own["padding"] + ", " + how).where(own["appended"] > 0, "normal")
-    own = own[own["appended"].isin((0, count))]
+    rows = scores[scores["version"].isin(("clean", "alone"))].copy()
+    how = rows["version"].map({"clean": "appended", "alone": "alone"})
+    rows["kind"] = (rows["padding"] + ", " + how).where(rows["appended"] > 0, "normal")
+    rows = rows[rows["appended"].isin((0, count))]
     # A normal response is the same for every padding.
-    return own.drop_duplicates(["response", "guard", "assessor", "kind"])
+    return rows.drop_duplicates(["response", "guard", "assessor", "kind"])
 
 
 def _views(
     whole: FactGraph, padding: Padded, lengths: Sequence[int], version: str
 ) -> Iterator[tuple[int, FactGraph]]:
     """The numbers of appended sentences that a padding has, and the responses with so many."""
-    ids, own = padding.graph.atom_ids, len(whole.atoms)
-    first = own if version == "alone" else 0
+    ids, n_before = padding.graph.atom_ids, len(whole.atoms)
+    first = n_before if version == "alone" else 0
     for appended in lengths:
-        if own + appended > len(ids) or (version == "alone" and not appended):
+        if n_before + appended > len(ids) or (version == "alone" and not appended):
             continue
-        yield appended, restricted(padding.graph, ids[first : own + appended])
+        yield appended, restricted(padding.graph, ids[first : n_before + appended])
 
 
 def _supported(graph: FactGraph) -> list[bool]:

@@ -115,15 +115,15 @@ def guessed_column(columns: Iterable[str], role: str) -> str | None:
     """
     by_name = _by_name(columns)
     for names in NAMES[role]:
-        found = [column for name in names for column in by_name.get(name, ())]
-        if len(found) > 1:
+        matches = [column for name in names for column in by_name.get(name, ())]
+        if len(matches) > 1:
             option = _COLUMN_OPTIONS.get(role, "").replace("_", "-")
             remedy = f"name one with --{option}" if option else "rename all but one"
             raise InputError(
-                f"the columns {' and '.join(map(repr, found))} may each hold the {role}; {remedy}"
+                f"the columns {' and '.join(map(repr, matches))} may each hold the {role}; {remedy}"
             )
-        if found:
-            return found[0]
+        if matches:
+            return matches[0]
     return None
 
 
@@ -144,7 +144,7 @@ def _identifier(table: DataTable, rows: Sequence[int]) -> tuple[str | None, str]
         rows: the rows that hold responses.
     """
     by_name = _by_name(table.columns)
-    said = ""
+    remark = ""
     for column in (column for name in _IDENTIFIERS for column in by_name.get(name, ())):
         first: dict[str, int] = {}
         for row in rows:
@@ -157,14 +157,14 @@ def _identifier(table: DataTable, rows: Sequence[int]) -> tuple[str | None, str]
                     else f"has {shown(name)} in {_row_name(table, before)} and "
                     f"{_row_name(table, row)}"
                 )
-                said = said or (
+                remark = remark or (
                     f"Column {column!r} {fault}, so that it identifies no response; responses have "
                     "the numbers of their rows, unless --id-column names a column."
                 )
                 break
         else:
             return column, ""
-    return None, said
+    return None, remark
 
 
 def _row_name(table: DataTable, row: int) -> str:
@@ -257,16 +257,16 @@ def _require_column(table: DataTable, row: int, column: str) -> None:
 
 def _column(table: DataTable, columns: ResponseSettings, role: str) -> str | None:
     option = _COLUMN_OPTIONS.get(role)
-    given: str | None = option and getattr(columns, option)
-    if given is None:
+    column: str | None = option and getattr(columns, option)
+    if column is None:
         try:
             return guessed_column(table.columns, role)
         except InputError as error:
             raise InputError(f"{table.source}: {error}") from None
-    if given not in table.columns:
-        subject = f"{table.source}: the column {given!r} of --{str(option).replace('_', '-')}"
-        raise InputError(unknown_name(subject, given, table.columns))
-    return given
+    if column not in table.columns:
+        subject = f"{table.source}: the column {column!r} of --{str(option).replace('_', '-')}"
+        raise InputError(unknown_name(subject, column, table.columns))
+    return column
 
 
 def _response(
@@ -333,9 +333,9 @@ def _is_kept(value: Any) -> bool:
 def _remark(table: DataTable, chosen: dict[str, str | None], others: Sequence[str]) -> str:
     if all(name in (None, _OWN_NAMES[role]) for role, name in chosen.items()) and not others:
         return ""
-    found = ", ".join(f"{role} from {name!r}" for role, name in chosen.items() if name)
+    origins = ", ".join(f"{role} from {name!r}" for role, name in chosen.items() if name)
     rest = f"; kept beside it: {', '.join(others)}" if others else ""
-    return f"{table.source}, {table.form}: {found}{rest}"
+    return f"{table.source}, {table.form}: {origins}{rest}"
 
 
 Given = FactGraph | Mapping[str, Any]
@@ -505,14 +505,14 @@ def load_responses(responses: ResponsesIn) -> LoadedResponses:
     return ResponseSettings().load(responses)
 
 
-def _check_place(place: str) -> None:
+def _check_place(text: str) -> None:
     """Raise an error for a string that names nothing there is, which may be a text."""
-    path = Path(place)
-    if place == str(STANDARD_INPUT) or is_dataset(path) or exists(path):
+    path = Path(text)
+    if text == str(STANDARD_INPUT) or is_dataset(path) or exists(path):
         return
-    if len(place.split()) > 1 and len(path.suffix.split()) != 1:
+    if len(text.split()) > 1 and len(path.suffix.split()) != 1:
         raise InputError(
-            f"{shown(place)} is no file, folder or embedded dataset; give the text of a response "
+            f"{shown(text)} is no file, folder or embedded dataset; give the text of a response "
             "as text=..."
         )
     check_named(path, "the path of a file, or give a text as text=...")
@@ -521,10 +521,10 @@ def _check_place(place: str) -> None:
 def _of_texts(texts: Any, columns: ResponseSettings) -> _Read:
     """Read the text of a response, or the texts of several."""
     several = [texts] if isinstance(texts, str) else list(texts)
-    for number, one in enumerate(several, 1):
-        if not isinstance(one, str):
+    for number, text in enumerate(several, 1):
+        if not isinstance(text, str):
             raise InputError(
-                f"text {number} is a {type(one).__name__}; give texts, and rows or graphs as data"
+                f"text {number} is a {type(text).__name__}; give texts, and rows or graphs as data"
             )
     if _named_columns(columns):
         raise InputError(
@@ -532,26 +532,26 @@ def _of_texts(texts: Any, columns: ResponseSettings) -> _Read:
             "leave them out"
         )
     graphs = [
-        FactGraph(f"response-{number}", (), response=one.strip())
-        for number, one in enumerate(several, 1)
+        FactGraph(f"response-{number}", (), response=text.strip())
+        for number, text in enumerate(several, 1)
     ]
     if not any(graph.response for graph in graphs):
         raise InputError("text 1 is empty; give the text of a response")
     return _without_empty(graphs_of(graphs), "id")
 
 
-def _of_given(given: Given | Iterable[Given] | pd.DataFrame, columns: ResponseSettings) -> _Read:
+def _of_given(data: Given | Iterable[Given] | pd.DataFrame, columns: ResponseSettings) -> _Read:
     """Read responses that are given themselves."""
-    several: list[Given] = [given] if isinstance(given, FactGraph | Mapping) else given_rows(given)
-    if any(isinstance(one, str) for one in several):
+    several: list[Given] = [data] if isinstance(data, FactGraph | Mapping) else given_rows(data)
+    if any(isinstance(item, str) for item in several):
         raise InputError("responses hold a text; give texts as text=[...]")
     remarks: tuple[str, ...] = ()
-    if several and all(isinstance(one, Mapping) for one in several):
+    if several and all(isinstance(item, Mapping) for item in several):
         rows = cast("list[Mapping[str, Any]]", several)
         names = tuple(dict.fromkeys(name for row in rows for name in row))
         table = DataTable("response", "rows", names, tuple(rows), (None,) * len(rows))
-        found, remarks = responses_of_table(table, columns)
-        several = list(found)
+        graphs, remarks = responses_of_table(table, columns)
+        several = list(graphs)
     elif _named_columns(columns):
         raise InputError(
             "--text-column, --question-column and --id-column name columns, and there is no table; "
@@ -705,11 +705,11 @@ def _texts_of_folder(folder: Path) -> list[FactGraph]:
 
 
 def _unique(graphs: Iterable[FactGraph], name: str) -> list[FactGraph]:
-    found: dict[str, FactGraph] = {}
+    by_id: dict[str, FactGraph] = {}
     for graph in graphs:
-        if graph.id in found:
+        if graph.id in by_id:
             raise InputError(
                 f"{name}: two responses have the id {graph.id!r}; give each response its own"
             )
-        found[graph.id] = graph
-    return list(found.values())
+        by_id[graph.id] = graph
+    return list(by_id.values())

@@ -44,27 +44,27 @@ def evidence_of(
         borne: by relation what the passage does to the claim, by number of the view.
         n_views: how many views there are.
     """
-    places = {context: place for place, context in enumerate(graph.context_ids)}
+    places = {context: number for number, context in enumerate(graph.context_ids)}
     texts = {atom.id: atom.text for atom in graph.atoms}
     # Views may differ in the probability alone: the sentence is looked for once.
-    asked = [*dict.fromkeys((one.context, one.atom, one.relation) for one in borne)]
+    asked = [*dict.fromkeys((bearing.context, bearing.atom, bearing.relation) for bearing in borne)]
     passages = [
         (graph.contexts[places[context]].content, texts[atom], relation)
         for context, atom, relation in asked
     ]
     decides = dict(zip(asked, deciding_sentences(passages), strict=True))
-    found: dict[str, list[Evidence]] = {}
-    for one, effects in borne.items():
-        found.setdefault(one.atom, []).append(
+    evidence: dict[str, list[Evidence]] = {}
+    for bearing, effects in borne.items():
+        evidence.setdefault(bearing.atom, []).append(
             Evidence(
-                places[one.context],
-                one.relation,
-                one.probability,
-                decides[one.context, one.atom, one.relation],
+                places[bearing.context],
+                bearing.relation,
+                bearing.probability,
+                decides[bearing.context, bearing.atom, bearing.relation],
                 tuple(effects.get(view) for view in range(n_views)),
             )
         )
-    return {atom: tuple(own) for atom, own in found.items()}
+    return {atom: tuple(items) for atom, items in evidence.items()}
 
 
 def n_relations(graph: FactGraph, seen: FactGraph) -> tuple[int, ...]:
@@ -90,31 +90,34 @@ def graphs_shown(graph: FactGraph, seen: Sequence[FactGraph | None]) -> Iterator
         graph: the response as recorded.
         seen: its views; None where that is not known.
     """
-    found: dict[GraphShown, list[int]] = {}
+    views: dict[GraphShown, list[int]] = {}
     for number, view in enumerate(seen):
         if view is not None and (drawn := _graph_shown(graph, view)) is not None:
-            found.setdefault(drawn, []).append(number)
-    for drawn, numbers in found.items():
+            views.setdefault(drawn, []).append(number)
+    for drawn, numbers in views.items():
         yield drawn._replace(views=tuple(numbers))
 
 
 def _graph_shown(graph: FactGraph, seen: FactGraph) -> GraphShown | None:
-    relations = [one for one in seen.relations if one.kind is not RelationKind.NEUTRAL]
+    relations = [
+        relation for relation in seen.relations if relation.kind is not RelationKind.NEUTRAL
+    ]
     n_nodes = len(seen.atoms) + len(seen.contexts)
     if not seen.atoms or n_nodes > MOST_NODES or len(relations) > MOST_RELATIONS:
         return None
     contexts = untangled(seen)
-    nodes = {name: place for place, name in enumerate(seen.atom_ids)}
-    nodes |= {one.id: -1 - place for place, one in enumerate(contexts)}
-    recorded = {name: place for place, name in enumerate(graph.context_ids)}
+    nodes = {name: number for number, name in enumerate(seen.atom_ids)}
+    nodes |= {context.id: -1 - number for number, context in enumerate(contexts)}
+    recorded = {name: number for number, name in enumerate(graph.context_ids)}
     return GraphShown(
         views=(),
         passages=tuple(
             # FR1 has a copy of a passage per claim.
-            recorded[recorded_context(one.id, (one.retrieved_for or ("",))[0], graph)]
-            for one in contexts
+            recorded[recorded_context(context.id, (context.retrieved_for or ("",))[0], graph)]
+            for context in contexts
         ),
         relations=tuple(
-            (nodes[one.source], nodes[one.target], one.kind, one.probability) for one in relations
+            (nodes[relation.source], nodes[relation.target], relation.kind, relation.probability)
+            for relation in relations
         ),
     )

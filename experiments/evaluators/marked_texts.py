@@ -55,7 +55,9 @@ def deciding_sentences(passages: Sequence[tuple[str, str, RelationKind]]) -> lis
     from factormodels.extraction.relation_models.lexical_features import pair_features
 
     parts = [
-        [one.strip() for one in _SENTENCE_END.split(text) if one.strip()][:_MOST_SENTENCES]
+        [sentence.strip() for sentence in _SENTENCE_END.split(text) if sentence.strip()][
+            :_MOST_SENTENCES
+        ]
         for text, _, _ in passages
     ]
     pairs = [
@@ -65,23 +67,23 @@ def deciding_sentences(passages: Sequence[tuple[str, str, RelationKind]]) -> lis
     ]
     if not pairs:
         return [""] * len(passages)
-    told = relation_distributions(pair_features(pairs))
+    distributions = relation_distributions(pair_features(pairs))
     shares = _rare_shares(pairs)
-    found = []
+    excerpts = []
     start = 0
     for sentences, (_, _, kind) in zip(parts, passages, strict=True):
         these = slice(start, start + len(sentences))
-        own = told[these, int(kind is RelationKind.CONTRADICTION)] + shares[these]
+        scores = distributions[these, int(kind is RelationKind.CONTRADICTION)] + shares[these]
         start += len(sentences)
         if not sentences:
-            found.append("")
+            excerpts.append("")
             continue
-        best = int(own.argmax())
+        best = int(scores.argmax())
         before = "… " if best else ""
         after = " …" if best + 1 < len(sentences) else ""
         shown = textwrap.shorten(sentences[best], _LONGEST, placeholder=" …")
-        found.append(f"{before}{shown}{after}")
-    return found
+        excerpts.append(f"{before}{shown}{after}")
+    return excerpts
 
 
 def deciding_excerpts(
@@ -93,21 +95,24 @@ def deciding_excerpts(
         passages: as in `deciding_sentences`.
         whole: characters of a passage up to which it is shown as it is.
     """
-    long = [one for one in passages if len(one[0]) > whole]
+    long = [passage for passage in passages if len(passage[0]) > whole]
     sentences = iter(deciding_sentences(long))
-    found = []
+    excerpts = []
     for text, _, _ in passages:
         if len(text) <= whole:
-            found.append(text)
+            excerpts.append(text)
             continue
         decides = next(sentences).removeprefix("… ").removesuffix(" …")
-        parts = [one.strip() for one in _SENTENCE_END.split(text) if one.strip()]
+        parts = [sentence.strip() for sentence in _SENTENCE_END.split(text) if sentence.strip()]
         start = " ".join(decides.split())
-        at = next((k for k, own in enumerate(parts) if " ".join(own.split()).startswith(start)), 0)
+        at = next(
+            (k for k, sentence in enumerate(parts) if " ".join(sentence.split()).startswith(start)),
+            0,
+        )
         first, last = max(0, at - 1), min(len(parts), at + 2)
         before, after = "… " if first else "", " …" if last < len(parts) else ""
-        found.append(f"{before}{' '.join(parts[first:last])}{after}")
-    return found
+        excerpts.append(f"{before}{' '.join(parts[first:last])}{after}")
+    return excerpts
 
 
 def _rare_shares(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
@@ -122,8 +127,8 @@ def _rare_shares(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
 
     return np.array(
         [
-            weight(claim & own) / total if (total := weight(claim)) > 0 else 0.0
-            for own, claim in words
+            weight(claim & passage) / total if (total := weight(claim)) > 0 else 0.0
+            for passage, claim in words
         ]
     )
 
@@ -144,12 +149,12 @@ def marked_response(graph: FactGraph) -> tuple[Marked, ...]:
     sentences = sentences_of(graph)
     made: list[list[int]] = [[] for _ in sentences]
     for number, atom in enumerate(graph.atoms):
-        place = None if atom.sentence is None else atom.sentence - 1
-        if place is None and sentences:
-            shares = pair_features([TextPair(one, atom.text) for one in sentences])[:, 0]
-            place = int(shares.argmax()) if shares.max() >= _LEAST_SHARE else None
-        if place is not None and 0 <= place < len(sentences):
-            made[place].append(number)
+        index = None if atom.sentence is None else atom.sentence - 1
+        if index is None and sentences:
+            shares = pair_features([TextPair(sentence, atom.text) for sentence in sentences])[:, 0]
+            index = int(shares.argmax()) if shares.max() >= _LEAST_SHARE else None
+        if index is not None and 0 <= index < len(sentences):
+            made[index].append(number)
     pieces: list[Marked] = []
     at = 0
     for sentence, claims in zip(sentences, made, strict=True):
@@ -161,4 +166,4 @@ def marked_response(graph: FactGraph) -> tuple[Marked, ...]:
         pieces.append(Marked(sentence, tuple(claims)))
         at = begin + len(sentence)
     pieces.append(Marked(graph.response[at:]))
-    return tuple(one for one in pieces if one.text)
+    return tuple(piece for piece in pieces if piece.text)

@@ -59,8 +59,8 @@ def open_posteriors(
     Returns:
         (lower, upper) by id of atom; atoms that no missing relation bears on are left out.
     """
-    told = asked.metadata.get(METADATA_KEY, {})
-    missing = (*told.get("missing", ()), *told.get("unasked", ()))
+    facts = asked.metadata.get(METADATA_KEY, {})
+    missing = (*facts.get("missing", ()), *facts.get("unasked", ()))
     if not missing:
         return {}
     from inference.tasks import open_marginals
@@ -68,7 +68,7 @@ def open_posteriors(
     priors = {atom.id: atom.prior for atom in seen.atoms}
     priors |= {context.id: context.prior for context in seen.contexts}
     numbers = {name: number for number, name in enumerate(priors)}
-    least = told.get("least", LEAST_PROBABILITY)
+    least = facts.get("least", LEAST_PROBABILITY)
     if encoding != MIXTURE:
         # A relation less probable would have had no factor.
         least = max(least, LEAST_PROBABILITY)
@@ -89,7 +89,9 @@ def open_posteriors(
             choices = np.concatenate([forward, backward.swapaxes(1, 2)])
         tables[numbers[here], numbers[target]] = choices
     known = tuple(
-        one for one in seen.relations if frozenset((one.source, one.target)) not in open_pairs
+        relation
+        for relation in seen.relations
+        if frozenset((relation.source, relation.target)) not in open_pairs
     )
     graph = seen.derived(seen.contexts, known).to_factor_graph(encoding)
     bounds = open_marginals(graph, tables, _draws)
@@ -124,12 +126,12 @@ def open_measures(
             dropped, and then left out of all names.
         k: the K of R_K and F1@K.
     """
-    found: dict[str, list[list[Range]]] = {}
+    ends_by_name: dict[str, list[list[Range]]] = {}
     for response in ranges:
         for name, kept in zip(response, _in_all([*response.values()]), strict=True):
             if len(kept):
-                found.setdefault(name, []).append(_ends(kept, k))
-    means = {name: np.mean(np.array(ends), axis=0).tolist() for name, ends in found.items()}
+                ends_by_name.setdefault(name, []).append(_ends(kept, k))
+    means = {name: np.mean(np.array(ends), axis=0).tolist() for name, ends in ends_by_name.items()}
     return {
         name: {measure: (low, high) for measure, (low, high) in zip(RANGED, ends, strict=True)}
         for name, ends in means.items()
@@ -137,8 +139,8 @@ def open_measures(
 
 
 def _in_all(ranges: Sequence[Sequence[Range | None]]) -> list[NDArray[np.float64]]:
-    kept = [place for place, ends in enumerate(zip(*ranges, strict=True)) if None not in ends]
-    return [np.array([one[place] for place in kept]).reshape(-1, 2) for one in ranges]
+    kept = [position for position, ends in enumerate(zip(*ranges, strict=True)) if None not in ends]
+    return [np.array([ends[position] for position in kept]).reshape(-1, 2) for ends in ranges]
 
 
 def _ends(ranges: NDArray[np.float64], k: float) -> list[Range]:

@@ -91,8 +91,8 @@ def repetitive(graph: FactGraph, n: int) -> Padded:
     """
     original = repeated_claim(graph)
     texts = [FRAMES[k % len(FRAMES)].replace("{claim}", _inside(original.text)) for k in range(n)]
-    said = dict.fromkeys(texts, original.text)
-    return Padded(_with_repetitions(graph, original, texts), said)
+    originals = dict.fromkeys(texts, original.text)
+    return Padded(_with_repetitions(graph, original, texts), originals)
 
 
 def uninformative(graph: FactGraph, n: int) -> Padded:
@@ -102,15 +102,15 @@ def uninformative(graph: FactGraph, n: int) -> Padded:
     """
     about = subject_of(graph)
     claims = bleached_claims(about.domain, about.name)
-    said = [claims[k % len(claims)] for k in range(n)]
+    stated = [claims[k % len(claims)] for k in range(n)]
     # A claim stands by itself the first time round, and in a frame once the templates recur.
     texts = [
         SAYINGS[k // len(claims) % len(SAYINGS)].replace(
             "{claim}", claim if k < len(claims) else _inside(claim)
         )
-        for k, claim in enumerate(said)
+        for k, claim in enumerate(stated)
     ]
-    return Padded(_with_truisms(graph, texts), dict(zip(texts, said, strict=True)))
+    return Padded(_with_truisms(graph, texts), dict(zip(texts, stated, strict=True)))
 
 
 def off_topic(graph: FactGraph, n: int, graphs: Sequence[FactGraph]) -> Padded:

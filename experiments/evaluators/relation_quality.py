@@ -73,7 +73,7 @@ def labelled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> li
     Raises:
         InputError: if no pair has both texts.
     """
-    found = []
+    pairs = []
     for graph in graphs:
         # Only from context to atom: a relation model is asked in this direction.
         known = {(relation.source, relation.target): relation.kind for relation in graph.relations}
@@ -90,10 +90,10 @@ def labelled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> li
                 pair = TextPair(
                     *(context.content, atom.text, context.id, atom.id, context.title, graph.query)
                 )
-                found.append(LabelledPair(pair, kind, graph.id))
-    if not found:
+                pairs.append(LabelledPair(pair, kind, graph.id))
+    if not pairs:
         raise InputError("no recorded relation joins two texts; give graphs with texts")
-    return found
+    return pairs
 
 
 def relation_forecasts(
@@ -106,7 +106,7 @@ def relation_forecasts(
     `calibration.reliability_diagram`, `calibration.corp_curve`.
     """
     kept, shares = _answered(model, [item.pair for item in labelled])
-    answered = [labelled[place] for place in kept]
+    answered = [labelled[index] for index in kept]
     responses = np.array([item.response for item in answered], dtype=object)
     return {
         kind: RelationForecasts(
@@ -124,7 +124,7 @@ def _answered(
 ) -> tuple[list[int], NDArray[np.float64]]:
     """Places of the pairs that a model answers, and their distributions, (n, 3)."""
     answers = ask(model, list(pairs))
-    kept = [place for place, each in enumerate(answers) if isinstance(each, Judgement)]
+    kept = [index for index, each in enumerate(answers) if isinstance(each, Judgement)]
     shares = [distribution(each) for each in answers if isinstance(each, Judgement)]
     # The reshape keeps three columns if nothing was answered.
     return kept, np.array(shares).reshape(-1, len(JUDGED_KINDS))
@@ -155,11 +155,11 @@ def relation_scores(
         raise InputError(f"{model.name} answered none of the {counted(len(labelled), 'pair')}")
     return {
         kind: score(
-            *(found.p, found.y, found.responses),
+            *(forecast.p, forecast.y, forecast.responses),
             scores=scores,
             intervals=IntervalSettings(n_bootstrap=n_bootstrap, seed=seed),
         )
-        for kind, found in forecasts.items()
+        for kind, forecast in forecasts.items()
     }
 
 
@@ -234,8 +234,8 @@ def fit_lexical(labelled: Sequence[LabelledPair], *, folds: int = 10) -> Lexical
     parts = list(GroupKFold(folds).split(features, codes, groups))
     validated = cross_val_predict(model, features, codes, cv=parts, method="predict_proba")
     fold = np.empty(len(codes), dtype=np.int64)
-    for number, (_, own) in enumerate(parts):
-        fold[own] = number
+    for number, (_, held_out) in enumerate(parts):
+        fold[held_out] = number
     model.fit(features, codes)
     # The regression is symmetric in the three relations; what matters is against neutral.
     intercepts = model.intercept_[:2] - model.intercept_[2]
@@ -319,8 +319,8 @@ def graded_forecasts(
     groups = _groups(pairs)
     return RelationForecasts(
         shares @ np.array([1.0, 0.0, weight]),
-        np.array([pairs[place].probability for place in kept], dtype=np.float64),
-        np.array([groups[place] for place in kept], dtype=np.int64),
+        np.array([pairs[index].probability for index in kept], dtype=np.float64),
+        np.array([groups[index] for index in kept], dtype=np.int64),
         len(pairs) - len(kept),
     )
 

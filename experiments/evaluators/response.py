@@ -61,7 +61,7 @@ def measured(
     Raises:
         InputError: for bad arrays, or unlabelled atoms under the policy "error".
     """
-    found = score(
+    scored = score(
         *(p, y, responses),
         folds=folds,
         scores=(*PAPERS_MEASURES, *more),
@@ -69,7 +69,7 @@ def measured(
         intervals=intervals,
         unlabelled=policy,
     )
-    (model,) = found.models
+    (model,) = scored.models
     n_atoms = len(np.asarray(p))
     row: dict[str, Any] = {
         "n_responses": model.scores["precision"].n,
@@ -78,14 +78,14 @@ def measured(
         "label_policy": str(policy),
         "k_policy": str(k),
         "k": model.k,
-        **{name: own.value for name, own in model.scores.items()},
+        **{name: estimate.value for name, estimate in model.scores.items()},
     }
     row = {name: row[name] for name in (*COLUMNS, *more)}
     row |= {f"{name}_status": str(model.scores[name].status) for name in more}
     if intervals is not None:
         # Ends beside their measure, by name, as every reader of summary.csv looks them up.
-        for name, own in model.scores.items():
-            row |= named(name, (own.value, *own.interval))
+        for name, estimate in model.scores.items():
+            row |= named(name, (estimate.value, *estimate.interval))
     return row
 
 
@@ -131,10 +131,10 @@ def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str,
     and `missing_relations` of the view, and `missing_verdicts` of all assessors. A view that has no
     answer holds its `error` alone.
     """
-    found = {view.variant: _assessed(graph, view) for view in views}
-    compared = _compared(graph, found)
+    assessment = {view.variant: _assessed(graph, view) for view in views}
+    compared = _compared(graph, assessment)
     missing = sum(len(facts["missing"]) for facts in graph.metadata.get(ASSESSORS_KEY, {}).values())
-    for view in found.values():
+    for view in assessment.values():
         if "atoms" in view:
             p = [view["atoms"][atom]["p"] for _, atom in every_atom(graph) if atom in compared]
             view["measures"] = {
@@ -143,13 +143,13 @@ def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str,
                 "missing_verdicts": missing,
                 "left_out": len(every_atom(graph)) - len(p),
             }
-    return found
+    return assessment
 
 
 def _compared(graph: FactGraph, assessment: Mapping[str, Any]) -> set[str]:
     """Ids of the atoms on which all have a verdict that have one at all."""
     judged = [
-        {atom for atom, one in facts["verdicts"].items() if one["p"] is not None}
+        {atom for atom, verdict in facts["verdicts"].items() if verdict["p"] is not None}
         for facts in graph.metadata.get(ASSESSORS_KEY, {}).values()
     ]
     judged += [
@@ -157,7 +157,7 @@ def _compared(graph: FactGraph, assessment: Mapping[str, Any]) -> set[str]:
         for view in assessment.values()
         if "atoms" in view
     ]
-    return set(graph.atom_ids).intersection(*(one for one in judged if one))
+    return set(graph.atom_ids).intersection(*(atoms for atoms in judged if atoms))
 
 
 def by_strength(evidence: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -199,7 +199,7 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
         "answered_by": posterior.answered_by,
         "measures": {
             "missing_relations": missing_relations(asked),
-            "missing_atoms": sum(one in unanswered for _, one in every_atom(graph)),
+            "missing_atoms": sum(atom in unanswered for _, atom in every_atom(graph)),
         },
         "unanswered": sorted(unanswered),
         "open": {atom: list(ends) for atom, ends in left_open.items()},
@@ -334,23 +334,23 @@ def judged(graph: FactGraph) -> AssessedResponse:
 
 
 def _ranges(graph: FactGraph, atoms: Sequence[str]) -> dict[str, tuple[Range | None, ...]]:
-    found: dict[str, tuple[Range | None, ...]] = {}
+    ranges: dict[str, tuple[Range | None, ...]] = {}
     for name, view in graph.metadata[METADATA_KEY].items():
         if "atoms" in view:
             # A graph that was written before has no bounds: nothing is known of what is missing.
             bounds = view.get("open", dict.fromkeys(view["unanswered"], ANYTHING))
-            found[name] = tuple(
+            ranges[name] = tuple(
                 (lower, upper)
                 for lower, upper in (bounds.get(a, [view["atoms"][a]["p"]] * 2) for a in atoms)
             )
     for name, facts in graph.metadata.get(ASSESSORS_KEY, {}).items():
         lost = {atom for atom, _ in facts["missing"]}
-        stated = {atom: one["p"] for atom, one in facts["verdicts"].items()}
-        found[name] = tuple(
+        stated = {atom: verdict["p"] for atom, verdict in facts["verdicts"].items()}
+        ranges[name] = tuple(
             ANYTHING if a in lost else None if (p := stated.get(a)) is None else (p, p)
             for a in atoms
         )
-    return found
+    return ranges
 
 
 def _lexical_passages(graph: FactGraph) -> frozenset[str]:
@@ -365,13 +365,19 @@ def with_core(responses: Sequence[AssessedResponse]) -> list[AssessedResponse]:
     """The responses with the claims alone that count; those that keep none are left out."""
     return [
         replace(
-            one,
-            labels=tuple(compress(one.labels, one.counts)),
-            p={name: tuple(compress(values, one.counts)) for name, values in one.p.items()},
-            ranges={name: tuple(compress(ends, one.counts)) for name, ends in one.ranges.items()},
+            response,
+            labels=tuple(compress(response.labels, response.counts)),
+            p={
+                name: tuple(compress(values, response.counts))
+                for name, values in response.p.items()
+            },
+            ranges={
+                name: tuple(compress(ends, response.counts))
+                for name, ends in response.ranges.items()
+            },
         )
-        for one in responses
-        if one.counts is not None and any(one.counts)
+        for response in responses
+        if response.counts is not None and any(response.counts)
     ]
 
 
@@ -399,7 +405,9 @@ class Compared:
     @property
     def k(self) -> float | None:
         """K of F1@K and R_K, of all of them; None where nothing was judged."""
-        return next((one["k"] for one in self.summaries.values() if one is not None), None)
+        return next(
+            (summary["k"] for summary in self.summaries.values() if summary is not None), None
+        )
 
     def measure(self, name: str, measure: str) -> float:
         """A measure of a variant or assessor that has a summary: one of it, or `recall_at_k`."""
@@ -426,15 +434,17 @@ def summarise_judged(
     rows: list[tuple[tuple[float, ...], bool | None, str]] = []
     left_out = 0
     for response in responses:
-        for place, label in enumerate(response.labels):
-            found = [response.p[name][place] if name in response.p else None for name in judging]
-            given = tuple(p for p in found if p is not None)
+        for position, label in enumerate(response.labels):
+            posteriors = [
+                response.p[name][position] if name in response.p else None for name in judging
+            ]
+            known = tuple(p for p in posteriors if p is not None)
             # Where nothing has a posterior, no claim has all of them.
-            if given and len(given) == len(judging):
-                rows.append((given, label, response.response))
+            if known and len(known) == len(judging):
+                rows.append((known, label, response.response))
             else:
-                left_out += bool(given)
-    labels, ids = [label for _, label, _ in rows], [one for *_, one in rows]
+                left_out += bool(known)
+    labels, ids = [label for _, label, _ in rows], [response_id for *_, response_id in rows]
     summaries = {
         name: measured([p[judging.index(name)] for p, *_ in rows], labels, ids, k=k)
         if rows and name in judging
@@ -442,15 +452,26 @@ def summarise_judged(
         for name in names
     }
     recalls = {
-        name: _recall_at_k([p[judging.index(name)] for p, *_ in rows], ids, one["k"])
-        for name, one in summaries.items()
-        if one is not None
+        name: _recall_at_k([p[judging.index(name)] for p, *_ in rows], ids, summary["k"])
+        for name, summary in summaries.items()
+        if summary is not None
     }
     ranges: Mapping[str, Mapping[str, Range]] = {}
-    if rows and any(one.missing or one.unjudged or one.unasked for one in responses):
-        own_k = next(one["k"] for one in summaries.values() if one is not None)
-        told = [{name: r.ranges[name] for name in judging if name in r.ranges} for r in responses]
-        ranges = open_measures([one for one in told if len(one) == len(judging)], own_k)
+    if rows and any(
+        response.missing or response.unjudged or response.unasked for response in responses
+    ):
+        own_k = next(summary["k"] for summary in summaries.values() if summary is not None)
+        judged_ranges = [
+            {name: r.ranges[name] for name in judging if name in r.ranges} for r in responses
+        ]
+        ranges = open_measures(
+            [
+                response_ranges
+                for response_ranges in judged_ranges
+                if len(response_ranges) == len(judging)
+            ],
+            own_k,
+        )
     return Compared(summaries, left_out, _in_sample(responses), recalls, ranges)
 
 

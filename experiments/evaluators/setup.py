@@ -170,12 +170,12 @@ def make_plan(
     searcher: Retriever | None = None
     if retriever != GIVEN:
         search = Search(settings, settings, session, settings.retry_failed)
-        searcher, own = build_retriever(retriever, graphs, search)
+        searcher, chosen_facts = build_retriever(retriever, graphs, search)
         writer = _model(session, "--queries") if settings.queries else None
         if settings.question_contexts and not any(graph.query.strip() for graph in graphs):
             raise InputError("--question-contexts: no response has a question; give --query")
         stages.append(retrieval_stage(searcher, writer, for_question=settings.question_contexts))
-        facts |= {**own, "question_contexts": settings.question_contexts}
+        facts |= {**chosen_facts, "question_contexts": settings.question_contexts}
     else:
         for name, chosen in (
             ("--queries", settings.queries),
@@ -190,21 +190,21 @@ def make_plan(
         summarising = _model(session, "--summarise")
         stages.append(summary_stage(summarising, log_probabilities=log_probabilities))
         facts["summarise"] = True
-    model, own = relation_model(
+    model, chosen_facts = relation_model(
         judge,
         session.model,
         method=settings.method,
         window=settings.window,
         openness=settings.openness,
     )
-    facts |= own
+    facts |= chosen_facts
     widest = max(settings.variant, key=EXTRACTED_VARIANTS.index)
     shared = model if relations == "model" else LocalRelations(model)
-    told = own
+    relation_facts = chosen_facts
     if relations == "model":
         method = method_named(settings.method)
         asked = prompts_of(session.model)
-        told = own | relation_model_facts(
+        relation_facts = chosen_facts | relation_model_facts(
             "prompted", method=method, openness=settings.openness, prompts=asked
         )
     relation_place = len(stages)
@@ -213,7 +213,7 @@ def make_plan(
         facts["orders"] = settings.orders
 
     def stage_of(asked: RelationModel) -> Stage:
-        return relation_stage(asked, widest, settings.least, told, both_orders=both)
+        return relation_stage(asked, widest, settings.least, relation_facts, both_orders=both)
 
     if settings.few_calls:
         decisive = max(settings.decisive, settings.least)
@@ -231,13 +231,13 @@ def make_plan(
         facts["early_exit"] = getattr(rule, "__qualname__", repr(rule))
     if settings.assessors:
         if len(set(settings.assessors)) < len(settings.assessors):
-            given = ", ".join(settings.assessors)
-            raise InputError(f"--assessor {given}: one is given twice; keep one")
+            listed = ", ".join(settings.assessors)
+            raise InputError(f"--assessor {listed}: one is given twice; keep one")
         judge = _model(session, "--assessor")
-        for one in map(get_assessor, settings.assessors):
-            if one.searches and searcher is None:
+        for assessor in map(get_assessor, settings.assessors):
+            if assessor.searches and searcher is None:
                 raise InputError(
-                    f"--assessor {one.name} searches by itself; name --retriever wikipedia or "
+                    f"--assessor {assessor.name} searches by itself; name --retriever wikipedia or "
                     "google, or --retriever local with --documents"
                 )
         stages.append(assessor_stage(settings.assessors, judge, searcher))
@@ -258,13 +258,13 @@ def _atoms(
     graphs: Sequence[FactGraph], settings: AssessSettings, model: LanguageModel | None
 ) -> str:
     """Where claims come from: as asked for, or as the input allows; checked against it."""
-    given = any(graph.atoms for graph in graphs)
+    has_claims = any(graph.atoms for graph in graphs)
     # What makes atoms if the input has none.
     without = "sentences" if model is None else "model"
-    name = settings.atoms or ("given" if given else without)
+    name = settings.atoms or ("given" if has_claims else without)
     if name not in ATOMS:
         raise InputError(f"--atoms {name!r} is unknown; use one of {', '.join(ATOMS)}")
-    if name == "given" and not given:
+    if name == "given" and not has_claims:
         raise InputError(f"--atoms given: the input holds no atoms; use --atoms {without}")
     if name != "given":
         for graph in graphs:

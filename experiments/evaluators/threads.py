@@ -110,8 +110,8 @@ def as_ready(
     """
     try:
         if count <= 1 or len(items) <= 1:
-            for place, item in enumerate(items):
-                yield place, function(item)
+            for position, item in enumerate(items):
+                yield position, function(item)
             return
         ready: SimpleQueue[tuple[int, Result | None, BaseException | None]] = SimpleQueue()
         queue, taking = iter(enumerate(items)), threading.Lock()
@@ -119,14 +119,14 @@ def as_ready(
         def work() -> None:
             while not stop.is_set():
                 with taking:
-                    place, item = next(queue, (-1, None))
+                    position, item = next(queue, (-1, None))
                 if item is None:
                     return
                 try:
-                    ready.put((place, function(item), None))
+                    ready.put((position, function(item), None))
                 except BaseException as error:
                     # Whatever it is, the thread that iterates raises it.
-                    ready.put((place, None, error))
+                    ready.put((position, None, error))
                     return
 
         for _ in range(min(count, len(items))):
@@ -139,9 +139,9 @@ def as_ready(
         except Empty:
             meanwhile()
         for _ in items:
-            (place, result, error), first = first or ready.get(), None
+            (position, result, error), first = first or ready.get(), None
             if error is not None:
                 raise error
-            yield place, result  # type: ignore[misc]
+            yield position, result  # type: ignore[misc]
     finally:
         stop.set()
