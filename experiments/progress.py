@@ -66,8 +66,8 @@ def tell(text: str) -> None:
 
 def each_response(responses: Sequence[Response]) -> Iterator[Response]:
     """Responses, one by one; whoever watches is told which is next."""
-    for place, response in enumerate(responses, 1):
-        tell(f"response {place} of {len(responses)}")
+    for number, response in enumerate(responses, 1):
+        tell(f"response {number} of {len(responses)}")
         yield response
 
 

@@ -175,6 +175,9 @@ def _printable_hook() -> RenderHook:
         def process_renderables(
             self, renderables: list[ConsoleRenderable]
         ) -> list[ConsoleRenderable]:
-            return [one if isinstance(one, Control) else Shown(one) for one in renderables]
+            return [
+                renderable if isinstance(renderable, Control) else Shown(renderable)
+                for renderable in renderables
+            ]
 
     return Hook()

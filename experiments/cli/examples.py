@@ -66,8 +66,8 @@ def _words(function: Callable[..., Any], node: ast.expr) -> Iterator[list[str]]:
             continue
         if isinstance(value, dict):
             # Settings of a backend are options of their own.
-            for name, own in value.items():
-                yield [f"--{name.replace('_', '-')}", str(own)]
+            for name, setting in value.items():
+                yield [f"--{name.replace('_', '-')}", str(setting)]
             continue
         for text in _texts(value):
             yield [f"--{option}", text]

@@ -311,30 +311,32 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
                 raise InputError(f"--{name}: it is given {len(value)} times; keep one")
             value = value[0] if field else parse_yaml(value[0], f"--{name}")
         values[name] = value
-    given = {by_option[name]: values.pop(name) for name in [*values] if name in by_option}
+    by_field = {by_option[name]: values.pop(name) for name in [*values] if name in by_option}
     # Only then, for it imports the backend.
-    settings_of_backend = _settings_of_backend(kind, given) if values else {}
+    settings_of_backend = _settings_of_backend(kind, by_field) if values else {}
     for name in values:
         if name not in settings_of_backend:
             known = [*by_option, *settings_of_backend]
             if name in typed:
-                raise InputError(_of_another_backend(kind, name, given) or _no_option(name, known))
+                raise InputError(
+                    _of_another_backend(kind, name, by_field) or _no_option(name, known)
+                )
             raise InputError(unknown_name(f"{in_files[name][1]}: the option {name!r}", name, known))
     if values:
-        own = {settings_of_backend[name]: value for name, value in values.items()}
-        given["backend_settings"] = own
-    return kind.from_given(given)
+        backend_settings = {settings_of_backend[name]: value for name, value in values.items()}
+        by_field["backend_settings"] = backend_settings
+    return kind.from_given(by_field)
 
 
-def _settings_of_backend(kind: type[Settings], given: Mapping[str, Any]) -> dict[str, str]:
+def _settings_of_backend(kind: type[Settings], by_field: Mapping[str, Any]) -> dict[str, str]:
     """Settings of the backend that is asked for, by the names that they have as options."""
     if not issubclass(kind, AlgorithmSettings):
         return {}
-    names = setting_names(_backend_of(kind, given))
+    names = setting_names(_backend_of(kind, by_field))
     return {name.replace("_", "-"): name for name in names}
 
 
-def _of_another_backend(kind: type[Settings], option: str, given: Mapping[str, Any]) -> str:
+def _of_another_backend(kind: type[Settings], option: str, by_field: Mapping[str, Any]) -> str:
     """Say that the backend lacks a setting that others have; "" if none has it.
 
     Raises:
@@ -344,26 +346,26 @@ def _of_another_backend(kind: type[Settings], option: str, given: Mapping[str, A
         return ""
     from inference.registry import entries, get_entry
 
-    backend = get_entry(_backend_of(kind, given)).name
+    backend = get_entry(_backend_of(kind, by_field)).name
     # What needs no extra library suffices: the others have settings of the same names.
     core = [name for name, entry in entries().items() if not entry.requires]
     have = [name for name in core if option.replace("-", "_") in setting_names(name)]
-    theirs = f"it is a setting of {', '.join(have)}"
+    of_others = f"it is a setting of {', '.join(have)}"
     lacks = f"the backend {backend!r} has no such setting"
-    return f"--{option}: {lacks}; {theirs}" if have else ""
+    return f"--{option}: {lacks}; {of_others}" if have else ""
 
 
-def _backend_of(kind: type[AlgorithmSettings], given: Mapping[str, Any]) -> str:
+def _backend_of(kind: type[AlgorithmSettings], by_field: Mapping[str, Any]) -> str:
     """The name of the backend that is asked for, or that of the default."""
-    return str(given.get("backend") or kind.model_fields["backend"].default).partition(",")[0]
+    return str(by_field.get("backend") or kind.model_fields["backend"].default).partition(",")[0]
 
 
-def _gathered(places: Sequence[inspect.Parameter], given: Sequence[Any]) -> Sequence[Any]:
+def _gathered(places: Sequence[inspect.Parameter], arguments: Sequence[Any]) -> Sequence[Any]:
     """Arguments in their places, those of a place that takes several as one."""
     last = places[-1] if places else None
-    if last is None or last.annotation != "Overrides" or len(given) < len(places):
-        return given
-    return [*given[: len(places) - 1], list(given[len(places) - 1 :])]
+    if last is None or last.annotation != "Overrides" or len(arguments) < len(places):
+        return arguments
+    return [*arguments[: len(places) - 1], list(arguments[len(places) - 1 :])]
 
 
 def described(function: Callable[..., Findings]) -> tuple[str, list[tuple[str, str]]]:

@@ -104,7 +104,7 @@ class TerminalWatcher(Watcher):
                     (missing, f"{counted(missing, 'relation')} missing"),
                     (failures, f"{counted(failures, 'failure')} in stages"),
                 )
-                advance(", ".join(told for count, told in counts if count))
+                advance(", ".join(words for count, words in counts if count))
 
             yield report
 
@@ -167,9 +167,11 @@ class TerminalWatcher(Watcher):
             # The last line is left to the results.
             if logged and not in_terminal and now - last >= LINE_SECONDS and done < total:
                 last, rate = now, done / (now - start)
-                told = f"{done:,} of {counted(total, what.removesuffix('s'))}, {rate:,.1f} a second"
+                progress = (
+                    f"{done:,} of {counted(total, what.removesuffix('s'))}, {rate:,.1f} a second"
+                )
                 remaining = f"{duration((total - done) / rate)} remaining"
-                self.notice(", ".join(filter(None, (told, remaining, within(), text))))
+                self.notice(", ".join(filter(None, (progress, remaining, within(), text))))
 
         if self._status is not None:
             self._status.stop()
@@ -194,8 +196,8 @@ def _answers(ledger: Ledger) -> Callable[[], str]:
         usages = tuple(ledger.stages.values())
         calls, cached = sum(u.calls for u in usages), sum(u.cached for u in usages)
         failed = sum(u.failures for u in usages)
-        told = f"{counted(calls, 'call')}, {cached:,} from the cache" if usages else ""
-        return f"{told}, {failed:,} failed" if failed else told
+        summary = f"{counted(calls, 'call')}, {cached:,} from the cache" if usages else ""
+        return f"{summary}, {failed:,} failed" if failed else summary
 
     return text
 
@@ -251,5 +253,5 @@ class _Compilations(logging.Handler):
             return
         taken = float(vars(record)["seconds"])
         start = record.created - taken
-        self._done = [one for one in self._done if one[0] < start]
+        self._done = [step for step in self._done if step[0] < start]
         self._done.append((start, taken))

@@ -91,14 +91,16 @@ class Artefacts:
         """Return the same without figures that show no number, and a remark on each of these."""
         from calibration.figures.points import has_points
 
-        figures = {stem: one for stem, one in self.figures.items() if has_points(one.figure)}
-        said = tuple(
+        figures = {
+            stem: figure for stem, figure in self.figures.items() if has_points(figure.figure)
+        }
+        remarks = tuple(
             f"There is no figure {stem}: nothing that it would show is a finite number; the "
             "tables say why."
             for stem in self.figures
             if stem not in figures
         )
-        return replace(self, figures=figures, remarks=(*self.remarks, *said))
+        return replace(self, figures=figures, remarks=(*self.remarks, *remarks))
 
 
 def write_artefact(

@@ -124,8 +124,8 @@ def _by_graphviz(text: str, path: Path, suffix: str) -> None:
             check=False,
         )
         if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"]
-            raise InputError(f"{path}: Graphviz cannot draw the graph ({said[0]})")
+            messages = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"]
+            raise InputError(f"{path}: Graphviz cannot draw the graph ({messages[0]})")
 
 
 MOST_NODES = 150
@@ -159,8 +159,8 @@ def draw_factor_graph(graph: FactorGraph, posterior: Posterior, width: float = P
         figure = ShownFigure(figsize=size, layout="constrained")
         axes = figure.add_subplot()
         axes.set_axis_off()
-        for one, other in edges:
-            axes.plot(*places[[one, other]].T, color="0.7", linewidth=0.8, zorder=1)
+        for node, other in edges:
+            axes.plot(*places[[node, other]].T, color="0.7", linewidth=0.8, zorder=1)
         variables, factors = places[: graph.n_variables], places[graph.n_variables :]
         observed = graph.evidence != UNOBSERVED
         face = [COLOURS[1] if seen else "white" for seen in observed]
@@ -174,9 +174,9 @@ def draw_factor_graph(graph: FactorGraph, posterior: Posterior, width: float = P
         )
         if len(factors):
             axes.scatter(factors[:, 0], factors[:, 1], s=28, marker="s", color="0.3", zorder=2)
-        for number, place in enumerate(variables):
+        for number, point in enumerate(variables):
             axes.annotate(
-                _label(graph, posterior, number), place, (0, 9), textcoords="offset points",
+                _label(graph, posterior, number), point, (0, 9), textcoords="offset points",
                 ha="center", va="bottom", fontsize=LETTERS_SIZE, zorder=4,
                 bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5},
             )  # fmt: skip
@@ -206,7 +206,9 @@ def network_dot(graph: FactorGraph, posterior: Posterior) -> str:
         f'  f{factor} [shape=square, label="", width=0.12, style=filled, fillcolor=gray30];'
         for factor in range(graph.n_factors)
     ]
-    lines += [f"  v{one} -- f{other - graph.n_variables};" for one, other in _edges(graph)]
+    lines += [
+        f"  v{variable} -- f{other - graph.n_variables};" for variable, other in _edges(graph)
+    ]
     return "\n".join([*lines, "}", ""])
 
 
@@ -215,8 +217,8 @@ def _label(graph: FactorGraph, posterior: Posterior, number: int) -> str:
     name = graph.names[number]
     p = posterior.marginals[name]
     state = int(np.argmax(p))
-    said = str(state) if graph.state_names is None else graph.state_names[number][state]
-    return printable(f"{name} = {said}, {p[state]:.2f}")
+    state_name = str(state) if graph.state_names is None else graph.state_names[number][state]
+    return printable(f"{name} = {state_name}, {p[state]:.2f}")
 
 
 def _edges(graph: FactorGraph) -> list[tuple[int, int]]:

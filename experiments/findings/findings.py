@@ -159,12 +159,14 @@ class Findings(Previewed):
         tables = {name: presented(table, names, chosen) for name, table in self.tables.items()}
         if not names:
             return replace(self, tables=tables)
-        told = renaming(names, prose=True)
+        in_prose = renaming(names, prose=True)
 
         def draw() -> Mapping[str, PaperFigure]:
-            return {stem: each.renamed(renaming(names), told) for stem, each in self.draw().items()}
+            return {
+                stem: each.renamed(renaming(names), in_prose) for stem, each in self.draw().items()
+            }
 
-        sentences = tuple(map(told, self.sentences))
+        sentences = tuple(map(in_prose, self.sentences))
         return replace(self, tables=tables, sentences=sentences, draw=draw)
 
     def with_figures(self) -> Findings:
@@ -189,25 +191,25 @@ class Findings(Previewed):
                 found, or the venue is unknown.
         """
         printed = venue_named(venue)
-        place = Path(folder)
-        if form := check_destination(place):
-            self._write_one(place, form, printed)
-            return [place]
+        target = Path(folder)
+        if form := check_destination(target):
+            self._write_one(target, form, printed)
+            return [target]
         # Inside, because the folder may be the only one that can be written, or a disk of its own.
-        with results_folder(place), unfinished_folder(place, inside=True) as unfinished:
-            found = self.with_figures()
-            artefacts = Artefacts(found.tables, found.draw(), found.sentences)
+        with results_folder(target), unfinished_folder(target, inside=True) as unfinished:
+            complete = self.with_figures()
+            artefacts = Artefacts(complete.tables, complete.draw(), complete.sentences)
             paths = list(write_artefacts(artefacts, unfinished, self.origin, printed))
             paths.append(unfinished / "findings.json")
-            write_text(paths[-1], found.as_json())
+            write_text(paths[-1], complete.as_json())
             for name, text in self.texts.items():
                 paths.append(unfinished / name)
                 write_text(paths[-1], text)
             if self.graphs:
                 paths.append(unfinished / "graphs.jsonl")
                 write_fact_graphs(self.graphs, paths[-1])
-            move_together(paths, place)
-        return [place / path.name for path in paths]
+            move_together(paths, target)
+        return [target / path.name for path in paths]
 
     def _write_one(self, path: Path, form: str, venue: Venue) -> None:
         if form == ".json":
@@ -239,9 +241,9 @@ class Findings(Previewed):
         """
         from experiments.findings.page import findings_page, write_page
 
-        place = Path(path)
-        write_page(place, findings_page(self.with_figures()) if self.page is None else self.page)
-        return place
+        target = Path(path)
+        write_page(target, findings_page(self.with_figures()) if self.page is None else self.page)
+        return target
 
     def as_json(self) -> str:
         """All but the figures as one JSON object on one line, ending in a newline.

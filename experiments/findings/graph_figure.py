@@ -250,20 +250,25 @@ def legible(graph: FactGraph) -> tuple[FactGraph, str]:
     others = {context.id for context in graph.contexts}
     ranks: dict[str, tuple[bool, float]] = {}
     for relation in graph.relations:
-        for one, other in ((relation.source, relation.target), (relation.target, relation.source)):
-            if one in others and other in places:
-                ranks[one] = max(ranks.get(one, _NO_RANK), _rank(relation))
+        for end, other in ((relation.source, relation.target), (relation.target, relation.source)):
+            if end in others and other in places:
+                ranks[end] = max(ranks.get(end, _NO_RANK), _rank(relation))
     best = sorted(graph.contexts, key=lambda context: ranks.get(context.id, _NO_RANK), reverse=True)
     places |= {context.id for context in best[:MOST_ROWS]}
-    between = [one for one in graph.relations if {one.source, one.target} <= places]
+    between = [
+        relation for relation in graph.relations if {relation.source, relation.target} <= places
+    ]
     decided = sorted(range(len(between)), key=lambda at: _rank(between[at]), reverse=True)
     drawn = replace(
         graph,
         atoms=atoms,
         contexts=tuple(
-            replace(one, retrieved_for=tuple(name for name in one.retrieved_for if name in places))
-            for one in graph.contexts
-            if one.id in places
+            replace(
+                context,
+                retrieved_for=tuple(name for name in context.retrieved_for if name in places),
+            )
+            for context in graph.contexts
+            if context.id in places
         ),
         relations=tuple(between[at] for at in sorted(decided[:MOST_RELATIONS])),
     )
@@ -334,12 +339,12 @@ def untangled(graph: FactGraph) -> list[Context]:
     rows = {atom.id: row for row, atom in enumerate(graph.atoms)}
     near: dict[str, list[int]] = {context.id: [] for context in graph.contexts}
     for relation in graph.relations:
-        for one, other in (
+        for end, other in (
             (relation.source, relation.target),
             (relation.target, relation.source),
         ):
-            if one in near and other in rows and relation.kind is not RelationKind.NEUTRAL:
-                near[one].append(rows[other])
+            if end in near and other in rows and relation.kind is not RelationKind.NEUTRAL:
+                near[end].append(rows[other])
     # Contexts that bear on no atom go to the bottom.
     last = float(len(rows))
     # By the mean row of its atoms (the barycentre heuristic for layered drawings); stable for ties.
@@ -394,13 +399,13 @@ def _draw_relations(
 def _draw_bar(
     axes: Axes,
     atom: Atom,
-    place: tuple[float, float],
+    corner: tuple[float, float],
     probability: float,
     size: _Size,
     text: float,
 ) -> None:
     """Draw the bar of a claim below its text, whose height is `text` inches, and its label."""
-    x, y = place
+    x, y = corner
     left = x + size.across(_APART)
     width = 1.0 - size.across(_NUMBER) - left
     low, height = y - size.up(text / 2 + 0.45 * _BAR_ROOM), size.up(0.04)
@@ -417,8 +422,8 @@ def _draw_bar(
         axes.plot([end, end], [low - reach, low + reach], color="black", linewidth=1.2, zorder=3)
 
 
-def _draw_text(axes: Axes, place: tuple[float, float], text: str, side: str, size: _Size) -> None:
-    x, y = place
+def _draw_text(axes: Axes, corner: tuple[float, float], text: str, side: str, size: _Size) -> None:
+    x, y = corner
     axes.plot([x], [y], "o", color="black", markersize=2.5, zorder=4)
     shift = size.across(_APART) * (1 if side == "left" else -1)
     axes.text(

@@ -78,8 +78,8 @@ def means_of_clusters(
     for key, group in frame.groupby(by, sort=False):
         row: dict[str, Any] = dict(zip(by, key, strict=True)) | {"n_graphs": len(group)}
         for name, (totals, sizes) in sums.items():
-            own = group[group[totals].notna()]
-            row |= named(name, mean_of_clusters(own[totals], own[sizes], seed))
+            known = group[group[totals].notna()]
+            row |= named(name, mean_of_clusters(known[totals], known[sizes], seed))
         rows.append(row)
     return data_frame(rows)
 
@@ -116,11 +116,11 @@ def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
     n = len(signs[0])
 
     def tau(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        agree, one, other = (
+        agree, untied, other = (
             ((weights @ each) * weights).sum(axis=1, keepdims=True) for each in products
         )
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where((one > 0) & (other > 0), agree / np.sqrt(one * other), np.nan)
+            return np.where((untied > 0) & (other > 0), agree / np.sqrt(untied * other), np.nan)
 
     drawn = replicates(tau, response_weights(n, N_BOOTSTRAP, seed))
     lower, upper = percentile_interval(drawn, LEVEL)
@@ -166,8 +166,8 @@ def _estimated(estimand: Estimand, seed: int) -> Value:
 
 
 def _of_one(estimand: Estimand, settings: IntervalSettings) -> Value:
-    (found,) = estimate_all((estimand,), settings)
-    return float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])
+    (estimate,) = estimate_all((estimand,), settings)
+    return float(estimate.estimate[0]), float(estimate.lower[0]), float(estimate.upper[0])
 
 
 def _signs(values: NDArray[np.float64]) -> NDArray[np.float64]:

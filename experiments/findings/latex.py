@@ -194,19 +194,19 @@ def _float(
 def _layout(table: Table, shown: Sequence[Block], venue: Venue) -> _Layout:
     """Return the first layout that fits: column, page, smaller letters, several tables."""
     letters, room = _LETTERS[venue.size], (venue.column, venue.page)
-    for own in letters:
-        widths = _widths(table, shown, own)
+    for candidate in letters:
+        widths = _widths(table, shown, candidate)
         for width in dict.fromkeys(room):
-            wrapped = _wrapped(table, shown, widths, width, own)
+            wrapped = _wrapped(table, shown, widths, width, candidate)
             if wrapped is not None:
-                return _Layout(width > venue.column, width, own, (wrapped,))
-    parts = _split(table, shown, widths, venue.page, own)
+                return _Layout(width > venue.column, width, candidate, (wrapped,))
+    parts = _split(table, shown, widths, venue.page, candidate)
     return _Layout(venue.page > venue.column, venue.page, letters[-1], parts)
 
 
 def _widths(table: Table, shown: Sequence[Block], letters: _Letters) -> list[float]:
     """Return the width of every column whose texts are not wrapped."""
-    rows = [row for _, own in shown for row in own]
+    rows = [row for _, block in shown for row in block]
     return [
         max(
             [
@@ -241,7 +241,9 @@ def _wrapped(
     if _total(widths) <= width:
         return caps
     texts = [at for at, column in enumerate(table.columns) if column.digits is None]
-    room = width - _total([0.0 if at in texts else own for at, own in enumerate(widths)])
+    room = width - _total(
+        [0.0 if at in texts else column_width for at, column_width in enumerate(widths)]
+    )
     shares = _shares({at: widths[at] for at in texts}, room)
     narrowest = _narrowest(shown, shares, letters)
     return {**caps, **shares} if shares and min(shares.values()) >= narrowest else None
@@ -285,15 +287,17 @@ def _split(
 ) -> tuple[Mapping[int, float | None], ...]:
     """Return the columns of several tables, each with the names of the rows."""
     caps = {
-        at: width / 3 if own > width / 3 and table.columns[at].digits is None else None
-        for at, own in enumerate(widths)
+        at: width / 3 if column_width > width / 3 and table.columns[at].digits is None else None
+        for at, column_width in enumerate(widths)
     }
-    taken = [caps[at] or own for at, own in enumerate(widths)]
+    taken = [caps[at] or column_width for at, column_width in enumerate(widths)]
     texts = [at for at, column in enumerate(table.columns) if not is_right(column)]
     # The texts at the left name a row, as far as they leave room for the widest other column.
     names = [at for number, at in enumerate(texts) if at == number] or [0]
     while True:
-        widest = max((own for at, own in enumerate(taken) if at not in names), default=0.0)
+        widest = max(
+            (column_width for at, column_width in enumerate(taken) if at not in names), default=0.0
+        )
         room = width - _total([widest, *(0.0 for _ in names)])
         shares = _shares({at: taken[at] for at in names}, room)
         if len(names) == 1 or not shares:
@@ -302,7 +306,7 @@ def _split(
             break
         names.pop()
     caps = {**caps, **shares}
-    taken = [caps[at] or own for at, own in enumerate(widths)]
+    taken = [caps[at] or column_width for at, column_width in enumerate(widths)]
     parts = [[*names]]
     for at in range(len(widths)):
         if at in names:
@@ -344,21 +348,21 @@ def _cut(
     used = 0
     for title, rows in shown:
         heading = title
-        own: list[list[Cell]] = []
+        fitting: list[list[Cell]] = []
         used += 2 * bool(title)
         for row in rows:
             lines = max(
                 math.ceil(1.2 * _points(row[at].text, layout.letters.points) / cap) if cap else 1
                 for at, cap in columns.items()
             )
-            if used + lines > room and (part or own):
-                yield [*part, (heading, own)] if own else part
-                part, own, used = [], [], 2
+            if used + lines > room and (part or fitting):
+                yield [*part, (heading, fitting)] if fitting else part
+                part, fitting, used = [], [], 2
                 heading = f"{title} (continued)" if title else ""
-            own.append([row[at] for at in columns])
+            fitting.append([row[at] for at in columns])
             used += lines
-        if own:
-            part.append((heading, own))
+        if fitting:
+            part.append((heading, fitting))
     yield part
 
 

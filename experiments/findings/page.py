@@ -103,12 +103,12 @@ def environment(more: Traversable | None = None) -> Environment:
     folder = resources.files("experiments.findings") / "templates"
 
     def source(name: str) -> str:
-        found = folder / name
-        if more is not None and not found.is_file():
-            found = more / name
-        return found.read_text(encoding="utf-8")
+        file = folder / name
+        if more is not None and not file.is_file():
+            file = more / name
+        return file.read_text(encoding="utf-8")
 
-    found = Templates(
+    templates = Templates(
         loader=FunctionLoader(source),
         autoescape=True,
         # A name that a template misspells is an error, not an empty place.
@@ -120,14 +120,14 @@ def environment(more: Traversable | None = None) -> Environment:
     scripts = {"script": source("report.js"), "list_script": source("responses.js")}
     # The policy below allows exactly these scripts, by their hashes.
     hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts.values())
-    found.globals |= {
+    templates.globals |= {
         **scripts,
         "style": source("report.css"),
         # Whatever a claim's text may hold: no other script runs, and nothing is fetched or sent.
         "policy": f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
         "base-uri 'none'; form-action 'none'",
     }
-    return found
+    return templates
 
 
 def _digest(script: str) -> str:

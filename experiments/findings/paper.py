@@ -81,21 +81,21 @@ def write_paper(paper: Paper, folder: str | os.PathLike[str], origin: Origin) ->
             PDF that can be set, or all of it does not fit on the pages.
         MissingDependencyError: if typst is not installed.
     """
-    place = Path(folder)
+    path = Path(folder)
     # The LaTeX takes in all of these files, the PDF only the figures.
     for section in paper.sections:
         for name in (*(f"{s}.tex" for s in section.tables), *(f"{s}.pdf" for s in section.figures)):
-            if not (place / name).is_file():
+            if not (path / name).is_file():
                 raise InputError(
-                    f"{place / name}: the paper includes this file, which is not there; write the "
+                    f"{path / name}: the paper includes this file, which is not there; write the "
                     "tables and the figures first"
                 )
     # The time of day would make every file another one.
-    content = _set(paper, place, origin, format="pdf", timestamp=0)
-    with atomic_path(place / PDF) as temporary:
+    content = _set(paper, path, origin, format="pdf", timestamp=0)
+    with atomic_path(path / PDF) as temporary:
         temporary.write_bytes(content)
-    write_text(place / LATEX, latex_document(paper, origin))
-    return place / PDF, place / LATEX
+    write_text(path / LATEX, latex_document(paper, origin))
+    return path / PDF, path / LATEX
 
 
 def latex_document(paper: Paper, origin: Origin) -> str:
@@ -194,8 +194,8 @@ def _plain(paper: Paper, origin: Origin) -> dict[str, Any]:
                 "title": section.title,
                 "paragraphs": list(section.paragraphs),
                 "tables": [
-                    {"caption": one.caption, "note": one.notes, "table": typst_table(one)}
-                    for one in section.tables.values()
+                    {"caption": table.caption, "note": table.notes, "table": typst_table(table)}
+                    for table in section.tables.values()
                 ],
                 "figures": [
                     {"file": f"/{stem}.pdf", "caption": caption}

@@ -44,16 +44,16 @@ def _numbers(curves: Mapping[str, CorpCurve], bins: Mapping[str, ReliabilityBins
             rows.append({"model": model, "part": "line", "predicted": p, "observed": recalibrated})
         if model not in bins:
             continue
-        own = bins[model]
-        for row, position in zip(own.rows(), own.position, strict=True):
+        model_bins = bins[model]
+        for row, position in zip(model_bins.rows(), model_bins.position, strict=True):
             rows.append(
                 {
                     "model": model,
                     "part": "bin",
                     "predicted": row["mean_predicted"],
                     **{name: row[name] for name in ("observed", "lower", "upper", "count")},
-                    "bin_start": own.edges[position],
-                    "bin_end": own.edges[position + 1],
+                    "bin_start": model_bins.edges[position],
+                    "bin_end": model_bins.edges[position + 1],
                 }
             )
     return data_frame(rows)

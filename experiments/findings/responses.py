@@ -196,7 +196,7 @@ class ListedResponses:
     @property
     def n_claims(self) -> int:
         """The number of claims of the responses that are listed."""
-        return sum(len(one.claims) for one in self.responses)
+        return sum(len(response.claims) for response in self.responses)
 
     def as_json(self) -> str:
         """The list as JSON that may stand within an element `script`.
@@ -205,13 +205,20 @@ class ListedResponses:
         """
         passages: dict[tuple[str, str, str, str], int] = {}
 
-        def place(one: Context) -> int:
-            return passages.setdefault((one.title, one.content, one.link, one.note), len(passages))
+        def number_of(passage: Context) -> int:
+            return passages.setdefault(
+                (passage.title, passage.content, passage.link, passage.note), len(passages)
+            )
 
-        responses = [_response(one, [place(own) for own in one.passages]) for one in self.responses]
+        responses = [
+            _response(response, [number_of(passage) for passage in response.passages])
+            for response in self.responses
+        ]
         text = text_of(
             {
-                "answers": [{"title": one.title, "view": one.view} for one in self.answers],
+                "answers": [
+                    {"title": answer.title, "view": answer.view} for answer in self.answers
+                ],
                 "views": self.views,
                 "selections": self.selections,
                 "compared": self.compared,
@@ -232,23 +239,23 @@ _PLACES = 10
 """Decimals of posteriors in the page: it shows three, and a verdict depends on the ninth."""
 
 
-def _response(one: ListedResponse, places: Sequence[int]) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "id": one.id,
-        "dataset": one.dataset,
-        "topic": one.topic,
-        "query": one.query,
-        "pieces": one.pieces,
-        "claims": [_claim(each, one.passages) for each in one.claims],
+def _response(response: ListedResponse, places: Sequence[int]) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "id": response.id,
+        "dataset": response.dataset,
+        "topic": response.topic,
+        "query": response.query,
+        "pieces": response.pieces,
+        "claims": [_claim(each, response.passages) for each in response.claims],
         "passages": [
-            {"id": own.id, "at": at, "prior": round(own.prior, 4)}
-            for own, at in zip(one.passages, places, strict=True)
+            {"id": passage.id, "at": at, "prior": round(passage.prior, 4)}
+            for passage, at in zip(response.passages, places, strict=True)
         ],
-        "relations": one.n_relations,
-        "ended": [list(each) if each.error else [each.status] for each in one.ended],
-        "failures": one.failures,
-        "unknown": one.unknown,
-        "notes": one.notes,
+        "relations": response.n_relations,
+        "ended": [list(each) if each.error else [each.status] for each in response.ended],
+        "failures": response.failures,
+        "unknown": response.unknown,
+        "notes": response.notes,
         "graphs": [
             {
                 "views": each.views,
@@ -258,19 +265,19 @@ def _response(one: ListedResponse, places: Sequence[int]) -> dict[str, Any]:
                     for source, target, kind, p in each.relations
                 ],
             }
-            for each in one.graphs
+            for each in response.graphs
         ],
     }
-    return _filled(told)
+    return _filled(facts)
 
 
-def _claim(one: ListedClaim, passages: Sequence[Context]) -> dict[str, Any]:
-    atom = one.atom
+def _claim(claim: ListedClaim, passages: Sequence[Context]) -> dict[str, Any]:
+    atom = claim.atom
     return _filled(
         {
             "id": atom.id,
             "text": atom.text,
-            "p": [_rounded(value) for value in one.p],
+            "p": [_rounded(value) for value in claim.p],
             "label": atom.label,
             # The annotator's own word, where it says more than the label does.
             "annotation": "" if atom.annotation in (None, word(atom.label)) else atom.annotation,
@@ -285,12 +292,12 @@ def _claim(one: ListedClaim, passages: Sequence[Context]) -> dict[str, Any]:
                     else each.sentence,
                     "effects": [_effect(effect) for effect in each.effects],
                 }
-                for each in one.evidence
+                for each in claim.evidence
             ],
-            "ranges": one.ranges if any(one.ranges) else (),
-            "said": one.said if any(one.said) else (),
-            "kept": one.kept_by,
-            "same": one.same_as,
+            "ranges": claim.ranges if any(claim.ranges) else (),
+            "said": claim.said if any(claim.said) else (),
+            "kept": claim.kept_by,
+            "same": claim.same_as,
         }
     )
 
@@ -298,8 +305,8 @@ def _claim(one: ListedClaim, passages: Sequence[Context]) -> dict[str, Any]:
 def _effect(effect: Effect | None) -> list[float | None] | None:
     if effect is None:
         return None
-    told = [_rounded(effect.without), _rounded(effect.change), _rounded(effect.error)]
-    return told if effect.error else told[:2]
+    values = [_rounded(effect.without), _rounded(effect.change), _rounded(effect.error)]
+    return values if effect.error else values[:2]
 
 
 def _passage(title: str, text: str, link: str, note: str) -> dict[str, str]:
@@ -308,9 +315,9 @@ def _passage(title: str, text: str, link: str, note: str) -> dict[str, str]:
     return _filled({"title": title, "text": text, "link": safe, "note": note})
 
 
-def _filled(told: dict[str, Any]) -> dict[str, Any]:
+def _filled(facts: dict[str, Any]) -> dict[str, Any]:
     """What says something: a key that is missing stands for nothing, as the script reads it."""
-    return {key: value for key, value in told.items() if value not in ("", (), [], None)}
+    return {key: value for key, value in facts.items() if value not in ("", (), [], None)}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -115,10 +115,10 @@ def columns_as(header: str, **shows: Callable[[Any], str]) -> tuple[Column, ...]
 
 
 def _as_written(text: str, shows: Mapping[str, Callable[[Any], str]]) -> Column:
-    found = _WRITTEN.fullmatch(text)
-    if found is None:
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
         raise ValueError(f"{text!r} is no column; write NAME:DIGITS TITLE")
-    name, digits, ends, right, title = found.groups()
+    name, digits, ends, right, title = match.groups()
     lower, upper = {None: ("", ""), "[]": ("lower", "upper")}.get(
         ends, (f"{name}_lower", f"{name}_upper")
     )
@@ -238,7 +238,7 @@ def presented(
     columns = (*texts, *numbers) if numbers else table.columns
     if not names:
         return replace(table, columns=columns)
-    named, told = renaming(names), renaming(names, prose=True)
+    named, in_prose = renaming(names), renaming(names, prose=True)
     data = table.data
     if table.group:
         heads = [named(str(text)) for text in table.frame[table.group]]
@@ -247,13 +247,13 @@ def presented(
         replace(
             column,
             title=named(column.title),
-            note=told(column.note),
+            note=in_prose(column.note),
             show=column.show if is_right(column) else partial(_named, column, named),
         )
         for column in columns
     )
     return replace(
-        table, data=data, columns=titled, caption=told(table.caption), note=told(table.note)
+        table, data=data, columns=titled, caption=in_prose(table.caption), note=in_prose(table.note)
     )
 
 

@@ -66,16 +66,16 @@ def show(console: Console, table: Table, most: int | None = None) -> None:
                 pad_edge=False,
                 show_edge=False,
             )
-            for place in places:
-                column = table.columns[place]
+            for index in places:
+                column = table.columns[index]
                 heading = Text(printable(column.title))
                 if is_right(column):
-                    width = max(heading.cell_len, *(row[place].cell_len for row in texts))
+                    width = max(heading.cell_len, *(row[index].cell_len for row in texts))
                     shown.add_column(heading, justify="right", no_wrap=True, min_width=width)
                 else:
                     shown.add_column(heading, overflow="fold")
             for row in texts:
-                shown.add_row(*(row[place] for place in places))
+                shown.add_row(*(row[index] for index in places))
             console.print(shown)
     if left_out:
         _say(
@@ -96,20 +96,20 @@ def _say(console: Console, text: str, *, bold: bool = False) -> None:
 def _side_by_side(table: Table, texts: Sequence[Sequence[Text]], width: int) -> list[list[int]]:
     """Places of the columns that fit beside each other, the first texts of rows in every part."""
     needed = []
-    for place, column in enumerate(table.columns):
+    for index, column in enumerate(table.columns):
         heading = Text(printable(column.title)).cell_len
-        widest = max(heading, *(row[place].cell_len for row in texts))
+        widest = max(heading, *(row[index].cell_len for row in texts))
         needed.append(2 + (widest if is_right(column) else min(widest, _FOLDED)))
-    first = [place for place, column in enumerate(table.columns) if is_right(column)][:1]
+    first = [index for index, column in enumerate(table.columns) if is_right(column)][:1]
     keys = list(range(first[0] if first else 1))
-    parts, room = [[*keys]], width - sum(needed[place] for place in keys)
+    parts, room = [[*keys]], width - sum(needed[index] for index in keys)
     left = room
-    for place in range(len(keys), len(table.columns)):
-        if needed[place] > left and len(parts[-1]) > len(keys):
+    for index in range(len(keys), len(table.columns)):
+        if needed[index] > left and len(parts[-1]) > len(keys):
             parts.append([*keys])
             left = room
-        parts[-1].append(place)
-        left -= needed[place]
+        parts[-1].append(index)
+        left -= needed[index]
     return parts
 
 

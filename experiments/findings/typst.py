@@ -28,9 +28,9 @@ def typst_table(table: Table) -> str:
     aligned = [f"{side}, left" if two else side for side, two in zip(sides, double, strict=True)]
     n_columns = len(double) + sum(double)
     heads = [
-        f"table.cell(colspan: 2, align: center, {told})" if two else told
+        f"table.cell(colspan: 2, align: center, {heading})" if two else heading
         for column, two in zip(table.columns, double, strict=True)
-        for told in [f"strong({_text(column.title)})"]
+        for heading in [f"strong({_text(column.title)})"]
     ]
     lines = [
         f"  table(columns: {n_columns}, align: ({', '.join(aligned)},), stroke: none, "

@@ -88,11 +88,11 @@ def option_of(kind: type[Settings], name: str) -> Option:
 
     What is noted on the field goes before what its type says.
     """
-    said: dict[str, Any] = {"name": name.strip("_").replace("_", "-")}
+    fields: dict[str, Any] = {"name": name.strip("_").replace("_", "-")}
     for note in kind.model_fields[name].metadata:
         if isinstance(note, Option):
-            said |= {key: value for key, value in vars(note).items() if value != _PLAIN[key]}
-    return Option(**said)
+            fields |= {key: value for key, value in vars(note).items() if value != _PLAIN[key]}
+    return Option(**fields)
 
 
 _PLAIN: Mapping[str, Any] = MappingProxyType(vars(Option()))
@@ -107,11 +107,11 @@ def declared_in(kind: type[Settings], name: str) -> type[Settings]:
 @cache
 def meanings_of(kind: type[Settings]) -> Mapping[str, str]:
     """What each field of a class means: the string below it, or else what its type says."""
-    found = {name: field.description or "" for name, field in kind.model_fields.items()}
+    meanings = {name: field.description or "" for name, field in kind.model_fields.items()}
     for each in reversed(kind.__mro__):
         if issubclass(each, Settings) and inspect.get_annotations(each):
-            found |= _strings_below(sys.modules[each.__module__]).get(each.__qualname__, {})
-    return {name: found[name] for name in kind.model_fields}
+            meanings |= _strings_below(sys.modules[each.__module__]).get(each.__qualname__, {})
+    return {name: meanings[name] for name in kind.model_fields}
 
 
 @cache
@@ -119,13 +119,13 @@ def _strings_below(module: ModuleType) -> Mapping[str, Mapping[str, str]]:
     """Strings below the names that classes of a module annotate, by class and name."""
     return {
         node.name: {
-            named.target.id: inspect.cleandoc(said.value.value)
-            for named, said in pairwise(node.body)
+            named.target.id: inspect.cleandoc(below.value.value)
+            for named, below in pairwise(node.body)
             if isinstance(named, ast.AnnAssign)
             and isinstance(named.target, ast.Name)
-            and isinstance(said, ast.Expr)
-            and isinstance(said.value, ast.Constant)
-            and isinstance(said.value.value, str)
+            and isinstance(below, ast.Expr)
+            and isinstance(below.value, ast.Constant)
+            and isinstance(below.value.value, str)
         }
         for node in ast.parse(inspect.getsource(module)).body
         if isinstance(node, ast.ClassDef)
@@ -135,18 +135,18 @@ def _strings_below(module: ModuleType) -> Mapping[str, Mapping[str, str]]:
 def _sentence(kind: type[Settings], error: ValidationError) -> str:
     """The first fault of settings, in one sentence."""
     fault = error.errors(include_url=False)[0]
-    place = str(fault["loc"][0]) if fault["loc"] else ""
+    field = str(fault["loc"][0]) if fault["loc"] else ""
     reason = str(fault.get("ctx", {}).get("error", fault["msg"]))
-    if not place:
+    if not field:
         return reason
-    given = fault["input"]
-    texts = given if isinstance(given, list) else [given]
+    value = fault["input"]
+    texts = value if isinstance(value, list) else [value]
     shown = " ".join(text if isinstance(text, str) else repr(text) for text in texts)
-    subject = f"--{option_of(kind, place).name} {shown}"
+    subject = f"--{option_of(kind, field).name} {shown}"
     if mend := known_mend(fault):
         return f"{subject}: {mend}"
     if fault["type"] == "literal_error":
-        names = choices_of(kind.model_fields[place].annotation)
+        names = choices_of(kind.model_fields[field].annotation)
         return unknown_name(subject, fault["input"], names)
     return f"{subject}: {reason}"
 
@@ -199,8 +199,8 @@ def settings_of(function: Callable[..., Any]) -> type[Settings]:
     plain = inspect.unwrap(function)
     kind = plain.__annotations__["settings"]
     # Not `get_type_hints`: types of data are imported for the type checker alone.
-    found: type[Settings] = getattr(sys.modules[plain.__module__], kind)
-    return found
+    settings_class: type[Settings] = getattr(sys.modules[plain.__module__], kind)
+    return settings_class
 
 
 def front_door(function: Callable[..., Result]) -> Callable[..., Result]:
@@ -222,11 +222,11 @@ def front_door(function: Callable[..., Result]) -> Callable[..., Result]:
                 f"`settings` is {base!r}; give {kind.__name__} or name its fields, such as "
                 f"{next(iter(kind.model_fields))}=..."
             )
-        given = (
+        chosen = (
             {} if base is None else {name: getattr(base, name) for name in base.model_fields_set}
         )
         with options_as_arguments():
-            return found_by(function, kind.from_given({**given, **options}), **data)
+            return found_by(function, kind.from_given({**chosen, **options}), **data)
 
     called.__signature__ = _signature(function)  # type: ignore[attr-defined]
     return called
@@ -311,17 +311,17 @@ def found_by(
             else:
                 check_file(path, f"--{option.name}", inputs)
     with noting() as notes:
-        found: Any = inspect.unwrap(function)(*arguments, **named, settings=settings)
+        result: Any = inspect.unwrap(function)(*arguments, **named, settings=settings)
     asked = settings.model_dump(mode="json", exclude={"out"}, fallback=str)
-    told: Result = replace(
-        found,
+    complete: Result = replace(
+        result,
         command=command_name(function),
-        settings={**asked, **found.settings},
-        differing={**_differing(settings, asked), **found.differing},
-        sentences=(*found.sentences, *filter(None, [not_used_sentence(notes)])),
-        not_used=(*found.not_used, *not_used_records(notes)),
+        settings={**asked, **result.settings},
+        differing={**_differing(settings, asked), **result.differing},
+        sentences=(*result.sentences, *filter(None, [not_used_sentence(notes)])),
+        not_used=(*result.not_used, *not_used_records(notes)),
     )
-    return told
+    return complete
 
 
 def _differing(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -332,17 +332,17 @@ def _differing(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
         asked: their values, as JSON can hold them.
     """
     kind = type(settings)
-    found: dict[str, Any] = {}
+    differing: dict[str, Any] = {}
     for name, value in asked.items():
         default = kind.model_fields[name].get_default(call_default_factory=True)
         if getattr(settings, name) == default:
             continue
         option = option_of(kind, name).name
         if isinstance(value, bool):
-            found[f"--{option}" if value else f"--no-{option}"] = None
+            differing[f"--{option}" if value else f"--no-{option}"] = None
         elif isinstance(value, dict):
             # Settings of a backend are options of their own.
-            found |= {f"--{own.replace('_', '-')}": each for own, each in value.items()}
+            differing |= {f"--{setting.replace('_', '-')}": each for setting, each in value.items()}
         else:
-            found[f"--{option}"] = value
-    return found
+            differing[f"--{option}"] = value
+    return differing

@@ -46,16 +46,16 @@ class AlgorithmSettings(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _behind_the_name(cls, given: Any) -> Any:
+    def _behind_the_name(cls, values: Any) -> Any:
         """What stands behind the name of the backend, as settings of it."""
-        backend = given.get("backend")
+        backend = values.get("backend")
         if not isinstance(backend, str) or "=" not in backend:
-            return given
+            return values
         name, *texts = re.split(r",(?=[^,=]+=)", backend)
         return {
-            **given,
+            **values,
             "backend": name,
-            "backend_settings": parse_settings(texts, given.get("backend_settings") or {}),
+            "backend_settings": parse_settings(texts, values.get("backend_settings") or {}),
         }
 
     @property
@@ -129,8 +129,8 @@ def build_backend(
         # The backend checks ranges, and what its settings say together.
         return get_backend(name, **checked)
     except InputError as error:
-        place = where("").rstrip(". ")
-        raise InputError(f"{place}: {error}" if settings else str(error)) from None
+        location = where("").rstrip(". ")
+        raise InputError(f"{location}: {error}" if settings else str(error)) from None
 
 
 def setting_types(backend: type[Backend]) -> dict[str, Any]:

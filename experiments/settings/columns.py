@@ -111,12 +111,12 @@ class Columns:
         """
         if name is not None:
             return self.given(option, name) if name else None
-        found = self.known(known)
-        if found is not None:
-            self.used.add(found)
-            if folded(found) != meaning:
-                self.guessed[meaning] = found
-        return found
+        column = self.known(known)
+        if column is not None:
+            self.used.add(column)
+            if folded(column) != meaning:
+                self.guessed[meaning] = column
+        return column
 
     def filled(
         self,
@@ -161,14 +161,14 @@ class Columns:
         Raises:
             InputError: if there is none.
         """
-        found = self.optional(option, name, known, meaning)
-        if found is not None:
-            return found
+        column = self.optional(option, name, known, meaning)
+        if column is not None:
+            return column
         missing = {meaning: option} | dict(lacking)
-        told = " or ".join(f"the {each}" for each in missing)
+        needed = " or ".join(f"the {each}" for each in missing)
         it = "it" if len(missing) == 1 else "them"
         raise InputError(
-            f"{self.where}: no column is known as {told}; name {it} with "
+            f"{self.where}: no column is known as {needed}; name {it} with "
             f"{' and '.join(missing.values())}; it has {self._listed()}"
         )
 
@@ -176,8 +176,8 @@ class Columns:
         """What was guessed, in a sentence; empty if nothing was."""
         if not self.guessed:
             return ""
-        found = ", ".join(f"{meaning} {column!r}" for meaning, column in self.guessed.items())
-        return f"Columns known by their names: {found}."
+        guesses = ", ".join(f"{meaning} {column!r}" for meaning, column in self.guessed.items())
+        return f"Columns known by their names: {guesses}."
 
 
 _JOINED = re.compile(r" (?:x|y|\d+)$")
@@ -199,14 +199,14 @@ def mark_columns(names: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[str,
     """
     end = f" {folded(LEARNED_FROM)}"
     values = {str(mark) for mark in LearnedFrom}
-    found: dict[str, str] = {}
+    marks: dict[str, str] = {}
     for name in names.names:
         plain = _JOINED.sub("", f" {folded(name)}")
         if plain.endswith(end):
-            found[name] = plain.removesuffix(end).strip()
+            marks[name] = plain.removesuffix(end).strip()
         elif next((v for row in rows if (v := folded(row.get(name)))), "") in values:
-            found[name] = ""
-    return found
+            marks[name] = ""
+    return marks
 
 
 def marks_of(marked: Mapping[str, str], column: str, names: Columns) -> list[str]:

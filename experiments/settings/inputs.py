@@ -76,18 +76,18 @@ class ModelSettings(Settings):
         """
         is_named = isinstance(source, str | os.PathLike)
         path = Path(source) if isinstance(source, str | os.PathLike) else Path("the model")
-        found: FactGraph | FactorGraph | Iterable[FactGraph]
+        loaded: FactGraph | FactorGraph | Iterable[FactGraph]
         if not is_named:
-            found = source if isinstance(source, FactorGraph) else graphs_of(source)
-            if self.response is not None and not isinstance(found, FactorGraph):
-                found = [graph for graph in found if graph.id == self.response]
+            loaded = source if isinstance(source, FactorGraph) else graphs_of(source)
+            if self.response is not None and not isinstance(loaded, FactorGraph):
+                loaded = [graph for graph in loaded if graph.id == self.response]
         elif self.response is not None:
-            found = read_model(path, self.response)
+            loaded = read_model(path, self.response)
         else:
             check_named(path)
-            found = read_graphs(path) if is_dataset(path) else read_any(path)
+            loaded = read_graphs(path) if is_dataset(path) else read_any(path)
         count = 0
-        for model in [found] if isinstance(found, FactGraph | FactorGraph) else found:
+        for model in [loaded] if isinstance(loaded, FactGraph | FactorGraph) else loaded:
             yield self._seen(model, path)
             count += 1
         if not count:
@@ -101,12 +101,12 @@ class ModelSettings(Settings):
         """
         if isinstance(source, str | os.PathLike):
             return self._seen(read_model(Path(source), self.response), Path(source))
-        found = list(self.load(source))
-        if len(found) > 1:
+        models = list(self.load(source))
+        if len(models) > 1:
             raise InputError(
-                f"there are {counted(len(found), 'response')}; choose one with --response"
+                f"there are {counted(len(models), 'response')}; choose one with --response"
             )
-        return found[0]
+        return models[0]
 
     def _seen(self, model: FactGraph | FactorGraph, path: Path) -> LoadedModel:
         if isinstance(model, FactGraph):
@@ -229,14 +229,14 @@ def read_model(source: Path, response: str | None = None) -> FactGraph | FactorG
     if is_dataset(source):
         graphs: Iterable[FactGraph] = read_graphs(source)
     else:
-        found = read_any(source)
-        if isinstance(found, FactorGraph):
+        model = read_any(source)
+        if isinstance(model, FactorGraph):
             if response is not None:
                 raise InputError(
                     f"{source}: it holds no responses; leave --response {response} out"
                 )
-            return found
-        graphs = found
+            return model
+        graphs = model
     wanted, count = None, 0
     known: list[str] = []
     # One graph at a time is in memory, however many the file holds.
@@ -302,10 +302,10 @@ def with_evidence(graph: FactorGraph, evidence: Evidence | Iterable[Evidence]) -
 def _with_typed_evidence(graph: FactorGraph, text: str) -> FactorGraph:
     """The graph with the evidence of a text NAME=STATE."""
     name, _, word = text.rpartition("=")
-    place = graph.index.get(name)
-    if place is not None and graph.evidence[place] != UNOBSERVED:
+    position = graph.index.get(name)
+    if position is not None and graph.evidence[position] != UNOBSERVED:
         raise InputError(f"--evidence {text}: {name!r} is observed already; keep one of its states")
-    names = () if place is None or graph.state_names is None else graph.state_names[place]
+    names = () if position is None or graph.state_names is None else graph.state_names[position]
     state: Any = word
     # A state's own name goes before what the text would be in JSON.
     if word not in names:
@@ -404,7 +404,7 @@ def _truth_state(graph: FactorGraph, name: str, truth: bool) -> int | str:
     if graph.state_names is None or name not in graph.index:
         return int(truth)
     named = graph.state_names[graph.index[name]]
-    of_words = {truth_of(own): own for own in named}
+    of_words = {truth_of(state): state for state in named}
     if len(named) != 2 or not of_words.keys() >= {ModelJudgement.TRUE, ModelJudgement.FALSE}:
         raise InputError(
             f"evidence on {name!r}: {str(truth).lower()} names none of its states, which are "

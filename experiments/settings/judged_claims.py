@@ -217,14 +217,14 @@ class JudgedTable:
         """Claims of a group as records, judged at a threshold; None: as `judgement` says."""
         return [
             ClaimRecord(
-                one.response,
-                one.sentence or 1,
-                one.sentences or 1,
-                one.claim,
-                one.label,
-                *(one.judgement(setting, threshold) for setting in Setting),
+                claim.response,
+                claim.sentence or 1,
+                claim.sentences or 1,
+                claim.claim,
+                claim.label,
+                *(claim.judgement(setting, threshold) for setting in Setting),
             )
-            for one in self.groups[group]
+            for claim in self.groups[group]
         ]
 
 
@@ -261,21 +261,23 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     rows: Sequence[FlatRow] = flat_rows(table, label)
     fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in names.names else None
     at = _columns(names, wanted, label, rows, has_setting=fixed is None)
-    said, kind = _said(names, wanted)
-    _refuse_taught(names, rows, at, said, label)
+    answer_sources, kind = _said(names, wanted)
+    _refuse_taught(names, rows, at, answer_sources, label)
     spelling = label_spelling(
         (row.values.get(label) for row in rows),
         f"{source}: column {label!r}",
         wanted.true,
         wanted.irrelevant,
     )
-    setting = fixed or _untold_setting(rows, said, kind)
+    setting = fixed or _untold_setting(rows, answer_sources, kind)
     # In lists of claims the order tells them apart.
     identity = None if _are_nested(rows) else at.claim or names.known(_CLAIM)
     several = at.claim is not None and kind != "confidence"
-    rows, repeated = _distinct(rows, identity, at, said, spelling, several=several)
+    rows, repeated = _distinct(rows, identity, at, answer_sources, spelling, several=several)
     notations: dict[str, Counter[Notation]] = {}
-    groups, n_unlabelled = _gathered(rows, at, said, spelling, setting, notations, table.rounding)
+    groups, n_unlabelled = _gathered(
+        rows, at, answer_sources, spelling, setting, notations, table.rounding
+    )
     asked = {
         setting
         for claims in groups.values()
@@ -285,15 +287,15 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     if not asked:
         raise InputError(
             f"{source}: no labelled claim has an answer of the model; see that "
-            f"{' and '.join(repr(one.column) for one in said)} is filled"
+            f"{' and '.join(repr(answer.column) for answer in answer_sources)} is filled"
         )
     if table.form != "table":
-        note_cells(table.rows, {*names.used, *(one.column for one in said)}, source)
-    told = fixed is not None or at.setting is not None or said[0].setting is not None
+        note_cells(table.rows, {*names.used, *(answer.column for answer in answer_sources)}, source)
+    is_known = fixed is not None or at.setting is not None or answer_sources[0].setting is not None
     return JudgedTable(
         groups=groups,
         settings={
-            setting: setting.value.replace("_", " ") if told else ""
+            setting: setting.value.replace("_", " ") if is_known else ""
             for setting in Setting
             if setting in asked
         },
@@ -304,7 +306,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
             *known,
             *_remarks(names, at, n_unlabelled),
             *filter(None, [repeated]),
-            *_comma_remarks(rows, said, label),
+            *_comma_remarks(rows, answer_sources, label),
             *filter(
                 None,
                 [
@@ -322,7 +324,11 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
 
 
 def _refuse_taught(
-    names: Columns, rows: Sequence[FlatRow], at: ClaimColumns, said: Sequence[_Source], label: str
+    names: Columns,
+    rows: Sequence[FlatRow],
+    at: ClaimColumns,
+    answer_sources: Sequence[_Source],
+    label: str,
 ) -> None:
     """Refuse labels that taught what is said of their claims: they cannot tell how right it is.
 
@@ -330,7 +336,7 @@ def _refuse_taught(
         InputError: if there are some, or a mark cannot be read.
     """
     marked = mark_columns(names, [row.values for row in rows])
-    columns = {mark for one in said for mark in marks_of(marked, one.column, names)}
+    columns = {mark for answer in answer_sources for mark in marks_of(marked, answer.column, names)}
     taught = dict.fromkeys(
         _response(row, at)
         for row in rows
@@ -350,7 +356,7 @@ def _refuse_taught(
 def placed_claims(claims: LabelledClaims) -> JudgedTable:
     """Labelled claims by where they stand, of which no model says anything."""
     records = claims.records
-    told = (
+    sentence = (
         f"{counted(len(records), 'labelled claim')} in "
         f"{len({(record.response, record.sentence) for record in records}):,} of "
         f"{counted(claims.n_sentences, 'sentence')}; {claims.n_annotated:,} of "
@@ -358,7 +364,7 @@ def placed_claims(claims: LabelledClaims) -> JudgedTable:
         "responses are annotated"
     )
     if claims.n_unlabelled:
-        told += (
+        sentence += (
             f"; {counted(claims.n_unlabelled, 'claim')} without a label "
             f"{is_or_are(claims.n_unlabelled)} left out"
         )
@@ -366,7 +372,7 @@ def placed_claims(claims: LabelledClaims) -> JudgedTable:
         JudgedClaim(each.response, each.claim, each.sentence, each.sentences, each.label)
         for each in records
     )
-    return JudgedTable({("", ""): placed}, {}, "judgement", True, True, (f"{told}.",))
+    return JudgedTable({("", ""): placed}, {}, "judgement", True, True, (f"{sentence}.",))
 
 
 def judged_graphs(
@@ -398,10 +404,10 @@ def judged_graphs(
             **(
                 {"votes": list(graph.metadata[VOTES][atom.id])}
                 if confidence is None
-                else {"confidence": confidence[place]}
+                else {"confidence": confidence[number]}
             ),
         }
-        for place, (graph, atom) in enumerate(atoms)
+        for number, (graph, atom) in enumerate(atoms)
     )
     table = DataTable(source, "table", tuple(rows[0]), rows, (None,) * len(rows))
     return judged_claims(table, ClaimColumns(setting=setting))
@@ -409,7 +415,7 @@ def judged_graphs(
 
 def _as_known(names: Columns, wanted: ClaimColumns) -> tuple[ClaimColumns, tuple[str, ...]]:
     """What is wanted with what is known of the owner's layout, and what is said of that."""
-    layout = next((one for one in _LAYOUTS if one.keys <= set(names.names)), None)
+    layout = next((layout for layout in _LAYOUTS if layout.keys <= set(names.names)), None)
     if layout is None:
         return wanted, ()
     known = layout.columns
@@ -419,26 +425,31 @@ def _as_known(names: Columns, wanted: ClaimColumns) -> tuple[ClaimColumns, tuple
         known = known.model_copy(update={"in_order": False})
     if wanted.label:
         known = known.model_copy(update={"true": ()})
-    own = {
+    updates = {
         name: value
         for name in ClaimColumns.model_fields
         if (value := getattr(wanted, name)) not in (None, (), False)
     }
-    known = known.model_copy(update=own)
-    said = {
+    known = known.model_copy(update=updates)
+    meanings = {
         "label": known.label,
         "true (every other label is false)": ", ".join(known.true),
         "confidence": known.confidence,
         "votes": ", ".join(known.votes),
         "claims in order": "yes" if known.in_order else "",
     }
-    told = "; ".join(f"{meaning}: {value}" for meaning, value in said.items() if value)
-    return known, (f"Known as a file of {layout.owner}. {told[0].upper()}{told[1:]}.",)
+    sentence = "; ".join(f"{meaning}: {value}" for meaning, value in meanings.items() if value)
+    return known, (f"Known as a file of {layout.owner}. {sentence[0].upper()}{sentence[1:]}.",)
 
 
-def _comma_remarks(rows: Sequence[FlatRow], said: Sequence[_Source], label: str) -> Iterator[str]:
+def _comma_remarks(
+    rows: Sequence[FlatRow], answer_sources: Sequence[_Source], label: str
+) -> Iterator[str]:
     """Sentences on labels and judgements that are whole numbers with a decimal comma."""
-    for column in (label, *(one.column for one in said if not one.is_confidence)):
+    for column in (
+        label,
+        *(answer.column for answer in answer_sources if not answer.is_confidence),
+    ):
         if remark := comma_remark(column, (row.values.get(column) for row in rows)):
             yield remark
 
@@ -490,7 +501,7 @@ def _columns(
         raise InputError(f"--in-order and {option} both give a claim's position; leave one out")
     if wanted.in_order:
         sentence = position = None
-    found = {
+    known_columns = {
         "label": label,
         "group": response,
         "claim": claim,
@@ -501,7 +512,7 @@ def _columns(
         "condition": names.filled("--condition", wanted.condition, _CONDITION, "condition", cells),
         "setting": setting,
     }
-    return wanted.model_copy(update=found)
+    return wanted.model_copy(update=known_columns)
 
 
 def _are_nested(rows: Sequence[FlatRow]) -> bool:
@@ -510,8 +521,8 @@ def _are_nested(rows: Sequence[FlatRow]) -> bool:
 
 def _said(names: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], str]:
     """Columns of what the model says, and what that is."""
-    given = sum(map(bool, (wanted.judgement, wanted.confidence, wanted.votes)))
-    if given > 1:
+    n_given = sum(map(bool, (wanted.judgement, wanted.confidence, wanted.votes)))
+    if n_given > 1:
         raise InputError(
             "--judgement, --confidence and --votes are three forms of what the model says; give one"
         )
@@ -521,7 +532,7 @@ def _said(names: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], st
         column = names.given("--confidence", wanted.confidence)
         return (_Source(column, None, is_confidence=True),), "confidence"
     if wanted.votes:
-        return tuple(_Source(names.given("--votes", one), None) for one in wanted.votes), "votes"
+        return tuple(_Source(names.given("--votes", name), None) for name in wanted.votes), "votes"
     settings = [
         _Source(name, setting)
         for name in names.names
@@ -530,9 +541,9 @@ def _said(names: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], st
     if settings:
         return tuple(settings), "judgement"
     for known, kind in ((_JUDGEMENT, "judgement"), (_VOTES, "votes"), (_CONFIDENCE, "confidence")):
-        found = names.optional("", None, known, kind)
-        if found is not None:
-            return (_Source(found, None, is_confidence=kind == "confidence"),), kind
+        known_column = names.optional("", None, known, kind)
+        if known_column is not None:
+            return (_Source(known_column, None, is_confidence=kind == "confidence"),), kind
     raise InputError(
         f"{names.where}: no column is known to hold what the model says of its claims; name it "
         "with --judgement, --confidence or --votes; it has "
@@ -555,7 +566,7 @@ def _distinct(
     rows: Sequence[FlatRow],
     identity: str | None,
     at: ClaimColumns,
-    said: Sequence[_Source],
+    answer_sources: Sequence[_Source],
     spelling: LabelSpelling,
     *,
     several: bool,
@@ -579,13 +590,20 @@ def _distinct(
     claims = []
     for row in rows:
         name, response = cell_name(row.values.get(identity)), _response(row, at)
-        own = (*(cell_name(row.values.get(column or "")) for column in around), response, name)
+        row_identity = (
+            *(cell_name(row.values.get(column or "")) for column in around),
+            response,
+            name,
+        )
         claims.append(
             ClaimRow(
-                own if name else None,
+                row_identity if name else None,
                 f"claim {shown(name)} of response {response!r}",
                 {"label": label_word(spelling.read(row.values.get(str(at.label))))}
-                | {one.column: folded(row.values.get(one.column)) for one in said},
+                | {
+                    answer.column: folded(row.values.get(answer.column))
+                    for answer in answer_sources
+                },
                 row.values,
                 row.where,
             )
@@ -601,7 +619,7 @@ def _distinct(
 def _gathered(
     rows: Sequence[FlatRow],
     at: ClaimColumns,
-    said: Sequence[_Source],
+    answer_sources: Sequence[_Source],
     spelling: LabelSpelling,
     untold: Setting,
     notations: dict[str, Counter[Notation]],
@@ -647,18 +665,18 @@ def _gathered(
                 f"{row.where}: claim {key!r} of response {name!r} is {label} here and "
                 f"{claim.label} before; give each claim one label"
             )
-        for one in said:
-            setting = one.setting or _setting(row, at.setting, untold)
-            value = row.values.get(one.column)
-            place = f"{row.where}: column {one.column!r}"
-            if one.is_confidence:
+        for answer in answer_sources:
+            setting = answer.setting or _setting(row, at.setting, untold)
+            value = row.values.get(answer.column)
+            location = f"{row.where}: column {answer.column!r}"
+            if answer.is_confidence:
                 confidence, notation = cell_share(
-                    value, place, "a confidence", rounding.get(one.column, 0.0)
+                    value, location, "a confidence", rounding.get(answer.column, 0.0)
                 )
-                notations.setdefault(one.column, Counter()).update(notation)
+                notations.setdefault(answer.column, Counter()).update(notation)
                 if confidence is not None:
                     claim.confidence[setting] = confidence
-            elif answers := _answers(value, place):
+            elif answers := _answers(value, location):
                 claim.answers[setting] = (*claim.answers.get(setting, ()), *answers)
     # How long a response is, its last row tells.
     return {
@@ -683,13 +701,15 @@ def _setting(row: FlatRow, column: str | None, untold: Setting) -> Setting:
     return _SETTINGS[folded(word)]
 
 
-def _untold_setting(rows: Sequence[FlatRow], said: Sequence[_Source], kind: str) -> Setting:
+def _untold_setting(
+    rows: Sequence[FlatRow], answer_sources: Sequence[_Source], kind: str
+) -> Setting:
     """Setting of judgements of which it is not said: the third if there are three of them."""
     three = any(
         ModelJudgement.NEITHER
-        in _answers(row.values.get(one.column), f"{row.where}: column {one.column!r}")
+        in _answers(row.values.get(answer.column), f"{row.where}: column {answer.column!r}")
         for row in rows
-        for one in said
+        for answer in answer_sources
         if kind == "judgement"
     )
     return Setting.NONE_OF_THE_ABOVE if three else Setting.DIRECT_ASKING
@@ -709,12 +729,12 @@ def _sentence(row: FlatRow, at: ClaimColumns) -> int | None:
         return _whole(row, at.sentence)
     if at.position is None:
         return None
-    place = f"{row.where}: column {at.position!r}"
-    position = _number(row.values.get(at.position), place, "a relative position")
+    location = f"{row.where}: column {at.position!r}"
+    position = _number(row.values.get(at.position), location, "a relative position")
     # Percents and shares cannot be told apart in (0, 1]; no response begins at one percent only.
     share = position / 100 if position > 1 else position
     if not 0 <= share <= 1:
-        raise InputError(f"{place}: {position:g} is not a position; give a share or percents")
+        raise InputError(f"{location}: {position:g} is not a position; give a share or percents")
     return max(1, round(share * _GRID))
 
 
@@ -731,40 +751,40 @@ def _length(row: FlatRow, at: ClaimColumns, sentence: int | None) -> int:
 
 
 def _whole(row: FlatRow, column: str) -> int:
-    place = f"{row.where}: column {column!r}"
-    value = _number(row.values.get(column), place, "a number of sentences")
+    location = f"{row.where}: column {column!r}"
+    value = _number(row.values.get(column), location, "a number of sentences")
     if value < 1 or not value.is_integer():
-        raise InputError(f"{place}: {value:g} is not a sentence's position; count from 1")
+        raise InputError(f"{location}: {value:g} is not a sentence's position; count from 1")
     return int(value)
 
 
-def _number(value: Any, place: str, what: str) -> float:
+def _number(value: Any, location: str, what: str) -> float:
     try:
         number, _ = cell_number(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{place}: {shown(value)} is not a number; give {what}") from None
+        raise InputError(f"{location}: {shown(value)} is not a number; give {what}") from None
     if not math.isfinite(number):
-        raise InputError(f"{place}: {shown(value)} is not finite; give {what}")
+        raise InputError(f"{location}: {shown(value)} is not finite; give {what}")
     return number
 
 
-def _answers(value: Any, place: str) -> list[ModelJudgement]:
+def _answers(value: Any, location: str) -> list[ModelJudgement]:
     """Judgements in a cell: one, or a list of several; those that are absent left out."""
     several: Iterable[Any] = [value]
     if isinstance(value, list):
         several = value
     elif isinstance(value, str) and re.search(r"[|;]", value):
         several = re.split(r"[|;]", value)
-    found = []
-    for one in several:
-        if folded(one) in ABSENT:
+    judgements = []
+    for word in several:
+        if folded(word) in ABSENT:
             continue
         # Whoever writes such a column has offered A, B and C.
-        truth = truth_of(one, letters=True)
+        truth = truth_of(word, letters=True)
         if truth is None:
             raise InputError(
-                f"{place}: {shown(one)} is not a judgement; write correct or incorrect, yes or no, "
-                "true or false, or A, B or C; empty where there is none"
+                f"{location}: {shown(word)} is not a judgement; write correct or incorrect, yes or "
+                "no, true or false, or A, B or C; empty where there is none"
             )
-        found.append(truth)
-    return found
+        judgements.append(truth)
+    return judgements
