@@ -101,15 +101,16 @@ def _embedded() -> Table:
 def _card(name: str) -> Findings:
     from factormodels.datasets import card
 
-    found = card(name)
+    described = card(name)
     rows = [
-        {"holds": what.replace("_", " "), "count": count} for what, count in found.counts.items()
+        {"holds": what.replace("_", " "), "count": count}
+        for what, count in described.counts.items()
     ]
     columns = columns_as("holds | count>", count="{:,}".format)
-    caption = f"{name}: {found.title}"
+    caption = f"{name}: {described.title}"
     sentences = (
-        *(found.description, f"Source: {found.source}", f"Licence: {found.licence}"),
-        *found.notes,
+        *(described.description, f"Source: {described.source}", f"Licence: {described.licence}"),
+        *described.notes,
     )
     return Findings(name, sentences, {"counts": Table(rows, columns, caption)})
 
@@ -157,8 +158,8 @@ def _checked(paths: Sequence[Path], form: str | None) -> Findings:
     columns = columns_as("file | format | what what it is | holds | lacks | wrong:0 wrong lines")
     tables = {"files": Table(files, columns, "Files.")}
     if lines:
-        told = columns_as("file | line:0 | wrong")
-        tables["problems"] = Table(lines, told, "What is wrong.")
+        problem_columns = columns_as("file | line:0 | wrong")
+        tables["problems"] = Table(lines, problem_columns, "What is wrong.")
     source = ", ".join(map(str, paths))
     return Findings(
         source,

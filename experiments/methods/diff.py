@@ -192,18 +192,18 @@ def _facts(side: Path | Findings) -> dict[str, Any]:
     return asked | dict(_flat(jsonable(dict(findings.settings)), ""))
 
 
-def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Yield (place, value) of everything in nested plain data."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             # A list of plain values stays one fact; lists of objects are taken apart by position.
-            yield from _flat(item, f"{place}{key}." if isinstance(item, dict) else f"{place}{key}")
+            yield from _flat(item, f"{path}{key}." if isinstance(item, dict) else f"{path}{key}")
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         for position, item in enumerate(value):
-            start = f"{place}[{position}]"
+            start = f"{path}[{position}]"
             yield from _flat(item, f"{start}." if isinstance(item, dict) else start)
     else:
-        yield place.rstrip("."), value
+        yield path.rstrip("."), value
 
 
 def _as_text(value: Any) -> str:
@@ -306,16 +306,16 @@ def _merged(
     rows = [*zip(texts, both.to_dict("records"), strict=True)]
     counts: dict[tuple[str, ...], dict[str, int]] = {}
     for key, record in rows:
-        own = counts.setdefault(key, {"before": 0, "after": 0})
-        own["before"] += record[_SIDE] != "right_only"
-        own["after"] += record[_SIDE] != "left_only"
+        count = counts.setdefault(key, {"before": 0, "after": 0})
+        count["before"] += record[_SIDE] != "right_only"
+        count["after"] += record[_SIDE] != "left_only"
     for key, record in rows:
-        own, name = counts[key], ", ".join(filter(None, key))
-        if own["before"] == own["after"]:
-            several = own["before"] > 1
-            yield f"{name} [{record[_ORDER] + 1}]".strip() if several else name, record, own
+        count, name = counts[key], ", ".join(filter(None, key))
+        if count["before"] == count["after"]:
+            several = count["before"] > 1
+            yield f"{name} [{record[_ORDER] + 1}]".strip() if several else name, record, count
         elif record[_ORDER] == 0:
-            yield name, None, own
+            yield name, None, count
 
 
 def _as_objects(table: Table) -> pd.DataFrame:
@@ -542,13 +542,13 @@ def _cell_change(
 
     from experiments.study.rows import UNANSWERED
 
-    mine, its = before.same_rows(after)
-    both = before.judged[mine] & after.judged[its]
-    differences = (after.p[its] - before.p[mine])[both]
+    own_rows, its = before.same_rows(after)
+    both = before.judged[own_rows] & after.judged[its]
+    differences = (after.p[its] - before.p[own_rows])[both]
     # `both` counts claims judged in both runs, so units that failed in one are left out here and
     # counted as only before or only after.
     changed = np.abs(differences) > SAME
-    flipped = (before.p[mine][both] > 0.5) != (after.p[its][both] > 0.5)
+    flipped = (before.p[own_rows][both] > 0.5) != (after.p[its][both] > 0.5)
     statuses = [dict(zip(cell.responses, cell.status, strict=True)) for cell in (before, after)]
     common = statuses[0].keys() & statuses[1].keys()
     counts = {

@@ -84,21 +84,21 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
     width = settings.width / _PIXELS
     title = name if model.fact_graph is None else model.fact_graph.id
     if target is not None:
-        place = Path(target)
+        path = Path(target)
         how = {"neutral": settings.neutral, "graphviz": settings.graphviz}
-        draw_to(place, graph, posterior, **how, width=width)
-    found = findings_of(name, [(model, posterior)])
-    sentences = [*([f"{target}: {title}."] if target is not None else []), *found.sentences]
+        draw_to(path, graph, posterior, **how, width=width)
+    findings = findings_of(name, [(model, posterior)])
+    sentences = [*([f"{target}: {title}."] if target is not None else []), *findings.sentences]
     if model.fact_graph is not None and (left_out := legible(model.fact_graph)[1]):
         sentences.append(f"{left_out} A file that ends in .dot has all of them.")
     return replace(
-        found,
+        findings,
         sentences=tuple(sentences),
         texts={"graph.dot": graph_text(graph, posterior)},
         draw=lambda: {
             "graph": PaperFigure(
                 graph_figure(graph, posterior, neutral=settings.neutral, width=width),
-                found["posteriors"],
+                findings["posteriors"],
                 title,
             )
         },

@@ -207,9 +207,9 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
         if name in REGRESSIONS and not settings.on:
             raise InputError(f"--quantities {name}: name the columns that it is on with --on")
     if len(settings.minutes) != 2 or min(settings.minutes) < 0 or settings.minutes[1] <= 0:
-        told = ",".join(f"{each:g}" for each in settings.minutes)
+        text = ",".join(f"{each:g}" for each in settings.minutes)
         raise InputError(
-            f"--minutes {told}: give two numbers, to read a response and to label a claim, the "
+            f"--minutes {text}: give two numbers, to read a response and to label a claim, the "
             "second above 0"
         )
     frame, table, remarks = judged_frame(data, settings, labelled=False)
@@ -232,9 +232,9 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
         if differences:
             tables["differences"] = _differences_table(differences)
     if settings.choose is not None:
-        chosen, told = _chosen(table, claims, settings)
+        chosen, text = _chosen(table, claims, settings)
         tables |= chosen
-        sentences.append(told)
+        sentences.append(text)
     return Findings(
         source=name_of(data),
         sentences=tuple(dict.fromkeys([*sentences, *remarks])),
@@ -266,12 +266,14 @@ def _claims(
     batch = np.where(known, 0, -1)
     chances = np.full(len(once), np.nan)
     places = {
-        (*owner, claim): place
-        for place, (owner, claim) in enumerate(zip(owners, once["claim"], strict=True))
+        (*owner, claim): index
+        for index, (owner, claim) in enumerate(zip(owners, once["claim"], strict=True))
     }
     for at, source in enumerate(settings.labels, 1):
-        told = (y, irrelevant, batch, chances)
-        remarks += _read_sheet(read_table(source), at, frame.attrs["by"], places, settings, told)
+        claim_values = (y, irrelevant, batch, chances)
+        remarks += _read_sheet(
+            read_table(source), at, frame.attrs["by"], places, settings, claim_values
+        )
     counting = once["place"][[value is not None for value in y]]
     frame = without_taught(frame, frame["place"].isin(counting), table.source, settings, remarks)
     stays = once["place"].isin(frame["place"]).to_numpy()
@@ -279,7 +281,7 @@ def _claims(
         once = once[stays].reset_index(drop=True)
         y, irrelevant, batch, chances = (each[stays] for each in (y, irrelevant, batch, chances))
         grouping = group_by_response(
-            [owner for owner, own in zip(owners, stays, strict=True) if own]
+            [owner for owner, stay in zip(owners, stays, strict=True) if stay]
         )
     weights = _weights(batch, chances, grouping)
     by = tuple(frame.attrs["by"])
@@ -300,63 +302,63 @@ def _read_sheet(
     """
     y, irrelevant, batch, chances = known
     names = Columns(sheet.columns, sheet.source)
-    own = [names.given("--by", name) for name in by]
+    group_columns = [names.given("--by", name) for name in by]
     response = names.required("response", None, ("response",), "response")
     claim = names.required("claim", None, ("claim",), "claim")
     label = names.required("--label", None, LABEL, "label")
     probability = names.optional("probability", None, ("probability",), "probability")
     batches = names.optional("batch", None, ("batch",), "batch")
     labels = [row.get(label) for row in sheet.rows]
-    told = read_labels(labels, f"{sheet.source}: column {label!r}", settings, labelled=False)
+    meanings = read_labels(labels, f"{sheet.source}: column {label!r}", settings, labelled=False)
     notations = Counter[Notation]()
-    for position, (row, said) in enumerate(zip(sheet.rows, told, strict=True)):
-        if said is None:
+    for position, (row, meaning) in enumerate(zip(sheet.rows, meanings, strict=True)):
+        if meaning is None:
             continue
         key = (
-            *(part_name(row.get(name)) for name in own),
+            *(part_name(row.get(name)) for name in group_columns),
             cell_name(row.get(response)),
             cell_name(row.get(claim)),
         )
-        place = places.get(key)
-        if place is None:
+        claim_number = places.get(key)
+        if claim_number is None:
             raise InputError(
                 f"{sheet.place(position)}: the table has no claim {key[-1]!r} of response "
                 f"{key[-2]!r}; give the sheet of these data"
             )
-        if batch[place] >= 0:
+        if batch[claim_number] >= 0:
             raise InputError(
                 f"{sheet.place(position)}: claim {key[-1]!r} of response {key[-2]!r} is labelled "
                 "already, in the table or a sheet before; keep one of the two"
             )
         own_batch = _batch(row, batches, number, sheet.place(position, batches or ""))
-        y[place], batch[place] = truth(said), own_batch
-        irrelevant[place] = said is ClaimLabel.IRRELEVANT
+        y[claim_number], batch[claim_number] = truth(meaning), own_batch
+        irrelevant[claim_number] = meaning is ClaimLabel.IRRELEVANT
         if probability is not None:
             where = sheet.place(position, probability)
             chance, notation = cell_share(row.get(probability), where, "a probability")
             if chance == 0:
                 raise InputError(f"{where}: a probability of being drawn is 0; it is above 0")
-            chances[place] = math.nan if chance is None else chance
+            chances[claim_number] = math.nan if chance is None else chance
             notations.update(notation)
     said_so = [
         comma_remark(label, labels),
         notation_remark(str(probability), notations),
-        _unfilled(told.count(None), len(told)),
+        _unfilled(meanings.count(None), len(meanings)),
     ]
-    return [f"{sheet.source}: {one}" for one in said_so if one]
+    return [f"{sheet.source}: {remark}" for remark in said_so if remark]
 
 
 def _batch(row: Mapping[str, Any], column: str | None, otherwise: int, where: str) -> int:
     """The batch that a row of a sheet names; `otherwise` where it names none."""
-    said = None if column is None else row.get(column)
-    if said is None or not str(said).strip() or said != said:
+    value = None if column is None else row.get(column)
+    if value is None or not str(value).strip() or value != value:
         return otherwise
     try:
-        number = float(said)
+        number = float(value)
     except (TypeError, ValueError):
         number = math.nan
     if not (number >= 1 and number.is_integer()):
-        raise InputError(f"{where}: {said!r} is not the number of a batch; give 1, 2, ...")
+        raise InputError(f"{where}: {value!r} is not the number of a batch; give 1, 2, ...")
     return int(number)
 
 
@@ -377,16 +379,16 @@ def _weights(batch: Integers, chances: Floats, grouping: Grouping) -> Floats:
     """How many claims each labelled one stands for; labels without a probability are at random."""
     filled = chances.copy()
     for at in np.unique(batch[batch >= 0]):
-        own = batch == at
-        unknown = own & np.isnan(chances)
+        in_batch = batch == at
+        unknown = in_batch & np.isnan(chances)
         if unknown.any():
             before = (batch >= 0) & (batch < at)
             open_before = ~before
-            drawn, held = grouping.sums(own), grouping.sums(open_before)
+            drawn, available = grouping.sums(in_batch), grouping.sums(open_before)
             if (drawn[drawn > 0] == grouping.sizes[drawn > 0]).all():
-                filled[unknown] = (drawn > 0).sum() / (held > 0).sum()
+                filled[unknown] = (drawn > 0).sum() / (available > 0).sum()
             else:
-                filled[unknown] = own.sum() / open_before.sum()
+                filled[unknown] = in_batch.sum() / open_before.sum()
     weights = np.ones(batch.size)
     labelled = batch >= 0
     if labelled.any():
@@ -406,16 +408,16 @@ def _columns(table: DataTable, settings: EstimateSettings) -> dict[str, Floats]:
     if not set(settings.quantities) & set(REGRESSIONS):
         return {}
     names = Columns(table.columns, table.source)
-    found = {}
+    numbers = {}
     for asked in settings.on:
         column = names.given("--on", asked)
-        found[column] = np.array(
+        numbers[column] = np.array(
             [
-                _number(row.get(column), table.place(place, column))
-                for place, row in enumerate(table.rows)
+                _number(row.get(column), table.place(index, column))
+                for index, row in enumerate(table.rows)
             ]
         )
-    return found
+    return numbers
 
 
 def _number(value: Any, where: str) -> float:
@@ -439,48 +441,50 @@ def _estimates(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """A row for every data, model and quantity, and one for every difference of models."""
     level = 1 - (1 - settings.level) / settings.looks
-    where = {place: number for number, place in enumerate(claims.frame["place"])}
+    where = {index: number for number, index in enumerate(claims.frame["place"])}
     rows: list[dict[str, Any]] = []
     differences: list[dict[str, Any]] = []
     for data, part in model_parts(frame, remarks).items():
         made: dict[str, dict[str, Linearised | Inverted]] = {}
         same: dict[str, tuple[Any, ...]] = {}
-        for model, own in part.groupby("model", sort=False):
-            numbers = np.array([where[place] for place in own["place"]])
+        for model, model_rows in part.groupby("model", sort=False):
+            numbers = np.array([where[index] for index in model_rows["place"]])
             if not claims.counting[numbers].any():
                 remarks.append(f"{_of(data, str(model))}: no claim has a label that counts.")
                 continue
-            ids = own["claim"] if "claim" in own else own["place"]
-            same[str(model)] = tuple(zip(own["group"], ids, claims.y[numbers], strict=True))
+            ids = model_rows["claim"] if "claim" in model_rows else model_rows["place"]
+            same[str(model)] = tuple(zip(model_rows["group"], ids, claims.y[numbers], strict=True))
             of = _of(data, str(model))
-            made[str(model)] = _quantities(own, numbers, claims, columns, settings, remarks, of)
-        found = {
+            made[str(model)] = _quantities(
+                model_rows, numbers, claims, columns, settings, remarks, of
+            )
+        by_model = {
             model: _found(quantities, level, settings, remarks, _of(data, model))
             for model, quantities in made.items()
         }
         rows += [
             {"of": _of(data, model), "quantity": name, **_row(each)}
-            for model, estimates in found.items()
+            for model, estimates in by_model.items()
             for name, each in estimates.items()
         ]
-        if len(found) > 1:
-            reference = settings.reference or next(iter(found))
-            if reference not in found:
+        if len(by_model) > 1:
+            reference = settings.reference or next(iter(by_model))
+            if reference not in by_model:
                 raise InputError(
                     f"--reference {reference}: there is no such model with a label; there are "
-                    f"{', '.join(found)}"
+                    f"{', '.join(by_model)}"
                 )
-            for model in found:
+            for model in by_model:
                 if model != reference:
                     paired = same[model] == same[reference]
                     differences += _differences(
-                        data, (model, reference), made, found, level, settings, paired=paired
+                        data, (model, reference), made, by_model, level, settings, paired=paired
                     )
     return rows, differences
 
 
 def _quantities(
-    own: pd.DataFrame,
+    rows: pd.DataFrame,
     numbers: Any,
     claims: _Claims,
     columns: Mapping[str, Floats],
@@ -489,7 +493,7 @@ def _quantities(
     of: str,
 ) -> dict[str, Linearised | Inverted]:
     made: dict[str, Linearised | Inverted] = {}
-    given = own["p"].to_numpy(), claims.y[numbers], own["group"].to_numpy()
+    judged = rows["p"].to_numpy(), claims.y[numbers], rows["group"].to_numpy()
     how = {"irrelevant": claims.irrelevant[numbers], "weights": claims.weights[numbers]}
     more: dict[str, dict[str, Any]] = {
         "f1-at-k": {"k": settings.k},
@@ -499,12 +503,12 @@ def _quantities(
     }
     for name in settings.quantities:
         if name in REGRESSIONS:
-            at = own["place"].to_numpy()
+            at = rows["place"].to_numpy()
             on = {column: values[at] for column, values in columns.items()}
-            coefficients = REGRESSIONS[name](on, *given, **how)
+            coefficients = REGRESSIONS[name](on, *judged, **how)
             made |= {each.title: each for each in coefficients}
             continue
-        quantity = QUANTITIES[name](*given, **how, **more.get(name, {}))
+        quantity = QUANTITIES[name](*judged, **how, **more.get(name, {}))
         if not quantity.labelled.any() or (
             isinstance(quantity, Quantity) and not (quantity.labelled & (quantity.size > 0)).any()
         ):
@@ -539,33 +543,33 @@ def _found(
     of: str,
 ) -> dict[str, PoweredEstimate]:
     """The estimates of the quantities that labels define; of the others, why they do not."""
-    found = {}
+    estimates = {}
     for name, each in quantities.items():
         try:
-            found[name] = estimated(each, level=level, finite=settings.finite)
+            estimates[name] = estimated(each, level=level, finite=settings.finite)
         except InputError as error:
             remarks.append(f"{of}: {error}.")
-    return found
+    return estimates
 
 
 def _differences(
     data: str,
     models: tuple[str, str],
     made: Mapping[str, Mapping[str, Linearised | Inverted]],
-    found: Mapping[str, Mapping[str, PoweredEstimate]],
+    estimates: Mapping[str, Mapping[str, PoweredEstimate]],
     level: float,
     settings: EstimateSettings,
     *,
     paired: bool,
 ) -> list[dict[str, Any]]:
     """Rows of one model less another; those of the same claims differ where probabilities count."""
-    one, two = (made[model] for model in models)
+    of_first, of_second = (made[model] for model in models)
     of_regressions = tuple(f"{kind}: " for kind in ("linear", "logistic"))
     rows = []
-    for name in [name for name in found[models[0]] if name in found[models[1]]]:
+    for name in [name for name in estimates[models[0]] if name in estimates[models[1]]]:
         if paired and (name in OF_LABELS or name.startswith(of_regressions)):
             continue
-        first, second = one[name], two[name]
+        first, second = of_first[name], of_second[name]
         if isinstance(first, Inverted) or isinstance(second, Inverted):
             continue
         each = None
@@ -574,7 +578,7 @@ def _differences(
         if same_claims and isinstance(first, Quantity) and isinstance(second, Quantity):
             each = estimated(minus(first, second), level=level, finite=settings.finite)
         if each is None:
-            each = difference(*(found[model][name] for model in models))
+            each = difference(*(estimates[model][name] for model in models))
         of = ": ".join(filter(None, (data, f"{models[0]} less {models[1]}")))
         rows.append({"of": of, "quantity": name, **_row(each)})
     return rows
@@ -584,20 +588,20 @@ def _of(data: str, model: str) -> str:
     return ": ".join(filter(None, (data, model)))
 
 
-def _row(found: PoweredEstimate) -> dict[str, Any]:
+def _row(powered: PoweredEstimate) -> dict[str, Any]:
     return {
-        "title": found.title,
-        **named("value", (found.value, found.lower, found.upper)),
-        **named("labels", (found.labels_value, found.labels_lower, found.labels_upper)),
-        "predictions": found.predictions_value,
-        "weight": found.power,
-        "worth": found.labels_saved,
-        "standard_error": found.error,
-        "freedom": found.freedom,
-        "n_labelled": found.n_labelled,
-        "n_responses": found.n_responses,
-        "n_items": found.n_items,
-        "level": found.level,
+        "title": powered.title,
+        **named("value", (powered.value, powered.lower, powered.upper)),
+        **named("labels", (powered.labels_value, powered.labels_lower, powered.labels_upper)),
+        "predictions": powered.predictions_value,
+        "weight": powered.power,
+        "worth": powered.labels_saved,
+        "standard_error": powered.error,
+        "freedom": powered.freedom,
+        "n_labelled": powered.n_labelled,
+        "n_responses": powered.n_responses,
+        "n_items": powered.n_items,
+        "level": powered.level,
     }
 
 
@@ -691,9 +695,9 @@ def _chosen(
     chances = inclusion_probabilities(expected, minutes, n, free)
     batch = int(claims.batch.max(initial=0)) + 1
     drawn = draw(chances, settings.seed + batch)
-    own = drawn if unit is Unit.CLAIM else drawn[grouping.index]
+    drawn_claims = drawn if unit is Unit.CLAIM else drawn[grouping.index]
     each = chances if unit is Unit.CLAIM else chances[grouping.index]
-    rows = _sheet_rows(table, claims, own, each, batch)
+    rows = _sheet_rows(table, claims, drawn_claims, each, batch)
     if settings.sheet is not None:
         write_text(settings.sheet, csv_text(rows))
     cost = float(minutes[drawn].sum())
@@ -704,12 +708,12 @@ def _chosen(
         "Claims to label next.",
     )
     where = "" if settings.sheet is None else f", in {settings.sheet}"
-    told = (
+    sentence = (
         f"{counted(int(drawn.sum()), unit.value)} to label{where}: {counted(len(rows), 'claim')}, "
         f"about {cost / 60:.1f} hours. This is batch {batch}: give it back with --labels, and do "
         "not let the intervals decide when to stop unless --looks says how often you look."
     )
-    return {"sheet": sheet, **_plan(claims, settings, p)}, told
+    return {"sheet": sheet, **_plan(claims, settings, p)}, sentence
 
 
 def _minutes(unit: Unit, grouping: Grouping, minutes: Sequence[float]) -> Floats:
@@ -728,8 +732,8 @@ def _sheet_rows(
 ) -> list[dict[str, Any]]:
     text = Columns(table.columns, table.source).optional("text", None, _TEXT, "text")
     rows: list[dict[str, Any]] = []
-    for place in np.flatnonzero(chosen):
-        row = claims.frame.iloc[place]
+    for index in np.flatnonzero(chosen):
+        row = claims.frame.iloc[index]
         rows.append(
             {
                 **dict(zip(claims.by, row["by"], strict=True)),
@@ -737,7 +741,7 @@ def _sheet_rows(
                 "claim": row["claim"],
                 **({} if text is None else {"text": table.rows[row["place"]].get(text)}),
                 "label": None,
-                "probability": float(chances[place]),
+                "probability": float(chances[index]),
                 "batch": batch,
             }
         )
@@ -802,10 +806,10 @@ def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, PaperFigure]:
                         draw_interval(axis, height - 0.3 * look, ends, **nth_look(look))
             axis.set_xlabel(title)
         heights = [
-            len(names) - place - 0.3 * look for place in range(len(names)) for look in (0, 1)
+            len(names) - index - 0.3 * look for index in range(len(names)) for look in (0, 1)
         ]
-        told = [f"{name}{more}" for name in names for more in ("", ", labels alone")]
-        axes[0].set_yticks(heights, told)
+        tick_names = [f"{name}{more}" for name in names for more in ("", ", labels alone")]
+        axes[0].set_yticks(heights, tick_names)
     return {
         "beside-labels": PaperFigure(figure, data_frame(shown), "Estimates beside labels alone")
     }

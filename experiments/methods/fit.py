@@ -97,22 +97,22 @@ class ColumnSettings(Settings):
                     "claims; give one"
                 )
             return None
-        found = read_table(self.table)
+        table = read_table(self.table)
         for name in ("response", "claim", *self.numbers, *self.groups):
-            if name not in found.columns:
+            if name not in table.columns:
                 raise InputError(
-                    f"{self.table}: there is no column {name!r}; it has {', '.join(found.columns)}"
+                    f"{self.table}: there is no column {name!r}; it has {', '.join(table.columns)}"
                 )
         rows: dict[tuple[str, str], tuple[float, ...]] = {}
         members: dict[tuple[str, str], tuple[str, ...]] = {}
-        for place, row in enumerate(found.rows):
+        for index, row in enumerate(table.rows):
             key = (
-                required_name(row["response"], found.place(place, "response"), "response"),
-                required_name(row["claim"], found.place(place, "claim"), "claim"),
+                required_name(row["response"], table.place(index, "response"), "response"),
+                required_name(row["claim"], table.place(index, "claim"), "claim"),
             )
             if key in rows:
                 raise InputError(
-                    f"{found.place(place, 'claim')}: the claim {key[1]!r} of response {key[0]!r} "
+                    f"{table.place(index, 'claim')}: the claim {key[1]!r} of response {key[0]!r} "
                     "stands here a second time; give one row of every claim"
                 )
             values = []
@@ -123,13 +123,13 @@ class ColumnSettings(Settings):
                     value = math.nan
                 if not math.isfinite(value):
                     raise InputError(
-                        f"{found.place(place, name)}: {row[name]!r} is not a finite number; give "
+                        f"{table.place(index, name)}: {row[name]!r} is not a finite number; give "
                         "one of every claim"
                     )
                 values.append(value)
             rows[key] = tuple(values)
             members[key] = tuple(
-                required_name(row[name], found.place(place, name), f"group of {name!r}")
+                required_name(row[name], table.place(index, name), f"group of {name!r}")
                 for name in self.groups
             )
         return UserColumns(str(self.table), self.numbers, rows, self.groups, members)
@@ -232,7 +232,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     """
     source = str(responses) if isinstance(responses, str | Path) else "the responses"
     votes = _votes(responses, settings)
-    graphs, own = votes or (graphs_of(responses), settings.own())
+    graphs, user_columns = votes or (graphs_of(responses), settings.own())
     families = settings.families(graphs)
     causes = settings.levels
     if votes is not None:
@@ -255,17 +255,17 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
         families=families,
         causes=causes,
         view=settings.variant,
-        own=own,
+        own=user_columns,
     )
     tables, sentences = {}, []
     cross_fit: tuple[FactGraph, ...] = ()
     if settings.folds:
-        rows, told, p = _out_of_fold(graphs, judge, settings, own)
+        rows, sentence, p = _out_of_fold(graphs, judge, settings, user_columns)
         others = LearnedFrom.OTHER_RESPONSES
         marks = [joined_mark(others, relations_mark(graph)) or others for graph in graphs]
         cross_fit = judged(graphs, p, marks)
         tables["scores"] = _scores_table(rows)
-        sentences.append(told)
+        sentences.append(sentence)
         judge = replace(judge, scores=tuple(rows))
     tables |= {"columns": _columns_table(judge), "causes": _causes_table(judge)}
     if votes is None and judge.families != settings.columns:
@@ -300,19 +300,19 @@ def _votes(
         return None
     path = Path(str(responses))
     table = read_table(path)
-    own = settings.model_copy(update={"table": path}).own()
+    user_columns = settings.model_copy(update={"table": path}).own()
     if labelled and "label" not in table.columns:
         raise InputError(
             f"{path}: there is no column 'label'; it has {', '.join(table.columns)}; call what is "
             "known of each claim so"
         )
-    told = [row.get("label") for row in table.rows]
-    labels = read_labels(told, str(path), LabelColumns(), labelled=labelled)
+    values = [row.get("label") for row in table.rows]
+    labels = read_labels(values, str(path), LabelColumns(), labelled=labelled)
     atoms: dict[str, list[Atom]] = {}
     for row, label in zip(table.rows, labels, strict=True):
         atom = Atom(str(row["claim"]), label=truth(label))
         atoms.setdefault(str(row["response"]), []).append(atom)
-    return tuple(FactGraph(name, tuple(each)) for name, each in atoms.items()), own
+    return tuple(FactGraph(name, tuple(each)) for name, each in atoms.items()), user_columns
 
 
 def _is_table(responses: Responses) -> bool:
@@ -320,34 +320,37 @@ def _is_table(responses: Responses) -> bool:
 
 
 def _out_of_fold(
-    graphs: Sequence[FactGraph], judge: Judge, settings: FitSettings, own: UserColumns | None
+    graphs: Sequence[FactGraph],
+    judge: Judge,
+    settings: FitSettings,
+    user_columns: UserColumns | None,
 ) -> tuple[list[dict[str, Any]], str, Floats]:
     """Scores of the field and its rivals on responses not seen, a sentence, and its posteriors."""
-    table = judge.table(graphs, own)
+    table = judge.table(graphs, user_columns)
     kept = ~np.isnan(table.labels)
     fold = labelled_folds(table, settings.folds, settings.seed)
     tell(f"cross-fits in {counted(settings.folds, 'fold')}")
-    found = {FIELD: cross_fitted(field(settings.field), table, fold)}
+    predictions = {FIELD: cross_fitted(field(settings.field), table, fold)}
     tell("cross-fits rivals")
     rivals: dict[str, Learner] = {"boosted trees": boosted_trees, "logistic regression": logistic}
-    found |= {name: cross_fitted(learner, table, fold) for name, learner in rivals.items()}
-    given = claim_posteriors([variant(graph, settings.variant) for graph in graphs])
-    if np.ptp(given) > 0:
-        alone = of_posteriors(table, given)
-        found |= {
+    predictions |= {name: cross_fitted(learner, table, fold) for name, learner in rivals.items()}
+    recorded = claim_posteriors([variant(graph, settings.variant) for graph in graphs])
+    if np.ptp(recorded) > 0:
+        alone = of_posteriors(table, recorded)
+        predictions |= {
             "Platt scaling of as given": cross_fitted(recalibrated("platt"), alone, fold),
-            GIVEN: given,
+            GIVEN: recorded,
         }
-    for name in () if own is None else own.names:
+    for name in () if user_columns is None else user_columns.names:
         values = table.values[:, table.names.index(name)]
         if 0 <= values.min() < values.max() <= 1:
             curve = cross_fitted(recalibrated("isotonic"), of_posteriors(table, values), fold)
-            found[f"isotonic curve of {name}"] = curve
-    found["base rate"] = cross_fitted(base_rate, table, fold)
+            predictions[f"isotonic curve of {name}"] = curve
+    predictions["base rate"] = cross_fitted(base_rate, table, fold)
     labels, responses = table.labels[kept], table.responses[kept]
     intervals = IntervalSettings(n_bootstrap=500, seed=settings.seed)
     rows = score_rows(
-        {name: p[kept] for name, p in found.items()}, labels, responses, fold[kept], intervals
+        {name: p[kept] for name, p in predictions.items()}, labels, responses, fold[kept], intervals
     )
     best = min(rows[1:], key=lambda row: row["brier"])
     sentence = (
@@ -356,7 +359,7 @@ def _out_of_fold(
         f"; less the best rival ({best['model']}): {best['less']:+.4f} "
         f"[{best['less_lower']:+.4f}, {best['less_upper']:+.4f}], paired over responses."
     )
-    return rows, sentence, found[FIELD]
+    return rows, sentence, predictions[FIELD]
 
 
 def labelled_folds(table: ClaimTable, n_folds: int, seed: int) -> Integers:
@@ -368,8 +371,8 @@ def labelled_folds(table: ClaimTable, n_folds: int, seed: int) -> Integers:
     labelled = np.unique(table.responses[~np.isnan(table.labels)])
     fold = np.full(table.n_responses, -1)
     fold[labelled] = response_folds(labelled, n_folds, seed)
-    found: Integers = fold[table.responses]
-    return found
+    folds: Integers = fold[table.responses]
+    return folds
 
 
 def score_rows(
@@ -388,8 +391,10 @@ def score_rows(
     for name, p in found.items():
         row: dict[str, Any] = {"model": name, "n_claims": len(p)}
         inside = np.clip(p, 1e-6, 1 - 1e-6)
-        told = scores_of(inside, labels, responses, scores=_SCORES, folds=fold, intervals=intervals)
-        for score, value in told.models[0].scores.items():
+        scored = scores_of(
+            inside, labels, responses, scores=_SCORES, folds=fold, intervals=intervals
+        )
+        for score, value in scored.models[0].scores.items():
             row |= named(score, (value.value, *value.interval))
         ends = [np.nan] * 3
         if p is not first:
@@ -431,17 +436,17 @@ def _columns_table(judge: Judge) -> Table:
 def _causes_table(judge: Judge) -> Table:
     field = judge.field
     size, levels = field.parameters.shape[1], len(field.causes)
-    told = field.standard_errors
-    errors = np.full(2 * levels, np.nan) if told is None else told[size:]
+    standard_errors = field.standard_errors
+    errors = np.full(2 * levels, np.nan) if standard_errors is None else standard_errors[size:]
     rows = [
         {
             "cause": name,
-            "coupling": float(field.couplings[:, place].mean()),
-            "coupling_error": float(errors[place]),
-            "bias": float(field.biases[:, place].mean()),
-            "bias_error": float(errors[levels + place]),
+            "coupling": float(field.couplings[:, index].mean()),
+            "coupling_error": float(errors[index]),
+            "bias": float(field.biases[:, index].mean()),
+            "bias_error": float(errors[levels + index]),
         }
-        for place, name in enumerate(field.causes)
+        for index, name in enumerate(field.causes)
     ]
     names = ("cause", "coupling", "coupling_error", "bias", "bias_error")
     return Table(
@@ -510,17 +515,17 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     if _is_table(responses) and not settings.numbers and settings.table is None:
         settings = settings.model_copy(update={"numbers": whole.own_columns})
     votes = _votes(responses, settings, labelled=False)
-    graphs, own = votes or (graphs_of(responses), settings.own())
+    graphs, user_columns = votes or (graphs_of(responses), settings.own())
     known = whole.reading(graphs)
     strange = known.other_evidence(graphs)
     if strange and not settings.other_evidence:
         raise InputError(f"{strange}; make both in the same way, or give --other-evidence")
-    table = known.table(graphs, own)
+    table = known.table(graphs, user_columns)
     shift = known.shift(table, n_bootstrap=settings.n_bootstrap, seed=settings.seed)
     p = before = known.probabilities(table)
     moves = settings.adapt and shift.determined
     if known is not whole and not moves:
-        p = whole.posteriors(graphs, own)
+        p = whole.posteriors(graphs, user_columns)
     sentences = [_checked(shift)]
     share = f"{number(shift.share)} {interval(shift.share_lower, shift.share_upper)}"
     if moves:
@@ -591,33 +596,33 @@ def _taught(graphs: Sequence[FactGraph], marks: Sequence[LearnedFrom]) -> list[s
 
 def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> list[str]:
     """What the responses lack that the judge reads: sentences, relations, topics."""
-    told, n = [], len(table.labels)
+    sentences, n = [], len(table.labels)
     alone = sum(atom.sentence is None for graph in graphs for atom in graph.atoms)
     if SENTENCE in judge.field.causes and alone:
         do, they = ("does", "it is") if alone == 1 else ("do", "they are")
         who = f"{alone:,} of {counted(n, 'claim')} {do} not say of which sentence {they}"
         if alone == n:
             who = "No claim here says of which sentence it is"
-        told.append(
+        sentences.append(
             f"{who}: each counts as a sentence of its own, and posteriors are other than with "
             "sentences."
         )
     if "passages" in table.names:
         silent = int((table.values[:, table.names.index("passages")] == 0).sum())
         if silent:
-            told.append(
+            sentences.append(
                 f"{silent:,} of {counted(n, 'claim')} {'has' if silent == 1 else 'have'} no "
                 "relation with a passage that was retrieved "
                 "for them: little but what they share with others speaks for their posteriors."
             )
     nameless = sum(map(leaves_no_topic_out, graphs)) if "texts" in judge.families else 0
     if nameless:
-        told.append(
+        sentences.append(
             f"{nameless:,} of {counted(len(graphs), 'response')} name no topic: its words count "
             "among those of a claim that passages hold, which raises posteriors if the judge was "
             "learned from responses with topics."
         )
-    return told
+    return sentences
 
 
 def _checked(shift: Shift) -> str:
@@ -627,26 +632,26 @@ def _checked(shift: Shift) -> str:
             "Whether the evidence is distributed as that learned from cannot be told: "
             f"{_WHY[shift.status]}."
         )
-    told = (
+    sentence = (
         "At the quantiles compared, the largest distance between the distribution of the evidence "
         f"here and the best mixture of what was learned is {number(shift.distance)} "
         f"{interval(shift.lower, shift.upper)}, p = {number(shift.p_value)}: "
     )
     if shift.status is ShiftStatus.OTHER_EVIDENCE:
-        told += (
+        sentence += (
             "the learned law of evidence does not reproduce it, and posteriors may be wrong; make "
             "the evidence as that learned from was made, or label claims of some responses here "
             "and learn from them."
         )
     else:
-        told += "nothing says that the learned law of evidence does not hold here."
+        sentence += "nothing says that the learned law of evidence does not hold here."
     if shift.status is not ShiftStatus.OTHER_EVIDENCE and shift.n_responses < FEW:
-        told += (
+        sentence += (
             f" With {counted(shift.n_responses, 'response')} the test has little power: it would "
             "miss most "
             "changes."
         )
-    return told
+    return sentence
 
 
 def _responses_table(table: ClaimTable, p: Floats) -> Table:
@@ -714,16 +719,16 @@ def _figures(judge: Judge, table: ClaimTable, shift: Shift) -> dict[str, PaperFi
     from calibration.figures.panels import COLUMN, legend_below, nth_colour, panels
 
     frame = _curves(judge, table, shift)
-    with panels(1, 1, (COLUMN, 2.4)) as (figure, ((place,),)):
-        place.plot(frame["log_odds"], frame["here"], color="0.1", label="here")
-        place.plot(frame["log_odds"], frame["mixture"], color=nth_colour(0), label="best mixture")
+    with panels(1, 1, (COLUMN, 2.4)) as (figure, ((axes,),)):
+        axes.plot(frame["log_odds"], frame["here"], color="0.1", label="here")
+        axes.plot(frame["log_odds"], frame["mixture"], color=nth_colour(0), label="best mixture")
         for name, dash in (("true", "--"), ("false", ":")):
-            place.plot(
+            axes.plot(
                 frame["log_odds"], frame[name], dash, color="0.6", label=f"{name}, learned from"
             )
-        place.set_xlabel("Log odds by a claim's own columns")
-        place.set_ylabel("Share of claims below")
-        handles, names = place.get_legend_handles_labels()
+        axes.set_xlabel("Log odds by a claim's own columns")
+        axes.set_ylabel("Share of claims below")
+        handles, names = axes.get_legend_handles_labels()
         legend_below(figure, handles, names, 2)
     title = "Evidence here and the best mixture of what was learned"
     return {"evidence": PaperFigure(figure, frame, title)}

@@ -90,26 +90,26 @@ def grid(datasets: Any, settings: GridSettings) -> Findings:
         "assessors": settings.judges,
         "seeds": settings.seeds,
     }
-    given = {key: value for key, value in sides.items() if value not in (None, (), [])}
-    study = {"study": settings.name, "datasets": _datasets(datasets), **given, **settings.keys}
+    chosen = {key: value for key, value in sides.items() if value not in (None, (), [])}
+    study = {"study": settings.name, "datasets": _datasets(datasets), **chosen, **settings.keys}
     loaded = load_study(study)
     # Another folder for another grid, so that none is taken for the other.
     digest = config_hash(loaded.study)[:8]
     folder = settings.out or Path("results") / f"{settings.name}-{digest}"
-    found = run(loaded, out=folder, resume=folder.exists(), workers=settings.workers)
-    return replace(found, command="grid", texts={"study.yaml": yaml_text(study)})
+    findings = run(loaded, out=folder, resume=folder.exists(), workers=settings.workers)
+    return replace(findings, command="grid", texts={"study.yaml": yaml_text(study)})
 
 
-def _datasets(given: Any) -> Any:
+def _datasets(datasets: Any) -> Any:
     """Datasets as a study writes them: names as they are, and paths as mappings."""
-    several = given if isinstance(given, list | tuple) else [given]
+    several = datasets if isinstance(datasets, list | tuple) else [datasets]
     return [_dataset(each) for each in several]
 
 
-def _dataset(given: Any) -> Any:
-    if not isinstance(given, str | os.PathLike):
-        return given
-    path = Path(given)
+def _dataset(dataset: Any) -> Any:
+    if not isinstance(dataset, str | os.PathLike):
+        return dataset
+    path = Path(dataset)
     if is_dataset(path) or not (path.suffix or len(path.parts) > 1 or exists(path)):
-        return str(given)
-    return {"path": str(given)}
+        return str(dataset)
+    return {"path": str(dataset)}

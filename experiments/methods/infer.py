@@ -312,8 +312,10 @@ def _models(answers: Sequence[Answer]) -> Table:
         stats = jsonable(answer.stats)
         rows.append({**stats, **row, "status": str(answer.status), "seconds": stats.get("seconds")})
     is_log_z = "log_z" in rows[0]
-    told = "log_z:6 log Z | log_z_kind of log Z" if is_log_z else "log_potential:6 log potential"
-    columns = columns_as(f"response | {told} | status | seconds> time", seconds=duration)
+    log_columns = (
+        "log_z:6 log Z | log_z_kind of log Z" if is_log_z else "log_potential:6 log potential"
+    )
+    columns = columns_as(f"response | {log_columns} | status | seconds> time", seconds=duration)
     return Table(rows, columns, "Models.")
 
 
@@ -341,11 +343,11 @@ def _facts(posterior: Posterior) -> list[str]:
     return [*parts, duration(stats.get("seconds", math.nan))]
 
 
-def _assignment_facts(found: SearchedAssignment) -> list[str]:
-    parts = [f"log potential {found.assignment.log_potential:.6f}", f"status {found.status}"]
-    if found.gap:
-        parts.append(f"another may have {found.gap:.4g} more")
-    return [*parts, duration(found.stats.get("seconds", math.nan))]
+def _assignment_facts(searched: SearchedAssignment) -> list[str]:
+    parts = [f"log potential {searched.assignment.log_potential:.6f}", f"status {searched.status}"]
+    if searched.gap:
+        parts.append(f"another may have {searched.gap:.4g} more")
+    return [*parts, duration(searched.stats.get("seconds", math.nan))]
 
 
 def _claims(answers: Sequence[Answer], source: str) -> Table:
@@ -368,7 +370,9 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
         ).tolist()
         for item, value, seen in zip(items, values, model.factor_graph.evidence, strict=True):
             is_atom = isinstance(item, Atom)
-            told = {n: recorded.get(n, {}).get(item.id) if is_atom else None for n in assessors}
+            by_assessor = {
+                n: recorded.get(n, {}).get(item.id) if is_atom else None for n in assessors
+            }
             rows.append(
                 {
                     "response": facts.id,
@@ -383,8 +387,11 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
                     "kind": "atom" if is_atom else "context",
                     "prior": item.prior,
                     "text": item.text or (item.title if isinstance(item, Context) else ""),
-                    **{name: each.p_true if each else None for name, each in told.items()},
-                    **{f"{n}_label": each.label if each else None for n, each in told.items()},
+                    **{name: each.p_true if each else None for name, each in by_assessor.items()},
+                    **{
+                        f"{n}_label": each.label if each else None
+                        for n, each in by_assessor.items()
+                    },
                     # A verdict, where there is no probability.
                     **{
                         f"{n}_text": ""
@@ -392,7 +399,7 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
                         else each.label or ""
                         if each.p_true is None
                         else f"{each.p_true:.4f}"
-                        for n, each in told.items()
+                        for n, each in by_assessor.items()
                     },
                 }
             )
@@ -422,18 +429,18 @@ def _variables(model: LoadedModel, answer: Any, source: str) -> dict[str, Table]
     in_columns = widest <= _STATES_IN_COLUMNS and (named is None or len(set(named)) <= 1)
     long: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
-    for place, (name, seen) in enumerate(zip(graph.names, graph.evidence, strict=True)):
+    for number, (name, seen) in enumerate(zip(graph.names, graph.evidence, strict=True)):
         vector = answer.marginals[name].tolist()
-        states: Sequence[Any] = range(len(vector)) if named is None else named[place]
+        states: Sequence[Any] = range(len(vector)) if named is None else named[number]
         observed = bool(seen != UNOBSERVED)
-        told = dict(zip(states, vector, strict=True))
+        p_by_state = dict(zip(states, vector, strict=True))
         long += [
             {"variable": name, "state": state, "p": p, "observed": observed}
-            for state, p in told.items()
+            for state, p in p_by_state.items()
         ]
-        cells: Mapping[str, Any] = {f"P({state})": p for state, p in told.items()}
+        cells: Mapping[str, Any] = {f"P({state})": p for state, p in p_by_state.items()}
         if not in_columns:
-            text = ", ".join(f"{state} {p:.6f}" for state, p in told.items())
+            text = ", ".join(f"{state} {p:.6f}" for state, p in p_by_state.items())
             cells = {"states": len(vector), "probabilities": text}
         rows.append({"variable": name, "status": "observed" if observed else "", **cells})
     if in_columns:
@@ -458,10 +465,10 @@ def _states(model: LoadedModel, answer: Any, source: str) -> Table:
     rows = [
         {
             "variable": name,
-            "state": state if graph.state_names is None else graph.state_names[place][state],
+            "state": state if graph.state_names is None else graph.state_names[number][state],
             "status": "observed" if seen != UNOBSERVED else "",
         }
-        for place, (name, state, seen) in enumerate(
+        for number, (name, state, seen) in enumerate(
             zip(graph.names, answer.assignment.states.tolist(), graph.evidence, strict=True)
         )
     ]

@@ -113,11 +113,11 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
         )
     known, learned_from, remarks = _frame(labelled, settings, labelled=True)
     known = without_taught(known, known["y"].notna(), learned_from.source, settings, remarks)
-    told = known.loc[known["y"].notna(), "group"].unique()
-    if len(told) < 2:
-        whose = "".join(f", {name!r}" for name in told)
+    groups = known.loc[known["y"].notna(), "group"].unique()
+    if len(groups) < 2:
+        whose = "".join(f", {name!r}" for name in groups)
         raise InputError(
-            f"{learned_from.source}: labels that count are of {counted(len(told), 'response')}"
+            f"{learned_from.source}: labels that count are of {counted(len(groups), 'response')}"
             f"{whose}; label two or more: the threshold is learned on some, and the promise is "
             "tried on others"
         )
@@ -134,10 +134,10 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
         "guarantee": settings.guarantee,
     }
     parts = (known["p"].to_numpy(), known["y"].to_numpy(dtype=object), known["group"].to_numpy())
-    found = conformal_filter(*parts, **promised)
+    conformal = conformal_filter(*parts, **promised)
     tell("tries the promise on halves")
     tried = held_out(*parts, n_splits=settings.splits, seed=settings.seed, **promised)
-    claims = _claims(fresh.assign(kept=found.keep(fresh["p"].to_numpy())), table)
+    claims = _claims(fresh.assign(kept=conformal.keep(fresh["p"].to_numpy())), table)
     by_response = claims.groupby("response", sort=False)
     if settings.answers is not None:
         write_text(settings.answers, _written(by_response, settings))
@@ -146,7 +146,7 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
         *(fresh["p"].to_numpy(), fresh["group"].to_numpy()),
     )
     sentences = [
-        _promise(found, settings),
+        _promise(conformal, settings),
         f"{int(claims['kept'].sum()):,} of {counted(len(claims), 'claim')} are kept, of "
         f"{counted(len(by_response), 'response')}"
         + ("." if settings.answers is None else f"; the answers are in {settings.answers}."),
@@ -193,7 +193,7 @@ def _claims(frame: pd.DataFrame, table: DataTable) -> pd.DataFrame:
     text = names.optional("text", None, _TEXT, "text")
     whole = names.optional("answer", None, _ANSWER, "answer")
     forget(table.source, names.used)
-    rows = [table.rows[place] for place in frame["place"]]
+    rows = [table.rows[index] for index in frame["place"]]
     order = frame.groupby("group", sort=False).cumcount() + 1
     return data_frame(
         [
@@ -236,26 +236,30 @@ def pieces(claims: pd.DataFrame) -> list[tuple[str, bool]]:
     for text, keeps in zip(claims["text"], claims["kept"], strict=True):
         places = list(re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", answer)) if text else []
         in_place &= bool(places or keeps)
-        for place in places:
-            (kept if keeps else dropped)[slice(*place.span())] = True
+        for match in places:
+            (kept if keeps else dropped)[slice(*match.span())] = True
     if not in_place or (kept & dropped).any():
         texts = claims["text"].where(claims["text"] != "", claims["claim"])
-        told = list(zip(texts, claims["kept"].tolist(), strict=True))
-        spaces = [(" ", True)] * len(told)
-        return [piece for pair in zip(told, spaces, strict=True) for piece in pair][:-1]
+        marked = list(zip(texts, claims["kept"].tolist(), strict=True))
+        spaces = [(" ", True)] * len(marked)
+        return [piece for pair in zip(marked, spaces, strict=True) for piece in pair][:-1]
     return [
-        ("".join(letter for letter, _ in own), not gone)
-        for gone, own in groupby(zip(answer, dropped.tolist(), strict=True), key=itemgetter(1))
+        ("".join(letter for letter, _ in letters), not gone)
+        for gone, letters in groupby(zip(answer, dropped.tolist(), strict=True), key=itemgetter(1))
     ]
 
 
-def _joined(found: Sequence[tuple[str, bool]], shown: str, *, strike: bool) -> str:
+def _joined(parts: Sequence[tuple[str, bool]], shown: str, *, strike: bool) -> str:
     """The pieces as one text; where some are left out, so is one of two spaces beside them."""
     text = ""
-    for piece, kept in found:
+    for piece, kept in parts:
         if kept or strike:
-            own = piece if kept else shown.format(piece)
-            text += own.lstrip(" ") if not strike and (not text or text[-1].isspace()) else own
+            shown_piece = piece if kept else shown.format(piece)
+            text += (
+                shown_piece.lstrip(" ")
+                if not strike and (not text or text[-1].isspace())
+                else shown_piece
+            )
     return text.strip()
 
 
@@ -298,15 +302,15 @@ def _written(by_response: Any, settings: KeepSettings) -> str:
 # ------------------------------------------------------------------------------------- findings
 
 
-def _promise(found: ConformalFilter, settings: KeepSettings) -> str:
+def _promise(conformal: ConformalFilter, settings: KeepSettings) -> str:
     least = f"{100 * settings.precision:g}%"
-    of = f"calibrated on {counted(found.n_responses, 'labelled response')}"
-    if found.status == "keeps_none":
+    of = f"calibrated on {counted(conformal.n_responses, 'labelled response')}"
+    if conformal.status == "keeps_none":
         return f"Nothing can be kept with this promise, {of}: label more, or promise less."
     where = (
         "All claims are kept"
-        if found.status == "keeps_all"
-        else f"Claims above {number(found.threshold)} are kept"
+        if conformal.status == "keeps_all"
+        else f"Claims above {number(conformal.threshold)} are kept"
     )
     if settings.guarantee == "mean":
         return f"{where}, {of}: in the mean, at least {least} of those kept are true."

@@ -70,7 +70,7 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
         MissingDependencyError: if a library that a backend needs is absent.
     """
     if not what:
-        kinds = [{"what": kind, "holds": told} for kind, (told, _) in _KINDS.items()]
+        kinds = [{"what": kind, "holds": meaning} for kind, (meaning, _) in _KINDS.items()]
         return Findings("lists", tables={"kinds": Table(kinds, columns_as("what | holds"))})
     if what not in _KINDS:
         raise InputError(unknown_name(f"the list {what!r}", what, _KINDS))
@@ -206,13 +206,13 @@ def _prompts(name: str, settings: ListSettings) -> Findings:
         for each in ([name] if name else prompt_names())
     }
     for file, text in texts.items() if settings.out else ():
-        place = Path(settings.out or "") / file
-        if place.exists() and read_text(place) != text:
-            raise InputError(f"{place}: it exists and would be lost; name another folder")
+        path = Path(settings.out or "") / file
+        if path.exists() and read_text(path) != text:
+            raise InputError(f"{path}: it exists and would be lost; name another folder")
     if name:
         identity = prompts[name].identity
-        said = f"{name}, version {identity.version}, {identity.digest[:12]}"
-        return Findings(name, (said,), texts=texts)
+        sentence = f"{name}, version {identity.version}, {identity.digest[:12]}"
+        return Findings(name, (sentence,), texts=texts)
     rows = [
         {
             "prompt": f"{known} (yours)" if known in prompts.replaced else known,

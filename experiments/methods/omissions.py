@@ -119,24 +119,24 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
         MissingDependencyError: if a relation model needs a library that is not installed.
     """
     loaded = load_responses(responses).only(
-        lambda one: one.response.strip() and any(each.text.strip() for each in one.contexts),
+        lambda graph: graph.response.strip() and any(each.text.strip() for each in graph.contexts),
         "a text or passages",
         "no response has both its text and passages with texts, so nothing can be missed; give the "
         "graphs of `factormodels assess`",
     )
-    found = []
+    coverages = []
     with asking(settings) as session:
         model = session.model
         relations = settings.relations or ("lexical" if model is None else "model")
         judge, _ = relation_model(relations, model, openness=settings.openness)
         for graph in each_response(loaded.graphs):
-            found.append(_coverage(graph, settings, model, judge))
+            coverages.append(_coverage(graph, settings, model, judge))
     if settings.dry_run:
         return planned_findings(loaded.source, session.ledger)
-    tables = {"responses": _responses(found), "omitted": _facts(found)}
+    tables = {"responses": _responses(coverages), "omitted": _facts(coverages)}
     tables |= cost_tables(session.ledger)
-    missing = sum(len(own.facts) - len(own.known) for own in found)
-    failures = sum(len(own.failures) for own in found)
+    missing = sum(len(coverage.facts) - len(coverage.known) for coverage in coverages)
+    failures = sum(len(coverage.failures) for coverage in coverages)
     remarks = list(loaded.remarks)
     if model is None:
         remarks.append(
@@ -150,7 +150,7 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
     return with_failed_calls(
         Findings(
             source=loaded.source,
-            sentences=(*_sentences(found), *remarks),
+            sentences=(*_sentences(coverages), *remarks),
             tables=tables,
             settings={"relations": relations},
             incomplete=bool(missing or failures),
@@ -178,27 +178,31 @@ def _coverage(
     facts, failures = facts_of(graph, trust, model)
     unjudged = 0
     if model is not None and graph.query.strip():
-        told = relevances(model, graph, [fact.text for fact in facts], FACT_RELEVANCE)
+        judgements = relevances(model, graph, [fact.text for fact in facts], FACT_RELEVANCE)
         # Facts that nobody judged count.
-        facts = [fact for fact, one in zip(facts, told, strict=True) if one is not False]
-        unjudged = told.count(None)
+        facts = [
+            fact
+            for fact, is_relevant in zip(facts, judgements, strict=True)
+            if is_relevant is not False
+        ]
+        unjudged = judgements.count(None)
     compared, _ = compared_facts(graph, facts, judge)
     precision = math.fsum(p) / len(p) if p else math.nan
     return FactCoverage(graph, tuple(compared), precision, unjudged, tuple(failures))
 
 
-def _responses(found: Sequence[FactCoverage]) -> Table:
+def _responses(coverages: Sequence[FactCoverage]) -> Table:
     rows = [
         {
-            "response": own.graph.id,
-            "facts": len(own.known),
-            "precision": own.precision,
-            "recall": own.share("covered"),
-            "contradicted": own.share("contradicted"),
-            "omitted": own.share("omitted"),
-            "f1": own.f1,
+            "response": coverage.graph.id,
+            "facts": len(coverage.known),
+            "precision": coverage.precision,
+            "recall": coverage.share("covered"),
+            "contradicted": coverage.share("contradicted"),
+            "omitted": coverage.share("omitted"),
+            "f1": coverage.f1,
         }
-        for own in found
+        for coverage in coverages
     ]
     return Table(
         data_frame(rows),
@@ -214,10 +218,10 @@ def _responses(found: Sequence[FactCoverage]) -> Table:
     )
 
 
-def _facts(found: Sequence[FactCoverage]) -> Table:
+def _facts(coverages: Sequence[FactCoverage]) -> Table:
     rows: list[dict[str, Any]] = [
         {
-            "response": own.graph.id,
+            "response": coverage.graph.id,
             "fact": fact.text,
             "passages": ", ".join(fact.contexts),
             "weight": fact.weight,
@@ -226,8 +230,8 @@ def _facts(found: Sequence[FactCoverage]) -> Table:
             "omitted": fact.omitted,
             "missed": fact.weight * (fact.omitted or 0.0),
         }
-        for own in found
-        for fact in own.known
+        for coverage in coverages
+        for fact in coverage.known
     ]
     rows.sort(key=lambda row: -row["missed"])
     numbers = ("weight", "covered", "contradicted", "omitted")
@@ -241,16 +245,16 @@ def _facts(found: Sequence[FactCoverage]) -> Table:
     )
 
 
-def _sentences(found: Sequence[FactCoverage]) -> list[str]:
-    told = [
-        f"{counted(sum(len(own.known) for own in found), 'fact')} of the passages of "
-        f"{counted(len(found), 'response')}."
+def _sentences(coverages: Sequence[FactCoverage]) -> list[str]:
+    sentences = [
+        f"{counted(sum(len(coverage.known) for coverage in coverages), 'fact')} of the passages of "
+        f"{counted(len(coverages), 'response')}."
     ]
     for title, values in (
-        ("Recall", [own.share("covered") for own in found]),
-        ("F1", [own.f1 for own in found]),
+        ("Recall", [coverage.share("covered") for coverage in coverages]),
+        ("F1", [coverage.f1 for coverage in coverages]),
     ):
         ends = mean_interval(values)
         if not math.isnan(ends[0]):
-            told.append(f"{title}, mean over responses: {with_interval(*ends)}.")
-    return told
+            sentences.append(f"{title}, mean over responses: {with_interval(*ends)}.")
+    return sentences

@@ -85,13 +85,13 @@ def table_of(data: Data) -> DataTable:
     if isinstance(data, DataTable):
         return data
     if isinstance(data, str | os.PathLike):
-        place = Path(data)
-        if is_dataset(place):
-            graphs = tuple(map(fact_graph_object, read_graphs(place)))
+        path = Path(data)
+        if is_dataset(path):
+            graphs = tuple(map(fact_graph_object, read_graphs(path)))
             names = tuple(dict.fromkeys(name for graph in graphs for name in graph))
             return DataTable(str(data), "fact-graph", names, graphs, (None,) * len(graphs))
-        if str(place) != "-":
-            check_named(place)
+        if str(path) != "-":
+            check_named(path)
         return read_table(data)
     records = given_rows(data)
     for number, record in enumerate(records, 1):
@@ -123,11 +123,11 @@ def table_of(data: Data) -> DataTable:
 def _roundings(frame: Any) -> dict[str, float]:
     """Distance from 1 to the next number, of the columns of float32 and float16 of a frame."""
     kinds: Any = getattr(frame, "dtypes", None)
-    found: dict[str, float] = {}
+    roundings: dict[str, float] = {}
     for name, kind in kinds.items() if hasattr(kinds, "items") else ():
         if getattr(kind, "kind", "") == "f" and kind.itemsize in _ROUNDINGS:
-            found[str(name)] = _ROUNDINGS[kind.itemsize]
-    return found
+            roundings[str(name)] = _ROUNDINGS[kind.itemsize]
+    return roundings
 
 
 def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
@@ -156,8 +156,8 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
             return table, ()
         graph: FactGraph = form.parse(record, table.source, line)
         graphs.append(graph)
-        told = posteriors_by_model(graph, table.source)
-        models |= dict.fromkeys(told)
+        by_model = posteriors_by_model(graph, table.source)
+        models |= dict.fromkeys(by_model)
         marks = marks_by_model(graph)
         marked |= dict.fromkeys(marks)
         for atom in graph.atoms:
@@ -168,7 +168,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
                     "text": atom.text,
                     "answer": graph.response,
                     "label": atom.label,
-                    **{model: p[atom.id] for model, p in told.items() if atom.id in p},
+                    **{model: p[atom.id] for model, p in by_model.items() if atom.id in p},
                     **{mark_column(model): str(mark) for model, mark in marks.items()},
                 }
             )
@@ -191,11 +191,11 @@ def _logged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]] | None:
     rows: list[dict[str, Any]] = []
     lines: list[int | None] = []
     for record, line in zip(table.rows, table.lines, strict=True):
-        own = scored_rows(record, table.source, line)
-        if own is None:
+        scored = scored_rows(record, table.source, line)
+        if scored is None:
             return None
-        rows += own
-        lines += [line] * len(own)
+        rows += scored
+        lines += [line] * len(scored)
     scorers = tuple(dict.fromkeys(name for row in rows for name in row if name not in KEYS))
     columns = (*KEYS, *scorers)
     return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), scorers
@@ -211,7 +211,7 @@ def posteriors_by_model(graph: FactGraph, source: str) -> dict[str, dict[str, fl
     Raises:
         InputError: if its metadata lack, or garble, what an assessment has.
     """
-    found = {
+    by_model = {
         name: {atom: verdict.p_true for atom, verdict in verdicts.items()}
         for name, verdicts in recorded_verdicts(graph).items()
     }
@@ -219,11 +219,11 @@ def posteriors_by_model(graph: FactGraph, source: str) -> dict[str, dict[str, fl
         check_posteriors(graph, source)
     for variant, view in graph.metadata.get(METADATA_KEY, {}).items():
         unanswered = view.get("unanswered", ())
-        found[variant] = {
-            atom: None if atom in unanswered else one["p"]
-            for atom, one in view.get("atoms", {}).items()
+        by_model[variant] = {
+            atom: None if atom in unanswered else judged["p"]
+            for atom, judged in view.get("atoms", {}).items()
         }
-    return found
+    return by_model
 
 
 def marks_by_model(graph: FactGraph) -> dict[str, LearnedFrom]:
@@ -307,10 +307,10 @@ def probability_frame(
             state different things.
     """
     names = Columns(table.columns, table.source)
-    given = [names.given("--p", name) for name in columns.p]
+    chosen = [names.given("--p", name) for name in columns.p]
     unlabelled = labelled and columns.label is None and names.known(LABEL) is None
     lacking = {"label": "--label"} if unlabelled else {}
-    probabilities = given or [
+    probabilities = chosen or [
         names.required("--p", None, PROBABILITY, "probability", lacking=lacking)
     ]
     label = names.optional("--label", columns.label, LABEL, "label")
@@ -319,10 +319,12 @@ def probability_frame(
     group = names.filled("--group", columns.group, RESPONSE, "response", table.rows)
     claim = names.filled("--claim", columns.claim, _CLAIM, "claim", table.rows)
     # What a claim says identifies it where nothing else does.
-    said = names.known((*_CLAIM_TEXT, "text")) if claim and group else None
-    if said in (None, claim) or not _differs_within(table.rows, str(group), str(said)):
+    text_column = names.known((*_CLAIM_TEXT, "text")) if claim and group else None
+    if text_column in (None, claim) or not _differs_within(
+        table.rows, str(group), str(text_column)
+    ):
         # It is the id itself, or what the whole response says.
-        said = None
+        text_column = None
     text = claim or names.filled("", None, _CLAIM_TEXT, "claim text", table.rows)
     if text is None and group is not None:
         texts = names.filled("", None, _ANY_TEXT, "claim text", table.rows)
@@ -351,13 +353,13 @@ def probability_frame(
     needed = [name for name in (*by, group, claim) if name is not None]
     unanswered = 0
     notations = {column: Counter[Notation]() for column in probabilities}
-    for place, row in enumerate(table.rows):
-        told = None if spelling is None else spelling.read(labels[place])
+    for index, row in enumerate(table.rows):
+        meaning = None if spelling is None else spelling.read(labels[index])
         answers: dict[str, float] = {}
         for column in probabilities:
             p, notation = cell_share(
                 row.get(column),
-                table.place(place, column),
+                table.place(index, column),
                 "a probability",
                 table.rounding.get(column, 0.0),
             )
@@ -366,27 +368,29 @@ def probability_frame(
                 unanswered += 1
             else:
                 answers[column] = p
-        if not answers and (told is None or not all(cell_name(row.get(name)) for name in needed)):
+        if not answers and (
+            meaning is None or not all(cell_name(row.get(name)) for name in needed)
+        ):
             continue
         key = tuple(
             # Columns of a study's own rows may be empty.
-            part_name(row.get(name)) if name in CELL else _name(table, place, name, name)
+            part_name(row.get(name)) if name in CELL else _name(table, index, name, name)
             for name in by
         )
-        owner = place if group is None else _name(table, place, group, "response")
-        claim_id = None if claim is None else _name(table, place, claim, "claim")
+        owner = index if group is None else _name(table, index, group, "response")
+        claim_id = None if claim is None else _name(table, index, claim, "claim")
         wording = claim_id or cell_name(row.get(text or "")) or None
         # Of unknown responses many may have a claim c1; words are those of one claim.
         identity = wording if group is not None or len((wording or "").split()) > 1 else None
         of_label = ClaimRow(
             None if identity is None else (*key, "" if group is None else str(owner), identity),
             f"claim {shown(wording)}" + ("" if group is None else f" of response {owner!r}"),
-            {"label": label_word(told)},
+            {"label": label_word(meaning)},
             row,
-            table.place(place),
-            "" if said is None else cell_name(row.get(said)),
+            table.place(index),
+            "" if text_column is None else cell_name(row.get(text_column)),
         )
-        if told is not None:
+        if meaning is not None:
             labels_alone.append(of_label)
             if identity is not None and group is not None and of_models:
                 # Whatever a model says of it, a claim has one label.
@@ -403,15 +407,15 @@ def probability_frame(
         rows.append(
             {
                 "p": answers,
-                "y": truth(told),
-                "irrelevant": told is ClaimLabel.IRRELEVANT,
-                "place": place,
+                "y": truth(meaning),
+                "irrelevant": meaning is ClaimLabel.IRRELEVANT,
+                "place": index,
                 "group": owner,
                 "claim": claim_id,
                 "by": key,
                 "taught": {
                     column: any(
-                        mark_of(row.get(mark), table.place(place, mark))
+                        mark_of(row.get(mark), table.place(index, mark))
                         is LearnedFrom.THIS_RESPONSE
                         for mark in marks[column]
                     )
@@ -517,8 +521,8 @@ def _are_single(rows: Sequence[Mapping[str, Any]]) -> bool:
     return len({(row["by"], row["group"]) for row in rows}) == len(rows) > 1
 
 
-def _name(table: DataTable, place: int, column: str, what: str) -> str:
-    return required_name(table.rows[place].get(column), table.place(place, column), what)
+def _name(table: DataTable, index: int, column: str, what: str) -> str:
+    return required_name(table.rows[index].get(column), table.place(index, column), what)
 
 
 def part_name(value: Any) -> str:
@@ -614,10 +618,10 @@ def model_parts(frame: pd.DataFrame, remarks: list[str]) -> dict[str, pd.DataFra
     """
     by: list[str] = frame.attrs["by"]
     of_data = [
-        place
-        for place, name in enumerate(by)
+        index
+        for index, name in enumerate(by)
         if folded(name) in _DATA
-        or frame.assign(part=[key[place] for key in frame["by"]])
+        or frame.assign(part=[key[index] for key in frame["by"]])
         .groupby("group")["part"]
         .nunique()
         .max()
@@ -630,9 +634,9 @@ def model_parts(frame: pd.DataFrame, remarks: list[str]) -> dict[str, pd.DataFra
     several = len(frame.attrs["columns"]) > 1
 
     def joined(key: Sequence[str], places: Sequence[int]) -> str:
-        return ", ".join(key[place] for place in places)
+        return ", ".join(key[index] for index in places)
 
-    rest = [place for place in range(len(by)) if place not in of_data]
+    rest = [index for index in range(len(by)) if index not in of_data]
     models = [
         ", ".join(filter(None, (joined(key, rest), column if several else "")))
         for key, column in zip(frame["by"], frame["column"], strict=True)

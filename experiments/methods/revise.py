@@ -160,8 +160,8 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
             named = settings.relations or "model"
             judge, _ = relation_model(named, model, openness=settings.openness)
         for graph in each_response(graphs):
-            new, own, lost = revised_response(graph, settings, model, judge)
-            changes[graph.id] = own
+            new, response_changes, lost = revised_response(graph, settings, model, judge)
+            changes[graph.id] = response_changes
             revised.append(new)
             failures += [f"{graph.id}, {atom}: {reason}" for atom, reason in lost]
     if settings.dry_run:
@@ -212,42 +212,46 @@ def revised_response(
     refuted = [atom for atom in doubtful if before[atom.id] < settings.drop]
     texts: Mapping[str, str] = {}
     lost: tuple[tuple[str, str], ...] = ()
-    found: list[Relation] = []
+    relations: list[Relation] = []
     if model is not None and judge is not None and refuted:
         answered = corrections(view, refuted, model, _excerpts(view, refuted))
         texts, lost = answered.texts, answered.failures
-        found = relations_to(view, texts, judge, least=settings.least)
-    best = _best_passages(found)
-    held = {atom: text for atom, text in texts.items() if atom in best}
+        relations = relations_to(view, texts, judge, least=settings.least)
+    best = _best_passages(relations)
+    corrected = {atom: text for atom, text in texts.items() if atom in best}
     kept = {atom.id for atom in view.atoms} - {atom.id for atom in doubtful}
     # A correction that the graph does not hold probable goes, and the others are judged without it.
     while True:
-        new = _with_texts(view, kept, held, found)
+        new = _with_texts(view, kept, corrected, relations)
         after = _posteriors(new, settings)
-        unlikely = [atom for atom in held if after[atom] < settings.keep]
+        unlikely = [atom for atom in corrected if after[atom] < settings.keep]
         if not unlikely:
             break
-        held = {atom: text for atom, text in held.items() if atom not in unlikely}
+        corrected = {atom: text for atom, text in corrected.items() if atom not in unlikely}
     changes = []
     for atom in view.atoms:
         p = before[atom.id]
         against, doubt = _doubt(view, atom.id)
         if atom.id in kept:
             change = Change(atom, KEPT, p, atom.text, after[atom.id])
-        elif atom.id in held:
-            change = Change(atom, CORRECTED, p, held[atom.id], after[atom.id], best[atom.id])
+        elif atom.id in corrected:
+            change = Change(atom, CORRECTED, p, corrected[atom.id], after[atom.id], best[atom.id])
         elif p >= settings.drop:
             change = Change(atom, HEDGED, p, f"{HEDGE}{atom.text}", passage=against, reason=doubt)
         else:
             why = _reason(atom.id, texts, best, model) or doubt
             change = Change(atom, DROPPED, p, passage=against, reason=why)
         changes.append(change)
-    told = {
+    facts = {
         change.atom.id: {"action": change.action, "was": change.atom.text, "p": change.before}
         for change in changes
     }
     text = _text(graph, changes)
-    return replace(new, response=text, metadata={**new.metadata, METADATA_KEY: told}), changes, lost
+    return (
+        replace(new, response=text, metadata={**new.metadata, METADATA_KEY: facts}),
+        changes,
+        lost,
+    )
 
 
 def _excerpts(view: FactGraph, atoms: Sequence[Atom]) -> dict[tuple[str, str], str]:
@@ -266,10 +270,10 @@ def _doubt(view: FactGraph, atom: str) -> tuple[str, str]:
     if against:
         return against[0], "a passage contradicts it"
     conflict = any(
-        one.kind in CONFLICTS
-        and is_evidence(one.kind, one.probability)
-        and atom in (one.source, one.target)
-        for one in between_claims(view)
+        relation.kind in CONFLICTS
+        and is_evidence(relation.kind, relation.probability)
+        and atom in (relation.source, relation.target)
+        for relation in between_claims(view)
     )
     return "", "another claim is at odds with it" if conflict else "too little supports it"
 
@@ -287,31 +291,35 @@ def _best_passages(relations: Sequence[Relation]) -> dict[str, str]:
     """The passage that entails each claim most probably, of those that one entails."""
     best: dict[str, Relation] = {}
     for relation in relations:
-        held = best.get(relation.target)
+        strongest = best.get(relation.target)
         if relation.kind is RelationKind.ENTAILMENT and (
-            held is None or relation.probability > held.probability
+            strongest is None or relation.probability > strongest.probability
         ):
             best[relation.target] = relation
     return {target: relation.source for target, relation in best.items()}
 
 
 def _with_texts(
-    view: FactGraph, kept: set[str], held: Mapping[str, str], found: Sequence[Relation]
+    view: FactGraph, kept: set[str], corrected: Mapping[str, str], relations: Sequence[Relation]
 ) -> FactGraph:
     """The graph of the claims that are kept, and of those corrected with their new relations."""
     atoms = tuple(
         # A label was about another text.
-        replace(atom, text=held[atom.id], label=None, annotation=None) if atom.id in held else atom
+        replace(atom, text=corrected[atom.id], label=None, annotation=None)
+        if atom.id in corrected
+        else atom
         for atom in view.atoms
-        if atom.id in kept or atom.id in held
+        if atom.id in kept or atom.id in corrected
     )
     gone = {atom.id for atom in view.atoms} - kept
-    stay = [one for one in view.relations if not {one.source, one.target} & gone]
-    new = [one for one in found if one.target in held]
+    stay = [
+        relation for relation in view.relations if not {relation.source, relation.target} & gone
+    ]
+    new = [relation for relation in relations if relation.target in corrected]
     contexts = tuple(
         replace(
             context,
-            retrieved_for=tuple(a for a in context.retrieved_for if a in kept or a in held),
+            retrieved_for=tuple(a for a in context.retrieved_for if a in kept or a in corrected),
         )
         for context in view.contexts
     )
@@ -343,26 +351,26 @@ def _text(graph: FactGraph, changes: Sequence[Change]) -> str:
     for change in changes:
         by_sentence.setdefault(change.atom.sentence or 0, []).append(change)
     parts = []
-    for place, sentence in enumerate(sentences, 1):
-        own = by_sentence.get(place, [])
-        if all(change.action == KEPT for change in own):
+    for number, sentence in enumerate(sentences, 1):
+        sentence_changes = by_sentence.get(number, [])
+        if all(change.action == KEPT for change in sentence_changes):
             parts.append(sentence)
         else:
-            parts += [change.text for change in own if change.text]
+            parts += [change.text for change in sentence_changes if change.text]
     return " ".join(parts)
 
 
 def _responses(changes: Mapping[str, Sequence[Change]]) -> Table:
     rows = []
-    for response, own in changes.items():
-        counts = Counter(change.action for change in own)
-        after = [change.after for change in own if not math.isnan(change.after)]
+    for response, response_changes in changes.items():
+        counts = Counter(change.action for change in response_changes)
+        after = [change.after for change in response_changes if not math.isnan(change.after)]
         rows.append(
             {
                 "response": response,
-                "claims": len(own),
+                "claims": len(response_changes),
                 **{action: counts[action] for action in ACTIONS},
-                "before": float(np.mean([change.before for change in own])),
+                "before": float(np.mean([change.before for change in response_changes])),
                 "after": float(np.mean(after)) if after else math.nan,
             }
         )
@@ -390,8 +398,8 @@ def _changes(changes: Mapping[str, Sequence[Change]]) -> Table:
             "passage": change.passage,
             "reason": change.reason,
         }
-        for response, own in changes.items()
-        for change in own
+        for response, response_changes in changes.items()
+        for change in response_changes
         if change.action != KEPT
     ]
     names = ("response", "claim", "action", "before", "after", "was", "is", "passage", "reason")
@@ -413,12 +421,18 @@ def _labels(changes: Mapping[str, Sequence[Change]]) -> Table:
         for action in ACTIONS:
             shares = [
                 float(np.mean(of_label))
-                for own in changes.values()
-                if (of_label := [c.action == action for c in own if c.atom.label is label])
+                for response_changes in changes.values()
+                if (
+                    of_label := [
+                        c.action == action for c in response_changes if c.atom.label is label
+                    ]
+                )
             ]
             ends = mean_interval(shares, scale=Scale.PROBABILITY)
             row |= named(action, ends)
-        row["claims"] = sum(c.atom.label is label for own in changes.values() for c in own)
+        row["claims"] = sum(
+            c.atom.label is label for response_changes in changes.values() for c in response_changes
+        )
         rows.append(row)
     return Table(
         data_frame(rows),
@@ -430,19 +444,21 @@ def _labels(changes: Mapping[str, Sequence[Change]]) -> Table:
 
 
 def _sentences(changes: Mapping[str, Sequence[Change]]) -> list[str]:
-    every = [change for own in changes.values() for change in own]
+    every = [change for response_changes in changes.values() for change in response_changes]
     counts = Counter(change.action for change in every)
     listed = ", ".join(f"{counts[action]:,} {action}" for action in ACTIONS if counts[action])
-    told = [f"{counted(len(every), 'claim')} of {counted(len(changes), 'response')}: {listed}."]
+    sentences = [
+        f"{counted(len(every), 'claim')} of {counted(len(changes), 'response')}: {listed}."
+    ]
     apart = [
-        float(np.mean(after)) - float(np.mean([change.before for change in own]))
-        for own in changes.values()
-        if (after := [change.after for change in own if not math.isnan(change.after)])
+        float(np.mean(after)) - float(np.mean([change.before for change in response_changes]))
+        for response_changes in changes.values()
+        if (after := [change.after for change in response_changes if not math.isnan(change.after)])
     ]
     gain = mean_interval(apart, scale=Scale.NUMBER)
     if not math.isnan(gain[0]):
-        told.append(
+        sentences.append(
             f"The mean P of what a response asserts changes by {with_interval(*gain)}, judged by "
             "the same graph; that is what the revision aims at, and no proof that it is right."
         )
-    return told
+    return sentences

@@ -163,15 +163,15 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
     loaded = load_analysis(raw)
     folder = study_folder(loaded.study.study, settings.out)
     if settings.dry_run:
-        said = (f"{loaded.study.study}: {loaded.analysis.summary}", f"results go to {folder}")
+        sentences = (f"{loaded.study.study}: {loaded.analysis.summary}", f"results go to {folder}")
         nothing = Table(data_frame({"study": [loaded.study.study]}), columns_as("study"))
         tables = {"study": nothing}
-        return Findings(loaded.study.study, said, tables, unshown=("study",), written=())
+        return Findings(loaded.study.study, sentences, tables, unshown=("study",), written=())
     with results_folder(folder):
-        found, files = run_analysis(loaded, folder, watcher().steps)
+        artefacts, files = run_analysis(loaded, folder, watcher().steps)
     return Findings(
-        *(loaded.study.study, found.remarks, found.tables),
-        draw=lambda: found.figures,
+        *(loaded.study.study, artefacts.remarks, artefacts.tables),
+        draw=lambda: artefacts.figures,
         written=files,
     )
 
@@ -323,7 +323,7 @@ def _unsettled(planned: StudyDesign, selections: Selections) -> Iterator[str]:
     for dataset, title in selections.found:
         answers = selections.found[dataset, title]
         graphs = next(each.graphs for each in planned.data if each.name == dataset)
-        for status, said in (
+        for status, ending in (
             (FAILED, "could not be selected from"),
             ("limit", "reached the time limit of the selection"),
         ):
@@ -332,7 +332,7 @@ def _unsettled(planned: StudyDesign, selections: Selections) -> Iterator[str]:
                 first = answers[places[0]]
                 why = first.error or f"a better set weighs at most {first.gap:g} more"
                 yield (
-                    f"{title} of {dataset}: {counted(len(places), 'response')} {said}, the first "
+                    f"{title} of {dataset}: {counted(len(places), 'response')} {ending}, the first "
                     f"{graphs[places[0]].id}: {why}"
                 )
 

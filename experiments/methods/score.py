@@ -101,16 +101,16 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     if not all(isinstance(graph, FactGraph) for graph in graphs):
         raise InputError("--with needs responses with claims and labels, not a table of numbers")
     alignments: list[Alignment] = []
-    mine = _cost(graphs)
+    known_cost = _cost(graphs)
     costs: dict[str, Mapping[str, float]] = {}
     for file in files:
         others = _written(file)
-        found = with_verdicts_of(graphs, others, str(file), language)
-        alignments += found
-        graphs = found[-1].graphs
-        costs |= dict.fromkeys((each.name for each in found), _cost(others))
-    told = {graph.id: posteriors_by_model(graph, source) for graph in graphs}
-    models = tuple(dict.fromkeys(name for by_model in told.values() for name in by_model))
+        aligned = with_verdicts_of(graphs, others, str(file), language)
+        alignments += aligned
+        graphs = aligned[-1].graphs
+        costs |= dict.fromkeys((each.name for each in aligned), _cost(others))
+    by_response = {graph.id: posteriors_by_model(graph, source) for graph in graphs}
+    models = tuple(dict.fromkeys(name for by_model in by_response.values() for name in by_model))
     rows: list[dict[str, Any]] = []
     marked: dict[str, None] = {}
     n_labelled = 0
@@ -119,7 +119,7 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
         marked |= dict.fromkeys(marks)
         for atom in graph.atoms:
             n_labelled += atom.label is not None
-            p = {name: told[graph.id].get(name, {}).get(atom.id) for name in models}
+            p = {name: by_response[graph.id].get(name, {}).get(atom.id) for name in models}
             if None not in p.values():
                 ids = {"response": graph.id, "claim": atom.id, "label": atom.label}
                 columns_of_marks = {mark_column(name): str(mark) for name, mark in marks.items()}
@@ -139,18 +139,18 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     marks_of_models = [mark_column(name) for name in models if name in marked]
     columns = ("response", "claim", "label", *models, *marks_of_models)
     table = DataTable(source, "table", columns, tuple(rows), (None,) * len(rows))
-    known = {name: costs.get(name, mine) for name in models}
+    known = {name: costs.get(name, known_cost) for name in models}
     taken = {name: cost for name, cost in known.items() if cost}
     return Beside(table, models, tuple(alignments), taken, tuple(sentences))
 
 
-def _written(place: Path) -> list[FactGraph]:
+def _written(path: Path) -> list[FactGraph]:
     """What a tool wrote into a file, or into the JSON files of a folder, one for each response."""
-    if not place.is_dir():
-        return read_many(place)
-    files = sorted(each for each in place.rglob("*") if each.suffix in (".json", ".jsonl"))
+    if not path.is_dir():
+        return read_many(path)
+    files = sorted(each for each in path.rglob("*") if each.suffix in (".json", ".jsonl"))
     if not files:
-        raise InputError(f"{place}: the folder holds no JSON file; name what the tool wrote")
+        raise InputError(f"{path}: the folder holds no JSON file; name what the tool wrote")
     return [graph for file in files for graph in read_many(file)]
 
 
@@ -165,7 +165,9 @@ def _cost(graphs: Sequence[FactGraph]) -> dict[str, float]:
         for key in ("answers", "prompt_tokens", "completion_tokens")
     }
     row["cost"] = _mean_of([each["cost"] for each in priced])
-    row["seconds"] = _mean_of([one for each in graphs if (one := each.metadata.get(SECONDS_KEY))])
+    row["seconds"] = _mean_of(
+        [seconds for each in graphs if (seconds := each.metadata.get(SECONDS_KEY))]
+    )
     return {key: value for key, value in row.items() if not math.isnan(value)}
 
 
@@ -175,7 +177,7 @@ def _mean_of(values: Sequence[float]) -> float:
 
 def _aligned_sentence(each: Alignment) -> str:
     order = " Its responses are told by their order alone." if each.by_order else ""
-    told = "by their ids, for texts are missing" if each.by_id else "by their words"
+    how = "by their ids, for texts are missing" if each.by_id else "by their words"
     equality = (
         f" Of these {each.n_claims:,}, {each.n_compared_for_equality:,} were compared for equality "
         "alone, since the negations of their language are not known; name a known language with "
@@ -186,7 +188,7 @@ def _aligned_sentence(each: Alignment) -> str:
     return (
         f"{each.name} judges {counted(each.n_others, 'claim')}; {each.n_aligned:,} of "
         f"{counted(each.n_claims, 'claim')} here {is_or_are(each.n_aligned)} among them, "
-        f"{told}, in {counted(each.n_responses, 'response')}.{equality}{order}"
+        f"{how}, in {counted(each.n_responses, 'response')}.{equality}{order}"
     )
 
 
@@ -199,7 +201,7 @@ def tools_table(found: Beside, scored: ScoreTable) -> Table:
     reference = scored.reference
     claims = data_frame(found.table.rows).groupby("response", sort=False)
     k = float(claims.size().median())
-    own = {
+    values_by_model = {
         model: {
             "precision": [float((p > 0.5).mean()) for _, p in claims[model]],
             "f1_at_k": [f1_at_k(p.to_numpy(dtype=float), k) for _, p in claims[model]],
@@ -215,9 +217,9 @@ def tools_table(found: Beside, scored: ScoreTable) -> Table:
         for name in shown:
             line |= named(name, _ends(scores.get(name)))
             line |= named(f"{name}_less", _ends(apart.get(name)))
-        for name, values in own[model].items():
+        for name, values in values_by_model[model].items():
             line |= named(name, mean_interval(values))
-            differs = np.subtract(values, own[reference][name])
+            differs = np.subtract(values, values_by_model[reference][name])
             ends = _NOTHING if model == reference else mean_interval(differs, scale=Scale.NUMBER)
             line |= named(f"{name}_less", ends)
         rows.append(line | dict(found.costs.get(model, {})))
@@ -239,8 +241,8 @@ def tools_table(found: Beside, scored: ScoreTable) -> Table:
     )
 
 
-def _ends(found: Estimate | None) -> tuple[float, float, float]:
-    return _NOTHING if found is None else (found.value, found.lower, found.upper)
+def _ends(estimate: Estimate | None) -> tuple[float, float, float]:
+    return _NOTHING if estimate is None else (estimate.value, estimate.lower, estimate.upper)
 
 
 def aligned_table(alignments: Sequence[Alignment]) -> Table:
@@ -414,7 +416,7 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
         raise InputError(
             f"--reference {reference}: there is no such model; it has {', '.join(models)}"
         )
-    found = scores_of(
+    scored = scores_of(
         *("p", "y", "group"),
         data=frame,
         model="model",
@@ -425,10 +427,10 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
         intervals=settings.intervals,
         n_bins=settings.bins,
     )
-    return _Block(name, frame, found)
+    return _Block(name, frame, scored)
 
 
-def _wide_rows(found: ScoreTable) -> list[dict[str, Any]]:
+def _wide_rows(scored: ScoreTable) -> list[dict[str, Any]]:
     """A row per model: every score, with its ends and more under SCORE_lower and so on.
 
     SCORE_coverage is what the interval covers in simulations, where that is not its level, and
@@ -444,22 +446,22 @@ def _wide_rows(found: ScoreTable) -> list[dict[str, Any]]:
         }
         | {
             key: value
-            for name, own in model.scores.items()
+            for name, estimate in model.scores.items()
             for key, value in (
-                *named(name, (own.value, *own.interval)).items(),
-                (f"{name}_coverage", own.coverage),
-                (f"{name}_status", str(own.status)),
+                *named(name, (estimate.value, *estimate.interval)).items(),
+                (f"{name}_coverage", estimate.coverage),
+                (f"{name}_status", str(estimate.status)),
             )
         }
         | {
             key: value
-            for name, own in model.scores.items()
+            for name, estimate in model.scores.items()
             for key, value in (
-                (f"{name}_text", _text(own, found.stars(model.name, name))),
-                (f"{name}_stars", found.stars(model.name, name)),
+                (f"{name}_text", _text(estimate, scored.stars(model.name, name))),
+                (f"{name}_stars", scored.stars(model.name, name)),
             )
         }
-        for model in found.models
+        for model in scored.models
     ]
 
 
@@ -481,17 +483,17 @@ def _tidy(blocks: Sequence[_Block]) -> pd.DataFrame:
                 "data": block.name,
                 "model": model.name,
                 "score": name,
-                "value": own.value,
-                "lower": own.lower,
-                "upper": own.upper,
-                "standard_error": own.standard_error,
+                "value": estimate.value,
+                "lower": estimate.lower,
+                "upper": estimate.upper,
+                "standard_error": estimate.standard_error,
                 "n_claims": model.n_claims,
-                "n_responses": own.n,
-                "reason": own.reason or own.no_interval,
+                "n_responses": estimate.n,
+                "reason": estimate.reason or estimate.no_interval,
             }
             for block in blocks
             for model in block.found.models
-            for name, own in model.scores.items()
+            for name, estimate in model.scores.items()
         ]
     )
 
@@ -513,12 +515,12 @@ def _score_columns(blocks: Sequence[_Block]) -> list[Column]:
 _CORP_NOTE = "Brier = MCB − DSC + UNC: miscalibration, discrimination, uncertainty (CORP)."
 
 
-def _text(own: Estimate, stars: str) -> str:
-    if math.isinf(own.value):
+def _text(estimate: Estimate, stars: str) -> str:
+    if math.isinf(estimate.value):
         return "∞ (p is 0 or 1)"
-    if math.isnan(own.value):
-        return f"-- ({own.reason or own.status})"
-    return f"{number(own.value)}{stars}"
+    if math.isnan(estimate.value):
+        return f"-- ({estimate.reason or estimate.status})"
+    return f"{number(estimate.value)}{stars}"
 
 
 def _scores(blocks: Sequence[_Block]) -> Table:
@@ -546,15 +548,15 @@ def _intervals(blocks: Sequence[_Block]) -> Table:
             "of": ": ".join(filter(None, (block.name, model.name))),
             "score": name,
             "title": REGISTRY[name].title,
-            "value": own.value,
-            "lower": own.lower,
-            "upper": own.upper,
-            "coverage": own.coverage,
-            "reason": f"no interval: {why}" if (why := own.no_interval) else own.reason,
+            "value": estimate.value,
+            "lower": estimate.lower,
+            "upper": estimate.upper,
+            "coverage": estimate.coverage,
+            "reason": f"no interval: {why}" if (why := estimate.no_interval) else estimate.reason,
         }
         for block in blocks
         for model in block.found.models
-        for name, own in model.scores.items()
+        for name, estimate in model.scores.items()
     ]
     measured = any(not math.isnan(row["coverage"]) for row in rows)
     columns = (
@@ -575,23 +577,23 @@ def _tests(blocks: Sequence[_Block]) -> Table | None:
             ),
             "method": model.name,
             "measure": name,
-            "estimate": own.first,
+            "estimate": difference.first,
             "lower": model.scores[name].lower,
             "upper": model.scores[name].upper,
             "coverage": model.scores[name].coverage,
-            **named("difference", (own.value, *own.interval)),
-            "difference_coverage": own.coverage,
-            "p_value": own.p_value,
-            "corrected": own.corrected,
-            "better": own.better,
+            **named("difference", (difference.value, *difference.interval)),
+            "difference_coverage": difference.coverage,
+            "p_value": difference.p_value,
+            "corrected": difference.corrected,
+            "better": difference.better,
             "stars": block.found.stars(model.name, name),
-            "status": str(own.status),
-            "reason": own.reason or model.scores[name].reason,
+            "status": str(difference.status),
+            "reason": difference.reason or model.scores[name].reason,
             "title": REGISTRY[name].title,
         }
         for block in blocks
         for model in block.found.models
-        for name, own in model.differences.items()
+        for name, difference in model.differences.items()
     ]
     if not rows:
         return None
@@ -641,7 +643,7 @@ def _recalibrated(
             tell(f"{of}: {', '.join(names)}")
             p, y, groups = (part[name].to_numpy(dtype=object) for name in ("p", "y", "group"))
             maps = recalibrations(p, y, groups, names, n_folds=settings.folds, seed=settings.seed)
-            found = scores_of(
+            scored = scores_of(
                 *(maps.p, y, groups),
                 folds=maps.folds,
                 scores=settings.scores or USUAL_SCORES,
@@ -651,7 +653,7 @@ def _recalibrated(
                 n_bins=settings.bins,
             )
             remarks += [f"{of}: {each}" for each in maps.missing]
-            rows += [{"of": of, **row} for row in _wide_rows(found)]
+            rows += [{"of": of, **row} for row in _wide_rows(scored)]
     return Table(
         data_frame(rows),
         (Column("model", "recalibration"), *_score_columns(blocks)),
@@ -669,20 +671,20 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
     """The best by Brier score of each data, and how sure that is, in words."""
     sentences = []
     for block in blocks:
-        models, found = block.found.models, block.found
+        models, scored = block.found.models, block.found
         if "brier" not in models[0].scores:
             continue
         of = f"{block.name}: " if block.name else ""
         if len(models) == 1:
             (model,) = models
-            own = model.scores["brier"]
-            known = "" if math.isnan(own.lower) else f" {interval(*own.interval)}"
+            estimate = model.scores["brier"]
+            known = "" if math.isnan(estimate.lower) else f" {interval(*estimate.interval)}"
             base_rate = model.scores.get("corp_brier_uncertainty")
             always = (
                 f"; always saying the base rate has {number(base_rate.value)}" if base_rate else ""
             )
             sentences.append(
-                f"{of}{model.name} has a Brier score of {number(own.value)}{known} on "
+                f"{of}{model.name} has a Brier score of {number(estimate.value)}{known} on "
                 f"{counted(model.n_claims, 'claim')} of "
                 f"{counted(model.n_responses, 'response')}{always}."
             )
@@ -690,12 +692,12 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
         best = min(models, key=lambda model: model.scores["brier"].value)
         lowest = number(best.scores["brier"].value)
         text = f"{of}{best.name} has the lowest Brier score, {lowest}"
-        if found.tested:
+        if scored.tested:
             marked = {
                 how: [
                     model.name
                     for model in models
-                    if found.stars(model.name, "brier")
+                    if scored.stars(model.name, "brier")
                     and model.differences["brier"].better is better
                 ]
                 for how, better in (("better", True), ("worse", False))
@@ -705,9 +707,9 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
                 for how, names in marked.items()
                 if names
             ]
-            apart = best.name != found.reference
+            apart = best.name != scored.reference
             none = f"{'none' if apart else 'no other'} is significantly better or worse"
-            than = f" than {found.reference}" if apart else ""
+            than = f" than {scored.reference}" if apart else ""
             text += f"; {' and '.join(verdicts) or none}{than}"
         sentences.append(f"{text}.")
     return sentences
@@ -745,18 +747,18 @@ def _some(names: Sequence[str], between: str) -> str:
 
 def _undefined(blocks: Sequence[_Block]) -> list[str]:
     """Which scores have no finite value, and why."""
-    found: dict[tuple[str, str], list[str]] = {}
+    models_by_reason: dict[tuple[str, str], list[str]] = {}
     for block in blocks:
         for model in block.found.models:
-            for name, own in model.scores.items():
-                if not math.isfinite(own.value):
-                    key = (REGISTRY[name].title, own.reason or own.status)
+            for name, estimate in model.scores.items():
+                if not math.isfinite(estimate.value):
+                    key = (REGISTRY[name].title, estimate.reason or estimate.status)
                     of = ", ".join(filter(None, (block.name, model.name)))
-                    found.setdefault(key, []).append(of)
+                    models_by_reason.setdefault(key, []).append(of)
     return [
         f"{title} has no finite value, since {reason}: {'; '.join(models[:4])}"
         f"{f' and {len(models) - 4} more' if len(models) > 4 else ''}."
-        for (title, reason), models in found.items()
+        for (title, reason), models in models_by_reason.items()
     ]
 
 
@@ -781,10 +783,10 @@ def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
     from calibration.figures import risk_coverage_figure
 
     figures: dict[str, PaperFigure] = {}
-    for place, block in enumerate(blocks, 1):
+    for block_number, block in enumerate(blocks, 1):
         n_models = len(block.found.models)
         reliability, risks = block.found.curves()
-        suffix = f"-{place}" if len(blocks) > 1 else ""
+        suffix = f"-{block_number}" if len(blocks) > 1 else ""
         of = block.name
         if n_models > len(risks):
             chosen = f"the {len(risks)} of {counted(n_models, 'model')} with the lowest Brier score"

@@ -131,15 +131,15 @@ def parse_labels(texts: Sequence[str]) -> dict[str, str] | None:
         InputError: for a text without a relation, or one that is unknown.
     """
     known = ("entailment", "contradiction", "neutral", "other")
-    found = {}
+    relations = {}
     for text in texts:
         label, equals, relation = text.partition("=")
         if not equals or relation not in known:
             raise InputError(
                 f"--labels {text}: write LABEL=RELATION, the relation one of {', '.join(known)}"
             )
-        found[label] = relation
-    return found or None
+        relations[label] = relation
+    return relations or None
 
 
 @front_door
@@ -185,7 +185,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         raise InputError("--seed is about the intervals of labelled claims; there are none")
     split: set[str] = set()
     unjudged = 0
-    found: list[tuple[FactGraph, Selection]] = []
+    selections: list[tuple[FactGraph, Selection]] = []
     for graph in each_response(graphs):
         whole = graph
         if not graph.atoms and graph.response.strip():
@@ -197,19 +197,21 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
             if judge_of_relevance is not None:
                 core, unknown = _with_relevance(whole, core, judge_of_relevance)
                 unjudged += unknown
-            found.append((whole, select_claims(claims_with_sources(whole, settings.share), core)))
-    if not found:
+            selections.append(
+                (whole, select_claims(claims_with_sources(whole, settings.share), core))
+            )
+    if not selections:
         raise InputError(f"{source}: no response has a claim or a text; name other data")
     sentences = [
-        _summary(found),
+        _summary(selections),
         *remarks,
-        *_remarks(found, settings, len(graphs) - len(found), len(split), unjudged),
+        *_remarks(selections, settings, len(graphs) - len(selections), len(split), unjudged),
     ]
-    tables = {"responses": _responses(found), "claims": _claims(found)}
-    counting = tuple(_counting(graph, selection) for graph, selection in found)
+    tables = {"responses": _responses(selections), "claims": _claims(selections)}
+    counting = tuple(_counting(graph, selection) for graph, selection in selections)
     draw = no_figures
     if labelled:
-        kept = _kept(found, settings.seed)
+        kept = _kept(selections, settings.seed)
         tables["sentences"] = kept
         if len(kept.frame) > 1:
             draw = partial(_figures, kept)
@@ -231,7 +233,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
 
 
 def _remarks(
-    found: Sequence[tuple[FactGraph, Selection]],
+    selections: Sequence[tuple[FactGraph, Selection]],
     settings: SelectSettings,
     empty: int,
     split: int,
@@ -246,7 +248,7 @@ def _remarks(
         )
     if empty:
         sentences.append(f"{counted(empty, 'response')} without claims and text: left out.")
-    missing = sum(selection.missing for _, selection in found)
+    missing = sum(selection.missing for _, selection in selections)
     if missing:
         sentences.append(
             f"{counted(missing, 'judgement')} {is_or_are(missing)} missing; what is missing "
@@ -274,15 +276,19 @@ def _remarks(
 
 def _with_relevance(graph: FactGraph, core: Core, model: LanguageModel) -> tuple[Core, int]:
     """Core whose weights are 0 for claims beside the question, and how many nobody judged."""
-    told = relevances(model, graph, [atom.text for atom in graph.atoms], RELEVANCE)
-    beside = {name for name, one in zip(graph.atom_ids, told, strict=True) if one is False}
+    judgements = relevances(model, graph, [atom.text for atom in graph.atoms], RELEVANCE)
+    beside = {
+        name
+        for name, is_relevant in zip(graph.atom_ids, judgements, strict=True)
+        if is_relevant is False
+    }
     weighting = Relevance(lambda claim: claim.id not in beside, core.weighting)
-    return replace(core, weighting=weighting), told.count(None)
+    return replace(core, weighting=weighting), judgements.count(None)
 
 
-def _responses(found: Sequence[tuple[FactGraph, Selection]]) -> Table:
+def _responses(selections: Sequence[tuple[FactGraph, Selection]]) -> Table:
     rows = []
-    for graph, selection in found:
+    for graph, selection in selections:
         chosen = {claim.id for claim in selection.chosen}
         labels = [(atom.label, atom.id in chosen) for atom in graph.atoms]
         before = [label for label, _ in labels if label is not None]
@@ -317,8 +323,10 @@ def _counting(graph: FactGraph, selection: Selection) -> FactGraph:
     return replace(kept, metadata={**graph.metadata, "sentences": length})
 
 
-def _kept(found: Sequence[tuple[FactGraph, Selection]], seed: int) -> Table:
-    selections = [(graph, {claim.id for claim in one.chosen}) for graph, one in found]
+def _kept(selected: Sequence[tuple[FactGraph, Selection]], seed: int) -> Table:
+    selections = [
+        (graph, {claim.id for claim in selection.chosen}) for graph, selection in selected
+    ]
     return Table(
         data_frame(kept_by_sentence(selections, seed=seed)),
         columns_as(KEPT_COLUMNS),
@@ -336,31 +344,31 @@ def _figures(kept: Table) -> dict[str, PaperFigure]:
     return {"kept-by-sentence": PaperFigure(figure, by_sentence, title)}
 
 
-def _claims(found: Sequence[tuple[FactGraph, Selection]]) -> Table:
+def _claims(selections: Sequence[tuple[FactGraph, Selection]]) -> Table:
     rows = []
-    for graph, selection in found:
+    for graph, selection in selections:
         chosen = set(selection.solution.chosen)
         decided = selection.entailments.decided
-        for place, claim in enumerate(selection.claims):
+        for index, claim in enumerate(selection.claims):
             near = [
                 other
                 for other in sorted(chosen)
-                if other != place and (decided[place, other] or decided[other, place])
+                if other != index and (decided[index, other] or decided[other, index])
             ]
-            weight = float(selection.program.weights[place])
+            weight = float(selection.program.weights[index])
             rows.append(
                 {
                     "response": graph.id,
                     "claim": claim.id,
                     "text": claim.text,
                     "weight": weight,
-                    "selected": place in chosen,
+                    "selected": index in chosen,
                     # A claim of no worth is left out by itself, another for one that is kept.
                     "because": ""
-                    if place in chosen
+                    if index in chosen
                     else "it informs of nothing"
                     if weight <= 0
-                    else f"related to {', '.join(selection.claims[one].id for one in near)}"
+                    else f"related to {', '.join(selection.claims[at].id for at in near)}"
                     if near
                     else "too few would be faithful",
                 }
@@ -372,12 +380,12 @@ def _claims(found: Sequence[tuple[FactGraph, Selection]]) -> Table:
     return Table(data_frame(rows), columns, "Claims, one by one, and why some do not count.")
 
 
-def _summary(found: Sequence[tuple[FactGraph, Selection]]) -> str:
-    before = sum(len(selection.claims) for _, selection in found)
-    after = sum(len(selection.chosen) for _, selection in found)
-    limited = sum(selection.solution.status != "optimal" for _, selection in found)
-    none = sum(not selection.chosen for _, selection in found)
+def _summary(selections: Sequence[tuple[FactGraph, Selection]]) -> str:
+    before = sum(len(selection.claims) for _, selection in selections)
+    after = sum(len(selection.chosen) for _, selection in selections)
+    limited = sum(selection.solution.status != "optimal" for _, selection in selections)
+    none = sum(not selection.chosen for _, selection in selections)
     return (
-        f"{after:,} of {before:,} claims of {counted(len(found), 'response')} count; "
+        f"{after:,} of {before:,} claims of {counted(len(selections), 'response')} count; "
         f"{counted(none, 'response')} keep none, and {limited:,} selections are not proved optimal."
     )

@@ -191,10 +191,10 @@ def ask_claims(
             graphs, stages, (), depended, asked, calls=session.calls, report=report
         )
     rows, missing = _rows(batch.graphs)
-    told = f": {missing[0]}" if missing else ""
+    reason = f": {missing[0]}" if missing else ""
     if not any(name in row for row in rows for name in settings):
         raise InputError(
-            f"no claim has both a label and a judgement, so nothing can be measured{told}"
+            f"no claim has both a label and a judgement, so nothing can be measured{reason}"
         )
     remarks = [
         f"{model.name} was asked of {counted(len(rows), 'claim')} in "
@@ -257,32 +257,32 @@ def _own_claims_stage(model: WithPrompts, settings: Sequence[str]) -> Stage:
         # What has no label would be paid for and count nowhere.
         asked = replace(graph, atoms=tuple(labelled), contexts=(), relations=())
         judged = judge_own_claims(asked, model, settings=settings)
-        said = {
-            one.claim: {
-                "judgements": {name: each.judgement for name, each in one.judgements.items()},
+        facts = {
+            claim.claim: {
+                "judgements": {name: each.judgement for name, each in claim.judgements.items()},
                 "log_probabilities": {
                     name: dict(each.log_probabilities)
-                    for name, each in one.judgements.items()
+                    for name, each in claim.judgements.items()
                     if each.log_probabilities
                 },
                 "unusable": {
-                    name: each.unusable for name, each in one.judgements.items() if each.unusable
+                    name: each.unusable for name, each in claim.judgements.items() if each.unusable
                 },
-                "missing": dict(one.missing),
-                "pair": None if one.pair is None else list(one.pair),
+                "missing": dict(claim.missing),
+                "pair": None if claim.pair is None else list(claim.pair),
             }
-            for one in judged
+            for claim in judged
         }
-        return replace(graph, metadata={**graph.metadata, METADATA_KEY: said})
+        return replace(graph, metadata={**graph.metadata, METADATA_KEY: facts})
 
     return stage
 
 
 def _label(graph: FactGraph, atom: Atom) -> str | None:
     """S, NS, IR, or None: of a person, or of the assessor of claims that were extracted."""
-    given = human_label(atom)
-    if given is not None:
-        return given
+    label = human_label(atom)
+    if label is not None:
+        return label
     verdicts: Mapping[str, Any] = graph.metadata.get(ASSESSORS_KEY, {}).get(LABELLER, {})
     verdict = verdicts.get("verdicts", {}).get(atom.id)
     return None if verdict is None else "S" if verdict["label"] == "true" else "NS"
@@ -300,14 +300,14 @@ def _rows(graphs: Sequence[FactGraph]) -> tuple[list[dict[str, Any]], list[str]]
     for graph in graphs:
         columns = columns_of(graph)
         last = max((atom.sentence or 0 for atom in graph.atoms), default=0)
-        told = graph.metadata.get("sentences")
-        length = told if isinstance(told, int) else len(sentences_of(graph))
+        recorded = graph.metadata.get("sentences")
+        length = recorded if isinstance(recorded, int) else len(sentences_of(graph))
         for atom in graph.atoms:
             label = _label(graph, atom)
             if label is None:
                 continue
-            said = graph.metadata[METADATA_KEY].get(atom.id, {"judgements": {}, "missing": {}})
-            missing += said["missing"].values()
+            answers = graph.metadata[METADATA_KEY].get(atom.id, {"judgements": {}, "missing": {}})
+            missing += answers["missing"].values()
             rows.append(
                 {
                     "response": graph.id,
@@ -320,7 +320,7 @@ def _rows(graphs: Sequence[FactGraph]) -> tuple[list[dict[str, Any]], list[str]]
                         else {}
                     ),
                     **({"condition": columns["condition"]} if "condition" in columns else {}),
-                    **said["judgements"],
+                    **answers["judgements"],
                 }
             )
     return rows, missing

@@ -281,19 +281,19 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
         if settings.dry_run:
             calls = data_frame([*planned_calls(graphs, wanted).items()], ["stage", "calls"])
             planned = Table(calls, columns_as("stage | calls:0"), "What would be asked.")
-            told = ("And those that extract and label the claims of the others.",)
-            sentences = (*loaded.remarks, *(told if settings.extract else ()))
+            remark = ("And those that extract and label the claims of the others.",)
+            sentences = (*loaded.remarks, *(remark if settings.extract else ()))
             return Findings(source, sentences, {"calls": planned})
         rows, remarks, incomplete = ask_claims(graphs, settings, wanted, session)
     table = table_of(rows)
-    found = _measured(judged_claims(table, ClaimColumns()), source, settings)
+    findings = _measured(judged_claims(table, ClaimColumns()), source, settings)
     claims = Table(data_frame(rows), text_columns(*table.columns), "What it said.")
     return replace(
-        found,
-        sentences=(*loaded.remarks, *found.sentences, *remarks),
+        findings,
+        sentences=(*loaded.remarks, *findings.sentences, *remarks),
         # The same command reads the claims without a model.
-        tables={**found.tables, "cost": ledger_table(session.ledger), "claims": claims},
-        unshown=(*found.unshown, "claims"),
+        tables={**findings.tables, "cost": ledger_table(session.ledger), "claims": claims},
+        unshown=(*findings.unshown, "claims"),
         incomplete=incomplete,
     )
 
@@ -357,22 +357,22 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
         records = table.records((model, condition), threshold)
         tell(_joined(model, condition) or "claims")
         groups.append(_group(model, condition, records, bins, settings))
-    said = _setting_names(table, threshold)
-    frame = data_frame([*_quantities(groups, said, table), *_swept(table, settings)])
+    titles = _setting_names(table, threshold)
+    frame = data_frame([*_quantities(groups, titles, table), *_swept(table, settings)])
     judged = bool(table.settings)
     tables = _views(frame, judged, table.has_positions, settings.interval)
     sentences: list[str] = []
     if judged:
-        tables["test"] = _tests(groups, said)
-        predicted = _predictions(groups, said)
+        tables["test"] = _tests(groups, titles)
+        predicted = _predictions(groups, titles)
         if predicted is not None:
             tables["prediction"] = predicted
         compared, unpaired = _comparisons(groups, table, bins, settings)
         if compared is not None:
             tables["comparison"] = compared
         sentences = [
-            *(_verdict(group, setting, said) for group in groups for setting in group.balances),
-            *_range_remarks(groups, said),
+            *(_verdict(group, setting, titles) for group in groups for setting in group.balances),
+            *_range_remarks(groups, titles),
             *unpaired,
         ]
     return Findings(
@@ -380,7 +380,7 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
         sentences=(*sentences, *remarks),
         tables=tables,
         settings={"threshold": threshold},
-        draw=lambda: _figures(groups, said, table),
+        draw=lambda: _figures(groups, titles, table),
         unshown=("quantities",),
     )
 
@@ -441,20 +441,20 @@ def _of(group: _Group, setting: str) -> str:
 
 
 def _quantities(
-    groups: Sequence[_Group], said: Mapping[Setting, str], table: JudgedTable
+    groups: Sequence[_Group], titles: Mapping[Setting, str], table: JudgedTable
 ) -> Iterator[dict[str, Any]]:
     """Yield every quantity of every group by setting and position: the rows of the long frame."""
     for group in groups:
-        for row in _of_each_setting(group, said, table):
+        for row in _of_each_setting(group, titles, table):
             yield _keyed(row, group.model, group.condition)
 
 
 def _of_each_setting(
-    group: _Group, said: Mapping[Setting, str], table: JudgedTable
+    group: _Group, titles: Mapping[Setting, str], table: JudgedTable
 ) -> Iterator[dict[str, Any]]:
     """Yield the quantities of one group."""
     for setting, known in group.knowledge.items():
-        of = _of(group, said[setting])
+        of = _of(group, titles[setting])
         yield from _rows(of, setting.value, known, _QUANTITIES)
         yield from _balance_rows(of, setting.value, group.balances[setting])
         if setting is Setting.NONE_OF_THE_ABOVE and group.flips is not None:
@@ -511,10 +511,10 @@ def _balance_rows(of: str, setting: str, balance: Frame) -> Iterator[dict[str, A
 def _rows(
     of: str, setting: str, table: PositionTable, wanted: Sequence[str] | Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    found = {(row["quantity"], row["position"]): row for row in table.rows()}
+    by_quantity = {(row["quantity"], row["position"]): row for row in table.rows()}
     for quantity in wanted:
         for position in table.positions:
-            row = found[quantity, position]
+            row = by_quantity[quantity, position]
             status, value = row["status"], row["estimate"]
             if quantity == "rogan_gladen" and status == "ok" and not 0 <= value <= 1:
                 status = OUT_OF_RANGE
@@ -581,20 +581,20 @@ def _wide(frame: pd.DataFrame, index: Sequence[str], across: str) -> pd.DataFram
 
 
 def _by_position(
-    found: Sequence[tuple[_Group, Mapping[Setting, Frame]]], said: Mapping[Setting, str]
+    group_frames: Sequence[tuple[_Group, Mapping[Setting, Frame]]], titles: Mapping[Setting, str]
 ) -> list[dict[str, Any]]:
     """Rows of frames by position and overall, and of one bin overall alone."""
     return [
-        {"of": _of(group, said[setting]), **row}
-        for group, frames in found
+        {"of": _of(group, titles[setting]), **row}
+        for group, frames in group_frames
         for setting, frame in frames.items()
         for row in (frame.rows()[-1:] if len(frame) <= 2 else frame.rows())
     ]
 
 
-def _tests(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table:
-    told = _by_position([(group, group.balances) for group in groups], said)
-    rows = [{**row, "reading": _reading(row)} for row in told]
+def _tests(groups: Sequence[_Group], titles: Mapping[Setting, str]) -> Table:
+    balance_rows = _by_position([(group, group.balances) for group in groups], titles)
+    rows = [{**row, "reading": _reading(row)} for row in balance_rows]
     columns = columns_as(
         "position | sigma:3 σ | factuality:3 F | false_positives:0 FP | "
         "false_negatives:0 FN | by_response> p exact | clustered> p clustered | "
@@ -626,8 +626,8 @@ def _reading(row: Mapping[str, Any]) -> str:
     return "rejected" if p < SIGNIFICANT else "not rejected"
 
 
-def _predictions(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table | None:
-    rows = _by_position([(group, group.predictions) for group in groups], said)
+def _predictions(groups: Sequence[_Group], titles: Mapping[Setting, str]) -> Table | None:
+    rows = _by_position([(group, group.predictions) for group in groups], titles)
     if not rows:
         return None
     columns = columns_as(
@@ -656,29 +656,29 @@ def _comparisons(
 ) -> tuple[Table | None, list[str]]:
     """Paired comparisons of conditions of a model and of models under a condition."""
     pairs = [
-        (one, other)
-        for place, one in enumerate(groups)
-        for other in groups[place + 1 :]
-        if (one.model == other.model) != (one.condition == other.condition)
+        (first, other)
+        for index, first in enumerate(groups)
+        for other in groups[index + 1 :]
+        if (first.model == other.model) != (first.condition == other.condition)
     ]
     rows: list[dict[str, Any]] = []
     remarks: list[str] = []
-    for one, other in pairs:
-        both = {record.response for record in one.records} & {
+    for first, other in pairs:
+        both = {record.response for record in first.records} & {
             record.response for record in other.records
         }
         if not both:
             remarks.append(
-                f"{one.name} and {other.name} have no response in common and are not compared; "
+                f"{first.name} and {other.name} have no response in common and are not compared; "
                 "give the answers to one prompt the same response id."
             )
             continue
-        tell(f"{other.name} against {one.name}")
+        tell(f"{other.name} against {first.name}")
         for setting in table.settings:
-            if not all(setting in group.knowledge for group in (one, other)):
+            if not all(setting in group.knowledge for group in (first, other)):
                 continue
             compared = compare_conditions(
-                one.records,
+                first.records,
                 other.records,
                 setting,
                 unpaired="drop",
@@ -691,7 +691,7 @@ def _comparisons(
                 wanted.add("unsupported_number")
             rows += [
                 {
-                    "of": f"{other.name} less {one.name} ({table.settings[setting] or 'all'})",
+                    "of": f"{other.name} less {first.name} ({table.settings[setting] or 'all'})",
                     **row,
                     "title": _TITLES[row["quantity"].removeprefix("judged_")]
                     if row["quantity"] == "judged_factuality"
@@ -718,7 +718,7 @@ def _comparisons(
     return shown, remarks
 
 
-def _verdict(group: _Group, setting: Setting, said: Mapping[Setting, str]) -> str:
+def _verdict(group: _Group, setting: Setting, titles: Mapping[Setting, str]) -> str:
     """What was tested of a group, and what came of it, in words."""
     balance = group.balances[setting]
     rows = balance.rows()
@@ -729,7 +729,7 @@ def _verdict(group: _Group, setting: Setting, said: Mapping[Setting, str]) -> st
         for name, title in (("self_known", "SK"), ("self_unknown", "SU"), ("sigma", "σ"))
     )
     text = (
-        f"{_of(group, said[setting])}: {shares}, factuality F {number(last['factuality'])} on "
+        f"{_of(group, titles[setting])}: {shares}, factuality F {number(last['factuality'])} on "
         f"{counted(last['n_claims'], 'claim')} of {counted(last['n_responses'], 'response')}. "
     )
     if last["sigma"] != last["sigma"]:
@@ -749,9 +749,9 @@ def _verdict(group: _Group, setting: Setting, said: Mapping[Setting, str]) -> st
         where = f" ({', '.join(rejected)})" if rejected else ""
         text += f"; by position it is rejected in {len(rejected)} of {len(done)} bins{where}"
     text += ". This asks whether the two kinds of error balance, and not whether σ predicts."
-    found = group.predictions.get(setting)
-    if found is not None:
-        row = found.rows()[-1]
+    predicted = group.predictions.get(setting)
+    if predicted is not None:
+        row = predicted.rows()[-1]
         text += (
             f" Out of sample σ of one half of the responses misses the factuality of the other by "
             f"{row['difference']:+.3f} on average [{row['lower']:.3f}, {row['upper']:.3f}]; its "
@@ -761,7 +761,7 @@ def _verdict(group: _Group, setting: Setting, said: Mapping[Setting, str]) -> st
     return text
 
 
-def _range_remarks(groups: Sequence[_Group], said: Mapping[Setting, str]) -> list[str]:
+def _range_remarks(groups: Sequence[_Group], titles: Mapping[Setting, str]) -> list[str]:
     remarks = []
     for group in groups:
         for setting, known in group.knowledge.items():
@@ -773,14 +773,14 @@ def _range_remarks(groups: Sequence[_Group], said: Mapping[Setting, str]) -> lis
             ]
             if out:
                 remarks.append(
-                    f"{_of(group, said[setting])}: Rogan-Gladen is out of its range [0, 1] at "
+                    f"{_of(group, titles[setting])}: Rogan-Gladen is out of its range [0, 1] at "
                     f"{', '.join(out)}: the law of judgements there is not that of all positions."
                 )
     return remarks
 
 
 def _figures(
-    groups: Sequence[_Group], said: Mapping[Setting, str], table: JudgedTable
+    groups: Sequence[_Group], titles: Mapping[Setting, str], table: JudgedTable
 ) -> dict[str, PaperFigure]:
     """The figures of the paper that the claims allow, each with its setting named."""
     figures: dict[str, PaperFigure] = {}
@@ -793,50 +793,56 @@ def _figures(
         setting: Setting | None = None,
         title: str = "",
     ) -> None:
-        stem, told = f"figure-{number}", f"{what}, in the form of Self-Known's figure {number}"
+        stem, caption = f"figure-{number}", f"{what}, in the form of Self-Known's figure {number}"
         if setting is not None:
             stem = f"{stem}-{setting.value}" if len(table.settings) > 1 else stem
-            told = f"{told} ({said[setting]})"
+            caption = f"{caption} ({titles[setting]})"
         figure = position_figure(panels, title=title or None)
         data = position_table(shown, "").frame
-        figures[stem.replace("_", "-")] = PaperFigure(figure, data, f"{told}.")
+        figures[stem.replace("_", "-")] = PaperFigure(figure, data, f"{caption}.")
 
     if table.has_sentences:
-        own = groups[0].labels
-        panels: Sequence[Panel] = label_panels(own)
-        add("1", "Kinds of claims by position", panels, {"": own}, title=groups[0].name)
+        positions = groups[0].labels
+        panels: Sequence[Panel] = label_panels(positions)
+        add("1", "Kinds of claims by position", panels, {"": positions}, title=groups[0].name)
     first = next((group for group in groups if group.knowledge), None)
     if first is None:
         return figures
-    shown = {setting.value: own for setting, own in first.knowledge.items()}
+    shown = {setting.value: knowledge for setting, knowledge in first.knowledge.items()}
     panels = [
         panel
-        for setting, own in first.knowledge.items()
-        for panel in knowledge_panels(own, _joined("Share of claims", said[setting]))
+        for setting, knowledge in first.knowledge.items()
+        for panel in knowledge_panels(knowledge, _joined("Share of claims", titles[setting]))
     ]
     if first.flips is not None:
         rates = {name: name.partition("_")[0] for name in _FLIPS}
         panels = [*panels, Panel(first.flips, rates, "Share of claims that flip", (2, 1))]
         shown["flips"] = first.flips
     add("2", "Self-knowledge by setting", panels, shown, title=first.name)
-    for setting, how in said.items():
+    for setting, how in titles.items():
         asked = [group for group in groups if setting in group.knowledge]
-        found = {group.name: group.knowledge[setting] for group in asked}
-        name, own = next(iter(found.items()))
+        by_model = {group.name: group.knowledge[setting] for group in asked}
+        name, positions = next(iter(by_model.items()))
         compared = {"factuality": "human", "sigma": "σ"}
-        panels = [Panel(own, compared, _joined("Factuality", name, how), (2, 6))]
-        add("3", "Factuality and σ by position", panels, {"": own}, setting)
-        labels = {name: _joined("Share of claims", name, how) for name in found}
-        panels = [p for name, own in found.items() for p in knowledge_panels(own, labels[name])]
-        add("4", "Self-knowledge by model", panels, found, setting)
+        panels = [Panel(positions, compared, _joined("Factuality", name, how), (2, 6))]
+        add("3", "Factuality and σ by position", panels, {"": positions}, setting)
+        labels = {name: _joined("Share of claims", name, how) for name in by_model}
+        panels = [
+            p
+            for name, knowledge in by_model.items()
+            for p in knowledge_panels(knowledge, labels[name])
+        ]
+        add("4", "Self-knowledge by model", panels, by_model, setting)
         if len(groups) > 1:
             both = {"self_known": "Self-Known", "self_unknown": "Self-Unknown"}
-            panels = [Panel(own, both, labels[name], (0, 1)) for name, own in found.items()]
-            add("6b", "Self-Known and Self-Unknown by model", panels, found, setting)
+            panels = [
+                Panel(knowledge, both, labels[name], (0, 1)) for name, knowledge in by_model.items()
+            ]
+            add("6b", "Self-Known and Self-Unknown by model", panels, by_model, setting)
     if table.has_sentences:
         kinds = {group.name: group.labels for group in groups if group.knowledge}
-        told = "Unsupported claims per sentence, in the form of Self-Known's figure 5."
-        figures["figure-5"] = PaperFigure(_numbers(kinds), position_table(kinds, "").frame, told)
+        caption = "Unsupported claims per sentence, in the form of Self-Known's figure 5."
+        figures["figure-5"] = PaperFigure(_numbers(kinds), position_table(kinds, "").frame, caption)
     return figures
 
 
@@ -844,21 +850,21 @@ def _joined(*parts: str) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _numbers(found: Mapping[str, PositionTable]) -> Figure:
+def _numbers(by_model: Mapping[str, PositionTable]) -> Figure:
     """The number of unsupported claims per sentence by position, a line per model."""
-    positions = next(iter(found.values())).positions[:-1]
-    with small_multiples(list(found), (2.3, 2.0)) as (figure, places):
-        for place, names in places:
+    positions = next(iter(by_model.values())).positions[:-1]
+    with small_multiples(list(by_model), (2.3, 2.0)) as (figure, places):
+        for axes, names in places:
             lines = {}
             for at, name in enumerate(names):
-                numbers = found[name]["unsupported_number"]
+                numbers = by_model[name]["unsupported_number"]
                 middle = numbers.estimate[:-1]
                 across = [position + 0.05 * at for position in range(len(positions))]
                 arms = reach(middle, numbers.lower[:-1], numbers.upper[:-1])
-                drawn = place.errorbar(across, middle, yerr=arms, elinewidth=0.8, **nth_look(at))
+                drawn = axes.errorbar(across, middle, yerr=arms, elinewidth=0.8, **nth_look(at))
                 lines[name] = drawn.lines[0]
-            name_places(figure, place, list(positions), min(len(places), 3))
-            name_lines(place, lines)
+            name_places(figure, axes, list(positions), min(len(places), 3))
+            name_lines(axes, lines)
         places[0][0].set_ylim(bottom=0)
         figure.supxlabel("Relative position of the sentence", fontsize=8.0)
         figure.supylabel("Unsupported claims per sentence", fontsize=8.0)
