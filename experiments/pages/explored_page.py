@@ -75,21 +75,29 @@ class Explored:
 def changed_graph(asked: Exploration) -> FactGraph:
     """The response with every change but the observations, under no variant yet."""
     graph, left_out = asked.graph, asked.left_out
-    contexts = tuple(one for one in graph.contexts if one.id not in left_out)
+    contexts = tuple(context for context in graph.contexts if context.id not in left_out)
     relations = [
-        replace(one, probability=asked.probabilities.get((one.source, one.target), one.probability))
-        for one in graph.relations
-        if not {one.source, one.target} & left_out
+        replace(
+            relation,
+            probability=asked.probabilities.get(
+                (relation.source, relation.target), relation.probability
+            ),
+        )
+        for relation in graph.relations
+        if not {relation.source, relation.target} & left_out
     ]
-    scaled = strengthened(np.array([one.probability for one in relations]), asked.strength)
+    scaled = strengthened(
+        np.array([relation.probability for relation in relations]), asked.strength
+    )
     changed = replace(
         graph,
         contexts=contexts,
         relations=tuple(
-            replace(one, probability=float(p)) for one, p in zip(relations, scaled, strict=True)
+            replace(relation, probability=float(p))
+            for relation, p in zip(relations, scaled, strict=True)
         ),
     )
-    kept = {one.id for one in contexts}
+    kept = {context.id for context in contexts}
     return changed.with_priors(
         atoms={name: p for name, p in asked.priors.items() if name in set(graph.atom_ids)},
         contexts={name: p for name, p in asked.priors.items() if name in kept},
@@ -128,8 +136,8 @@ def moved(before: Explored, now: Explored) -> list[tuple[str, float]]:
     changes = {
         name: now.claims[name] - p for name, p in before.claims.items() if name in now.claims
     }
-    told = [(name, change) for name, change in changes.items() if abs(change) >= _SEEN]
-    return sorted(told, key=lambda one: -abs(one[1]))
+    seen_changes = [(name, change) for name, change in changes.items() if abs(change) >= _SEEN]
+    return sorted(seen_changes, key=lambda item: -abs(item[1]))
 
 
 def save(asked: Exploration, folder: Path) -> list[Path]:
@@ -143,26 +151,26 @@ def save(asked: Exploration, folder: Path) -> list[Path]:
     from factormodels.io.files import prepare_folder
     from factormodels.io.plain_yaml import parse_yaml
 
-    found = explored(asked)
+    solved = explored(asked)
     prepare_folder(folder)
     graph, figure, study = (folder / name for name in ("graph.json", "graph.pdf", "study.yaml"))
     # Strengths are in the probabilities of the relations already.
     write_fact_graph(changed_graph(asked), graph)
-    draw_to(figure, found.view, found.posterior)
+    draw_to(figure, solved.view, solved.posterior)
     paths = [graph, figure, study]
-    said = ""
+    remark = ""
     if asked.observed:
         position = {name: at for at, name in enumerate(_factor_graph(asked)[1].names)}
         paths.append(folder / "observed.evid")
         states = {position[name]: int(value) for name, value in asked.observed.items()}
         write_evidence(states, paths[-1])
-        said = (
+        remark = (
             "# Claims were observed, which a study cannot say; this command answers as the page "
             f"did:\n# factormodels infer graph.json --variant {asked.variant} "
             f"--encoding {asked.encoding} --backend {asked.backend} --evidence observed.evid\n"
         )
     lines = (
-        f"{said}study: explored\ndatasets:\n  - path: graph.json\nvariants: [{asked.variant}]\n"
+        f"{remark}study: explored\ndatasets:\n  - path: graph.json\nvariants: [{asked.variant}]\n"
         f"encodings: [{asked.encoding}]\nbackends: [{asked.backend}]\n"
     )
     parse_yaml(lines, str(study))
@@ -216,9 +224,9 @@ def serve(
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
     app.add_middleware(_own_origin, port=port)
 
-    @ui.page("/{given}", title="factormodels explore", response_timeout=_PATIENCE)
-    def page(given: str) -> Any:
-        if not secrets.compare_digest(given.encode(), token.encode()):
+    @ui.page("/{secret}", title="factormodels explore", response_timeout=_PATIENCE)
+    def page(secret: str) -> Any:
+        if not secrets.compare_digest(secret.encode(), token.encode()):
             return PlainTextResponse("no such page", status_code=404)
         _Page(ui, {graph.id: graph for graph in graphs}, start, out, kept)
         return None
@@ -237,12 +245,12 @@ def _own_origin(served: Any, port: int) -> Any:
     """An ASGI application that answers no request, and opens no socket, for another site's page."""
     from starlette.responses import PlainTextResponse
 
-    own = {f"http://{host}:{port}".encode() for host in ("127.0.0.1", "localhost")}
+    allowed = {f"http://{host}:{port}".encode() for host in ("127.0.0.1", "localhost")}
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         # Browsers say where a page came from; who opens this one by its address has no origin.
         origins = {value for name, value in scope.get("headers", ()) if name == b"origin"}
-        answered = served if origins <= own else PlainTextResponse("foreign origin", 403)
+        answered = served if origins <= allowed else PlainTextResponse("foreign origin", 403)
         await answered(scope, receive, send)
 
     return answer
@@ -274,9 +282,9 @@ class _Page:
                 ("Encoding", "encoding", [*ENCODINGS]),
                 ("Backend", "backend", backends),
             ):
-                one = ui.select([*values], value=getattr(start, name), label=label)
-                _with(one, data_testid=name).classes("min-w-28")
-                one.on_value_change(self._setter(name))
+                menu = ui.select([*values], value=getattr(start, name), label=label)
+                _with(menu, data_testid=name).classes("min-w-28")
+                menu.on_value_change(self._setter(name))
             with ui.column().classes("gap-0"):
                 ui.label("Strength of all relations").classes("text-sm")
                 with ui.row().classes("items-center no-wrap"):
@@ -349,8 +357,8 @@ class _Page:
             ):
                 self._limit("passages", len(graph.contexts))
                 for context in graph.contexts[:MOST_CONTROLS]:
-                    told = _named(context.id, context.title or context.text[:80])
-                    ui.label(told).classes("text-sm")
+                    title = _named(context.id, context.title or context.text[:80])
+                    ui.label(title).classes("text-sm")
                     with ui.row().classes("w-full items-center no-wrap"):
                         name, prior = f"prior-{context.id}", context.prior
                         self._slider(name, prior, self._one("priors", context.id))
@@ -359,17 +367,17 @@ class _Page:
                         kept.on_value_change(self._keep(context.id))
             with ui.expansion("Relations: probability", value=False).classes("w-full"):
                 self._limit("relations", len(graph.relations))
-                for one in graph.relations[:MOST_CONTROLS]:
-                    ui.label(in_words(one)).classes("text-sm")
-                    name = f"relation-{one.source}-{one.target}"
+                for relation in graph.relations[:MOST_CONTROLS]:
+                    ui.label(in_words(relation)).classes("text-sm")
+                    name = f"relation-{relation.source}-{relation.target}"
                     with ui.row().classes("items-center no-wrap"):
-                        ends = one.source, one.target
-                        self._slider(name, one.probability, self._one("probabilities", ends))
+                        ends = relation.source, relation.target
+                        self._slider(name, relation.probability, self._one("probabilities", ends))
 
     def _limit(self, noun: str, count: int) -> None:
         if count > MOST_CONTROLS:
-            said = f"Too many for this page: the first {MOST_CONTROLS} of {count:,} {noun}."
-            self.ui.label(said).classes("text-sm italic")
+            remark = f"Too many for this page: the first {MOST_CONTROLS} of {count:,} {noun}."
+            self.ui.label(remark).classes("text-sm italic")
 
     def _slider(self, name: str, value: float, take: Callable[[float], None]) -> None:
         slider = self.ui.slider(min=0.0, max=1.0, step=0.01, value=value).classes("w-40")
@@ -421,13 +429,13 @@ class _Page:
             f"log Z {log_z} ({posterior.log_z_kind}) · backend {posterior.backend} · "
             f"status {posterior.status}"
         )
-        told = moved(self.first, now)
+        moves = moved(self.first, now)
         self.moves.set_text(
-            "Moved: " + ", ".join(f"{name} {change:+.3f}" for name, change in told[:8])
-            if told
+            "Moved: " + ", ".join(f"{name} {change:+.3f}" for name, change in moves[:8])
+            if moves
             else "No claim has moved."
         )
-        changes = dict(told)
+        changes = dict(moves)
         self.table.rows = [
             {
                 "id": atom.id,
@@ -487,12 +495,12 @@ _WIDE, _NARROW = 624, 350
 """Widths of the drawing in pixels: beside what can be changed, and on a phone."""
 
 
-def _picture(found: Explored, width: int) -> str:
+def _picture(result: Explored, width: int) -> str:
     """The drawing of a graph as the address of a picture, in which a browser runs nothing."""
     from calibration.figures.style import paper_style
 
     buffer = io.BytesIO()
     with paper_style():
-        figure = draw_fact_graph(found.view, found.claims, width=width / 96)
+        figure = draw_fact_graph(result.view, result.claims, width=width / 96)
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     return f"data:image/svg+xml;base64,{b64encode(buffer.getvalue()).decode()}"

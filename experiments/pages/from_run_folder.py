@@ -65,20 +65,21 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
     loaded = LoadedStudy(study_of_plain(raw, where), Path(), where)
     all_cells = cells(loaded.study, algorithms(loaded))
     data = load_data(loaded)
-    for one in data:
-        before = manifest["data"][one.name]["sha256"]
-        if one.sha256 != before:
+    for dataset in data:
+        before = manifest["data"][dataset.name]["sha256"]
+        if dataset.sha256 != before:
             raise InputError(
-                f"{folder}: {one.name!r} is not what the run judged (SHA-256 {one.sha256[:12]}, "
-                f"then {before[:12]}); give the data of the run, or run the study again"
+                f"{folder}: {dataset.name!r} is not what the run judged (SHA-256 "
+                f"{dataset.sha256[:12]}, then {before[:12]}); give the data of the run, or run "
+                "the study again"
             )
     # The study as it was: where its files are now is no part of it.
     study = study_of_plain(manifest["config"], where)
     rows = RowsFile(folder / ROWS)
     # Priors are only looked up for cells with rows; a run that is not complete lacks some.
-    held = {located.key for located in rows.cells()}
+    keys_with_rows = {located.key for located in rows.cells()}
     asked = prior_requests(
-        loaded, [cell for cell in all_cells if tuple(cell.key().values()) in held], data
+        loaded, [cell for cell in all_cells if tuple(cell.key().values()) in keys_with_rows], data
     )
     return RunContents(
         study=study,
@@ -121,13 +122,13 @@ def make_report(
 
 
 def _by_name(files: Iterable[str]) -> dict[str, str]:
-    found = {}
+    paths = {}
     for text in files:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
             raise InputError(f"--data {text!r}: give NAME=PATH, the dataset and its file")
-        found[name] = path
-    return found
+        paths[name] = path
+    return paths
 
 
 def _with_files(
@@ -200,13 +201,13 @@ def with_kept_relations(
     answers = TextAnswers.of(_read(folder, TEXTS).items())
     # The manifest was written with the rows, the store may have changed since: only answers whose
     # hash is in the manifest belong to these rows.
-    own = content_hashes(answers)
+    hashes = content_hashes(answers)
     judged = {
         (dataset, model, variant)
         for dataset, facts in manifest["data"].items()
         for model, by_variant in facts.get("relations", {}).items()
         for variant, digest in by_variant.items()
-        if own.get(dataset, {}).get(model, {}).get(variant) == digest
+        if hashes.get(dataset, {}).get(model, {}).get(variant) == digest
     }
     vouched = {
         request: answer

@@ -57,6 +57,6 @@ def interval(lower: float, upper: float, digits: int = 3) -> str:
 
 def report_templates() -> Environment:
     """The templates of the page of a study, with what they call."""
-    found = environment(resources.files("experiments.pages") / "templates")
-    found.globals |= {"in_sample_remark": in_sample_remark, "absent": ABSENT}
-    return found
+    templates = environment(resources.files("experiments.pages") / "templates")
+    templates.globals |= {"in_sample_remark": in_sample_remark, "absent": ABSENT}
+    return templates

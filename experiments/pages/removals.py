@@ -70,7 +70,7 @@ def removals_of(
     from inference.exact.backend import Exact
 
     @cache
-    def found(relation_model: str, variant: str) -> FactGraph:
+    def graph_of(relation_model: str, variant: str) -> FactGraph:
         # Views under other encodings, priors or strengths have the same relations.
         return related_graph(graph, related, relation_model, variant)
 
@@ -82,11 +82,11 @@ def removals_of(
     done: dict[Hashable, Removals | None] = {}
     result = []
     for view in views:
-        one, believed = _seen(view, found, related, by_key)
-        if one.seen is not None and believed is not None:
+        view_removals, believed = _seen(view, graph_of, related, by_key)
+        if view_removals.seen is not None and believed is not None:
             model = factor_graph(believed.compiled_for(view.encoding), view)
             # Predicted rather than measured: a clock would make pages differ between runs.
-            cost = _predicted_seconds(model, exact) if one.seen.contexts else 0.0
+            cost = _predicted_seconds(model, exact) if view_removals.seen.contexts else 0.0
             removals = None
             # Only what is done is charged, so one large view does not use up the report's budget.
             # What takes longer is estimated from draws, whose time is no more, and not predicted.
@@ -96,12 +96,14 @@ def removals_of(
                 # The view names the contexts; the model has the probabilities, learned and
                 # strengthened.
                 allowed = exact if within else replace(exact, memory_limit=1)
-                same = (one.seen.context_ids, _content(model), within)
+                same = (view_removals.seen.context_ids, _content(model), within)
                 if same not in done:
-                    done[same] = context_removals(one.seen, model, allowed)
+                    done[same] = context_removals(view_removals.seen, model, allowed)
                 removals = done[same]
-            one = replace(one, removals=removals, reason=_TOO_LONG if removals is None else "")
-        result.append(one)
+            view_removals = replace(
+                view_removals, removals=removals, reason=_TOO_LONG if removals is None else ""
+            )
+        result.append(view_removals)
     return result, seconds
 
 
@@ -116,7 +118,7 @@ _TOO_LONG = "it would take too long"
 
 def _seen(
     view: GraphView,
-    found: Callable[[str, str], FactGraph],
+    graph_of: Callable[[str, str], FactGraph],
     related: Related,
     fits: Mapping[Key, CrossFittedPriors],
 ) -> tuple[ViewRemovals, FactGraph | None]:
@@ -131,7 +133,7 @@ def _seen(
     if model != RECORDED and (model, view.variant) not in related:
         return ViewRemovals(None, None, f"the relations that {model} found were not kept"), None
     try:
-        seen = found(model, view.variant)
+        seen = graph_of(model, view.variant)
     except NoRelationsError as error:
         return ViewRemovals(None, None, f"{model} found no relations: {error}"), None
     # Set priors are applied by `factor_graph`, so the view as found is what was inferred from.
@@ -142,8 +144,8 @@ def _seen(
         # The relations are still worth showing, even if their effects cannot be computed.
         return ViewRemovals(seen, None, "what was learned for these priors was not kept"), None
     if view.prior.learned.judge:
-        told = "a judge has read all passages at once: no relation with one is left to remove"
-        return ViewRemovals(seen, None, told), None
+        reason = "a judge has read all passages at once: no relation with one is left to remove"
+        return ViewRemovals(seen, None, reason), None
     try:
         return ViewRemovals(seen, None, learned=_in_words(fit)), fit.graph(0, seen, seen)
     except FactormodelsError as error:
@@ -153,9 +155,9 @@ def _seen(
 def _in_words(fit: CrossFittedPriors) -> str:
     """The learned values that one response was given, in words."""
     # `fit.of([response])` left one response, at position 0.
-    own = fit.fits[fit.fold[0]]
+    fold_fit = fit.fits[fit.fold[0]]
     others = "all labelled responses" if fit.fold[0] == WHOLE else f"all but fold {fit.fold[0]}"
-    values = ", ".join(f"{one['name']} {one['estimate']:.3f}" for one in own.table)
+    values = ", ".join(f"{value['name']} {value['estimate']:.3f}" for value in fold_fit.table)
     return f"{fit.request.view.prior.title}, learned from {others}: {values}"
 
 

@@ -148,5 +148,5 @@ def _assessed(source: Path, settings: ReportSettings) -> tuple[bytes, int]:
         check_assessment(graph, str(source))
     # The folder of `assess --out` has the name that its owner knows; its file is always the same.
     name = source.resolve().parent.name if source.name == GRAPHS else source.stem
-    found = findings_of_graphs(chosen, name)
-    return findings_page(replace(found, command="report")), len(chosen)
+    findings = findings_of_graphs(chosen, name)
+    return findings_page(replace(findings, command="report")), len(chosen)

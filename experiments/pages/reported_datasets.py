@@ -85,13 +85,13 @@ class Part:
     @property
     def main_key(self) -> CellKey:
         """The cell that is shown first."""
-        return next(key for key, place in self.cells.items() if place == self.main)
+        return next(key for key, cell in self.cells.items() if cell == self.main)
 
     @property
     def places(self) -> list[Place]:
         """The cells that are shown, in the order of views."""
-        held = {place for answers in self.answers.values() for place in answers}
-        return sorted(held | {self.main})
+        cells = {cell for answers in self.answers.values() for cell in answers}
+        return sorted(cells | {self.main})
 
     def view(self, place: Place) -> str:
         """The name of a cell's view."""
@@ -125,15 +125,19 @@ def parts_of(subject: RunContents, shown: ReportSettings) -> list[Part]:
             raise InputError(f"the run has no response {name!r}; {hint}")
     # Rows know a cell by its key alone; the study knows its view and algorithm.
     by_key: dict[CellKey, StudyCell] = {tuple(cell.key().values()): cell for cell in subject.cells}
-    held = [cell for cell in subject.rows.cells() if cell.key in by_key]
+    cells_with_rows = [cell for cell in subject.rows.cells() if cell.key in by_key]
     parts = []
     for data in subject.data:
-        own = [(rows, by_key[rows.key]) for rows in held if rows.named()["dataset"] == data.name]
-        if not own:
+        dataset_cells = [
+            (rows, by_key[rows.key])
+            for rows in cells_with_rows
+            if rows.named()["dataset"] == data.name
+        ]
+        if not dataset_cells:
             continue
-        graphs = [one for one in data.graphs if one.id in chosen] if chosen else data.graphs
+        graphs = [graph for graph in data.graphs if graph.id in chosen] if chosen else data.graphs
         limit = None if chosen else count
-        parts.append(_part(subject, data, own, tuple(graphs[:limit])))
+        parts.append(_part(subject, data, dataset_cells, tuple(graphs[:limit])))
     return parts
 
 
@@ -155,14 +159,14 @@ def _part(
     answers: dict[str, dict[Place, Answer]] = {graph.id: {} for graph in responses}
     n_atoms = {graph.id: len(graph.atoms) for graph in responses}
 
-    def place(cell: StudyCell) -> Place:
+    def place_of(cell: StudyCell) -> Place:
         # Behind the last view, as `Place` says.
         view = len(inferred) if cell.algorithm.assessor else inferred.index(cell.view)
         return view, algorithms.index(_algorithm(cell))
 
     for located, cell in ordered[:MAX_CELLS]:
         for response, answer in _answers(rows, located, n_atoms):
-            answers[response][place(cell)] = answer
+            answers[response][place_of(cell)] = answer
     return Part(
         data=data,
         views=tuple((view_title(view), view) for view in inferred or [NO_VIEW]),
@@ -170,15 +174,15 @@ def _part(
             f"{title} seed {seed}" if titles.count(title) > 1 else title
             for title, seed in algorithms
         ),
-        assessors=frozenset(place(cell)[1] for _, cell in cells if cell.algorithm.assessor),
-        cells={located.key: place(cell) for located, cell in cells},
-        main=place(main),
+        assessors=frozenset(place_of(cell)[1] for _, cell in cells if cell.algorithm.assessor),
+        cells={located.key: place_of(cell) for located, cell in cells},
+        main=place_of(main),
         responses=responses,
         answers=answers,
         selections=selections,
         kept_by=_kept_by(rows, [located for located, _ in cells], n_atoms) if selections else {},
         remarks={
-            name: said for (owner, name), said in subject.remarks.items() if owner == data.name
+            name: remark for (owner, name), remark in subject.remarks.items() if owner == data.name
         },
     )
 
@@ -231,12 +235,12 @@ def _kept_by(
         # Of a run that is not complete no cell may have every response.
         if n_atoms.keys() <= kept.keys():
             break
-        own: dict[str, list[tuple[str, ...]]] = {}
+        of_cell: dict[str, list[tuple[str, ...]]] = {}
         table = rows.read(cell, ("response", "selections"))
         columns = (table[name].to_pylist() for name in ("response", "selections"))
         for response, names in zip(*columns, strict=True):
             if response in n_atoms:
-                own.setdefault(response, []).append(tuple((names or "").split()))
+                of_cell.setdefault(response, []).append(tuple((names or "").split()))
         # What an earlier cell said stays: selections are the same in every cell.
-        kept = own | kept
+        kept = of_cell | kept
     return kept

@@ -128,19 +128,19 @@ def _answers(subject: RunContents, groups: Sequence[AgreeingCells]) -> Iterator[
     table = tables.short_table(subject.summary, groups, "", subject.study.measures)
     titles = tuple(column.title for column in table.columns)
     frame = table.frame[_shown(table.frame, table.columns, "block")]
-    for title, own in frame.groupby("block", sort=False):
+    for title, block_rows in frame.groupby("block", sort=False):
         dataset, _, size = str(title).rpartition(": ")
         rows = [
             [_number(column, record) for column in table.columns]
-            for record in own.to_dict("records")
+            for record in block_rows.to_dict("records")
         ]
         yield {"dataset": dataset, "size": size, "titles": titles, "n_names": 1, "rows": rows}
 
 
 def _summaries(subject: RunContents) -> Iterator[dict[str, Any]]:
     cells = subject.summary
-    own = tables.keys(cells)
-    columns = tables.shown_columns(cells, own, subject.study.measures)
+    key_columns = tables.keys(cells)
+    columns = tables.shown_columns(cells, key_columns, subject.study.measures)
     cells = with_absent_named(cells)
     names = _shown(cells, columns)
     for dataset, group in cells.groupby("dataset", sort=False):
@@ -149,7 +149,7 @@ def _summaries(subject: RunContents) -> Iterator[dict[str, Any]]:
             "size": tables.size_of(group),
             "titles": [column.title for column in columns],
             # Those that name the cell come first.
-            "n_names": len(own),
+            "n_names": len(key_columns),
             "rows": [
                 [_number(column, record) for column in columns]
                 for record in group[names].to_dict("records")
@@ -187,13 +187,13 @@ def _scores(
     """Yield the plotted scores of every dataset in which cells differ."""
     by_dataset: dict[str, list[dict[str, Any]]] = {}
     for group in groups:
-        own = subject.summary.iloc[list(group.rows)]
-        record = own.iloc[0]
+        group_rows = subject.summary.iloc[list(group.rows)]
+        record = group_rows.iloc[0]
         # Without labels there is no score to draw.
         if not record["n_labelled"]:
             continue
         name = ", ".join(filter(None, (group.name, group.selection)))
-        exact = bool((own["backend"] == REFERENCE).any())
+        exact = bool((group_rows["backend"] == REFERENCE).any())
         rows = by_dataset.setdefault(group.dataset, [])
         rows.append(
             {**{str(key): value for key, value in record.items()}, "name": name, "exact": exact}
@@ -221,10 +221,12 @@ def _plots(
     others: list[tuple[str, Figure, bool]] = []
     located = {cell.key: cell for cell in subject.rows.cells()}
     for part in parts:
-        own = read_judgements(subject.rows, located[part.main_key])
-        if own.judged.any():
+        judgements = read_judgements(subject.rows, located[part.main_key])
+        if judgements.judged.any():
             caption = f"{part.data.name}: posteriors under {part.title(part.main)}"
-            figure = posteriors_figure(own.p[own.judged], own.label[own.judged])
+            figure = posteriors_figure(
+                judgements.p[judgements.judged], judgements.label[judgements.judged]
+            )
             others.append((caption, figure, False))
     drawn = subject.diagrams
     for diagram in diagrams(subject.rows, subject.study) if drawn is None else drawn:
@@ -323,7 +325,9 @@ def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Fig
         "labelled false": (label == 0, COLOURS[1]),
         "unlabelled": (np.isnan(label), "0.55"),
     }
-    shown = {name: (p[own], colour) for name, (own, colour) in groups.items() if own.any()}
+    shown = {
+        name: (p[members], colour) for name, (members, colour) in groups.items() if members.any()
+    }
     with paper_style():
         figure = ShownFigure(figsize=(3.4, 2.6), layout="constrained")
         axes = figure.add_subplot()

@@ -49,15 +49,17 @@ def listed_of_study(
     steps: AbstractContextManager[Step] = nullcontext(lambda: None)
     with watch(n_shown) if watch else steps as step:
         for part in parts:
-            at = {graph.id: place for place, graph in enumerate(part.data.graphs)}
+            at = {graph.id: number for number, graph in enumerate(part.data.graphs)}
             for graph in part.responses:
-                place = at[graph.id]
-                related = part.data.related[place] if part.data.related else {}
+                number = at[graph.id]
+                related = part.data.related[number] if part.data.related else {}
                 fits = [
-                    fit.of([place]) for fit in subject.fits if fit.request.dataset == part.data.name
+                    fit.of([number])
+                    for fit in subject.fits
+                    if fit.request.dataset == part.data.name
                 ]
-                own = [view for _, view in part.views]
-                removals, seconds = removals_of(graph, own, seconds, related, fits)
+                dataset_views = [view for _, view in part.views]
+                removals, seconds = removals_of(graph, dataset_views, seconds, related, fits)
                 by_view = dict(zip((title for title, _ in part.views), removals, strict=True))
                 places[part.data.name, graph.id] = len(responses)
                 dataset = part.data.name if several else ""
@@ -76,15 +78,15 @@ def listed_of_study(
         failures=tuple(_failures(subject, parts, places)),
         selections=parts[0].selections if parts else (),
         more=MORE,
-        n_judges=len({part.title(place) for part in parts for place in part.cells.values()}),
+        n_judges=len({part.title(cell) for part in parts for cell in part.cells.values()}),
     )
 
 
 def _judges(parts: Sequence[Part]) -> dict[str, str]:
     """The cells of all datasets by title, each with its view; the one that is shown first first."""
     ordered = [(part, part.main) for part in parts]
-    ordered += [(part, place) for part in parts for place in part.places]
-    return {part.title(place): part.view(place) for part, place in ordered}
+    ordered += [(part, cell) for part in parts for cell in part.places]
+    return {part.title(cell): part.view(cell) for part, cell in ordered}
 
 
 def _listed(
@@ -94,8 +96,8 @@ def _listed(
     judges: Sequence[str],
     removals: Sequence[ViewRemovals | None],
 ) -> ListedResponse:
-    answers = {part.title(place): one for place, one in part.answers.get(graph.id, {}).items()}
-    seen = [None if one is None else one.seen for one in removals]
+    answers = {part.title(cell): answer for cell, answer in part.answers.get(graph.id, {}).items()}
+    seen = [None if removal is None else removal.seen for removal in removals]
     evidence = evidence_of(graph, _borne(graph, removals), len(removals))
     kept = part.kept_by.get(graph.id)
     ended = []
@@ -120,7 +122,9 @@ def _listed(
             for row, atom in enumerate(graph.atoms)
         ),
         passages=graph.contexts,
-        n_relations=tuple(None if one is None else n_relations(graph, one) for one in seen),
+        n_relations=tuple(
+            None if view_graph is None else n_relations(graph, view_graph) for view_graph in seen
+        ),
         ended=tuple(ended),
         failures=tuple(_errors(part, graph)),
         unknown=tuple(_unknown(removals)),
@@ -139,11 +143,11 @@ def _borne(
     graph: FactGraph, removals: Sequence[ViewRemovals | None]
 ) -> dict[Borne, dict[int, Effect]]:
     """What passages do to claims, a row for all views that agree on a relation."""
-    found: dict[Borne, dict[int, Effect]] = {}
-    for view, one in enumerate(removals):
-        if one is None or one.seen is None:
+    effects: dict[Borne, dict[int, Effect]] = {}
+    for view, of_view in enumerate(removals):
+        if of_view is None or of_view.seen is None:
             continue
-        for atom, items in evidence_of_atoms(graph, one.seen, one.removals).items():
+        for atom, items in evidence_of_atoms(graph, of_view.seen, of_view.removals).items():
             for item in items:
                 removal = item.removal
                 effect = (
@@ -152,28 +156,28 @@ def _borne(
                     else Effect(removal.without, removal.change, removal.error)
                 )
                 key = Borne(atom, item.context, item.relation, item.probability)
-                found.setdefault(key, {})[view] = effect
-    return found
+                effects.setdefault(key, {})[view] = effect
+    return effects
 
 
 def _unknown(removals: Sequence[ViewRemovals | None]) -> Iterator[tuple[tuple[int, ...], str]]:
     """Yield why relations of views are not known, with the numbers of the views."""
-    found: dict[str, list[int]] = {}
-    for view, one in enumerate(removals):
-        if one is not None and one.seen is None:
-            found.setdefault(one.reason, []).append(view)
-    for reason, numbers in found.items():
+    views_by_reason: dict[str, list[int]] = {}
+    for view, removal in enumerate(removals):
+        if removal is not None and removal.seen is None:
+            views_by_reason.setdefault(removal.reason, []).append(view)
+    for reason, numbers in views_by_reason.items():
         yield tuple(numbers), reason
 
 
 def _notes(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals | None]) -> Iterator[str]:
     yield from part.remarks.get(graph.id, ())
     skipped: dict[str, int] = {}
-    for one in removals:
-        if one is not None and one.seen is not None and one.removals is None:
-            skipped[one.reason] = skipped.get(one.reason, 0) + 1
-        if one is not None and one.learned:
-            yield one.learned
+    for removal in removals:
+        if removal is not None and removal.seen is not None and removal.removals is None:
+            skipped[removal.reason] = skipped.get(removal.reason, 0) + 1
+        if removal is not None and removal.learned:
+            yield removal.learned
     for reason, count in skipped.items():
         yield (
             f"in {count} of {len(removals)} views what passages change was not computed, because "
@@ -183,11 +187,11 @@ def _notes(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals | None]
 
 def _errors(part: Part, graph: FactGraph) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield every error of a response with the cells that it ended."""
-    found: dict[str, list[str]] = {}
-    for place, answer in sorted(part.answers.get(graph.id, {}).items()):
+    cells_by_error: dict[str, list[str]] = {}
+    for cell, answer in sorted(part.answers.get(graph.id, {}).items()):
         if answer.status in UNANSWERED:
-            found.setdefault(answer.error or "", []).append(part.title(place))
-    for error, cells in found.items():
+            cells_by_error.setdefault(answer.error or "", []).append(part.title(cell))
+    for error, cells in cells_by_error.items():
         yield error, tuple(cells)
 
 
@@ -198,21 +202,21 @@ def _failures(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    titles = {key: part.title(place) for part in parts for key, place in part.cells.items()}
+    titles = {key: part.title(cell) for part in parts for key, cell in part.cells.items()}
     for cell in subject.rows.cells():
         if cell.key not in titles:
             continue
         table = subject.rows.read(cell, ("response", "status", "error"))
         table = table.filter(pc.is_in(table["status"], pa.array(UNANSWERED)))
         # A dictionary as an ordered set: a response has a row for each of its atoms.
-        found: dict[str, dict[str, None]] = {}
+        responses_by_error: dict[str, dict[str, None]] = {}
         for response, error in zip(
             table["response"].to_pylist(), table["error"].to_pylist(), strict=True
         ):
-            found.setdefault(error or "", {})[response] = None
+            responses_by_error.setdefault(error or "", {})[response] = None
         dataset = cell.named()["dataset"]
         stage = titles[cell.key] if len(parts) == 1 else f"{dataset} · {titles[cell.key]}"
-        for error, responses in found.items():
+        for error, responses in responses_by_error.items():
             yield ListedFailure(
                 stage,
                 error,
