@@ -178,7 +178,7 @@ class Keyed(Settings):
         cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
     ) -> Self:
         if isinstance(value, Mapping):
-            value = {name: said for name, said in value.items() if said is not None}
+            value = {name: stated for name, stated in value.items() if stated is not None}
         made = handler(value)
         if (info.context or {}).get(WRITTEN_OUT):
             made.model_fields_set.clear()
@@ -294,13 +294,13 @@ class Asking(AnswerSettings, Keyed):
         if model is None:
             return None
         # What it does not say itself is as the study says.
-        said = {
-            name: getattr(one, name)
-            for one in (shared, self)
-            if one is not None
-            for name in one.given(*ACCESS)
+        access = {
+            name: getattr(choice, name)
+            for choice in (shared, self)
+            if choice is not None
+            for name in choice.given(*ACCESS)
         }
-        return LanguageModelChoice(model=model, **said)
+        return LanguageModelChoice(model=model, **access)
 
 
 class RelationModelChoice(Asking):
@@ -336,9 +336,9 @@ class RelationModelChoice(Asking):
             )
         if self.path is not None and self.model not in (*LOCAL_MODELS, RECORDED):
             raise ValueError(f"the relation model {self.model!r} has no path; leave it out")
-        given = self.given("method", "samples", "openness", "language_model", *ACCESS)
-        if given and self.model != "prompted":
-            raise ValueError(f"{given[0]} is for the relation model 'prompted'; leave it out")
+        options = self.given("method", "samples", "openness", "language_model", *ACCESS)
+        if options and self.model != "prompted":
+            raise ValueError(f"{options[0]} is for the relation model 'prompted'; leave it out")
         if self.as_recorded and self.label:
             raise ValueError("the relations of the data are called recorded; leave the label out")
         if not self.as_recorded and self.label == RECORDED:
@@ -495,8 +495,8 @@ class BackendChoice:
             chosen = dict(zip(self.grid, values, strict=True))
             # A label stands for the settings that all combinations share.
             shown = chosen if self.label else {**self.settings, **chosen}
-            given = ", ".join(f"{key}={value}" for key, value in shown.items())
-            title = " ".join(filter(None, (self.label or self.backend, given)))
+            settings_text = ", ".join(f"{key}={value}" for key, value in shown.items())
+            title = " ".join(filter(None, (self.label or self.backend, settings_text)))
             each.append((title, {**self.settings, **chosen}))
         return tuple(each)
 
@@ -611,8 +611,8 @@ class Priors:
                 "assessors, which have no priors, are called none; choose another name"
             )
         # A setting may be called data only if it is the data's own.
-        own = self.atom == self.context == (None,) and self.learned is None
-        if self.name == OWN_PRIORS and not own:
+        as_in_data = self.atom == self.context == (None,) and self.learned is None
+        if self.name == OWN_PRIORS and not as_in_data:
             raise ValueError("the priors of the data alone are called data; choose another name")
         for key, values in (("atom", self.atom), ("context", self.context)):
             # null keeps the data's prior and so does not fix anything.
@@ -633,9 +633,9 @@ class Priors:
 
 
 def _prior_title(atom: float | None, context: float | None, learned: Learned | None) -> str:
-    given = {"atom": atom, "context": context}
+    numbers = {"atom": atom, "context": context}
     parts = [LEARNED] if learned is not None else []
-    parts += [f"{name}={value:g}" for name, value in given.items() if value is not None]
+    parts += [f"{name}={value:g}" for name, value in numbers.items() if value is not None]
     return " ".join(parts) or OWN_PRIORS
 
 
@@ -674,13 +674,13 @@ class SelectionChoice(SelectionRule, Keyed):
 
     @model_validator(mode="after")
     def _consistent(self) -> SelectionChoice:
-        given = [
+        options = [
             name
             for name in self.given(*type(self).model_fields)
             if name not in ("selection", "name")
         ]
-        if self.selection == EVERYTHING and given:
-            raise ValueError(f"{given[0]} has no part in the selection 'all'; leave it out")
+        if self.selection == EVERYTHING and options:
+            raise ValueError(f"{options[0]} has no part in the selection 'all'; leave it out")
         if self.relations == "lexical" and self.path is not None:
             raise ValueError("lexical relations need no path; leave it out, or use recorded or nli")
         if self.relations == "nli" and self.path is None:
@@ -753,7 +753,9 @@ class Significance:
                 f"test is 't', but {', '.join(pooled)} is pooled over claims; choose permutation "
                 f"or bootstrap, or measures among {', '.join(MEANS_OVER_RESPONSES)}"
             )
-        neither = [one for one in self.measures if REGISTRY[one].higher_is_better is None]
+        neither = [
+            measure for measure in self.measures if REGISTRY[measure].higher_is_better is None
+        ]
         if self.alternative == "better" and neither:
             raise ValueError(
                 f"alternative is better, but neither way is for {', '.join(neither)}; choose "
@@ -876,18 +878,18 @@ class Study:
     @model_validator(mode="after")
     def _consistent(self) -> Study:
         # Titles are what tables, rows and resumed runs know things by, so each has to be unique.
-        _check_titles("datasets", "name", [[one.title] for one in self.datasets])
-        backends = [[title for title, _ in one.settings_of_each()] for one in self.backends]
+        _check_titles("datasets", "name", [[dataset.title] for dataset in self.datasets])
+        backends = [[title for title, _ in choice.settings_of_each()] for choice in self.backends]
         _check_titles("backends", "label", backends)
         self._check_models()
         _check_titles("relation_models", "label", [[title] for title in self.relation_titles])
         # Assessors share the column of the backends.
         taken = list(itertools.chain(*backends))
-        judging = [one.title for one in self.assessors]
+        judging = [assessor.title for assessor in self.assessors]
         _check_titles("assessors", "label", [[title] for title in judging], taken)
-        priors = [[setting.title for setting in one.settings()] for one in self.priors]
+        priors = [[setting.title for setting in prior.settings()] for prior in self.priors]
         _check_titles("priors", "name", priors)
-        _check_titles("selections", "name", [[one.title] for one in self.selections])
+        _check_titles("selections", "name", [[selection.title] for selection in self.selections])
         for position, choice in enumerate(self.backends):
             self._check_only(position, choice)
         self._check_pairs([*taken, *judging])
@@ -903,7 +905,7 @@ class Study:
     @property
     def relation_titles(self) -> tuple[str, ...]:
         """What tables call the relation models."""
-        return tuple(one.title(self.language_model) for one in self.relation_models)
+        return tuple(model.title(self.language_model) for model in self.relation_models)
 
     @property
     def prior_settings(self) -> tuple[PriorSetting, ...]:
@@ -943,23 +945,23 @@ class Study:
         """Check that every model that needs a language model can have one."""
         shared = self.language_model
         prompted = [
-            (f"relation_models[{position}]", one)
-            for position, one in enumerate(self.relation_models)
-            if one.model == "prompted"
+            (f"relation_models[{position}]", model)
+            for position, model in enumerate(self.relation_models)
+            if model.model == "prompted"
         ]
         judging = [
-            (f"assessors[{position}]", one)
-            for position, one in enumerate(self.assessors)
-            if not one.as_recorded
+            (f"assessors[{position}]", assessor)
+            for position, assessor in enumerate(self.assessors)
+            if not assessor.as_recorded
         ]
-        for place, one in (*prompted, *judging):
-            if one.resolved(shared) is None:
+        for location, choice in (*prompted, *judging):
+            if choice.resolved(shared) is None:
                 raise ValueError(
-                    f"{place} needs a language model; give it language_model: openai/NAME, or the "
-                    "study one for all"
+                    f"{location} needs a language model; give it language_model: openai/NAME, or "
+                    "the study one for all"
                 )
         # Relations found anew would replace those that the variant 'given' is about.
-        anew = [one for one in self.relation_models if not one.as_recorded]
+        anew = [model for model in self.relation_models if not model.as_recorded]
         if anew and "given" in self.variants:
             raise ValueError(
                 f"the relation model {anew[0].title(shared)!r} finds the relations of FR1, FR2 and "
@@ -972,10 +974,10 @@ class Study:
         for name in ("datasets", "relation_models", "priors"):
             # A study may be laid over one with more datasets, whose backends name them still.
             elsewhere = datasets.names() if name == "datasets" else ()
-            place = f"backends[{position}].only.{name} names"
+            location = f"backends[{position}].only.{name} names"
             for value in getattr(choice.only, name) or ():
                 if value not in elsewhere:
-                    _check_named(place, value, self.dimensions()[name])
+                    _check_named(location, value, self.dimensions()[name])
 
     def _check_pairs(self, backends: list[str]) -> None:
         # A selector names a single value of what studies list.
@@ -985,9 +987,9 @@ class Study:
             "selection": tuple(choice.title for choice in self.selections),
         }
         for position, pair in enumerate(self.significance.pairs):
-            for name, value in itertools.chain(*(one.given().items() for one in pair)):
-                place = f"significance.pairs[{position}] names the {name}"
-                _check_named(place, value, of_study[name])
+            for name, value in itertools.chain(*(selector.given().items() for selector in pair)):
+                location = f"significance.pairs[{position}] names the {name}"
+                _check_named(location, value, of_study[name])
 
 
 def allows(choice: BackendChoice, dimension: str, value: object) -> bool:
@@ -1051,15 +1053,15 @@ def without_access(plain: dict[str, Any]) -> None:
     models = [*plain["relation_models"], *plain["assessors"]]
     if plain["language_model"] is not None:
         models.append(plain["language_model"])
-    for one in models:
+    for model in models:
         for name in ACCESS:
-            del one[name]
+            del model[name]
 
 
-def _check_named(place: str, value: object, of_study: Sequence[Any]) -> None:
+def _check_named(location: str, value: object, of_study: Sequence[Any]) -> None:
     if value not in of_study:
-        said = f"{place} {value!r}, which in this study"
-        raise ValueError(unknown_name(said, value, map(str, of_study)))
+        subject = f"{location} {value!r}, which in this study"
+        raise ValueError(unknown_name(subject, value, map(str, of_study)))
 
 
 def _check_titles(
@@ -1067,8 +1069,8 @@ def _check_titles(
 ) -> None:
     """Check that no entry of a list has a title of another."""
     seen = set(taken)
-    for position, own in enumerate(titles):
-        for title in own:
+    for position, entry_titles in enumerate(titles):
+        for title in entry_titles:
             if title in seen:
                 raise ValueError(
                     f"{key}[{position}] is called {title!r} like another; give it its own {mend}"

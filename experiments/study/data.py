@@ -79,10 +79,10 @@ def related_graph(
         NoRelationsError: if it found none for want of answers.
     """
     if relation_model != RECORDED:
-        found = related[relation_model, variant]
-        if isinstance(found, str):
-            raise NoRelationsError(found)
-        graph = found
+        outcome = related[relation_model, variant]
+        if isinstance(outcome, str):
+            raise NoRelationsError(outcome)
+        graph = outcome
     return variant_of(graph, variant)
 
 
@@ -123,20 +123,22 @@ def load_dataset(
     """
     try:
         all_ = None if each is None else _by_parts(choice, folder, each)
-        found = all_ or Responses.of(_graphs(choice, folder))
-        kept = _subset(found.graphs, choice.subset)[: choice.limit]
-        if len(kept) < len(found.graphs):
-            found = Responses.of(map(found.graphs.__getitem__, kept))
+        responses = all_ or Responses.of(_graphs(choice, folder))
+        kept = _subset(responses.graphs, choice.subset)[: choice.limit]
+        if len(kept) < len(responses.graphs):
+            responses = Responses.of(map(responses.graphs.__getitem__, kept))
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-    if not found.graphs:
+    if not responses.graphs:
         raise InputError(f"{where}: {choice.title!r} holds no response; name other data")
-    ids = Counter(() if found.distinct else (graph.id for graph in found.graphs))
+    ids = Counter(() if responses.distinct else (graph.id for graph in responses.graphs))
     if repeated := [id for id, count in ids.items() if count > 1]:
         raise InputError(
             f"{where}: {choice.title!r} has two responses {repeated[0]!r}; give each its own id"
         )
-    return StudyData(choice.title, found.graphs, found.sha256, known_claims=found.claims)
+    return StudyData(
+        choice.title, responses.graphs, responses.sha256, known_claims=responses.claims
+    )
 
 
 def _by_parts(choice: DatasetChoice, folder: Path, each: Each) -> Responses | None:
@@ -146,10 +148,10 @@ def _by_parts(choice: DatasetChoice, folder: Path, each: Each) -> Responses | No
     """
     try:
         cut = _cut(choice, folder)
-        found = None if cut is None else Responses.of_parts(each(*cut))
+        responses = None if cut is None else Responses.of_parts(each(*cut))
     except InputError:
         return None
-    return found if found is not None and found.distinct else None
+    return responses if responses is not None and responses.distinct else None
 
 
 def _cut(
@@ -211,7 +213,7 @@ def _synthetic(arguments: Mapping[str, Any], numbers: range | None = None) -> It
     from factormodels.synthetic import Constant, Uniform, each_labelled_response
 
     parameters = inspect.signature(each_labelled_response).parameters
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for name, value in arguments.items():
         if name not in parameters:
             near = nearest(name, parameters)
@@ -222,17 +224,17 @@ def _synthetic(arguments: Mapping[str, Any], numbers: range | None = None) -> It
             if len(ends) not in (1, 2) or not all(isinstance(end, int | float) for end in ends):
                 raise InputError(f"synthetic.{name}: {value!r} is neither a number nor [low, high]")
             value = Constant(*ends) if len(ends) == 1 else Uniform(*ends)
-        given[name] = tuple(value) if name == "n_atoms" and isinstance(value, list) else value
+        options[name] = tuple(value) if name == "n_atoms" and isinstance(value, list) else value
     missing = [
         name
         for name, parameter in parameters.items()
-        if parameter.default is inspect.Parameter.empty and name not in given and name != "seed"
+        if parameter.default is inspect.Parameter.empty and name not in options and name != "seed"
     ]
     if missing:
         raise InputError(f"the key 'synthetic.{missing[0]}' is missing; give it")
     if numbers is not None:
-        given |= {"first": numbers.start, "n_responses": numbers.stop - 1}
-    return _drawn(lambda: each_labelled_response(**{"seed": 0, **given}))
+        options |= {"first": numbers.start, "n_responses": numbers.stop - 1}
+    return _drawn(lambda: each_labelled_response(**{"seed": 0, **options}))
 
 
 def _drawn(draw: Callable[[], Iterable[FactGraph]]) -> Iterator[FactGraph]:

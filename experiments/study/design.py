@@ -137,8 +137,8 @@ def cells(study: Study, chosen: Sequence[StudyAlgorithm]) -> tuple[StudyCell, ..
             study.strengths,
         )
     ]
-    judging = [one for one in chosen if one.assessor]
-    inferring = [one for one in chosen if not one.assessor]
+    judging = [algorithm for algorithm in chosen if algorithm.assessor]
+    inferring = [algorithm for algorithm in chosen if not algorithm.assessor]
     return tuple(
         cell
         for dataset in study.datasets
@@ -184,18 +184,18 @@ def _of_each_seed(
     if "seed" not in types or "seed" in settings:
         seeds = seeds[:1]
     result = []
-    for one in seeds:
-        given = {"seed": one, **settings} if "seed" in types else dict(settings)
-        backend = build_backend(choice.backend, given, where)
-        seed = given.get("seed", one)
+    for study_seed in seeds:
+        backend_settings = {"seed": study_seed, **settings} if "seed" in types else dict(settings)
+        backend = build_backend(choice.backend, backend_settings, where)
+        seed = backend_settings.get("seed", study_seed)
         result.append(replace(blank, seed=seed, setting=_settings_of(backend), backend=backend))
     return result
 
 
 def cell_of(dataset: str, variant: str, encoding: str, backend: Backend) -> StudyCell:
     """The cell in which a backend is asked about data as they are: their priors and relations."""
-    (own,) = Priors().settings()
-    view = GraphView(variant, encoding, own, 1.0)
+    (data_priors,) = Priors().settings()
+    view = GraphView(variant, encoding, data_priors, 1.0)
     name, seed = backend.name, getattr(backend, "seed", 0)
     algorithm = StudyAlgorithm(0, name, name, seed, _settings_of(backend), backend)
     return StudyCell(dataset, view, algorithm)

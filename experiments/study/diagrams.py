@@ -148,10 +148,10 @@ def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
     """
     curves: list[Curve] = []
     for cell in cells:
-        own = read_judgements(rows, cell)
-        if np.isin(own.status, UNANSWERED).any():
+        judgements = read_judgements(rows, cell)
+        if np.isin(judgements.status, UNANSWERED).any():
             continue
-        p, label, response = own.claims
+        p, label, response = judgements.claims
         key = _curve_key(cell)
         for position, curve in enumerate(curves):
             # Cells of one dataset have the same atoms in the same order, so a comparison of arrays
@@ -214,13 +214,13 @@ def _curve_label(cells: Sequence[tuple[str, ...]], everything: Sequence[tuple[st
     parts = []
     values = [list(dict.fromkeys(cell[d] for cell in cells)) for d in range(len(_DIMENSIONS))]
     product = 1
-    for own in values:
-        product *= len(own)
+    for titles in values:
+        product *= len(titles)
     # Only a full grid of values can be named by its values one dimension at a time.
     if product != len(cells):
         varying = [d for d in range(len(_DIMENSIONS)) if len({cell[d] for cell in everything}) > 1]
         return "; ".join(" ".join(cell[d] for d in varying if cell[d]) for cell in cells)
-    for dimension, own in enumerate(values):
+    for dimension, titles in enumerate(values):
         if len({cell[dimension] for cell in everything}) > 1:
-            parts.append(" = ".join(own))
+            parts.append(" = ".join(titles))
     return ", ".join(filter(None, parts)) or cells[0][-1]

@@ -56,26 +56,26 @@ def study_error(
     return StudyError(steps, _sentence(error, _place(steps), value, holder))
 
 
-def _sentence(error: Any, place: str, value: Any, holder: type) -> str:
+def _sentence(error: Any, location: str, value: Any, holder: type) -> str:
     """One of pydantic's errors as a sentence in the user's terms."""
     match error["type"]:
         case kind if kind in _UNKNOWN_KEY:
             key = str(error["loc"][-1])
-            return f"{place or key}: there is no such key; {_key_hint(key, holder)}"
+            return f"{location or key}: there is no such key; {_key_hint(key, holder)}"
         case "missing":
-            return f"the key {place!r} is missing; give it"
+            return f"the key {location!r} is missing; give it"
         case "value_error":
             reason = str(error["ctx"]["error"])
-            return f"{place}: {_shown(value)}: {reason}" if place else reason
+            return f"{location}: {_shown(value)}: {reason}" if location else reason
         case "dataclass_type" | "dataclass_exact_type" | "model_type" | "dict_type":
             if value is None:
                 return (
-                    f"{place}: there is no value; give a mapping, {{}} for the defaults, or leave "
-                    "the key out"
+                    f"{location}: there is no value; give a mapping, {{}} for the defaults, or "
+                    "leave the key out"
                 )
             wanted = _keys(holder, error["loc"])
-            return f"{place}: {_shown(value)} is not a mapping; write keys and values{wanted}"
-    return f"{place}: {value_words(value, error, _shown(value))}"
+            return f"{location}: {_shown(value)} is not a mapping; write keys and values{wanted}"
+    return f"{location}: {value_words(value, error, _shown(value))}"
 
 
 def _key_hint(key: str, holder: type) -> str:
@@ -94,7 +94,7 @@ def _keys(holder: type, location: Sequence[Any]) -> str:
     """The keys of the mapping that was wanted, as the end of a sentence."""
     # Numbers of entries and branches of unions have no keys.
     names = [step for step in location if isinstance(step, str)]
-    kinds = [found for name in names if (found := _type_of(holder, name)) is not None]
+    kinds = [kind for name in names if (kind := _type_of(holder, name)) is not None]
     wanted = _model_in(kinds[-1]) if kinds else None
     return "" if wanted is None else f", of {', '.join(_names(wanted))}"
 
@@ -105,8 +105,8 @@ def _names(model: type) -> list[str]:
 
 def fields_of(model: type) -> Mapping[str, FieldInfo]:
     """The keys of a dataclass or of settings that pydantic checks; of anything else none."""
-    found: Mapping[str, FieldInfo] = getattr(model, "__pydantic_fields__", {})
-    return found
+    fields: Mapping[str, FieldInfo] = getattr(model, "__pydantic_fields__", {})
+    return fields
 
 
 def _shown(value: Any) -> str:
@@ -115,13 +115,13 @@ def _shown(value: Any) -> str:
 
 
 def _place(steps: Sequence[Step]) -> str:
-    place = ""
+    location = ""
     for step in steps:
         if isinstance(step, int):
-            place += f"[{step}]"
+            location += f"[{step}]"
         else:
-            place += f".{step}" if place else step
-    return place
+            location += f".{step}" if location else step
+    return location
 
 
 def _locate(raw: Any, loc: Sequence[Any], root: type) -> tuple[tuple[Step, ...], Any, type]:
@@ -167,7 +167,7 @@ def _model_in(kind: Any) -> type | None:
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is not None:
         # Annotated, tuples, optional types: whatever wraps it, the first model inside.
         for argument in typing.get_args(kind):
-            found = _model_in(argument)
-            if found is not None:
-                return found
+            model = _model_in(argument)
+            if model is not None:
+                return model
     return None

@@ -132,14 +132,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f"{path}: this is not the manifest of a run; name the folder of a run's results"
         )
     # What a later version says beside does no harm.
-    own = {key: value for key, value in manifest.items() if key in Manifest.model_fields}
+    known = {key: value for key, value in manifest.items() if key in Manifest.model_fields}
     try:
-        made = Manifest.model_validate(own)
+        made = Manifest.model_validate(known)
     except ValidationError as error:
-        place = ".".join(map(str, error.errors()[0]["loc"]))
-        raise InputError(f"{path}: {place} is missing or damaged; run the study again") from None
+        location = ".".join(map(str, error.errors()[0]["loc"]))
+        raise InputError(f"{path}: {location} is missing or damaged; run the study again") from None
     silent = {*OF_ANALYSES, "code_of_units", *(OF_UNITS if "analysis" in made.config else ())}
-    lost = [one for one in Manifest.model_fields if one not in made.model_fields_set | silent]
+    lost = [field for field in Manifest.model_fields if field not in made.model_fields_set | silent]
     # Code that is in no repository has no commit that could be modified.
     if made.code.commit and "modified" not in made.code.model_fields_set:
         lost.append("code.modified")
@@ -147,5 +147,5 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         logger.warning(
             "%s: it does not say %s; the results are read without", path, ", ".join(lost)
         )
-    code = made.code.model_dump(exclude={"commit"}) | own.get("code", {})
+    code = made.code.model_dump(exclude={"commit"}) | known.get("code", {})
     return {**made.model_dump(), **manifest, "code": code}

@@ -101,7 +101,9 @@ def cross_fitted_folds(study: Study, judgements: Judgements) -> dict[str, int] |
     from calibration.folds import response_folds
 
     title = judgements.named["prior"]
-    learned = next((one.learned for one in study.prior_settings if one.title == title), None)
+    learned = next(
+        (setting.learned for setting in study.prior_settings if setting.title == title), None
+    )
     if learned is None or learned.judge:
         return None
     labelled = np.unique(judgements.index[~np.isnan(judgements.label)])
@@ -112,8 +114,8 @@ def cross_fitted_folds(study: Study, judgements: Judgements) -> dict[str, int] |
 
 def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
     """The judgements of one cell, read from its rows; those of a small file are kept."""
-    found: Judgements = rows.kept(("judgements", cell.key), partial(_read, rows, cell))
-    return found
+    judgements: Judgements = rows.kept(("judgements", cell.key), partial(_read, rows, cell))
+    return judgements
 
 
 def _read(rows: RowsFile, cell: CellRows) -> Judgements:
@@ -181,32 +183,32 @@ def _counted(begins: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
     """Yield the numbers of rows that count up where one begins, from 0, piece by piece."""
     last = -1
     for piece in pieces(len(begins)):
-        found = np.cumsum(begins[piece], dtype=np.int64) + last
-        last = found[-1]
-        yield found
+        counts = np.cumsum(begins[piece], dtype=np.int64) + last
+        last = counts[-1]
+        yield counts
 
 
 def _codes(part: pa.Array, names: dict[str, int]) -> NDArray[np.int64]:
     """Each text's number in `names`, where new ones are added."""
     encoded = part.dictionary_encode()
-    own = [names.setdefault(name, len(names)) for name in encoded.dictionary.to_pylist()]
-    found: NDArray[np.int64] = np.array(own, dtype=np.int64)[encoded.indices.to_numpy()]
-    return found
+    numbers = [names.setdefault(name, len(names)) for name in encoded.dictionary.to_pylist()]
+    codes: NDArray[np.int64] = np.array(numbers, dtype=np.int64)[encoded.indices.to_numpy()]
+    return codes
 
 
 def _objects(encoded: Any) -> NDArray[Any]:
     """A dictionary-encoded column as Python objects (n,), each text once in memory."""
     # One more entry than the dictionary has: the last one, which -1 means, stands for null.
     texts = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
-    found: NDArray[Any] = texts[encoded.indices.fill_null(-1).to_numpy()]
-    return found
+    objects: NDArray[Any] = texts[encoded.indices.fill_null(-1).to_numpy()]
+    return objects
 
 
 def _floats(parts: Iterable[pa.Array]) -> NDArray[np.float64]:
     """A column as float64 (n,), null as NaN; read-only, so that nobody need copy it."""
-    found = joined(
+    column = joined(
         np.asarray(part.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
         for part in parts
     )
-    found.flags.writeable = False
-    return found
+    column.flags.writeable = False
+    return column

@@ -206,27 +206,28 @@ def prior_requests(
         for position, priors in enumerate(loaded.study.priors)
         for setting in priors.settings()
     }
-    found: dict[tuple[str, GraphView], PriorRequest] = {}
+    requests: dict[tuple[str, GraphView], PriorRequest] = {}
     for cell in cells:
         view, learned = replace(cell.view, strength=1.0), cell.view.prior.learned
         # Cells that differ only in algorithm or strength share one fit.
-        if learned is None or (cell.dataset, view) in found:
+        if learned is None or (cell.dataset, view) in requests:
             continue
-        place, text = places[view.prior.title], ""
+        location, text = places[view.prior.title], ""
         if learned.judge:
             if view.relation_model != RECORDED:
                 raise InputError(
-                    f"{place}.judge: a judge reads the relations that the data record, not those "
-                    f"of {view.relation_model}; leave out relation_models, or the judge with `only`"
+                    f"{location}.judge: a judge reads the relations that the data record, not "
+                    f"those of {view.relation_model}; leave out relation_models, or the judge "
+                    "with `only`"
                 )
-            text = _judge_text(loaded, learned.judge, by_name[cell.dataset], place)
+            text = _judge_text(loaded, learned.judge, by_name[cell.dataset], location)
         else:
-            _check_labels(by_name[cell.dataset], learned, place)
+            _check_labels(by_name[cell.dataset], learned, location)
         backend = build_backend(
-            learned.backend, learned.settings, partial("{}.settings.{}".format, place)
+            learned.backend, learned.settings, partial("{}.settings.{}".format, location)
         )
-        found[cell.dataset, view] = PriorRequest(cell.dataset, view, backend, place, text)
-    return tuple(found.values())
+        requests[cell.dataset, view] = PriorRequest(cell.dataset, view, backend, location, text)
+    return tuple(requests.values())
 
 
 def fit_all(
@@ -255,7 +256,7 @@ def fit_all(
             finished units are gone.
     """
     by_name = {dataset.name: dataset for dataset in data}
-    found = []
+    priors = []
     for request in asked:
         # All fits of a request are kept before its first unit is run, so fold 0 speaks for the
         # others. Fitting anew would mix rows of two fits in one cell.
@@ -265,8 +266,8 @@ def fit_all(
                 f"{kept.path}: the {request.title} that finished units used are not in it, or are "
                 "those of another version; start anew with --overwrite"
             )
-        found.append(_fitted(request, by_name[request.dataset], seed, kept, again, notice))
-    return tuple(found)
+        priors.append(_fitted(request, by_name[request.dataset], seed, kept, again, notice))
+    return tuple(priors)
 
 
 def kept_fits(
@@ -281,14 +282,14 @@ def kept_fits(
         values: what is kept, by key.
     """
     by_name = {dataset.name: dataset for dataset in data}
-    found = []
+    priors = []
     for request in asked:
         fold = _folds(request, by_name[request.dataset], seed)
         kept = {number: _kept_fit(values.get(request.key(number))) for number in _numbers(fold)}
         fits = {number: fit for number, fit in kept.items() if fit}
         if len(fits) == len(kept):
-            found.append(CrossFittedPriors(request, fold, fits))
-    return tuple(found)
+            priors.append(CrossFittedPriors(request, fold, fits))
+    return tuple(priors)
 
 
 def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
@@ -313,8 +314,11 @@ def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
             # A failed fit still has its row, with the error. A parameter has a status of its own,
             # which must not hide that of the fit.
             for value in fit.table or ({},):
-                own = {"parameter": value.get("name"), "parameter_status": value.get("status")}
-                rows.append({**value, **own, **shared})
+                parameter = {
+                    "parameter": value.get("name"),
+                    "parameter_status": value.get("status"),
+                }
+                rows.append({**value, **parameter, **shared})
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"fold": "Int64"})
 
 
@@ -334,14 +338,14 @@ _judge = cache(judge_of)
 """The judge of a file's text, made once in each process."""
 
 
-def _judge_text(loaded: LoadedStudy, name: str, dataset: StudyData, place: str) -> str:
+def _judge_text(loaded: LoadedStudy, name: str, dataset: StudyData, location: str) -> str:
     """Text of a judge's file, which suits a dataset."""
     path = loaded.folder / name
     try:
         judge = read_judge(path)
         judge.table(dataset.graphs)
     except InputError as error:
-        raise InputError(f"{place}.judge: {error}") from None
+        raise InputError(f"{location}.judge: {error}") from None
     marks = judge.learned_from(dataset.graphs)
     taught = [
         graph.id
@@ -350,7 +354,7 @@ def _judge_text(loaded: LoadedStudy, name: str, dataset: StudyData, place: str) 
     ]
     if taught:
         raise InputError(
-            f"{place}.judge: labels of {counted(len(taught), 'response')} of {dataset.name!r} "
+            f"{location}.judge: labels of {counted(len(taught), 'response')} of {dataset.name!r} "
             f"({some_of(taught)}) taught the judge, and cannot score it; give data without these "
             "responses, or learn the priors in the folds of the study with the other keys of "
             "`learned`"
@@ -358,17 +362,17 @@ def _judge_text(loaded: LoadedStudy, name: str, dataset: StudyData, place: str) 
     return read_text(path)
 
 
-def _check_labels(dataset: StudyData, learned: Learned, place: str) -> None:
+def _check_labels(dataset: StudyData, learned: Learned, location: str) -> None:
     labelled = sum(any(a.label is not None for a in graph.atoms) for graph in dataset.graphs)
     if not labelled:
         raise InputError(
-            f"{place}: no atom of {dataset.name!r} has a label to learn from; leave the dataset "
+            f"{location}: no atom of {dataset.name!r} has a label to learn from; leave the dataset "
             "out of these priors with `only`, or give labelled data"
         )
     # Every fold must hold a labelled response; checked before anything is fitted.
     if labelled < learned.folds:
         raise InputError(
-            f"{place}.folds: {counted(learned.folds, 'fold')}, but {dataset.name!r} has "
+            f"{location}.folds: {counted(learned.folds, 'fold')}, but {dataset.name!r} has "
             f"{counted(labelled, 'labelled response')}, which are never split; "
             + (f"give at most {labelled}" if labelled > 1 else "give more labelled data")
         )
@@ -392,11 +396,11 @@ def _fitted(
         notice(f"learning {request.title}: {counted(len(needed), 'fit')}")
         related, view = dataset.related or ({},) * len(dataset.graphs), request.view
         views = tuple(
-            _set(related_graph(graph, own, view.relation_model, view.variant), view)
-            for graph, own in zip(dataset.graphs, related, strict=True)
+            _set(related_graph(graph, graph_relations, view.relation_model, view.variant), view)
+            for graph, graph_relations in zip(dataset.graphs, related, strict=True)
         )
-        own = ("objective", "penalty", "max_iterations")
-        settings = {name: getattr(request.learned, name) for name in own}
+        names = ("objective", "penalty", "max_iterations")
+        settings = {name: getattr(request.learned, name) for name in names}
         settings["backend"] = request.backend
         return CrossFitting(views, np.array(fold), potentials_of(request), settings)
 

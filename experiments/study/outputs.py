@@ -146,23 +146,23 @@ def write_results(
     # Without selections every atom counts, which is written as "all".
     selections = selected or Selections()
     origin = Origin(study.study, config_hash(study))
-    with unfinished_folder(folder) as place:
+    with unfinished_folder(folder) as unfinished:
         files: list[Path] = []
 
         # Every file is noted as it is named, so that the manifest and the move into place miss
         # none.
         def file(name: str) -> Path:
-            files.append(place / name)
+            files.append(unfinished / name)
             return files[-1]
 
         # A generator: only one group of a cell's rows is in memory at a time.
         row_groups = row_tables(study.study, data, cells, finished, selections)
         write_rows(row_groups, file(ROWS), origin.metadata())
         # From here on everything is computed from the file as written, as a reader of it would.
-        rows = RowsFile(place / ROWS)
+        rows = RowsFile(unfinished / ROWS)
         drawn = tuple(diagrams(rows, study)) if "reliability" in study.outputs else None
         # Before the report, which leaves the titles of its diagrams to captions.
-        figures = write_diagrams(drawn or (), place, origin, venue_named(study.venue))
+        figures = write_diagrams(drawn or (), unfinished, origin, venue_named(study.venue))
         if "csv" in study.outputs:
             write_csv(rows, file("rows.csv"))
         summary = study_scores(study, rows)
@@ -179,9 +179,11 @@ def write_results(
             _write_frame(tests, file("significance.csv"))
         groups = tuple(agreeing_cells(rows, summary.cells))
         # Without times, which no two runs have alike.
-        said = sentences(summary.cells, groups, times=False)
+        summary_sentences = sentences(summary.cells, groups, times=False)
         # A table of a paper has a caption also where the study says nothing of itself.
-        caption = " ".join(filter(None, (study.description.strip(), *said))) or study.study
+        caption = (
+            " ".join(filter(None, (study.description.strip(), *summary_sentences))) or study.study
+        )
         papers = {
             "short": short_table(summary.cells, groups, caption, study.measures),
             # One table in both formats, so that LaTeX and Markdown cannot differ.
@@ -221,7 +223,7 @@ def write_results(
             )
             write_page(run, file(REPORT))
         files += figures
-        document["files"] = {str(path.relative_to(place)): file_hash(path) for path in files}
+        document["files"] = {str(path.relative_to(unfinished)): file_hash(path) for path in files}
         # The manifest lists all other files and is moved into place last: where it is, the rest is.
         write_text(file(MANIFEST), manifest_text(document))
         publish(files, folder)
@@ -248,8 +250,8 @@ def row_tables(
     kept = selections or Selections()
     claims = {dataset.name: _Claims.of(dataset, kept) for dataset in data}
     for number, cell in enumerate(cells):
-        place = finished.of_cell(number)
-        units = finished.table.slice(place.start, place.stop - place.start)
+        span = finished.of_cell(number)
+        units = finished.table.slice(span.start, span.stop - span.start)
         yield from _cell_rows(study, cell, claims[cell.dataset], units)
 
 
@@ -275,8 +277,8 @@ class _Claims:
         if not kept.titles:
             return _Claims(columns, None)
         texts: list[str | None] = []
-        for own in kept.of_atoms(dataset):
-            texts += own or [None]
+        for selected in kept.of_atoms(dataset):
+            texts += selected or [None]
         return _Claims(columns, pa.chunked_array([pa.array(texts, pa.string())]))
 
     def of_rows(self, name: str, rows: NDArray[np.int64]) -> pa.Array:
@@ -308,8 +310,8 @@ def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) ->
         # The units that these rows are of, the first and the last perhaps in part.
         first = int(np.searchsorted(ends, start, side="right"))
         last = int(np.searchsorted(ends, stop, side="left"))
-        own = units.slice(first, last - first + 1).combine_chunks()
-        table = _unit_rows(study, cell, claims, own, responses[first : last + 1])
+        piece_units = units.slice(first, last - first + 1).combine_chunks()
+        table = _unit_rows(study, cell, claims, piece_units, responses[first : last + 1])
         before = int(ends[first - 1]) if first else 0
         yield table.slice(start - before, stop - start)
 

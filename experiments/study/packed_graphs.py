@@ -112,15 +112,18 @@ class PackedGraphs(Sequence[FactGraph]):
         packed: Any = self._pickled
         parts = [packed] if isinstance(packed, tuple) else packed.chunks
         for part in parts:
-            yield from (_unpacked(one if isinstance(one, bytes) else one.as_py()) for one in part)
+            yield from (
+                _unpacked(pickled if isinstance(pickled, bytes) else pickled.as_py())
+                for pickled in part
+            )
 
     def part(self, positions: Iterable[int]) -> PackedGraphs:
         """Some of the graphs, to be sent elsewhere as they are."""
         return PackedGraphs(tuple(map(self._bytes, positions)))
 
     def _bytes(self, position: int) -> bytes:
-        one = self._pickled[position]
-        return one if isinstance(one, bytes) else one.as_py()
+        pickled = self._pickled[position]
+        return pickled if isinstance(pickled, bytes) else pickled.as_py()
 
 
 def _unpacked(pickled: bytes) -> FactGraph:
@@ -176,14 +179,14 @@ class Responses:
     def of(graphs: Iterable[FactGraph]) -> Responses:
         """The graphs that an iterator yields, packed if they are many."""
         coming = iter(graphs)
-        held = tuple(islice(coming, HELD + 1))
-        if len(held) <= HELD:
+        in_memory = tuple(islice(coming, HELD + 1))
+        if len(in_memory) <= HELD:
             digest = hashlib.sha256()
-            for graph in held:
+            for graph in in_memory:
                 digest.update(hashed_text(graph))
-            return Responses(held, digest.hexdigest())
+            return Responses(in_memory, digest.hexdigest())
         # Not held any longer than it takes to pack them.
-        first, held = iter(held), ()
+        first, in_memory = iter(in_memory), ()
         all_ = chain(first, coming)
         return Responses.of_parts(map(PackedPart.of, iter(lambda: tuple(islice(all_, PART)), ())))
 

@@ -26,12 +26,12 @@ def predicted_inference(
     graphs_of = {dataset.name: dataset.graphs for dataset in data}
     # Priors and strengths move tables, and leave what is related as it is.
     kept: dict[tuple[str, str, str], Prediction | None] = {}
-    found: list[Prediction | None] = []
+    predictions: list[Prediction | None] = []
     for cell in cells:
         view = cell.view
         key = (cell.dataset, view.variant, view.encoding)
         if cell.algorithm.assessor or view.relation_model != RECORDED:
-            found.append(None)
+            predictions.append(None)
             continue
         if key not in kept:
             seen = (
@@ -43,5 +43,5 @@ def predicted_inference(
                 for graph in seen
             )
             kept[key] = max(costs, key=lambda cost: cost.seconds, default=None)
-        found.append(kept[key])
-    return found
+        predictions.append(kept[key])
+    return predictions

@@ -191,16 +191,16 @@ def read_raw(config: Configuration, overrides: Overrides = ()) -> RawStudy:
         raw, where, folder, sources = _based(_plain(config), _GIVEN, Path(), ())
     else:
         raw, where, folder, sources = _read(os.fspath(config), Path(), ())
-    given = _as_texts(overrides)
+    texts = _as_texts(overrides)
     changed = copy.deepcopy(raw)
-    for override in given:
+    for override in texts:
         name = f"override {shown(override)}"
         key, value = parse_assignment(override, "override")
         steps = _assign(changed, key, value, name)
         # After each one, since a later override may name a place inside an earlier one's shorthand.
         expand_shorthands(changed)
         sources.append(Source(steps, name))
-    return RawStudy(changed, raw, given, where, folder, tuple(sources))
+    return RawStudy(changed, raw, texts, where, folder, tuple(sources))
 
 
 def validated(raw: RawStudy) -> LoadedStudy:
@@ -209,7 +209,7 @@ def validated(raw: RawStudy) -> LoadedStudy:
     Raises:
         InputError: for a key or value that a study cannot have.
     """
-    study = raw.checked(lambda said: model_of(Study, said, canonical(said)))
+    study = raw.checked(lambda plain: model_of(Study, plain, canonical(plain)))
     return LoadedStudy(study, raw.folder, raw.where, raw.sources)
 
 
@@ -275,7 +275,7 @@ def expand_shorthands(raw: dict[str, Any]) -> None:
             raw[key] = {short.text: value}
         # Entries that are no text stay as they are; whether they fit is for the validation to say.
         elif short.lone is not None and isinstance(value, list):
-            raw[key] = [{short.text: one} if isinstance(one, str) else one for one in value]
+            raw[key] = [{short.text: item} if isinstance(item, str) else item for item in value]
     # YAML reads a bare true or false as a boolean.
     if isinstance(policy := raw.get("unlabelled"), bool):
         raw["unlabelled"] = str(policy).lower()
@@ -292,7 +292,9 @@ def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
         if short.lone == "any" and value is not None and not isinstance(value, list):
             plain[key] = [value]
     if isinstance(plain.get("priors"), list):
-        plain["priors"] = [{LEARNED: {}} if one == LEARNED else one for one in plain["priors"]]
+        plain["priors"] = [
+            {LEARNED: {}} if prior == LEARNED else prior for prior in plain["priors"]
+        ]
     for priors in plain.get("priors") or ():
         if isinstance(priors, dict):
             for key in short_keys(Priors):
@@ -363,21 +365,21 @@ def _read(
     # A cycle of bases would otherwise never end.
     if where in seen:
         raise InputError(f"{where}: the study is based on itself; mend 'base' of {seen[-1]}")
-    own = parse_yaml(text, where)
-    if not isinstance(own, dict):
+    study = parse_yaml(text, where)
+    if not isinstance(study, dict):
         raise InputError(f"{where}: a study is a mapping of keys to values; write study: NAME, ...")
-    return _based(own, where, folder, seen)
+    return _based(study, where, folder, seen)
 
 
 def _based(
-    own: dict[str, Any], where: str, folder: Path, seen: tuple[str, ...]
+    study: dict[str, Any], where: str, folder: Path, seen: tuple[str, ...]
 ) -> tuple[dict[str, Any], str, Path, list[Source]]:
     """A raw study on top of the one that it is based on, if any."""
-    base = own.pop("base", None)
+    base = study.pop("base", None)
     # Before it is merged, so that mappings meet mappings.
-    expand_shorthands(own)
+    expand_shorthands(study)
     if base is None:
-        return own, where, folder, []
+        return study, where, folder, []
     if not isinstance(base, str):
         raise InputError(
             f"{where}: base: {base!r} is not a study; name a file or an embedded study"
@@ -391,7 +393,7 @@ def _based(
     base_name = str(folder / base) if exists(folder / base) else f"{base}.yaml"
     # The base is to blame for every place that nobody above it sets.
     sources = sources or [Source((), base_name)]
-    _merge(raw, own, (), where, sources)
+    _merge(raw, study, (), where, sources)
     return raw, where, folder, sources
 
 
@@ -407,19 +409,19 @@ def _move_paths(raw: dict[str, Any], before: Path, after: Path) -> None:
 
 def _merge(
     target: dict[str, Any],
-    own: Mapping[str, Any],
+    overlay: Mapping[str, Any],
     steps: tuple[Step, ...],
     name: str,
     sources: list[Source],
 ) -> None:
-    """Lay `own` over `target`: mappings key by key, everything else whole."""
-    for key, value in own.items():
-        place = (*steps, key)
+    """Lay `overlay` over `target`: mappings key by key, everything else whole."""
+    for key, value in overlay.items():
+        path = (*steps, key)
         if isinstance(value, dict) and isinstance(target.get(key), dict):
-            _merge(target[key], value, place, name, sources)
+            _merge(target[key], value, path, name, sources)
         else:
             target[key] = value
-            sources.append(Source(place, name))
+            sources.append(Source(path, name))
 
 
 def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step, ...]:

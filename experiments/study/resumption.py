@@ -94,7 +94,7 @@ class FinishedUnits:
     def statuses(self) -> dict[str, int]:
         """How many units ended in each way, by name."""
         counts = self.table["status"].value_counts().to_pylist()
-        return dict(sorted((one["values"], one["counts"]) for one in counts))
+        return dict(sorted((count["values"], count["counts"]) for count in counts))
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def open_run(
             units that this one neither goes on with nor may drop.
     """
     # Only folders that this run itself creates may be removed if it fails.
-    absent = [place for place in (folder, *folder.parents) if not place.exists()]
+    absent = [path for path in (folder, *folder.parents) if not path.exists()]
     path = folder / STORE
     try:
         # Before anything is created, so that a refusal leaves the folder as it was.
@@ -238,9 +238,9 @@ def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object
     return FinishedUnits(_in_order(table, order), starts.astype(np.int64))
 
 
-def _decoded(record: bytes, place: object) -> pa.RecordBatch:
+def _decoded(record: bytes, source: object) -> pa.RecordBatch:
     # Of records with other columns some end too soon for what is looked for.
-    with undamaged(place, MEND):
+    with undamaged(source, MEND):
         return decode(record)
 
 
@@ -279,7 +279,7 @@ def _differences(before: Mapping[str, Any], plan: RunPlan) -> str:
         keys.append("the settings of its backends")
     models = before.get("models", {})
     if not keys and models != plan.models:
-        keys += [place for place, facts in plan.models.items() if models.get(place) != facts]
+        keys += [key for key, facts in plan.models.items() if models.get(key) != facts]
     data = before.get("data", {})
     changed = [name for name in plan.data if name in data and data[name] != plan.data[name]]
     keys += [f"the content of {name!r}" for name in changed]

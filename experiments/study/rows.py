@@ -209,8 +209,16 @@ def _sort(kind: pa.DataType) -> str:
         return _sort(kind.value_type)
     for sort, holds in (
         ("nothing", pa.types.is_null),
-        ("texts", lambda one: pa.types.is_string(one) or pa.types.is_large_string(one)),
-        ("numbers", lambda one: pa.types.is_integer(one) or pa.types.is_floating(one)),
+        (
+            "texts",
+            lambda arrow_type: (
+                pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type)
+            ),
+        ),
+        (
+            "numbers",
+            lambda arrow_type: pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type),
+        ),
     ):
         if holds(kind):
             return sort

@@ -99,7 +99,9 @@ class StudyDesign:
     @property
     def backends(self) -> tuple[Backend, ...]:
         """The backends that can be run."""
-        return tuple(one.backend for one in self.algorithms if one.backend is not None)
+        return tuple(
+            algorithm.backend for algorithm in self.algorithms if algorithm.backend is not None
+        )
 
     def plan(self) -> RunPlan:
         """What its run computes."""
@@ -109,7 +111,7 @@ class StudyDesign:
             # run.
             cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in self.cells],
             data={dataset.name: dataset.sha256 for dataset in self.data},
-            models={one.place: dict(one.facts) for one in self.models},
+            models={model.place: dict(model.facts) for model in self.models},
         )
 
     def text_requests(self, cells: Iterable[int], done: Sequence[np.ndarray]) -> list[TextRequest]:
@@ -305,9 +307,13 @@ def _learned(
     # behind every row of the results.
     places = set(np.flatnonzero(np.diff(run.finished.starts)).tolist())
     views = [(cell.dataset, cell.view) for cell in planned.cells]
-    finished = {views[place] for place in places}
-    needed = finished | {views[place] for place in wanted}
-    asked = [one for one in planned.prior_requests if any(one.matches(*view) for view in needed)]
+    finished = {views[number] for number in places}
+    needed = finished | {views[number] for number in wanted}
+    asked = [
+        request
+        for request in planned.prior_requests
+        if any(request.matches(*view) for view in needed)
+    ]
     if not asked:
         return ()
     return fit_all(
@@ -355,7 +361,7 @@ def _ask(
     # Opening a model may load weights or require a key, so only those with something left to
     # answer are opened.
     needed = {(request.key, request.title) for request in left}
-    models = [one for one in planned.models if (one.key, one.title) in needed]
+    models = [model for model in planned.models if (model.key, model.title) in needed]
     if models:
         opened = open_models(planned.loaded, models, ledger)
         # Cells that share relations ask for the same answers; each is asked for once.
@@ -437,8 +443,8 @@ def _without_failed(finished: FinishedUnits, wanted: Sequence[int]) -> FinishedU
 def _done(planned: StudyDesign, finished: FinishedUnits) -> list[np.ndarray]:
     """Whether each unit is done, per cell bool (n_responses,)."""
     done = [np.zeros(size, dtype=np.bool_) for size in planned.sizes]
-    for position, own in enumerate(done):
-        own[finished.responses[finished.of_cell(position)]] = True
+    for position, cell_done in enumerate(done):
+        cell_done[finished.responses[finished.of_cell(position)]] = True
     return done
 
 

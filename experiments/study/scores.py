@@ -304,9 +304,9 @@ def _counterpart(side: _Side, other: _Side, selector: Selector) -> bool:
         if side.without_graph != other.without_graph:
             # Without a graph there is no variant, encoding or prior to agree in.
             told_apart |= set(CELL) - {"dataset"}
-    mine, its = side.named(), other.named()
+    own_names, its = side.named(), other.named()
     return _matches(other, selector) and all(
-        mine[name] == its[name] for name in mine if name not in told_apart
+        own_names[name] == its[name] for name in own_names if name not in told_apart
     )
 
 

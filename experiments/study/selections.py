@@ -122,7 +122,7 @@ class Selections:
             for title in self.titles:
                 for atom in self.found[dataset.name, title][position].kept:
                     keeping[atom].append(title)
-            texts = [" ".join(one) for one in keeping]
+            texts = [" ".join(titles) for titles in keeping]
             result.append(texts if self.titles else [EVERYTHING] * len(texts))
         return result
 
@@ -136,13 +136,13 @@ def selection_solvers(loaded: LoadedStudy) -> tuple[SelectionSolver, ...]:
     """
     if not loaded.study.selected:
         return ()
-    found = []
+    solvers = []
     for position, choice in enumerate(loaded.study.selections):
         try:
-            found.append(_selection_solver(choice, loaded.folder))
+            solvers.append(_selection_solver(choice, loaded.folder))
         except InputError as error:
             raise InputError(f"{loaded.blame(f'selections[{position}]')}: {error}") from None
-    return tuple(found)
+    return tuple(solvers)
 
 
 def select_all(
@@ -162,11 +162,11 @@ def select_all(
         kept: selections of this run that are done; what is solved goes there at once.
         notice: is told what is being selected.
     """
-    found = {}
+    selections = {}
     for solver in chosen:
         title = solver.choice.title
         for dataset in data:
-            told = False
+            noticed = False
             answers = []
             for position, graph in enumerate(dataset.graphs):
                 # Nothing to solve, and so nothing to keep.
@@ -179,16 +179,16 @@ def select_all(
                 value = kept.get(key)
                 if value is None:
                     # Said once, and only if there really is something to solve.
-                    if not told:
+                    if not noticed:
                         size = counted(len(dataset.graphs), "response")
                         notice(f"selecting {title!r} of {dataset.name}: {size}")
-                        told = True
+                        noticed = True
                     value = asdict(_selected(solver, graph))
                     kept.put(key, value)
                 # Also of a fresh answer: what is used is what a resumed run would read.
                 answers.append(Selected(**{**value, "kept": tuple(value["kept"])}))
-            found[dataset.name, title] = tuple(answers)
-    return Selections(tuple(one.choice.title for one in chosen), found)
+            selections[dataset.name, title] = tuple(answers)
+    return Selections(tuple(solver.choice.title for solver in chosen), selections)
 
 
 def selections_table(selections: Selections, data: Sequence[StudyData]) -> pd.DataFrame:
@@ -220,17 +220,17 @@ def remarks_of(records: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], tu
     Returns:
         The sentences by dataset and response.
     """
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    remarks: dict[tuple[str, str], tuple[str, ...]] = {}
     for record in records:
-        place = (str(record["dataset"]), str(record["response"]))
+        key = (str(record["dataset"]), str(record["response"]))
         if record["status"] == FAILED:
-            said = f"{record['selection']}: nothing could be selected ({record['error']})"
+            remark = f"{record['selection']}: nothing could be selected ({record['error']})"
         elif record["status"] == "limit":
-            said = f"{record['selection']}: the time was up, and the best set found was taken"
+            remark = f"{record['selection']}: the time was up, and the best set found was taken"
         else:
             continue
-        found[place] = (*found.get(place, ()), said)
-    return found
+        remarks[key] = (*remarks.get(key, ()), remark)
+    return remarks
 
 
 def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:

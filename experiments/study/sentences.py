@@ -43,10 +43,10 @@ def sentences(
         groups: its cells by whether they agree.
         times: whether to say how long backends took, which no two runs have alike.
     """
-    found = [*_agreement(cells, groups), *_backends(cells), *_views(cells)]
+    lines = [*_agreement(cells, groups), *_backends(cells), *_views(cells)]
     if times:
-        found += _times(cells)
-    return found + _not_converged(cells)
+        lines += _times(cells)
+    return lines + _not_converged(cells)
 
 
 def _agreement(cells: pd.DataFrame, groups: Sequence[AgreeingCells]) -> list[str]:
@@ -79,14 +79,14 @@ def _questions(cells: pd.DataFrame) -> list[tuple[dict[Any, Any], list[dict[Any,
     numbers = ["max_difference", *(f"{name}{end}" for name in COMPARED for end in ENDS)]
     # A column without any number holds None, which is no NaN.
     cells = cells[[*by, "backend_label", "backend", *numbers]].astype(dict.fromkeys(numbers, float))
-    found = []
+    questions = []
     for _, group in cells.groupby(by, sort=False, dropna=False):
         records = group.to_dict("records")
-        exact = [one for one in records if one["backend"] == REFERENCE]
-        others = [one for one in records if one["backend"] != REFERENCE]
+        exact = [record for record in records if record["backend"] == REFERENCE]
+        others = [record for record in records if record["backend"] != REFERENCE]
         if exact and exact[0]["variant"] != NO_GRAPH:
-            found.append((exact[0], others))
-    return found
+            questions.append((exact[0], others))
+    return questions
 
 
 def _backends(cells: pd.DataFrame) -> list[str]:
@@ -94,15 +94,15 @@ def _backends(cells: pd.DataFrame) -> list[str]:
     shifts: dict[str, tuple[float, str, dict[Any, Any], dict[Any, Any]]] = {}
     moved: dict[str, float] = {}
     for exact, others in _questions(cells):
-        for one in others:
-            label = str(one["backend_label"])
-            if not np.isnan(one["max_difference"]):
-                moved[label] = max(moved.get(label, 0.0), one["max_difference"])
+        for row in others:
+            label = str(row["backend_label"])
+            if not np.isnan(row["max_difference"]):
+                moved[label] = max(moved.get(label, 0.0), row["max_difference"])
             for name in COMPARED:
                 width = exact[f"{name}_upper"] - exact[f"{name}_lower"]
-                shift = abs(one[name] - exact[name]) / width if width > 0 else np.nan
+                shift = abs(row[name] - exact[name]) / width if width > 0 else np.nan
                 if np.isfinite(shift) and shift >= shifts.get(label, (0.0,))[0]:
-                    shifts[label] = (shift, name, exact, one)
+                    shifts[label] = (shift, name, exact, row)
     same = [label for label, value in moved.items() if value < 1e-6]
     parts = []
     if same:
@@ -115,7 +115,7 @@ def _backends(cells: pd.DataFrame) -> list[str]:
             key = (f"{100 * shift:.1g}" if shift < _NO_MATTER else f"{shift:.2f}", name)
             by_shift.setdefault((*key, *(str(exact[part]) for part in CELL)), []).append(label)
     for labels in by_shift.values():
-        shift, name, exact, one = shifts[labels[0]]
+        shift, name, exact, row = shifts[labels[0]]
         verb = "moves" if len(labels) == 1 else "move"
         where = f"{exact['dataset']}, {cell_words(exact, _VIEW[:3])}"
         if shift < _NO_MATTER:
@@ -126,7 +126,7 @@ def _backends(cells: pd.DataFrame) -> list[str]:
         else:
             parts.append(
                 f"{_listed(labels)} {verb} {_TITLES[name]} from {number(exact[name])} to "
-                f"{number(one[name])} on {where}: {100 * shift:.0f}% of the width of its interval."
+                f"{number(row[name])} on {where}: {100 * shift:.0f}% of the width of its interval."
             )
     return parts
 
@@ -146,14 +146,14 @@ def _views(cells: pd.DataFrame) -> list[str]:
     for dataset, group in exact[["dataset", "brier", *names]].groupby("dataset", sort=False):
         if len(group) > 1:
             records: list[dict[Any, Any]] = sorted(
-                group.to_dict("records"), key=lambda one: one["brier"]
+                group.to_dict("records"), key=lambda record: record["brier"]
             )
             best, worst = records[0], records[-1]
             ranges.append((float(worst["brier"] - best["brier"]), str(dataset), best, worst))
     if not ranges:
         return []
-    gap, dataset, best, worst = max(ranges, key=lambda one: one[0])
-    rest = [one[0] for one in ranges if one[1] != dataset]
+    gap, dataset, best, worst = max(ranges, key=lambda entry: entry[0])
+    rest = [entry[0] for entry in ranges if entry[1] != dataset]
     most = number(max(rest, default=0.0))
     little = "less than 0.001" if most == "0.000" else f"at most {most}"
     others = "dataset" if len(rest) == 1 else "datasets"
@@ -178,19 +178,19 @@ def _views(cells: pd.DataFrame) -> list[str]:
 
 def _times(cells: pd.DataFrame) -> list[str]:
     medians = cells.groupby("backend_label", sort=False)["seconds_median"].median().dropna()
-    told = [f"{label} {duration(float(seconds))}" for label, seconds in medians.items()]
-    return [f"A response took, in the median of the cells: {', '.join(told)}."] if told else []
+    texts = [f"{label} {duration(float(seconds))}" for label, seconds in medians.items()]
+    return [f"A response took, in the median of the cells: {', '.join(texts)}."] if texts else []
 
 
 def _not_converged(cells: pd.DataFrame) -> list[str]:
     once = cells.drop_duplicates(list(CELL))
     counts = once.groupby("backend_label", sort=False)[["n_not_converged", "n_responses"]].sum()
-    told = [
+    texts = [
         f"{label} on {int(failed):,} of {int(total):,}"
         for label, (failed, total) in zip(counts.index, counts.to_numpy(), strict=True)
         if failed
     ]
-    return [f"Not converged: {', '.join(told)}."] if told else []
+    return [f"Not converged: {', '.join(texts)}."] if texts else []
 
 
 def _listed(names: Sequence[str]) -> str:

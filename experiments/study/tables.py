@@ -128,14 +128,14 @@ def cells_table(
             and how to install it.
         times: whether it shows how long computation took, in place of intervals: for a terminal.
     """
-    own, measures = keys(cells), tuple(measures)
-    columns = (*shown_columns(cells, own, measures), *(TIMES if times else ()))
+    key_columns, measures = keys(cells), tuple(measures)
+    columns = (*shown_columns(cells, key_columns, measures), *(TIMES if times else ()))
     blocks = {
         dataset: f"{dataset}: {size_of(group)}"
         for dataset, group in cells.groupby("dataset", sort=False)
     }
     frame = with_absent_named(cells).assign(block=[blocks[dataset] for dataset in cells["dataset"]])
-    set_columns = tuple(set_column(column, frame, column not in own) for column in columns)
+    set_columns = tuple(set_column(column, frame, column not in key_columns) for column in columns)
     if times:
         set_columns = _without_intervals(set_columns)
     else:
@@ -236,21 +236,28 @@ def short_table(
     by_dataset = dict(list(cells.groupby("dataset", sort=False)))
     records: list[dict[str, Any]] = []
     for group in groups:
-        own = cells.iloc[list(group.rows)]
+        group_cells = cells.iloc[list(group.rows)]
         size = size_of(by_dataset[group.dataset])
         # Of cells that agree, the one that the study names first.
-        first: dict[str, Any] = {str(name): value for name, value in own.iloc[0].items()}
+        first: dict[str, Any] = {str(name): value for name, value in group_cells.iloc[0].items()}
         records.append(
             first
             | {
                 "cells": _title(group),
-                "n_cells": len(own),
+                "n_cells": len(group_cells),
                 "apart": group.apart,
                 # From how far cells are from exact, not from how far they are from each other.
-                "max_difference": own["max_difference"].max(),
-                **{name: own[name].sum() for name in ("n_not_converged", "n_missing", "n_failed")},
+                "max_difference": group_cells["max_difference"].max(),
+                **{
+                    name: group_cells[name].sum()
+                    for name in ("n_not_converged", "n_missing", "n_failed")
+                },
                 "block": f"{group.dataset}: {size}",
-                **{str(name): own[name].any() for name in own if str(name).endswith("_best")},
+                **{
+                    str(name): group_cells[name].any()
+                    for name in group_cells
+                    if str(name).endswith("_best")
+                },
             }
         )
     frame = pd.DataFrame(records)
@@ -311,7 +318,7 @@ def significance_table(tests: pd.DataFrame, study: Study) -> Table:
     if corrected:
         how = f"corrected ({settings.correction}) over {len(tests)} tests"
         note = f"* p < 0.05, ** p < 0.01, *** p < 0.001, {how}; "
-    within = "auroc" in settings.measures and any(one.learned for one in study.priors)
+    within = "auroc" in settings.measures and any(prior.learned for prior in study.priors)
     notes = [
         f"{note}in brackets: 95% intervals of the difference, paired by response.",
         _COVERS * measured,

@@ -176,9 +176,9 @@ class TextAnswers:
                 # Relations refer to the contexts as merged, so the graph has to be merged the same
                 # way.
                 merged[response] = merge_duplicate_contexts(graph)
-            own = graphs.setdefault(response, {})
+            by_view = graphs.setdefault(response, {})
             # An error stands in place of the graph, and fails those units that ask for it.
-            own[request.title, request.variant] = answer.get("error") or replace(
+            by_view[request.title, request.variant] = answer.get("error") or replace(
                 merged[response],
                 relations=tuple(_relations(answer["found"])),
                 metadata={
@@ -244,12 +244,12 @@ def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
     """
     study = loaded.study
     prompts = _prompts(loaded)
-    found = []
+    models = []
     for position, choice in enumerate(study.relation_models):
         if not choice.as_recorded:
             title = choice.title(study.language_model)
             facts = _relation_facts(loaded, position, choice, prompts)
-            found.append(TextModel(RELATIONS, position, title, facts))
+            models.append(TextModel(RELATIONS, position, title, facts))
     for position, judging in enumerate(study.assessors):
         facts = {"assessor": judging.assessor, **judging.setting(study.language_model)}
         if not judging.as_recorded:
@@ -257,8 +257,8 @@ def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
             facts["prompts"] = [
                 prompts.identity_of(name) for name in ASSESSORS[judging.assessor].prompts
             ]
-        found.append(TextModel(ASSESSING, position, judging.title, facts))
-    return tuple(found)
+        models.append(TextModel(ASSESSING, position, judging.title, facts))
+    return tuple(models)
 
 
 def check_texts(
@@ -269,16 +269,16 @@ def check_texts(
     Raises:
         InputError: if one has none, so that all there is to say of it would be missing.
     """
-    related = [one for one in models if one.key == RELATIONS]
-    models = [one for one in models if one.facts.get("assessor") != RECORDED]
+    related = [model for model in models if model.key == RELATIONS]
+    models = [model for model in models if model.facts.get("assessor") != RECORDED]
     for position, dataset in enumerate(data):
-        for what, reading, place in (
+        for what, reading, column in (
             ("claims", models, ("atoms", "text")),
             ("contexts", related, ("contexts", "content")),
         ):
             # Reading all of a large dataset takes long, and most studies have no text model.
             graphs = dataset.graphs if reading else ()
-            texts = [text for graph in graphs for text in graph.column(*place)]
+            texts = [text for graph in graphs for text in graph.column(*column)]
             # Only a dataset without any text is refused; a single empty one is left to the model.
             if texts and not any(text.strip() for text in texts):
                 raise InputError(
@@ -307,18 +307,18 @@ def open_models(
     behind: dict[LanguageModelChoice, Any] = {}
     prompts = _prompts(loaded)
     opened: list[OpenedTextModel] = []
-    for one in models:
+    for model in models:
         choice: RelationModelChoice | AssessorChoice = (
-            study.relation_models if one.key == RELATIONS else study.assessors
-        )[one.position]
+            study.relation_models if model.key == RELATIONS else study.assessors
+        )[model.position]
         access = choice.resolved(shared)
         consumption = None
-        facts = one.facts
-        judges = one.key == ASSESSING
+        facts = model.facts
+        judges = model.key == ASSESSING
         asks = facts["assessor"] != RECORDED if judges else facts["model"] == "prompted"
         if access is not None and asks:
             if access not in behind:
-                behind[access] = _language_model(loaded, one, access, ledger)
+                behind[access] = _language_model(loaded, model, access, ledger)
             consumption = Consumption(behind[access])
         relations = None
         # Assessors need no more than the language model: their prompts come with each call.
@@ -333,8 +333,8 @@ def open_models(
                     openness=choice.openness,
                 )
             except InputError as error:
-                raise InputError(f"{loaded.blame(one.place)}: {error}") from None
-        opened.append(OpenedTextModel(one, relations, consumption, prompts))
+                raise InputError(f"{loaded.blame(model.place)}: {error}") from None
+        opened.append(OpenedTextModel(model, relations, consumption, prompts))
     return tuple(opened)
 
 
@@ -357,7 +357,7 @@ def n_asked(
 
     Recorded verdicts ask nobody and are left out.
     """
-    recorded = {one.title for one in models if one.facts.get("assessor") == RECORDED}
+    recorded = {model.title for model in models if model.facts.get("assessor") == RECORDED}
     by_name = {dataset.name: dataset.graphs for dataset in data}
     # By response: of its variants only the widest asks anything new.
     widest: dict[tuple[str, str, str, int], str] = {}
@@ -390,32 +390,34 @@ def ask_texts(
         InputError: for what the user has to mend: a key that is missing, a replay without answer.
     """
     by_name = {dataset.name: dataset.graphs for dataset in data}
-    by_title = {(one.model.key, one.model.title): one for one in opened}
+    by_title = {
+        (opened_model.model.key, opened_model.model.title): opened_model for opened_model in opened
+    }
     remembering: tuple[TextRequest, _Remembering] | None = None
     for request in sorted(set(requests), key=_order):
-        one = by_title[request.key, request.title]
+        opened_model = by_title[request.key, request.title]
         graph = by_name[request.dataset][request.response]
         of_all = request._replace(variant="")
         # The order keeps the variants of a response together, so one response at a time is
         # remembered.
-        if one.relations is not None and (remembering is None or remembering[0] != of_all):
-            remembering = (of_all, _Remembering(one.relations))
+        if opened_model.relations is not None and (remembering is None or remembering[0] != of_all):
+            remembering = (of_all, _Remembering(opened_model.relations))
         try:
             # InputError is for the user to mend (a key, a replay) and ends the run; whatever else
             # is raised concerns this response alone.
-            if one.relations is None or remembering is None:
-                answer = _verdicts(graph, one)
+            if opened_model.relations is None or remembering is None:
+                answer = _verdicts(graph, opened_model)
             else:
-                least = one.model.facts["least"]
+                least = opened_model.model.facts["least"]
                 answer = _found_relations(graph, remembering[1], request.variant, least)
         except InputError:
             raise
         except Exception as error:
             answer = {"error": sentence(error)}
-        if one.consumption is not None:
+        if opened_model.consumption is not None:
             # Taken after each response, so that an answer carries its own cost into the store.
-            answer["consumption"] = one.consumption.take()
-            answer["not_sent"] = sorted(lacking_parameters(one.consumption))
+            answer["consumption"] = opened_model.consumption.take()
+            answer["not_sent"] = sorted(lacking_parameters(opened_model.consumption))
         yield request, answer
 
 
@@ -423,16 +425,18 @@ def uses(
     models: Iterable[TextModel], answers: TextAnswers, data: Sequence[StudyData]
 ) -> tuple[TextUse, ...]:
     """What each text model of a study was asked."""
-    found = []
-    for one in models:
-        given = {
+    text_uses = []
+    for model in models:
+        answered = {
             request: answers.by_request[request]
             for request in sorted(answers.by_request)
-            if (request.key, request.title) == (one.key, one.title)
+            if (request.key, request.title) == (model.key, model.title)
         }
-        fitted = one.key == RELATIONS and one.facts["model"] == "lexical"
-        found.append(_use(one, list(given.values()), _in_sample(given, data) if fitted else 0))
-    return tuple(found)
+        fitted = model.key == RELATIONS and model.facts["model"] == "lexical"
+        text_uses.append(
+            _use(model, list(answered.values()), _in_sample(answered, data) if fitted else 0)
+        )
+    return tuple(text_uses)
 
 
 def _in_sample(requests: Iterable[TextRequest], data: Sequence[StudyData]) -> int:
@@ -448,8 +452,8 @@ def _in_sample(requests: Iterable[TextRequest], data: Sequence[StudyData]) -> in
 def facts_of(texts: Iterable[TextUse]) -> dict[str, dict[str, Any]]:
     """What a manifest says of text models, by key of the study and title."""
     facts: dict[str, dict[str, Any]] = {}
-    for one in texts:
-        facts.setdefault(one.model.key, {})[one.model.title] = one.facts
+    for text in texts:
+        facts.setdefault(text.model.key, {})[text.model.title] = text.facts
     return facts
 
 
@@ -472,13 +476,13 @@ def content_hashes(answers: TextAnswers) -> dict[str, dict[str, dict[str, str]]]
 
 
 def _language_model(
-    loaded: LoadedStudy, one: TextModel, access: LanguageModelChoice, ledger: Ledger
+    loaded: LoadedStudy, model: TextModel, access: LanguageModelChoice, ledger: Ledger
 ) -> Any:
     there = access.model_copy(update={"cache": loaded.folder / access.cache})
     try:
         return answering(access.model, there, ledger, there.budget)
     except InputError as error:
-        raise InputError(f"{loaded.blame(one.place)}: {error}") from None
+        raise InputError(f"{loaded.blame(model.place)}: {error}") from None
 
 
 def _prompts(loaded: LoadedStudy) -> Prompts:
@@ -547,33 +551,33 @@ def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least
             "error": f"none of {asked} relations was found: {missing[0][2]}",
             **{"asked": asked, "missing": asked},
         }
-    found = [
+    relations = [
         [r.source, r.target, str(r.kind), r.probability, r.distribution] for r in related.relations
     ]
     reasons = [reason for *_, reason in missing]
-    counts = _counted(found, asked, reasons)
+    counts = _counted(relations, asked, reasons)
     fallbacks = {name: facts[name] for name in ("fallbacks",) if name in facts}
     return {**counts, "lost": missing, "origins": facts["origins"], **fallbacks}
 
 
-def _relations(found: Iterable[Sequence[Any]]) -> Iterator[Relation]:
+def _relations(recorded: Iterable[Sequence[Any]]) -> Iterator[Relation]:
     # An answer of an older version has no distribution.
-    for source, target, kind, probability, *shares in found:
-        given = tuple(shares[0]) if shares and shares[0] is not None else None
-        yield Relation(source, target, RelationKind(kind), probability, given)
+    for source, target, kind, probability, *shares in recorded:
+        distribution = tuple(shares[0]) if shares and shares[0] is not None else None
+        yield Relation(source, target, RelationKind(kind), probability, distribution)
 
 
-def _verdicts(graph: FactGraph, one: OpenedTextModel) -> Answer:
+def _verdicts(graph: FactGraph, opened: OpenedTextModel) -> Answer:
     """An assessor's verdicts on one response, as JSON values, or why there are none."""
-    facts = one.model.facts
+    facts = opened.model.facts
     if facts["assessor"] == RECORDED:
         return _recorded_verdicts(graph, facts["of"] or "")
-    if one.consumption is None:
-        raise InputError(f"{one.model.place}: the assessor has no language model; name one")
+    if opened.consumption is None:
+        raise InputError(f"{opened.model.place}: the assessor has no language model; name one")
     verdicts = assess(
         graph,
         facts["assessor"],
-        WithPrompts(one.consumption, one.prompts),
+        WithPrompts(opened.consumption, opened.prompts),
         all_contexts=facts["all_contexts"],
         expected=facts["expected"],
     )
@@ -583,8 +587,8 @@ def _verdicts(graph: FactGraph, one: OpenedTextModel) -> Answer:
             "error": f"none of {len(reasons)} claims has a verdict: {reasons[0]}",
             **{"asked": len(reasons), "missing": len(reasons)},
         }
-    found = [[v.atom, v.label, v.probability, v.p_true, v.missing] for v in verdicts]
-    return {**_counted(found, len(found), reasons), **verdict_fallbacks(verdicts)}
+    answers = [[v.atom, v.label, v.probability, v.p_true, v.missing] for v in verdicts]
+    return {**_counted(answers, len(answers), reasons), **verdict_fallbacks(verdicts)}
 
 
 def _recorded_verdicts(graph: FactGraph, name: str) -> Answer:
@@ -602,34 +606,34 @@ def _recorded_verdicts(graph: FactGraph, name: str) -> Answer:
             "factormodels fit writes"
         }
     absent = "no verdict was recorded"
-    found = [
+    answers = [
         [atom, verdict.label, None, verdict.p_true, ""]
         if (verdict := verdicts.get(atom)) is not None
         else [atom, "", None, None, absent]
         for atom in graph.atom_ids
     ]
-    return _counted(found, len(found), [absent for *_, missing in found if missing])
+    return _counted(answers, len(answers), [absent for *_, missing in answers if missing])
 
 
-def _counted(found: list[Any], asked: int, reasons: list[str]) -> Answer:
+def _counted(answers: list[Any], asked: int, reasons: list[str]) -> Answer:
     missing = {"reason": reasons[0]} if reasons else {}
-    return {"found": found, "asked": asked, "missing": len(reasons), **missing}
+    return {"found": answers, "asked": asked, "missing": len(reasons), **missing}
 
 
-def _use(one: TextModel, answers: Sequence[Answer], in_sample: int) -> TextUse:
+def _use(model: TextModel, answers: Sequence[Answer], in_sample: int) -> TextUse:
     """The counts of one text model over all its answers."""
     failed = [answer["error"] for answer in answers if "error" in answer]
-    found = [answer for answer in answers if "error" not in answer]
+    answered = [answer for answer in answers if "error" not in answer]
     dropped = 0
-    if one.key != RELATIONS:
-        verdicts = [verdict for answer in found for verdict in answer["found"]]
+    if model.key != RELATIONS:
+        verdicts = [verdict for answer in answered for verdict in answer["found"]]
         # The assessor answered, and its verdict is one that takes the claim out of the score.
         dropped = sum(bool(label) and p is None for _, label, _, p, _ in verdicts)
     # Of all answers that are kept, whether this run asked or an earlier one.
     stages = [stage for answer in answers for stage in answer.get("consumption", {}).values()]
     asked_a_model = any("consumption" in answer for answer in answers)
     facts = {
-        **one.facts,
+        **model.facts,
         "responses": len(answers),
         # A response that failed before it was asked about has no counts.
         "asked": sum(answer.get("asked", 0) for answer in answers),
@@ -648,6 +652,6 @@ def _use(one: TextModel, answers: Sequence[Answer], in_sample: int) -> TextUse:
     facts |= counted_fallbacks(fallbacks.elements())
     facts |= {"in_sample": in_sample} if in_sample else {}
     # A response without any answer says more than a single answer that is missing.
-    reason = next(iter([*failed, *(a["reason"] for a in found if "reason" in a)]), "")
+    reason = next(iter([*failed, *(a["reason"] for a in answered if "reason" in a)]), "")
     calls = calls_of_responses(answer.get("consumption", {}) for answer in answers)
-    return TextUse(one, facts | (total(stages) if asked_a_model else {}), reason, calls)
+    return TextUse(model, facts | (total(stages) if asked_a_model else {}), reason, calls)

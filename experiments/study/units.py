@@ -148,13 +148,19 @@ class TaskQueue:
     def _open(self, wanted: Sequence[int], done: Sequence[NDArray[np.bool_]]) -> Iterator[_Units]:
         """Yield the open units of some responses after the other."""
         for number, dataset in enumerate(self._data):
-            own = np.array([i for i in wanted if self._cells[i].dataset == dataset.name], np.int64)
-            for start in range(0, len(dataset.graphs) if len(own) else 0, _MOST_UNITS):
+            dataset_cells = np.array(
+                [i for i in wanted if self._cells[i].dataset == dataset.name], np.int64
+            )
+            for start in range(0, len(dataset.graphs) if len(dataset_cells) else 0, _MOST_UNITS):
                 # Rows are responses, columns the dataset's wanted cells.
-                open_ = ~np.stack([done[i][start : start + _MOST_UNITS] for i in own], axis=1)
+                open_ = ~np.stack(
+                    [done[i][start : start + _MOST_UNITS] for i in dataset_cells], axis=1
+                )
                 responses, columns = np.nonzero(open_)
                 if len(responses):
-                    yield _Units(number, np.stack([start + responses, own[columns]], axis=1))
+                    yield _Units(
+                        number, np.stack([start + responses, dataset_cells[columns]], axis=1)
+                    )
 
     def take(self) -> Task | None:
         """Take the next task; None if there is none at present."""
@@ -193,8 +199,8 @@ class TaskQueue:
         done = decode(answer)
         finished = np.stack([done[name].to_numpy() for name in ("response", "cell")], axis=1)
         # A number for each pair, in which pairs can be looked up together.
-        given, told = (pairs @ [len(self._cells), 1] for pairs in (units.pairs, finished))
-        left = replace(units, pairs=units.pairs[~np.isin(given, told)])
+        sent, answered = (pairs @ [len(self._cells), 1] for pairs in (units.pairs, finished))
+        left = replace(units, pairs=units.pairs[~np.isin(sent, answered)])
         self.left -= task.n_units - len(left.pairs)
         if len(left.pairs):
             self._waiting.appendleft(left)
@@ -508,12 +514,12 @@ def _result(
 
 def _unanswered(task: Task, unit: _Unit, graph: FactGraph) -> frozenset[str]:
     """Atoms whose every relation was asked for in vain."""
-    view, found = task.cells[unit[1]][1].view, graph
+    view, seen = task.cells[unit[1]][1].view, graph
     if view.relation_model != RECORDED:
         related = task.related[unit[0]][view.relation_model, view.variant]
         # A text stands in place of a graph only where inference had none to work on.
-        found = graph if isinstance(related, str) else related
-    return unanswered_atoms(found)
+        seen = graph if isinstance(related, str) else related
+    return unanswered_atoms(seen)
 
 
 def _attempt(backend: Backend, graph: FactorGraph) -> Posterior | Exception:

@@ -104,18 +104,18 @@ def in_processes(
         WorkerError: if a process cannot start.
     """
     packed = pickle.dumps(tuple(backends))
-    held: list[Task] = []
+    waiting: list[Task] = []
     over = patient = False
     while not over:
         with nullcontext(pool) if pool is not None else process_pool(count) as team:
-            over = yield from _until_one_dies(team, take, held, count, packed, patient)
+            over = yield from _until_one_dies(team, take, waiting, count, packed, patient)
         pool, patient = None, True
 
 
 def _until_one_dies(
     pool: ProcessPoolExecutor,
     take: Take,
-    held: list[Task],
+    waiting: list[Task],
     count: int,
     backends: bytes,
     patient: bool,
@@ -141,13 +141,15 @@ def _until_one_dies(
         if patient and isinstance(died := ready.exception(), BrokenProcessPool):
             raise died
         while True:
-            while len(running) < count and (task := held.pop() if held else take()) is not None:
-                held.append(task)
+            while (
+                len(running) < count and (task := waiting.pop() if waiting else take()) is not None
+            ):
+                waiting.append(task)
                 # A task over which a process died runs alone: if one dies again, it is this task's.
-                if running and any(one.suspected for one in (task, *running.values())):
+                if running and any(at_work.suspected for at_work in (task, *running.values())):
                     break
                 running[_submitted(pool, _run, backends, task)] = task
-                held.clear()
+                waiting.clear()
             if not running:
                 return True
             for future in wait(running, return_when=FIRST_COMPLETED).done:
