@@ -121,8 +121,8 @@ async def public_addresses(host: str, port: int) -> list[str]:
         PrivateAddressError: if any of them is inside a machine or a private network.
         OSError: if the host has no address.
     """
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
     # One private address is enough: which of them is connected to is not the caller's choice.
     if not all(is_public(address) for address in addresses):
         raise PrivateAddressError
@@ -143,7 +143,7 @@ def is_public(address: str) -> bool:
         return not any(known in network for network in _NOT_PUBLIC_4)
     translated = known.ipv4_mapped is not None or known in _NAT64
     unicast = known in _UNICAST and not any(known in network for network in _NOT_PUBLIC_6)
-    return (translated or unicast) and all(is_public(str(one)) for one in _embedded(known))
+    return (translated or unicast) and all(is_public(str(inner)) for inner in _embedded(known))
 
 
 def goes_through_proxy(scheme: str, host: str) -> bool:
@@ -154,10 +154,10 @@ def goes_through_proxy(scheme: str, host: str) -> bool:
 
 def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
     """IPv4 addresses that an IPv6 address stands for."""
-    found = [address.ipv4_mapped, address.sixtofour]
+    addresses = [address.ipv4_mapped, address.sixtofour]
     if address in _NAT64 or (int(address) >> 32) & 0xFFFFFFFF in _ISATAP:
-        found.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-    return [one for one in found if one is not None]
+        addresses.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    return [embedded for embedded in addresses if embedded is not None]
 
 
 def _ipv4(host: str) -> ipaddress.IPv4Address | None:

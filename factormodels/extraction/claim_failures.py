@@ -57,11 +57,11 @@ def judge_claims(graph: FactGraph, model: LanguageModel) -> ClaimFailures:
     ]
     of_claims: dict[str, tuple[str, ...]] = {}
     failures = []
-    for part, found in zip(parts, ask_all(model, questions), strict=True):
-        if isinstance(found, Failure):
-            failures.append(found.reason)
+    for part, answer in zip(parts, ask_all(model, questions), strict=True):
+        if isinstance(answer, Failure):
+            failures.append(answer.reason)
             continue
-        of_claims |= {atom.id: own for atom, own in zip(part, found, strict=True)}
+        of_claims |= {atom.id: kinds for atom, kinds in zip(part, answer, strict=True)}
     lacking = Question(
         table.MISSING_CLAIMS,
         {"text": graph.response, "claims": _listed([atom.text for atom in graph.atoms])},
@@ -77,16 +77,16 @@ def claim_failures_stage(model: LanguageModel) -> Stage:
     """Stage that keeps `judge_claims` in `metadata["claim_failures"]`."""
 
     def stage(graph: FactGraph) -> FactGraph:
-        found = judge_claims(graph, model)
-        told: dict[str, Any] = {
+        judged = judge_claims(graph, model)
+        facts: dict[str, Any] = {
             "model": model.name,
-            "claims": {claim: list(own) for claim, own in found.of_claims.items()},
+            "claims": {claim: list(kinds) for claim, kinds in judged.of_claims.items()},
             "missing_claims": None
-            if found.missing_claims is None
-            else [list(one) for one in found.missing_claims],
-            "failures": list(found.failures),
+            if judged.missing_claims is None
+            else [list(claim) for claim in judged.missing_claims],
+            "failures": list(judged.failures),
         }
-        return replace(graph, metadata={**graph.metadata, METADATA_KEY: told})
+        return replace(graph, metadata={**graph.metadata, METADATA_KEY: facts})
 
     return stage
 

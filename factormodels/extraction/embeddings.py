@@ -181,8 +181,8 @@ class FolderEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Vectors of texts, computed here."""
-        found = self.model.encode(list(texts), convert_to_numpy=True, show_progress_bar=False)
-        return Embedded(np.asarray(found, dtype=np.float32))
+        vectors = self.model.encode(list(texts), convert_to_numpy=True, show_progress_bar=False)
+        return Embedded(np.asarray(vectors, dtype=np.float32))
 
 
 def load_embedder(folder: str | os.PathLike[str], identity: str) -> FolderEmbedder:
@@ -275,17 +275,17 @@ class VectorStore:
 
     def _embed(self, texts: Mapping[str, str]) -> None:
         """Have texts embedded, given by their keys, and keep their vectors."""
-        found, usage = self.embedder.embed(list(texts.values()))
-        lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        found = (found / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-        self._known |= dict(zip(texts, found, strict=True))
+        vectors, usage = self.embedder.embed(list(texts.values()))
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+        self._known |= dict(zip(texts, vectors, strict=True))
         self._count(usage)
         if self._path is None:
             return
         shares = _shares(usage, [len(text) for text in texts.values()])
         rows = [
             (key, row.tobytes(), *share)
-            for key, row, share in zip(texts, found, shares, strict=True)
+            for key, row, share in zip(texts, vectors, shares, strict=True)
         ]
         problem = "embeddings cannot be kept beside the documents"
         with sound_database(self._path, problem, "make the folder writable, or copy the documents"):
@@ -335,15 +335,15 @@ def _shares(
     usage: Usage | None, lengths: Sequence[int]
 ) -> Iterator[tuple[int | None, float | None]]:
     """Tokens and cost of each text of a call, by its length: a provider says their sums."""
-    done, told = 0, 0
+    done, assigned = 0, 0
     whole = max(1, sum(lengths))
     for length in lengths:
         if usage is None:
             yield None, None
             continue
         done += length
-        tokens = round(usage.prompt_tokens * done / whole) - told
-        told += tokens
+        tokens = round(usage.prompt_tokens * done / whole) - assigned
+        assigned += tokens
         yield (
             tokens,
             None if usage.cost is None else usage.cost * tokens / max(1, usage.prompt_tokens),

@@ -164,7 +164,7 @@ def fastfact(
     Source: FaStfact, section 4. An audited claim counts by its verdict, which is the better one.
     """
     chosen = settings or FastFactSettings()
-    found = extract(
+    extraction = extract(
         graph.response,
         model,
         query=graph.query,
@@ -174,9 +174,9 @@ def fastfact(
     )
     atoms = tuple(
         Atom(f"a{number}", claim.claim, sentence=claim.sentence)
-        for number, claim in enumerate(found.claims, start=1)
+        for number, claim in enumerate(extraction.claims, start=1)
     )
-    labels = {atom.id: claim for atom, claim in zip(atoms, found.claims, strict=True)}
+    labels = {atom.id: claim for atom, claim in zip(atoms, extraction.claims, strict=True)}
     skipped = [atom.id for atom in atoms if labels[atom.id].skips(chosen.threshold)]
     audited = _drawn(skipped, chosen)
     spared = set(skipped) - audited
@@ -189,9 +189,11 @@ def fastfact(
     queries = [build_query(atom, graph.topic) for atom in searched.atoms]
     if queries:
         searched = with_contexts(searched, retriever, queries)
-    verdicts = {one.atom: one for one in assess(searched, _ASSESSOR, model)}
+    verdicts = {verdict.atom: verdict for verdict in assess(searched, _ASSESSOR, model)}
     # An audit that fails leaves a claim as it would have been without: skipped.
-    verdicts = {atom: one for atom, one in verdicts.items() if one.label or atom not in audited}
+    verdicts = {
+        atom: verdict for atom, verdict in verdicts.items() if verdict.label or atom not in audited
+    }
     p_true = {
         atom.id: verdicts[atom.id].p_true if atom.id in verdicts else _P_TRUE[labels[atom.id].label]
         for atom in atoms
@@ -199,16 +201,16 @@ def fastfact(
     verified = len(atoms) - len(skipped)
     return FastFact(
         graph=replace(searched, atoms=atoms),
-        extraction=found,
+        extraction=extraction,
         verdicts=verdicts,
         p_true=p_true,
         audited=frozenset(audited),
         audit=_audit(audited, labels, verdicts),
         effort=Effort(
-            sentences=found.sentences,
+            sentences=extraction.sentences,
             claims=len(atoms),
             verified_share=verified / len(atoms) if atoms else math.nan,
-            extracting_calls=found.calls,
+            extracting_calls=extraction.calls,
             verifying_calls=verified,
             audit_calls=len(audited),
             searches=verified,
@@ -233,12 +235,12 @@ def fastfact_stage(
     chosen = settings or FastFactSettings()
 
     def stage(graph: FactGraph) -> FactGraph:
-        found = fastfact(graph, model, retriever, chosen)
-        failures = found.extraction.failures
-        if len(failures) == found.extraction.chunks:
+        result = fastfact(graph, model, retriever, chosen)
+        failures = result.extraction.failures
+        if len(failures) == result.extraction.chunks:
             reason = failures[0][1] if failures else "there is no sentence in it"
             raise StageError(f"no claims were extracted: {reason}")
-        claims = _claims(found, chosen)
+        claims = _claims(result, chosen)
         prompts = prompts_of(model)
         verifier = prompts.identity_of(get_assessor(_ASSESSOR).prompt)
         facts = {
@@ -246,23 +248,25 @@ def fastfact_stage(
             "prompts": [prompts.identity_of(STAGES[chosen.context].prompt), verifier],
             "settings": asdict(chosen),
             "claims": claims,
-            "audit": asdict(found.audit),
+            "audit": asdict(result.audit),
             "effort": {
                 name: None if isinstance(value, float) and math.isnan(value) else value
-                for name, value in asdict(found.effort).items()
+                for name, value in asdict(result.effort).items()
             },
             "failures": [list(failure) for failure in failures],
-            "unread": [list(line) for line in found.extraction.unread],
+            "unread": [list(line) for line in result.extraction.unread],
         }
         verdicts = [
-            Verdict(atom, one["verdict"], one["confidence"], found.p_true[atom], one["missing"])
-            for atom, one in claims.items()
+            Verdict(
+                atom, claim["verdict"], claim["confidence"], result.p_true[atom], claim["missing"]
+            )
+            for atom, claim in claims.items()
         ]
         judged = assessor_facts(get_assessor(_ASSESSOR), model, verdicts)
         return replace(
-            found.graph,
+            result.graph,
             metadata={
-                **found.graph.metadata,
+                **result.graph.metadata,
                 FASTFACT_KEY: facts,
                 ASSESSORS_KEY: {_ASSESSOR: judged},
             },
@@ -271,17 +275,17 @@ def fastfact_stage(
     return stage
 
 
-def _claims(found: FastFact, settings: FastFactSettings) -> dict[str, dict[str, Any]]:
+def _claims(result: FastFact, settings: FastFactSettings) -> dict[str, dict[str, Any]]:
     claims = {}
-    for atom, own in zip(found.graph.atoms, found.extraction.claims, strict=True):
-        verdict = found.verdicts.get(atom.id)
+    for atom, claim in zip(result.graph.atoms, result.extraction.claims, strict=True):
+        verdict = result.verdicts.get(atom.id)
         claims[atom.id] = {
-            "prelabel": str(own.label),
-            "confidence": own.confidence,
-            **({} if own.unusable is None else {"unusable": str(own.unusable)}),
-            "skipped": own.skips(settings.threshold),
-            "audited": atom.id in found.audited,
-            "verdict": str(own.label) if verdict is None else verdict.label,
+            "prelabel": str(claim.label),
+            "confidence": claim.confidence,
+            **({} if claim.unusable is None else {"unusable": str(claim.unusable)}),
+            "skipped": claim.skips(settings.threshold),
+            "audited": atom.id in result.audited,
+            "verdict": str(claim.label) if verdict is None else verdict.label,
             "missing": "" if verdict is None else verdict.missing,
         }
     return claims

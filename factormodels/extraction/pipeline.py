@@ -71,22 +71,22 @@ def atomizer_stage(model: LanguageModel, stride: int | None = None) -> Stage:
     """
 
     def stage(graph: FactGraph) -> FactGraph:
-        found = atomizer.atomize(
+        atomized = atomizer.atomize(
             graph.response,
             model,
             query=graph.query,
             stride=stride,
             language=stated_language(graph),
         )
-        if len(found.failures) == found.chunks:
-            reason = found.failures[0][1] if found.failures else "there is no sentence in it"
+        if len(atomized.failures) == atomized.chunks:
+            reason = atomized.failures[0][1] if atomized.failures else "there is no sentence in it"
             raise StageError(f"no claims were extracted: {reason}")
         facts = {
-            **_asked(model, table.ATOMIZER, found.calls, found.failures),
+            **_asked(model, table.ATOMIZER, atomized.calls, atomized.failures),
             "method": "model",
             "stride": "all" if stride is None else stride,
         }
-        return _with_atoms(graph, found.atoms, facts)
+        return _with_atoms(graph, atomized.atoms, facts)
 
     return stage
 
@@ -95,12 +95,12 @@ def reviser_stage(model: LanguageModel) -> Stage:
     """Stage in which a language model makes every atom understandable alone."""
 
     def stage(graph: FactGraph) -> FactGraph:
-        found = reviser.revise(graph.atoms, graph.response, model, query=graph.query)
+        revised = reviser.revise(graph.atoms, graph.response, model, query=graph.query)
         facts = {
-            **_asked(model, table.REVISER, len(graph.atoms), found.failures),
-            "changed": found.changed,
+            **_asked(model, table.REVISER, len(graph.atoms), revised.failures),
+            "changed": revised.changed,
         }
-        return replace(graph, atoms=found.atoms, metadata={**graph.metadata, REVISION_KEY: facts})
+        return replace(graph, atoms=revised.atoms, metadata={**graph.metadata, REVISION_KEY: facts})
 
     return stage
 
@@ -121,9 +121,9 @@ def retrieval_stage(
         if model is None:
             texts = tuple(queries.build_query(atom, graph.topic) for atom in graph.atoms)
             return with_contexts(graph, retriever, texts, question=question)
-        found = queries.ask_queries(graph.atoms, model, topic=graph.topic)
-        facts = _asked(model, table.QUERIES, len(graph.atoms), found.failures)
-        searched = with_contexts(graph, retriever, found.texts, question=question)
+        asked = queries.ask_queries(graph.atoms, model, topic=graph.topic)
+        facts = _asked(model, table.QUERIES, len(graph.atoms), asked.failures)
+        searched = with_contexts(graph, retriever, asked.texts, question=question)
         return replace(searched, metadata={**searched.metadata, QUERIES_KEY: facts})
 
     return stage
@@ -138,12 +138,15 @@ def summary_stage(model: LanguageModel, *, log_probabilities: bool = True) -> St
     """
 
     def stage(graph: FactGraph) -> FactGraph:
-        found = summariser.summarise_contexts(
+        summarised = summariser.summarise_contexts(
             merge_duplicate_contexts(graph), model, log_probabilities=log_probabilities
         )
-        told = found.metadata[SUMMARIES_KEY]
-        facts = {**_asked(model, table.SUMMARISER, told["calls"], told["failures"]), **told}
-        return replace(found, metadata={**found.metadata, SUMMARIES_KEY: facts})
+        stage_facts = summarised.metadata[SUMMARIES_KEY]
+        facts = {
+            **_asked(model, table.SUMMARISER, stage_facts["calls"], stage_facts["failures"]),
+            **stage_facts,
+        }
+        return replace(summarised, metadata={**summarised.metadata, SUMMARIES_KEY: facts})
 
     return stage
 
@@ -167,14 +170,14 @@ def relation_stage(
     """
 
     def stage(graph: FactGraph) -> FactGraph:
-        found = with_relations(
+        related = with_relations(
             merge_duplicate_contexts(graph),
             *(model, variant),
             least=least,
             both_orders=both_orders,
         )
-        told = {**found.metadata[RELATIONS_KEY], **(facts or {})}
-        return replace(found, metadata={**found.metadata, RELATIONS_KEY: told})
+        relation_facts = {**related.metadata[RELATIONS_KEY], **(facts or {})}
+        return replace(related, metadata={**related.metadata, RELATIONS_KEY: relation_facts})
 
     return stage
 
@@ -197,7 +200,7 @@ def assessor_stage(
     Raises:
         InputError: for an unknown assessor, or one that searches without a retriever.
     """
-    assessors = sorted(map(get_assessor, names), key=lambda one: one.searches > 0)
+    assessors = sorted(map(get_assessor, names), key=lambda assessor: assessor.searches > 0)
 
     def stage(graph: FactGraph) -> FactGraph:
         facts = {}

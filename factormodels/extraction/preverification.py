@@ -104,15 +104,15 @@ def extract(
     claims: list[PreVerified] = []
     failures: list[tuple[int, str]] = []
     unread: list[tuple[int, str]] = []
-    found, calls = ask_chunks(chunks, lambda some: run_until_done(each(ask, some)))
-    for chunk, one in found:
-        if isinstance(one, Failure):
-            failures.append((chunk.first, one.reason))
+    answers, calls = ask_chunks(chunks, lambda some: run_until_done(each(ask, some)))
+    for chunk, answer in answers:
+        if isinstance(answer, Failure):
+            failures.append((chunk.first, answer.reason))
         else:
-            claims += one.claims
-            unread += [(chunk.first, line) for line in one.unread]
+            claims += answer.claims
+            unread += [(chunk.first, line) for line in answer.unread]
     return Extraction(
-        tuple(claims), len(sentences), len(found), calls + again, tuple(failures), tuple(unread)
+        tuple(claims), len(sentences), len(answers), calls + again, tuple(failures), tuple(unread)
     )
 
 
@@ -177,7 +177,7 @@ def choose_threshold(
     ranked = sorted(confidence)
     places = (math.ceil(len(ranked) * part / _CANDIDATES) for part in range(_CANDIDATES))
     # Just below a quantile, so that claims with that very confidence skip.
-    tried = sorted({math.nextafter(ranked[place], -1.0) for place in places if place < len(ranked)})
+    tried = sorted({math.nextafter(ranked[rank], -1.0) for rank in places if rank < len(ranked)})
     for value in tried:
         skipped = [right for c, right in zip(confidence, correct, strict=True) if c > value]
         wrong = len(skipped) - sum(skipped)

@@ -88,16 +88,16 @@ def judge_own_claims(
 
     answers = run_until_done(each(ask, cases))
     by_claim: list[list[tuple[str, SelfJudgement | Failure]]] = [[] for _ in graph.atoms]
-    for place, ((setting, _, _), answer) in enumerate(zip(cases, answers, strict=True)):
-        by_claim[place // len(wanted)].append((setting.name, answer))
+    for number, ((setting, _, _), answer) in enumerate(zip(cases, answers, strict=True)):
+        by_claim[number // len(wanted)].append((setting.name, answer))
     return tuple(
         SelfJudgedClaim(
             atom.id,
-            {name: answer for name, answer in given if isinstance(answer, SelfJudgement)},
-            {name: answer.reason for name, answer in given if isinstance(answer, Failure)},
+            {name: answer for name, answer in claim_answers if isinstance(answer, SelfJudgement)},
+            {name: answer.reason for name, answer in claim_answers if isinstance(answer, Failure)},
             pair if isinstance(pair, tuple) else None,
         )
-        for atom, pair, given in zip(graph.atoms, pairs, by_claim, strict=True)
+        for atom, pair, claim_answers in zip(graph.atoms, pairs, by_claim, strict=True)
     )
 
 
@@ -117,10 +117,10 @@ def claim_records(graph: FactGraph, judged: Iterable[SelfJudgedClaim]) -> list[d
     """
     atoms = {atom.id: atom for atom in graph.atoms}
     records = []
-    for one in judged:
-        if one.claim not in atoms:
-            raise InputError(f"response {graph.id!r} has no claim {one.claim!r}; give its graph")
-        atom = atoms[one.claim]
+    for claim in judged:
+        if claim.claim not in atoms:
+            raise InputError(f"response {graph.id!r} has no claim {claim.claim!r}; give its graph")
+        atom = atoms[claim.claim]
         label = human_label(atom)
         if label is None:
             continue
@@ -131,11 +131,13 @@ def claim_records(graph: FactGraph, judged: Iterable[SelfJudgedClaim]) -> list[d
                 "sentences": _sentences(graph),
                 "claim": atom.id,
                 "label": label,
-                "judgements": {name: said.judgement for name, said in one.judgements.items()},
+                "judgements": {
+                    name: judgement.judgement for name, judgement in claim.judgements.items()
+                },
                 "log_probabilities": {
-                    name: dict(said.log_probabilities)
-                    for name, said in one.judgements.items()
-                    if said.log_probabilities
+                    name: dict(judgement.log_probabilities)
+                    for name, judgement in claim.judgements.items()
+                    if judgement.log_probabilities
                 },
             }
         )

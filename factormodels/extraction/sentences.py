@@ -323,12 +323,12 @@ def _ends_with_letter(previous: str, after: str, language: str) -> bool | None:
 
 def _opens_sentence(before: str, closing: str) -> bool:
     """Return whether the bracket that is closed here was opened where a sentence begins."""
-    bracket = next(one for one in closing if one in _BRACKETS)
+    bracket = next(character for character in closing if character in _BRACKETS)
     opened, depth = len(before), 1
-    for place in range(len(before) - 1, -1, -1):
-        depth += (before[place] == bracket) - (before[place] == _BRACKETS[bracket])
+    for index in range(len(before) - 1, -1, -1):
+        depth += (before[index] == bracket) - (before[index] == _BRACKETS[bracket])
         if not depth:
-            opened = place
+            opened = index
             break
     else:
         return False

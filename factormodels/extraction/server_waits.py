@@ -171,8 +171,8 @@ def _asked_in(body: str, now: datetime) -> Iterable[float | None]:
     if key is not None:
         in_milliseconds = (key[1] or "").lower().startswith("m")
         yield _number_of_milliseconds(key[2]) if in_milliseconds else seconds_until(key[2], now)
-    said = _SAID.search(body)
-    yield None if said is None else _duration(said[1])
+    stated = _SAID.search(body)
+    yield None if stated is None else _duration(stated[1])
     instant = _SAID_INSTANT.search(body)
     yield None if instant is None else seconds_until(instant[1], now)
 

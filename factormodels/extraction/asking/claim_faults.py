@@ -32,25 +32,25 @@ def failures_of(value: Any, count: int) -> tuple[tuple[str, ...], ...] | None:
     """
     if not isinstance(value, list) or len(value) != count:
         return None
-    found = []
-    for number, one in enumerate(value, 1):
-        if not isinstance(one, dict) or one.get("claim") != number:
+    failures = []
+    for number, entry in enumerate(value, 1):
+        if not isinstance(entry, dict) or entry.get("claim") != number:
             return None
-        own = one.get("failures")
-        if not isinstance(own, list) or any(name not in _FAILURES for name in own):
+        names = entry.get("failures")
+        if not isinstance(names, list) or any(name not in _FAILURES for name in names):
             return None
-        found.append(tuple(name for name in _FAILURES if name in own))
-    return tuple(found)
+        failures.append(tuple(name for name in _FAILURES if name in names))
+    return tuple(failures)
 
 
 def missing_claims(value: Any, _about: Any) -> tuple[tuple[str, str], ...] | None:
     """Return (text, reason) of the claims that are missing."""
     if not isinstance(value, list):
         return None
-    found = []
-    for one in value:
-        text = one.get("claim") if isinstance(one, dict) else None
-        if not isinstance(text, str) or not text.strip() or one.get("reason") not in MISSING:
+    missing = []
+    for entry in value:
+        text = entry.get("claim") if isinstance(entry, dict) else None
+        if not isinstance(text, str) or not text.strip() or entry.get("reason") not in MISSING:
             return None
-        found.append((" ".join(text.split()), str(one["reason"])))
-    return tuple(found)
+        missing.append((" ".join(text.split()), str(entry["reason"])))
+    return tuple(missing)

@@ -115,7 +115,7 @@ def _plain(answer: Completion) -> Completion:
     return replace(
         answer,
         text=answer.text.translate(signs),
-        tokens=tuple(replace(one, text=one.text.translate(signs)) for one in answer.tokens),
+        tokens=tuple(replace(token, text=token.text.translate(signs)) for token in answer.tokens),
     )
 
 
@@ -187,21 +187,21 @@ def _listed_lines(answer: Completion, chunk: Chunk) -> ClaimLines | Fault:
         if re.fullmatch(r"```\w*|[\W_]*", text):
             continue
         begin = _START.fullmatch(text)
-        number, said = _numbered(begin, chunk) if begin is not None else (None, "")
+        number, rest = _numbered(begin, chunk) if begin is not None else (None, "")
         known = heading if number is None else number
-        if number is not None and (not said or said == chunk.sentences[number - chunk.first]):
+        if number is not None and (not rest or rest == chunk.sentences[number - chunk.first]):
             # "2:", or the sentence itself: what follows is about it.
             heading, broken = number, False
             continue
-        if says_none(said):
+        if says_none(rest):
             read, broken = True, False
             continue
         # A line that goes on with one that was not clear is no claim of its own.
-        found = None if broken and number is None else _claim(line, at, known, chunk, tokens)
-        if found is not None:
+        claim = None if broken and number is None else _claim(line, at, known, chunk, tokens)
+        if claim is not None:
             unread += between
             between, broken = [], False
-            claims.append(found)
+            claims.append(claim)
         elif _ATTEMPT.match(text):
             if not ("|" in text and not claims and not unread and _HEADER.search(text)):
                 unread.append(text)
@@ -210,8 +210,8 @@ def _listed_lines(answer: Completion, chunk: Chunk) -> ClaimLines | Fault:
             # Counted if a claim follows: then it stands where one was to be.
             between.append(text)
     if not claims and not read:
-        place = f": {unread[0][:60]!r}" if unread else ""
-        return Fault(f"the answer lists no claim and does not say that there is none{place}")
+        example = f": {unread[0][:60]!r}" if unread else ""
+        return Fault(f"the answer lists no claim and does not say that there is none{example}")
     return ClaimLines(_in_order(claims), tuple(unread))
 
 
@@ -236,7 +236,7 @@ def _claim(
         return None
     if end["reason"] and end[0][0] not in "|\t#":
         return None  # "The claim, supported - so they say - by many"
-    label = next(one for one in _WORDS if end[one.name])
+    label = next(candidate for candidate in _WORDS if end[candidate.name])
     wrong = _CROSSED if label in _SUPPORTING else _RIGHT
     if any(sign in wrong for sign in end["sign"]):
         return None
@@ -262,8 +262,8 @@ def _claim(
     # Prose may end so: "my verdict: supported".
     if not any(map(str.isalpha, claim)) or not (listed or end[0][0] in "|\t#[({<"):
         return None
-    place = (at + end.start("label"), at + end.end("label"))
-    confidence = _probability(tokens, *place)
+    span = (at + end.start("label"), at + end.end("label"))
+    confidence = _probability(tokens, *span)
     if isinstance(confidence, Unusable):
         return PreVerified(claim, known, label, None, confidence)
     return PreVerified(claim, known, label, confidence)
@@ -271,24 +271,24 @@ def _claim(
 
 def _listed_objects(text: str, chunk: Chunk) -> ClaimLines | None:
     """Claims of an answer that is JSON: objects with "claim", "verdict" and perhaps "sentence"."""
-    found: list[Any] = []
+    values: list[Any] = []
     for value in json_values(text):
         inner = value.get("claims", value) if isinstance(value, dict) else value
-        found += inner if isinstance(inner, list) else [inner]
-    objects = [one for one in found if isinstance(one, dict) and "claim" in one]
+        values += inner if isinstance(inner, list) else [inner]
+    objects = [value for value in values if isinstance(value, dict) and "claim" in value]
     claims, unread = [], []
-    for one in objects:
-        said = str(one.get("verdict", one.get("label"))).strip(" #*")
-        label = next((label for label in _WORDS if re.fullmatch(_WORDS[label], said, re.I)), None)
-        number = one.get("sentence", chunk.first if len(chunk.sentences) == 1 else None)
+    for item in objects:
+        word = str(item.get("verdict", item.get("label"))).strip(" #*")
+        label = next((label for label in _WORDS if re.fullmatch(_WORDS[label], word, re.I)), None)
+        number = item.get("sentence", chunk.first if len(chunk.sentences) == 1 else None)
         number = int(number) if isinstance(number, str) and _digits(number) else number
         inside = number is None or (
             type(number) is int and 0 <= number - chunk.first < len(chunk.sentences)
         )
-        if label is None or not inside or not isinstance(one["claim"], str):
-            unread.append(str(one))
+        if label is None or not inside or not isinstance(item["claim"], str):
+            unread.append(str(item))
         else:
-            claim = plain_claim(one["claim"], chunk.text)
+            claim = plain_claim(item["claim"], chunk.text)
             claims.append(PreVerified(claim, number, label, None, Unusable.ABSENT))
     return ClaimLines(_in_order(claims), tuple(unread)) if claims else None
 

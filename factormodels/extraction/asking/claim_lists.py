@@ -31,10 +31,10 @@ def claims_of_value(value: Any, chunk: Chunk) -> SentenceClaims | None:
     claims: SentenceClaims = []
     for item in value:
         only = first if first == last else None
-        found = {"sentence": only, "claim": item} if isinstance(item, str) else item
-        if not isinstance(found, dict) or not {"claim"} <= found.keys() <= {"sentence", "claim"}:
+        entry = {"sentence": only, "claim": item} if isinstance(item, str) else item
+        if not isinstance(entry, dict) or not {"claim"} <= entry.keys() <= {"sentence", "claim"}:
             return None
-        number, claim = found.get("sentence", only), found["claim"]
+        number, claim = entry.get("sentence", only), entry["claim"]
         if isinstance(number, str) and number.strip().isdecimal():
             number = int(number)
         if number is not None and (type(number) is not int or not first <= number <= last):

@@ -26,8 +26,8 @@ def request_of(model: LanguageModel, question: Question[Read]) -> Request:
     prompt = prompts_of(model)[stage.prompt]
 
     def fault(answer: Completion) -> str:
-        found = stage.read(answer, prompt, question.about)
-        return found.words if isinstance(found, Fault) else ""
+        reading = stage.read(answer, prompt, question.about)
+        return reading.words if isinstance(reading, Fault) else ""
 
     request = Request(
         messages=prompt.render(
@@ -52,8 +52,8 @@ async def ask_one(model: LanguageModel, question: Question[Read]) -> Read | Fail
     if isinstance(answer, Failure):
         return answer
     prompt = prompts_of(model)[question.stage.prompt]
-    found = question.stage.read(answer, prompt, question.about)
-    return unreadable(answer, found.words) if isinstance(found, Fault) else found
+    reading = question.stage.read(answer, prompt, question.about)
+    return unreadable(answer, reading.words) if isinstance(reading, Fault) else reading
 
 
 def ask_all(
@@ -90,7 +90,7 @@ def ask_chunks(
         chunks: the chunks.
         ask: asks about some of them, and returns an answer to each.
     """
-    found: dict[int, tuple[Chunk, Read | Failure]] = {}
+    answered: dict[int, tuple[Chunk, Read | Failure]] = {}
     waiting, calls = list(chunks), 0
     while waiting:
         answers = ask(waiting)
@@ -100,6 +100,6 @@ def ask_chunks(
             if isinstance(answer, Failure) and CUT_OFF in answer.reason and chunk.can_be_halved:
                 again += chunk.halves()
             else:
-                found[chunk.first] = (chunk, answer)
+                answered[chunk.first] = (chunk, answer)
         waiting = again
-    return [found[first] for first in sorted(found)], calls
+    return [answered[first] for first in sorted(answered)], calls

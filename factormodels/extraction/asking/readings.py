@@ -38,20 +38,20 @@ def json_reading(
             form; None if it does not.
     """
 
-    def found(text: str, about: Any) -> Read | None:
+    def value_in(text: str, about: Any) -> Read | None:
         if contradicts_itself(text):
             return None
         values = [of_value(value, about) for value in json_values(text)]
-        said = [one for one in values if one is not None]
-        if not said:
+        readings = [value for value in values if value is not None]
+        if not readings:
             return of_text(text, about)
-        return said[0] if all(one == said[0] for one in said) else None
+        return readings[0] if all(reading == readings[0] for reading in readings) else None
 
     def read(answer: Completion, _prompt: PromptTemplate, about: Any) -> Read | Fault:
         if answer.finish == "length":
             return Fault(f"it was {CUT_OFF}")
-        said = found(answer.text, about)
-        return Fault("its form is not the requested one") if said is None else said
+        reading = value_in(answer.text, about)
+        return Fault("its form is not the requested one") if reading is None else reading
 
     return read
 
@@ -76,8 +76,8 @@ def flag_at(key: str) -> Reader[bool]:
     """Return a reading of an object that says true or false."""
 
     def of_value(value: Any, _about: Any) -> bool | None:
-        said = value.get(key) if isinstance(value, dict) else None
-        return said if isinstance(said, bool) else None
+        stated = value.get(key) if isinstance(value, dict) else None
+        return stated if isinstance(stated, bool) else None
 
     return json_reading(of_value)
 
@@ -87,8 +87,8 @@ def choice_at(key: str, true: str, false: str) -> Reader[str]:
     flag = flag_at(key)
 
     def read(answer: Completion, prompt: PromptTemplate, about: Any) -> str | Fault:
-        said = flag(answer, prompt, about)
-        return said if isinstance(said, Fault) else true if said else false
+        stated = flag(answer, prompt, about)
+        return stated if isinstance(stated, Fault) else true if stated else false
 
     return read
 
@@ -105,8 +105,8 @@ def label_reading(
     """
 
     def read(answer: Completion, prompt: PromptTemplate, _about: Any) -> Label | Fault:
-        found = prompt.read_label(answer, labels, words, openness)
-        return Fault(prompt.label_fault(answer, labels, words)) if found is None else found
+        label = prompt.read_label(answer, labels, words, openness)
+        return Fault(prompt.label_fault(answer, labels, words)) if label is None else label
 
     return read
 
@@ -116,10 +116,10 @@ def stated_label(labels: Sequence[str]) -> Reader[tuple[str, float]]:
 
     def read(answer: Completion, prompt: PromptTemplate, _about: Any) -> tuple[str, float] | Fault:
         words = prompt.words(labels)
-        found = read_stated(answer.text, words)
-        if found is None:
+        relation = read_stated(answer.text, words)
+        if relation is None:
             return Fault("it does not give one relation and one confidence")
-        return labels[words.index(found[0])], found[1]
+        return labels[words.index(relation[0])], relation[1]
 
     return read
 

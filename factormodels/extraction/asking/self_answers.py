@@ -73,16 +73,16 @@ def read_judgement(
     `read_truth` says. What is not understood is a fault, and never counts as false.
     """
     asked_for = prompt.words(tuple(setting.choices))
-    own = dict(zip(asked_for, setting.choices.values(), strict=True))
-    words = truth_words(own, f"{prompt.system}\n{prompt.question}")
-    found = read_truth(answer, words, prompt.after)
-    if found is None:
+    meanings = dict(zip(asked_for, setting.choices.values(), strict=True))
+    words = truth_words(meanings, f"{prompt.system}\n{prompt.question}")
+    label = read_truth(answer, words, prompt.after)
+    if label is None:
         return Fault(f"it says none of {', '.join(asked_for)}")
-    shares = zip(words.offered, found.distribution or (), strict=found.distribution is not None)
+    shares = zip(words.offered, label.distribution or (), strict=label.distribution is not None)
     return SelfJudgement(
-        found.name,
+        label.name,
         {str(judgement): math.log(share) for judgement, share in shares if share > 0.0},
-        "" if found.unusable is None else str(found.unusable),
+        "" if label.unusable is None else str(label.unusable),
     )
 
 

@@ -199,8 +199,8 @@ _THREE = MappingProxyType({**_TWO, "none": ModelJudgement.NEITHER})
 
 SELF_SETTINGS: Mapping[str, SelfSetting] = MappingProxyType(
     {
-        one.name: one
-        for one in (
+        stage.name: stage
+        for stage in (
             SelfSetting("direct_asking", "self_direct", _TWO, needs_pair=False),
             SelfSetting("question_answering", "self_question", _TWO, needs_pair=True),
             SelfSetting("none_of_the_above", "self_question_none", _THREE, needs_pair=True),
@@ -235,8 +235,8 @@ SAFE_SEARCH = ModelStage(
 
 ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
     {
-        one.name: one
-        for one in (
+        assessor.name: assessor
+        for assessor in (
             Assessor(
                 "factscore",
                 "assess_factscore",
@@ -317,7 +317,7 @@ STAGES: tuple[ModelStage[Any], ...] = (
     *(RELATION, STATED_RELATION, CLAIM_RELATION, CORRECTION, RELEVANCE, FACT_RELEVANCE),
     *(CLAIM_FAILURES, MISSING_CLAIMS, REFUSAL, PADDING, CLAIM_AS_QUESTION),
     *(setting.stage for setting in SELF_SETTINGS.values()),
-    *(step.stage for one in ASSESSORS.values() for step in one.steps),
-    *(one.verdict for one in ASSESSORS.values()),
+    *(step.stage for assessor in ASSESSORS.values() for step in assessor.steps),
+    *(assessor.verdict for assessor in ASSESSORS.values()),
 )
 """Every stage that asks a language model."""

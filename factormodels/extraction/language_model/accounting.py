@@ -271,6 +271,6 @@ class Consumption(WrappedModel):
 def total(stages: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Sum of what stages took, each as `Account.take` tells it."""
     names = ("answers", "prompt_tokens", "completion_tokens", "cost", "unpriced")
-    told = list(stages)
+    listed = list(stages)
     # The order of a sum of floats shows.
-    return {name: sum(sorted(stage[name] for stage in told)) for name in names}
+    return {name: sum(sorted(stage[name] for stage in listed)) for name in names}

@@ -154,17 +154,17 @@ def read_label(
         also: other words that mean a label, lower case, each with its label.
         openness: as for `label_shares`.
     """
-    own = {label: label for label in labels}
+    spelled = {label: label for label in labels}
     # In the order of the labels, and what a label says of itself before what another means by it.
-    meanings = {**own, **also, **own}
+    meanings = {**spelled, **also, **spelled}
     skipped = end_of_marker(answer.text, after) if after else 0
     if skipped is None:
-        skipped, place = 0, marked_place(answer.text, list(meanings))
+        skipped, mention = 0, marked_place(answer.text, list(meanings))
     else:
-        place = _label_place(answer.text[skipped:], meanings)
-    if place is None:
+        mention = _label_place(answer.text[skipped:], meanings)
+    if mention is None:
         return None
-    return weighed_label(answer, skipped + place[1], place[0], meanings, openness)
+    return weighed_label(answer, skipped + mention[1], mention[0], meanings, openness)
 
 
 def weighed_label(
@@ -207,13 +207,13 @@ def marked_place(text: str, words: Sequence[str]) -> tuple[str, int] | None:
     """
     word = any_of(words)
     for mark in _MARKS:
-        found = [
-            (" ".join(one[1].lower().split()), one.start(1))
-            for one in re.finditer(rf"{mark}({word})(?!\w)(?={_ALONE})", text, re.I)
-            if not DENIAL.search(clause_before(text, one.start(1)))
+        marked = [
+            (" ".join(match[1].lower().split()), match.start(1))
+            for match in re.finditer(rf"{mark}({word})(?!\w)(?={_ALONE})", text, re.I)
+            if not DENIAL.search(clause_before(text, match.start(1)))
         ]
-        if found:
-            return found[-1] if len({name for name, _ in found}) == 1 else None
+        if marked:
+            return marked[-1] if len({name for name, _ in marked}) == 1 else None
     return None
 
 
@@ -268,15 +268,15 @@ def list_items(text: str) -> list[str] | None:
     items: list[str] = []
     depth = ""
     for line in text.strip().splitlines():
-        found = _ITEM.fullmatch(line)
+        item = _ITEM.fullmatch(line)
         if not line.strip() or line.strip().startswith("```"):
             continue
-        if found is not None and (not items or found["indent"] == depth):
-            depth = found["indent"]
-            items.append(found["text"].strip())
+        if item is not None and (not items or item["indent"] == depth):
+            depth = item["indent"]
+            items.append(item["text"].strip())
         elif not items and re.search(r"(^\s*#|:[*_\s]*$)", line):
             continue
-        elif items and found is None and line.startswith((depth + " ", depth + "\t")):
+        elif items and item is None and line.startswith((depth + " ", depth + "\t")):
             items[-1] += " " + line.strip()
         else:
             return None
@@ -295,7 +295,7 @@ def plain_claim(text: str, source: str) -> str:
         source: the sentences that it is from.
     """
     for _ in range(_MOST_ESCAPES):
-        text = _ENTITY.sub(lambda found: html.unescape(found[0]), text)
+        text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
     # Tags within tags, from the inside.
     for _ in range(_MOST_ESCAPES):
         text = _ENCLOSED.sub(r"\2", text)
@@ -333,14 +333,14 @@ def read_stated(text: str, labels: Sequence[str]) -> tuple[str, float] | None:
     stating = [pairs for pairs in objects if "relation" in dict(pairs)]
     if not stating:
         stating = [pairs for pairs in _near_objects(text) if "relation" in dict(pairs)]
-    found = set()
+    stated = set()
     for pairs in stating:
         value = dict(pairs)
         name = str(value["relation"]).strip(_MARKUP + ".").lower()
         confidence = read_confidence(value.get("confidence"))
         clear = name in labels and confidence is not None and len(value) == len(pairs)
-        found.add((name, confidence) if clear and confidence is not None else None)
-    return found.pop() if len(found) == 1 else None
+        stated.add((name, confidence) if clear and confidence is not None else None)
+    return stated.pop() if len(stated) == 1 else None
 
 
 def read_confidence(value: object) -> float | None:
@@ -381,8 +381,8 @@ def _near_objects(text: str) -> Iterator[list[tuple[str, str]]]:
     for braced in re.findall(r"\{([^{}]*)\}", text):
         pairs, at = [], 0
         while (pair := _PAIR.match(braced, at)) is not None:
-            said = pair["number"] if pair["text"] is None else pair["text"]
-            pairs.append((pair["key"].lower(), said))
+            value = pair["number"] if pair["text"] is None else pair["text"]
+            pairs.append((pair["key"].lower(), value))
             at = pair.end()
         if not braced[at:].strip():
             yield pairs
@@ -398,7 +398,7 @@ def end_of_marker(text: str, marker: str) -> int | None:
     # A mark such as "###" may stand behind the label too, where no word follows it.
     word = re.escape(marker.rstrip(":"))
     what = rf"(?<!\w){word}[*_`\"\s]*:" if marker.endswith(":") else rf"{word}(?=\s*\w)"
-    ends = [one.end() for one in re.finditer(what, text, re.I)]
+    ends = [match.end() for match in re.finditer(what, text, re.I)]
     if ends:
         return ends[-1]
     last = text.rstrip().rpartition("\n")[2]
@@ -407,7 +407,7 @@ def end_of_marker(text: str, marker: str) -> int | None:
 
 def _label_place(text: str, meanings: Mapping[str, str]) -> tuple[str, int] | None:
     """Word of a text that means its label, and the index of its first character."""
-    found: list[tuple[str, int]] = []
+    mentions: list[tuple[str, int]] = []
     affirmed: list[tuple[str, int]] = []
     stated: set[str] = set()
     for match in re.finditer(rf"(?<!\w)({any_of([*meanings])})(?!\w)", text, re.IGNORECASE):
@@ -416,19 +416,19 @@ def _label_place(text: str, meanings: Mapping[str, str]) -> tuple[str, int] | No
         asked = _ASKED.match(text, match.end())
         if _excluded(text, match) or (asked is not None and asked["reply"].lower() == "no"):
             continue
-        found.append((word, start))
+        mentions.append((word, start))
         if asked is not None and not DENIAL.search(clause):
             affirmed.append((word, start))
         if _STATED.match(text, match.end()) and _STATING.search(clause):
             stated.add(meanings[word])
-    if not found:
+    if not mentions:
         return None
     marked = marked_place(text, [*meanings])
     if marked is not None:
         return marked
-    name, start = found[0]
-    if len({meanings[word] for word, _ in found}) == 1:
-        if affirmed == found:
+    name, start = mentions[0]
+    if len({meanings[word] for word, _ in mentions}) == 1:
+        if affirmed == mentions:
             return affirmed[0]
         if not DENIAL.search(text[:start]):
             return name, start

@@ -69,7 +69,7 @@ def cache_key(model: str, request: Request) -> str:
     samples, and the prompt with its version; the stage that asks is not among them.
     """
     known = {name: getattr(request, name) for name in _DEPENDED_ON}
-    known["messages"] = [asdict(one) for one in request.messages]
+    known["messages"] = [asdict(message) for message in request.messages]
     known["prompt"] = asdict(request.prompt)
     text = json.dumps({"model": model, **known}, ensure_ascii=True, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -326,9 +326,9 @@ class CachedModel:
             InputError: in a replay, if the question was never asked.
         """
         key = cache_key(self._name, request)
-        found = self._stored(key, request)
-        if found is not None:
-            return found
+        stored = self._stored(key, request)
+        if stored is not None:
+            return stored
         if self._model is None:
             failed = self._cache.failure(key)
             if failed is not None:
@@ -364,17 +364,17 @@ class CachedModel:
 
     def _stored(self, key: str, request: Request) -> Completion | None:
         """A stored answer that can be read."""
-        found = self._cache.get(key)
-        if found is None:
+        stored = self._cache.get(key)
+        if stored is None:
             return None
-        if request.fault_of(found):
+        if request.fault_of(stored):
             # Of a file that was written before answers were read on their way into it.
             self._cache.remove(key)
             return None
-        usage = found.usage
+        usage = stored.usage
         if self._prices is not None:
             usage = replace(usage, cost=self._prices.of(usage))
-        return replace(found, cached=True, usage=usage)
+        return replace(stored, cached=True, usage=usage)
 
 
 def _missing(request: Request, key: str, model: str, path: Path) -> str:

@@ -77,11 +77,11 @@ def is_exhausted(error: BaseException) -> bool:
     When a day's or a month's requests are used up, no wait between two attempts helps either,
     though the answer may say "try again in 34 s".
     """
-    statuses, said = _told(error)
+    statuses, message = _told(error)
     if _PAYMENT_REQUIRED in statuses:
         return True
-    told = _EXHAUSTED.search(said) is not None and _PASSES.search(said) is None
-    return (told and bool(statuses & _OF_AN_ACCOUNT)) or _until_renewed(statuses, said)
+    exhausted = _EXHAUSTED.search(message) is not None and _PASSES.search(message) is None
+    return (exhausted and bool(statuses & _OF_AN_ACCOUNT)) or _until_renewed(statuses, message)
 
 
 def nothing_left(model: str, error: BaseException) -> LimitReachedError:
@@ -119,14 +119,14 @@ def _told(error: BaseException) -> tuple[set[Any], str]:
     return statuses, " ".join(words)
 
 
-def _until_renewed(statuses: set[Any], said: str) -> bool:
+def _until_renewed(statuses: set[Any], message: str) -> bool:
     """Whether what a day or a month allows is used up."""
     # Other refusals may quote what was asked, such as a claim about trains per day.
     if _TOO_MANY not in statuses:
         return False
-    if _VIOLATED_BY_DAY.search(said):
+    if _VIOLATED_BY_DAY.search(message):
         return True
-    return _OF_A_DAY.search(said) is not None and _OF_A_MINUTE.search(said) is None
+    return _OF_A_DAY.search(message) is not None and _OF_A_MINUTE.search(message) is None
 
 
 def describe(error: BaseException) -> str:
@@ -138,8 +138,8 @@ def describe(error: BaseException) -> str:
     words = " ".join(str(error).split())
     if not words and isinstance(error, TimeoutError):
         words = "no whole answer came in time"
-    said = without_secrets(f"{what}: {words}" if words else what)[:_LONGEST_REASON]
-    return "; ".join([said, *getattr(error, "__notes__", ())])
+    sentence = without_secrets(f"{what}: {words}" if words else what)[:_LONGEST_REASON]
+    return "; ".join([sentence, *getattr(error, "__notes__", ())])
 
 
 def without_secrets(text: str) -> str:

@@ -113,7 +113,9 @@ class Usage:
     cost: float | None = None
 
     def __add__(self, other: Usage) -> Usage:
-        costs = [one.cost for one in (self, other) if one.completion_tokens or one.prompt_tokens]
+        costs = [
+            usage.cost for usage in (self, other) if usage.completion_tokens or usage.prompt_tokens
+        ]
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,

@@ -264,14 +264,14 @@ class LitellmModel:
     def _tell(self, parameters: Collection[str], what: str) -> None:
         """Say once which parameters the model does not take."""
         # While one name of the longest answer is left, nothing is missing.
-        told = set(parameters) - (set() if set(LENGTHS) <= self._lacking else set(LENGTHS))
-        if told:
-            stated = LOG_PROBABILITIES in told
+        missing = set(parameters) - (set() if set(LENGTHS) <= self._lacking else set(LENGTHS))
+        if missing:
+            stated = LOG_PROBABILITIES in missing
             logger.warning(
                 "%s %s %s: not sent%s",
                 self.name,
                 what,
-                in_words(told),
+                in_words(missing),
                 "; probabilities are those that it states" if stated else "",
             )
 
@@ -282,7 +282,9 @@ class LitellmModel:
         sent: list[object] = []
         call = self._litellm.acompletion(
             model=self.settings.model,
-            messages=[{"role": one.role, "content": one.content} for one in request.messages],
+            messages=[
+                {"role": message.role, "content": message.content} for message in request.messages
+            ],
             timeout=self.settings.timeout,
             max_retries=0,
             num_retries=0,
@@ -320,7 +322,8 @@ class LitellmModel:
             return 0.0
         # No token is less than a byte; the frame of a message takes some.
         asked = sum(
-            len(one.content.encode("utf-8", "surrogatepass")) + _FRAME for one in request.messages
+            len(message.content.encode("utf-8", "surrogatepass")) + _FRAME
+            for message in request.messages
         )
         return self._prices.of(Usage(asked, request.max_tokens + self._reasoning_tokens))
 

@@ -98,8 +98,8 @@ def _chat_completion(sent: object) -> dict[str, Any] | None:
 def _text(content: Any) -> str:
     """The text of a message, which some providers send in parts, thoughts among them."""
     if isinstance(content, list):
-        parts = [one for one in content if isinstance(one, dict) and one.get("type") == "text"]
-        return "".join(str(one.get("text") or "") for one in parts)
+        parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(str(part.get("text") or "") for part in parts)
     return content if isinstance(content, str) else ""
 
 
@@ -193,17 +193,17 @@ def without_reasoning(text: str) -> tuple[str, bool]:
 
     Thoughts that do not end leave nothing: the answer had not begun.
     """
-    found = False
+    has_thoughts = False
     while (opened := _OPENED.match(text)) is not None:
-        found = True
+        has_thoughts = True
         end = _end_of_thoughts(opened)
         at = text.lower().find(end.lower(), opened.end())
         if at < 0:
             return "", True
         text = text[at + len(end) :]
-    if not found and (closed := _CLOSED_ALONE.search(text)) is not None:
+    if not has_thoughts and (closed := _CLOSED_ALONE.search(text)) is not None:
         return text[closed.end() :].strip(), True
-    return (text.strip() if found else text), found
+    return (text.strip() if has_thoughts else text), has_thoughts
 
 
 def _end_of_thoughts(opened: re.Match[str]) -> str:

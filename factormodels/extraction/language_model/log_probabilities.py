@@ -106,11 +106,11 @@ def _ends(text: str, spelled: Sequence[bytes], thoughts: bool) -> list[int] | No
     # Of each byte that is no white space, the character that it belongs to.
     places: list[int] = []
     wanted = bytearray()
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         if not character.isspace():
             encoded = _plain(character)
             wanted += encoded
-            places += [place] * len(encoded)
+            places += [index] * len(encoded)
     kept = [_without_space(each) for each in spelled]
     whole = b"".join(kept)
     skipped = len(whole) - len(wanted)

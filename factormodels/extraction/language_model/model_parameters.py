@@ -65,7 +65,7 @@ def unlisted_parameters(model: str) -> frozenset[str]:
     listed = litellm.get_supported_openai_params(model=name, custom_llm_provider=provider)
     if listed is None:
         return frozenset()
-    lacking = {one for one in (TEMPERATURE, SEED, *LENGTHS) if one not in listed}
+    lacking = {parameter for parameter in (TEMPERATURE, SEED, *LENGTHS) if parameter not in listed}
     if not {"logprobs", "top_logprobs"} <= set(listed):
         lacking.add(LOG_PROBABILITIES)
     if TEMPERATURE not in lacking and not _takes_cold(litellm, provider, name):
@@ -92,9 +92,9 @@ def refused_parameter(error: BaseException, sent: Collection[str]) -> str | None
     for text in (*texts, str(error)):
         # An error may name several: the one it is about comes first.
         places = {
-            one: match.start()
-            for one in sent
-            if one in _NAMED and (match := re.search(_NAMED[one], text, re.I))
+            parameter: match.start()
+            for parameter in sent
+            if parameter in _NAMED and (match := re.search(_NAMED[parameter], text, re.I))
         }
         if places:
             return min(places, key=places.__getitem__)
@@ -129,5 +129,10 @@ def _listed_longest(litellm: Any, provider: str, name: str) -> int | None:
 def in_words(parameters: Iterable[str]) -> str:
     """Names of parameters as a sentence lists them, such as "seed or temperature"."""
     # The two names of one thing are told once.
-    names = sorted({_WORDS.get(one, LENGTHS[0] if one in LENGTHS else one) for one in parameters})
+    names = sorted(
+        {
+            _WORDS.get(parameter, LENGTHS[0] if parameter in LENGTHS else parameter)
+            for parameter in parameters
+        }
+    )
     return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

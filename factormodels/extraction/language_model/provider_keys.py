@@ -75,11 +75,11 @@ def missing_keys(model: str, api_base: str | None) -> list[str]:
     Raises:
         MissingDependencyError: if litellm is not installed.
     """
-    found = quiet_litellm().validate_environment(model=model)
+    checked = quiet_litellm().validate_environment(model=model)
     # An address that is given need not stand in the environment.
     names = [
         name
-        for name in found.get("missing_keys") or []
+        for name in checked.get("missing_keys") or []
         if api_base is None or not name.endswith("API_BASE")
     ]
     # Of several names for a key one is enough.

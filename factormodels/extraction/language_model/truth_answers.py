@@ -106,7 +106,7 @@ def truth_words(own: Mapping[str, ModelJudgement], question: str) -> TruthWords:
     offered = re.finditer(
         rf"(?<!\w)\(?([a-e1-5])[).:]\s*[*_\"'`]*({any_of(list(known))})(?!\w)", question, re.I
     )
-    replies.update({one[1].lower(): known[_folded(one[2])] for one in offered})
+    replies.update({reply[1].lower(): known[_folded(reply[2])] for reply in offered})
     return TruthWords(statements, replies, tuple(own.values()))
 
 
@@ -129,14 +129,14 @@ def read_truth(answer: Completion, words: TruthWords, after: str = "") -> Label 
     # As vocabularies are written, and every letter where it was.
     text = re.sub(_DASH, "–", answer.text[skipped:].replace("’", "'"), flags=re.I)
     text = text.replace("-", " ").replace("_", " ").replace("\ufe0f", " ")
-    place = marked_place(text, list(words.all)) or _sentence_alone(text, words.all)
-    if place is not None:
-        return _weighed(answer, skipped + place[1], place[0], words)
-    said = None if answer.finish == "length" else _said(text, words)
-    if said is None:
+    mention = marked_place(text, list(words.all)) or _sentence_alone(text, words.all)
+    if mention is not None:
+        return _weighed(answer, skipped + mention[1], mention[0], words)
+    statement = None if answer.finish == "length" else _said(text, words)
+    if statement is None:
         undecided = _UNDECIDED.search(text) is not None
         return Label(ModelJudgement.NEITHER) if undecided else None
-    judgement, word, start = said
+    judgement, word, start = statement
     if word is None:
         return Label(judgement)
     return _weighed(answer, skipped + start, word, words)
@@ -163,36 +163,36 @@ def _weighed(answer: Completion, start: int, word: str, words: TruthWords) -> La
 def _sentence_alone(text: str, words: Mapping[str, ModelJudgement]) -> tuple[str, int] | None:
     """First word that is a sentence or a line of its own, unless another one says otherwise."""
     opening = rf"(?:^|[.?!\n])\s*{_MARKUP}{_LEAD}{_MARKUP}"
-    found = [
-        (_folded(one[1]), one.start(1))
-        for one in re.finditer(rf"{opening}({any_of(list(words))})(?!\w)(?={_END})", text, re.I)
+    sentences = [
+        (_folded(match[1]), match.start(1))
+        for match in re.finditer(rf"{opening}({any_of(list(words))})(?!\w)(?={_END})", text, re.I)
     ]
-    return found[0] if len({words[word] for word, _ in found}) == 1 else None
+    return sentences[0] if len({words[word] for word, _ in sentences}) == 1 else None
 
 
 def _said(text: str, words: TruthWords) -> tuple[ModelJudgement, str | None, int] | None:
     """What all words say that speak of the claim, and the first of them; None if they differ."""
-    found: list[tuple[ModelJudgement | None, str | None, int]] = []
+    readings: list[tuple[ModelJudgement | None, str | None, int]] = []
     begin = 0
     opening = rf"{_MARKUP}{_LEAD}{_MARKUP}({any_of(list(words.replies))})(?!\w)(?={_ASIDE})"
     reply = re.match(opening, text, re.I) if words.replies else None
     if reply is not None:
-        found.append((words.replies[_folded(reply[1])], _folded(reply[1]), reply.start(1)))
+        readings.append((words.replies[_folded(reply[1])], _folded(reply[1]), reply.start(1)))
         begin = reply.end(1)
     pattern = rf"(?<!\w)({any_of(list(words.statements))})(?!\w){_GOES_ON}"
-    for one in re.finditer(pattern, text, re.I) if words.statements else ():
-        if one.start() < begin or re.match(r"[^.!\n]*\?", text[one.end() :]):
+    for match in re.finditer(pattern, text, re.I) if words.statements else ():
+        if match.start() < begin or re.match(r"[^.!\n]*\?", text[match.end() :]):
             continue  # a question is no answer
-        statement = _folded(one[1])
+        statement = _folded(match[1])
         meaning = words.statements[statement]
-        said = _in_clause(clause_before(text[begin:], one.start() - begin), meaning)
-        if re.match(r"\s+or\b", text[one.end() :]):
-            said = None  # "true or not" says nothing
-        found.append((said, statement if said is meaning else None, one.start()))
-    judgements = {judgement for judgement, _, _ in found}
+        reading = _in_clause(clause_before(text[begin:], match.start() - begin), meaning)
+        if re.match(r"\s+or\b", text[match.end() :]):
+            reading = None  # "true or not" says nothing
+        readings.append((reading, statement if reading is meaning else None, match.start()))
+    judgements = {judgement for judgement, _, _ in readings}
     if len(judgements) != 1 or None in judgements:
         return None
-    judgement, word, start = found[0]
+    judgement, word, start = readings[0]
     return None if judgement is None else (judgement, word, start)
 
 

@@ -109,8 +109,8 @@ class PromptTemplate:
         """
         words = self.words(labels)
         others = {word: words[labels.index(label)] for word, label in also.items()}
-        found = read_label(answer, words, self.after, others, openness)
-        return None if found is None else replace(found, name=labels[words.index(found.name)])
+        label = read_label(answer, words, self.after, others, openness)
+        return None if label is None else replace(label, name=labels[words.index(label.name)])
 
     def label_fault(
         self, answer: Completion, labels: Sequence[str], also: Mapping[str, str] = _NO_WORDS
@@ -119,8 +119,8 @@ class PromptTemplate:
         if self.read_label(answer, labels, also) is not None:
             return ""
         cut = ", and was cut off at its longest" if answer.finish == "length" else ""
-        place = f" after {self.after!r}" if self.after else ""
-        return f"it gives no single one of {', '.join(self.words(labels))}{place}{cut}"
+        marker = f" after {self.after!r}" if self.after else ""
+        return f"it gives no single one of {', '.join(self.words(labels))}{marker}{cut}"
 
     def words(self, labels: Sequence[str]) -> list[str]:
         """The template's own words for some labels, lower case, in their order.
@@ -190,107 +190,107 @@ def parse_prompt(text: str, place: str, ours: PromptTemplate | None = None) -> P
         InputError: if the text is no such description, or the question lacks a slot or has one
             that is unknown.
     """
-    given = _checked_keys(
+    fields = _checked_keys(
         parse_yaml(text, place), place, ("question",) if ours is not None else _REQUIRED
     )
     if ours is not None:
-        given = _as_replacement(given, place, ours)
-    slots = _words(given, "slots", place)
-    needed = _listed(given, "needed", place) if "needed" in given else list(slots)
+        fields = _as_replacement(fields, place, ours)
+    slots = _words(fields, "slots", place)
+    needed = _listed(fields, "needed", place) if "needed" in fields else list(slots)
     for name in needed:
         if not isinstance(name, str) or name not in slots:
             raise InputError(
                 f"{place}: {unknown_name(f'the needed slot {shown(name)}', name, slots)}"
             )
-    question = _text(given, "question", place)
+    question = _text(fields, "question", place)
     _check_slots(question, slots, needed, place)
-    system = _text(given, "system", place)
+    system = _text(fields, "system", place)
     if _PLACEHOLDER.search(system):
         raise InputError(f"{place}: there is a slot in 'system'; put slots only into 'question'")
-    version = given["version"]
+    version = fields["version"]
     if not isinstance(version, int) or isinstance(version, bool):
         raise InputError(f"{place}: 'version' is {shown(version)}; give a whole number")
     identity = PromptIdentity(
-        _text(given, "name", place), version, hashlib.sha256(text.encode()).hexdigest()
+        _text(fields, "name", place), version, hashlib.sha256(text.encode()).hexdigest()
     )
     prompt = PromptTemplate(
         identity,
-        _text(given, "purpose", place),
+        _text(fields, "purpose", place),
         slots,
         tuple(needed),
         system,
         question,
-        tuple(_example(value, place) for value in _listed(given, "examples", place)),
-        _text(given, "after", place).lower(),
-        {label.lower(): word for label, word in _words(given, "labels", place).items()},
+        tuple(_example(value, place) for value in _listed(fields, "examples", place)),
+        _text(fields, "after", place).lower(),
+        {label.lower(): word for label, word in _words(fields, "labels", place).items()},
     )
     for example in prompt.examples:
         prompt._filled(example.fields)
     return prompt
 
 
-def _checked_keys(known: Any, place: str, required: Sequence[str]) -> dict[str, Any]:
-    found = set(known) if isinstance(known, dict) else set()
-    lacking, unknown = set(required) - found, found - set(_KEYS)
+def _checked_keys(known: Any, source: str, required: Sequence[str]) -> dict[str, Any]:
+    keys = set(known) if isinstance(known, dict) else set()
+    lacking, unknown = set(required) - keys, keys - set(_KEYS)
     if lacking or unknown:
         wrong = (
             f"{min(lacking)!r} is missing" if lacking else f"{min(map(str, unknown))!r} is unknown"
         )
-        raise InputError(f"{place}: the key {wrong}; a prompt has {', '.join(_KEYS)}")
+        raise InputError(f"{source}: the key {wrong}; a prompt has {', '.join(_KEYS)}")
     return dict(known)
 
 
-def _as_replacement(given: dict[str, Any], place: str, ours: PromptTemplate) -> dict[str, Any]:
+def _as_replacement(fields: dict[str, Any], source: str, ours: PromptTemplate) -> dict[str, Any]:
     """What a text says in place of one of our prompts, what it leaves out taken from there."""
     name = ours.identity.name
     fixed = {"name": name, "slots": dict(ours.slots), "needed": list(ours.needed)}
     for key, value in fixed.items():
-        if given.get(key, value) != value:
+        if fields.get(key, value) != value:
             raise InputError(
-                f"{place}: {key!r} is not that of the prompt {name!r}, which it replaces; leave it "
-                "as it is, or out"
+                f"{source}: {key!r} is not that of the prompt {name!r}, which it replaces; leave "
+                "it as it is, or out"
             )
-    return {"version": 1, "purpose": ours.purpose, "system": "", **given, **fixed}
+    return {"version": 1, "purpose": ours.purpose, "system": "", **fields, **fixed}
 
 
 def _check_slots(
-    question: str, slots: Mapping[str, str], needed: Sequence[str], place: str
+    question: str, slots: Mapping[str, str], needed: Sequence[str], source: str
 ) -> None:
     placed = set(_PLACEHOLDER.findall(question))
     for name in sorted(placed - set(slots)):
-        raise InputError(f"{place}: {unknown_name(f'the slot {name!r}', name, slots)}")
+        raise InputError(f"{source}: {unknown_name(f'the slot {name!r}', name, slots)}")
     for name in needed:
         if name not in placed:
             raise InputError(
-                f"{place}: the slot {name!r} is missing; write {{{{{name}}}}} into the question "
+                f"{source}: the slot {name!r} is missing; write {{{{{name}}}}} into the question "
                 f"where it belongs ({slots[name]})"
             )
 
 
-def _text(given: Mapping[str, Any], key: str, place: str) -> str:
-    value = given.get(key, "")
+def _text(fields: Mapping[str, Any], key: str, source: str) -> str:
+    value = fields.get(key, "")
     if not isinstance(value, str):
-        raise InputError(f"{place}: {key!r} is {shown(value)}; give text, in quotes if need be")
+        raise InputError(f"{source}: {key!r} is {shown(value)}; give text, in quotes if need be")
     return value.strip()
 
 
-def _words(given: Mapping[str, Any], key: str, place: str) -> dict[str, str]:
-    value = given.get(key) or {}
+def _words(fields: Mapping[str, Any], key: str, source: str) -> dict[str, str]:
+    value = fields.get(key) or {}
     if not isinstance(value, dict) or not all(isinstance(word, str) for word in value.values()):
         raise InputError(
-            f"{place}: {key!r} is {shown(value)}; give a text for each name, in quotes if need be"
+            f"{source}: {key!r} is {shown(value)}; give a text for each name, in quotes if need be"
         )
     return value
 
 
-def _listed(given: Mapping[str, Any], key: str, place: str) -> list[Any]:
-    value = given.get(key) or []
+def _listed(fields: Mapping[str, Any], key: str, source: str) -> list[Any]:
+    value = fields.get(key) or []
     if not isinstance(value, list):
-        raise InputError(f"{place}: {key!r} is {shown(value)}; give a list")
+        raise InputError(f"{source}: {key!r} is {shown(value)}; give a list")
     return value
 
 
-def _example(value: Any, place: str) -> Example:
+def _example(value: Any, source: str) -> Example:
     if not isinstance(value, dict) or value.keys() != {"fields", "answer"}:
-        raise InputError(f"{place}: an example is {shown(value)}; give each 'fields' and 'answer'")
-    return Example(_words(value, "fields", place), _text(value, "answer", place))
+        raise InputError(f"{source}: an example is {shown(value)}; give each 'fields' and 'answer'")
+    return Example(_words(value, "fields", source), _text(value, "answer", source))

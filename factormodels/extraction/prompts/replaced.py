@@ -69,14 +69,14 @@ def read_prompts(folder: str | os.PathLike[str] | None) -> Prompts:
     """
     if folder is None:
         return OURS
-    place = Path(folder)
-    if not place.is_dir():
+    path = Path(folder)
+    if not path.is_dir():
         raise InputError(
-            f"{place}: there is no such folder of prompts; `factormodels list prompts --out "
-            f"{place}` writes one"
+            f"{path}: there is no such folder of prompts; `factormodels list prompts --out "
+            f"{path}` writes one"
         )
     replaced = {}
-    for file in sorted(place.iterdir()):
+    for file in sorted(path.iterdir()):
         if file.suffix == ".yml":
             raise InputError(f"{file}: prompts end in {_SUFFIX}; rename it")
         if file.suffix != _SUFFIX:
@@ -87,7 +87,7 @@ def read_prompts(folder: str | os.PathLike[str] | None) -> Prompts:
             )
         replaced[file.stem] = parse_prompt(read_text(file), str(file), load_prompt(file.stem))
     if not replaced:
-        raise InputError(f"{place}: it holds no prompt; add a file such as atomizer{_SUFFIX}")
+        raise InputError(f"{path}: it holds no prompt; add a file such as atomizer{_SUFFIX}")
     return Prompts(replaced)
 
 

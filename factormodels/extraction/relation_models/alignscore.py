@@ -49,11 +49,11 @@ def load_alignscore(
     path = Path(folder)
     if not path.is_dir():
         raise InputError(f"{path}: there is no such folder; name one with AlignScore's checkpoint")
-    found = sorted(path.glob("*.ckpt"))
-    if len(found) != 1:
+    checkpoints = sorted(path.glob("*.ckpt"))
+    if len(checkpoints) != 1:
         raise InputError(
-            f"{path}: it has {len(found)} checkpoints (.ckpt); keep one, with the configuration "
-            "and tokenizer of its RoBERTa beside it"
+            f"{path}: it has {len(checkpoints)} checkpoints (.ckpt); keep one, with the "
+            "configuration and tokenizer of its RoBERTa beside it"
         )
     torch = optional_module("torch", "nli")
     transformers = optional_module("transformers", "nli")
@@ -67,18 +67,18 @@ def load_alignscore(
             f"{path}: transformers finds no configuration and tokenizer there ({reason}); save "
             "those of the RoBERTa that the checkpoint was trained from"
         ) from None
-    weights = checkpoint_weights(found[0])
+    weights = checkpoint_weights(checkpoints[0])
     head = torch.nn.Linear(config.hidden_size, _OUTPUTS)
     for part, module in ((_BODY, body), (_HEAD, head)):
-        own = {
+        part_weights = {
             name.removeprefix(part): value
             for name, value in weights.items()
             if name.startswith(part)
         }
-        _fill(module, own, f"{found[0]}: its {part.rstrip('.')}")
+        _fill(module, part_weights, f"{checkpoints[0]}: its {part.rstrip('.')}")
     model = _classifier(torch, body, head)
     limit = min(_LONGEST, tokenizer.model_max_length, positions_of(config))
-    name = f"alignscore:{found[0].stem}"
+    name = f"alignscore:{checkpoints[0].stem}"
     return NliRelations(
         name, _COLUMNS, batch_size, limit, device, tokenizer, placed_model(model, device)
     )
@@ -117,15 +117,15 @@ def checkpoint_weights(path: Path) -> Mapping[str, Any]:
 
 def _fill(module: Any, weights: Mapping[str, Any], where: str) -> None:
     """Put weights into a module, all that it has; what it has not is left."""
-    own = module.state_dict()
-    for name, value in own.items():
+    parameters = module.state_dict()
+    for name, value in parameters.items():
         shape = tuple(getattr(weights.get(name), "shape", ()))
         if name not in weights or shape != tuple(value.shape):
             raise InputError(
                 f"{where} has {list(shape) or 'nothing'} for {name!r}, and the configuration "
                 f"{list(value.shape)}; put the configuration of its own RoBERTa beside it"
             )
-    module.load_state_dict({name: weights[name] for name in own})
+    module.load_state_dict({name: weights[name] for name in parameters})
 
 
 def _classifier(torch: Any, body: Any, head: Any) -> Any:

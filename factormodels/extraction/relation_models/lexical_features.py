@@ -81,8 +81,8 @@ def _features(premise: TakenApart, passage: set[str], hypothesis: TakenApart) ->
     in_sentence = most / count
     numbers = len(years) + len(others)
     conflict = any(
-        not own <= passage and not there[best] <= own
-        for own, there in ((years, premise.years), (others, premise.others))
+        not numbers <= passage and not there[best] <= numbers
+        for numbers, there in ((years, premise.years), (others, premise.others))
     )
     turned = premise.negated[best] != hypothesis.negated[0]
     return (

@@ -75,9 +75,9 @@ class NliRelations:
             for row in rows:
                 grids[-1].append(range(len(parts), len(parts) + len(row)))
                 parts += row
-        found = self._judged(parts)
+        judgements = self._judged(parts)
         return [
-            combined_pairs([[found[i] for i in row] for row in rows])
+            combined_pairs([[judgements[i] for i in row] for row in rows])
             if rows
             else self._without_room(pair, room)
             for pair, rows in zip(pairs, grids, strict=True)
@@ -86,14 +86,14 @@ class NliRelations:
     def _judged(self, parts: Sequence[tuple[str, str]]) -> dict[int, Judgement | Missing]:
         # Pairs of like length share a batch, so that little of it is padding.
         order = sorted(range(len(parts)), key=lambda i: len(parts[i][0]), reverse=True)
-        found: dict[int, Judgement | Missing] = {}
+        judgements: dict[int, Judgement | Missing] = {}
         for start in range(0, len(order), self.batch_size):
             batch = order[start : start + self.batch_size]
             logits = self._logits([parts[i] for i in batch])
-            found |= {
+            judgements |= {
                 i: _judgement(row, self.columns) for i, row in zip(batch, logits, strict=True)
             }
-        return found
+        return judgements
 
     def _without_room(self, pair: TextPair, room: int) -> Missing:
         length = self._tokens(pair.hypothesis)
@@ -193,16 +193,16 @@ def label_columns(
     for name in labels or {}:
         if name not in names.values():
             raise InputError(f"{where}: it has no label {name!r}; its labels are {listed}")
-    found: dict[RelationKind, list[int]] = {kind: [] for kind in JUDGED_KINDS}
+    columns_by_kind: dict[RelationKind, list[int]] = {kind: [] for kind in JUDGED_KINDS}
     for column, name in names.items():
         for kind, stems in _STEMS.items():
-            told = labels.get(name) == kind if labels is not None else _means(name, stems)
-            if told:
-                found[kind].append(int(column))
-    entailment, contradiction, neutral = (found[kind] for kind in JUDGED_KINDS)
+            matches = labels.get(name) == kind if labels is not None else _means(name, stems)
+            if matches:
+                columns_by_kind[kind].append(int(column))
+    entailment, contradiction, neutral = (columns_by_kind[kind] for kind in JUDGED_KINDS)
     if len(names) == 2 and len(entailment) == 1:
         return entailment[0], None, None
-    if any(len(columns) != 1 for columns in found.values()):
+    if any(len(columns) != 1 for columns in columns_by_kind.values()):
         raise InputError(
             f"{where}: its labels are {listed}, which do not name entailment, contradiction and "
             "neutral once each; say which is which with labels"

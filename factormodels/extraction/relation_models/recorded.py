@@ -51,11 +51,11 @@ class RecordedRelations:
         return [self._judge(pair) for pair in pairs]
 
     def _judge(self, pair: TextPair) -> Judgement | Missing:
-        found = self.by_texts.get(_texts_key(pair.premise, pair.hypothesis))
-        if found is None:
-            found = self.by_ids.get((pair.source, pair.target))
-        if found is not None:
-            return found
+        recorded = self.by_texts.get(_texts_key(pair.premise, pair.hypothesis))
+        if recorded is None:
+            recorded = self.by_ids.get((pair.source, pair.target))
+        if recorded is not None:
+            return recorded
         if self.unrecorded is not None:
             return Judgement(RelationKind.NEUTRAL, self.unrecorded, "recorded")
         return Missing("no judgement of this pair is recorded")
@@ -188,11 +188,11 @@ def _model(records: Iterable[_Recorded], unrecorded: float | None) -> RecordedRe
     by_ids: dict[Key, Judgement] = {}
     for ids, texts, judgement, where in records:
         table, key = (by_texts, texts) if all(texts) else (by_ids, ids)
-        held = table.setdefault(key, judgement)
-        if held != judgement:
+        known = table.setdefault(key, judgement)
+        if known != judgement:
             raise InputError(
                 f"{where}: it says {judgement.kind} with {judgement.probability}, and an earlier "
-                f"record of the same pair {held.kind} with {held.probability}; keep one"
+                f"record of the same pair {known.kind} with {known.probability}; keep one"
             )
     return RecordedRelations(by_texts, by_ids, unrecorded)
 

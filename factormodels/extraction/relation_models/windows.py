@@ -65,7 +65,9 @@ def window_pairs(
         if room // 2 < least:
             return []
         parts = windows(hypothesis, room // 2, size)
-    return [[(one, part) for one in windows(premise, room - size(part), size)] for part in parts]
+    return [
+        [(passage, part) for passage in windows(premise, room - size(part), size)] for part in parts
+    ]
 
 
 def combined_pairs(answers: Sequence[Sequence[Judgement | Missing]]) -> Judgement | Missing:
@@ -86,7 +88,7 @@ def combined_pairs(answers: Sequence[Sequence[Judgement | Missing]]) -> Judgemen
         (RelationKind.ENTAILMENT, min),
     ):
         if kind in kinds:
-            return choose(kinds[kind], key=lambda one: one.probability)
+            return choose(kinds[kind], key=lambda judgement: judgement.probability)
     return Missing("the pair has no part")
 
 
@@ -96,12 +98,14 @@ def combined(answers: Sequence[Judgement | Missing]) -> Judgement | Missing:
     That is the window that is neutral with the least probability: a passage bears on a claim if any
     part of it does. If a window has no answer, the passage has none: it was not read whole.
     """
-    missing = [(place, one) for place, one in enumerate(answers, 1) if isinstance(one, Missing)]
+    missing = [
+        (number, answer) for number, answer in enumerate(answers, 1) if isinstance(answer, Missing)
+    ]
     if missing:
-        place, first = missing[0]
-        where = f"part {place} of {len(answers)}: " if len(answers) > 1 else ""
+        number, first = missing[0]
+        where = f"part {number} of {len(answers)}: " if len(answers) > 1 else ""
         return Missing(f"{where}{first.reason}")
-    return min((one for one in answers if isinstance(one, Judgement)), key=_neutral)
+    return min((answer for answer in answers if isinstance(answer, Judgement)), key=_neutral)
 
 
 def _neutral(answer: Judgement) -> float:

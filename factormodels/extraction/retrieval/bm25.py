@@ -82,8 +82,8 @@ class ChunkIndex:
         if not tokens:
             return []
         scores = bm25.get_scores(tokens)
-        found = [int(i) for i in scores.nonzero()[0]]
-        return sorted(found, key=lambda i: (-float(scores[i]), i))[:top_k]
+        positive = [int(i) for i in scores.nonzero()[0]]
+        return sorted(positive, key=lambda i: (-float(scores[i]), i))[:top_k]
 
     @cached_property
     def _bm25(self) -> Any:

@@ -49,14 +49,14 @@ def split_document(text: str, settings: ChunkSettings) -> list[str]:
         words = sentence.split()
         pieces += [words[i : i + settings.words] for i in range(0, len(words), settings.words)]
     chunks: list[str] = []
-    held: list[list[str]] = []
+    chunk_pieces: list[list[str]] = []
     for piece in pieces:
-        if held and sum(map(len, held)) + len(piece) > settings.words:
-            chunks.append(_joined(held))
-            held = _tail(held, min(settings.overlap, settings.words - len(piece)))
-        held.append(piece)
-    if held:
-        chunks.append(_joined(held))
+        if chunk_pieces and sum(map(len, chunk_pieces)) + len(piece) > settings.words:
+            chunks.append(_joined(chunk_pieces))
+            chunk_pieces = _tail(chunk_pieces, min(settings.overlap, settings.words - len(piece)))
+        chunk_pieces.append(piece)
+    if chunk_pieces:
+        chunks.append(_joined(chunk_pieces))
     return chunks
 
 

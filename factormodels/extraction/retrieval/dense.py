@@ -53,13 +53,13 @@ class DenseRetriever:
         """
         asked = [query for query in queries if query.strip()]
         scores = self.store.vectors(asked) @ self.vectors.T if asked else np.empty((0, 0))
-        found = {
+        retrieved = {
             query: Retrieved(
                 tuple(self.passages[i] for i in np.argsort(-row, kind="stable")[: self.top_k])
             )
             for query, row in zip(asked, scores, strict=True)
         }
-        return [found.get(query, Retrieved(())) for query in queries]
+        return [retrieved.get(query, Retrieved(())) for query in queries]
 
 
 def build_dense_collection(

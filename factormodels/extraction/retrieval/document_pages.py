@@ -37,8 +37,11 @@ class DocumentPages:
         return [self._retrieved(query) for query in queries]
 
     def _retrieved(self, query: str) -> Retrieved:
-        found = (self.documents[place] for place in self.index.best(query, self.pages))
-        pages = [(Hit(one.title, one.link, snippet_of(one.text)), one.text) for one in found]
+        documents = (self.documents[index] for index in self.index.best(query, self.pages))
+        pages = [
+            (Hit(document.title, document.link, snippet_of(document.text)), document.text)
+            for document in documents
+        ]
         return passages_of(query, pages, (), "chunks", self.top_k, self.chunks)
 
 
@@ -50,9 +53,9 @@ def build_document_pages(
     Raises:
         InputError: if there is no document with text, or a setting is out of range.
     """
-    held = tuple(one for one in documents if one.text.strip())
-    if not held:
+    with_text = tuple(document for document in documents if document.text.strip())
+    if not with_text:
         raise InputError("the collection holds no text; give documents with text")
     # A claim often names its subject and the document only its title, so both are searched.
-    index = ChunkIndex(tuple(f"{one.title}\n{one.text}" for one in held))
-    return DocumentPages(held, index, checked_top_k(pages), checked_top_k(top_k), chunks)
+    index = ChunkIndex(tuple(f"{document.title}\n{document.text}" for document in with_text))
+    return DocumentPages(with_text, index, checked_top_k(pages), checked_top_k(top_k), chunks)

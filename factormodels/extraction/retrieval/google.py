@@ -42,8 +42,8 @@ class GoogleRetriever(WebRetriever):
             client, "POST", self.base_url, self.http, headers=headers, json=asked
         )
         return [
-            Hit(text_of(found, "title"), text_of(found, "link"), text_of(found, "snippet"))
-            for found in objects(answer, "organic")
+            Hit(text_of(item, "title"), text_of(item, "link"), text_of(item, "snippet"))
+            for item in objects(answer, "organic")
         ][:count]
 
     async def page(self, client: httpx.AsyncClient, hit: Hit) -> tuple[str, str]:

@@ -206,7 +206,7 @@ async def _followed(
     headers: dict[str, str],
     json: Any,
 ) -> tuple[bytes, str]:
-    place = place_of(url)
+    location = place_of(url)
     target, base = url, ""
     for _ in range(settings.max_redirects + 1):
         try:
@@ -221,7 +221,7 @@ async def _followed(
         base = str(address)
         # The address that a redirect names is complete, and what a key opened is not passed on.
         method, params, headers, json = "GET", {}, {}, None
-    raise RequestFailed(f"{place}: more than {settings.max_redirects} redirects")
+    raise RequestFailed(f"{location}: more than {settings.max_redirects} redirects")
 
 
 async def _sent(
@@ -234,7 +234,7 @@ async def _sent(
     json: Any,
 ) -> tuple[int, str, bytes, str]:
     httpx = optional_module("httpx", "llm")
-    place = place_of(str(url))
+    location = place_of(str(url))
     try:
         targets = await _targets(url, settings)
         for number, (target, extra, extensions) in enumerate(targets, 1):
@@ -253,7 +253,7 @@ async def _sent(
                 if number == len(targets):
                     raise
         try:
-            return await _answer(response, settings, place)
+            return await _answer(response, settings, location)
         finally:
             await response.aclose()
     except httpx.TimeoutException:
@@ -262,7 +262,7 @@ async def _sent(
         # Messages of libraries may repeat a header; the kind of error does not.
         raise _Transient(f"the connection failed ({type(error).__name__})") from None
     except httpx.HTTPError as error:
-        raise RequestFailed(f"{place}: {type(error).__name__}") from None
+        raise RequestFailed(f"{location}: {type(error).__name__}") from None
 
 
 async def _targets(
@@ -298,7 +298,7 @@ async def _targets(
 
 
 async def _answer(
-    response: httpx.Response, settings: HttpSettings, place: str
+    response: httpx.Response, settings: HttpSettings, location: str
 ) -> tuple[int, str, bytes, str]:
     status = response.status_code
     if status in _RETRIED:
@@ -308,11 +308,11 @@ async def _answer(
     if status in _REDIRECTS:
         return status, response.extensions["location"], b"", ""
     if status != 200:
-        raise RequestFailed(f"{place}: status {status}")
+        raise RequestFailed(f"{location}: status {status}")
     try:
         body = await _body(response, settings.max_bytes)
     except AnswerRefused as error:
-        raise RequestFailed(f"{place}: {error}") from None
+        raise RequestFailed(f"{location}: {error}") from None
     return status, "", body, response.charset_encoding or ""
 
 

@@ -86,7 +86,7 @@ def passages_of(
             for chunk in split_document(text, chunks)
         ]
         best = ChunkIndex(tuple(passage.text for passage in cut)).best(query, top_k)
-        return Retrieved(tuple(cut[place] for place in best), tuple(failures))
+        return Retrieved(tuple(cut[index] for index in best), tuple(failures))
     whole = [
         Passage(
             hit.title,
@@ -119,14 +119,14 @@ async def fetch_page(client: httpx.AsyncClient, link: str, settings: HttpSetting
     return await asyncio.to_thread(_text, body, charset, link.partition("?")[0])
 
 
-def _text(body: bytes, charset: str, place: str) -> str:
+def _text(body: bytes, charset: str, location: str) -> str:
     if is_pdf(body):
         try:
             return pdf_text(body, PAGE_CHARACTERS)
         except ValueError as error:
-            raise RequestFailed(f"{place}: {error}") from None
+            raise RequestFailed(f"{location}: {error}") from None
     if b"\0" in body[:1024]:
-        raise RequestFailed(f"{place}: this is not a page of text")
+        raise RequestFailed(f"{location}: this is not a page of text")
     return page_text(_decoded(body, charset))[1][:PAGE_CHARACTERS]
 
 

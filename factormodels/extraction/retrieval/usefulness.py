@@ -65,8 +65,8 @@ def repeats(text: str, response: str) -> bool:
     words = _words(response)
     if len(words) < _LEAST_WORDS:
         return False
-    own = _shingles(words)
-    return len(own & _shingles(_words(text))) >= _REPEATED * len(own)
+    shingles = _shingles(words)
+    return len(shingles & _shingles(_words(text))) >= _REPEATED * len(shingles)
 
 
 def _words(text: str) -> list[str]:

@@ -122,8 +122,8 @@ class WebRetriever(ABC):
         headers = {} if self.store.replay else self.headers()
         slots = asyncio.Semaphore(self.http.concurrency)
         async with http_client(self.http) as client:
-            one = partial(self._retrieved, client, slots, headers)
-            return await each(one, queries, self.http.concurrency)
+            retrieve = partial(self._retrieved, client, slots, headers)
+            return await each(retrieve, queries, self.http.concurrency)
 
     async def _retrieved(
         self,
@@ -138,8 +138,8 @@ class WebRetriever(ABC):
 
         async def search() -> list[list[str]]:
             async with slots:
-                found = await self.hits(client, headers, plain, self.results)
-            return [[hit.title, hit.link, hit.snippet] for hit in found]
+                hits = await self.hits(client, headers, plain, self.results)
+            return [[hit.title, hit.link, hit.snippet] for hit in hits]
 
         facts = {"query": plain, "service": self.service(), "results": self.results}
         try:
@@ -165,19 +165,19 @@ class WebRetriever(ABC):
                 await asyncio.gather(*(self._page(client, slots, hit) for hit in batch)),
                 strict=True,
             ):
-                found = Hit(hit.title, link or hit.link, hit.snippet), text
+                page = Hit(hit.title, link or hit.link, hit.snippet), text
                 if self.reading == "snippet":
-                    good[ranks[hit]] = found
+                    good[ranks[hit]] = page
                 elif failure:
                     failures.append(failure)
-                    poor[ranks[hit]] = found
+                    poor[ranks[hit]] = page
                 elif repeats(text, self.response):
-                    dropped.append(f"{found[0].link or hit.title}: it repeats the response")
+                    dropped.append(f"{page[0].link or hit.title}: it repeats the response")
                 elif reason := why_useless(text):
-                    dropped.append(f"{found[0].link or hit.title}: {reason}")
-                    poor[ranks[hit]] = found[0], ""
+                    dropped.append(f"{page[0].link or hit.title}: {reason}")
+                    poor[ranks[hit]] = page[0], ""
                 else:
-                    good[ranks[hit]] = found
+                    good[ranks[hit]] = page
         if len(good) >= wanted:
             # What took the place of a page that failed is as good: nothing is missing.
             dropped, failures = [*dropped, *failures], []
@@ -241,11 +241,11 @@ async def request_json(
 
 def objects(value: object, key: str) -> list[dict[str, Any]]:
     """The objects in the list at `key`; none where there is no such list."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    items = value.get(key) if isinstance(value, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def text_of(value: dict[str, Any], key: str) -> str:
     """The text at `key`; empty where there is none."""
-    found = value.get(key)
-    return found if isinstance(found, str) else ""
+    text = value.get(key)
+    return text if isinstance(text, str) else ""

@@ -153,10 +153,10 @@ class WebStore:
         return entry | {"at": self._clock()}
 
     def _kept(self, request: Request) -> dict[str, Any] | None:
-        found = None if self._cache is None else self._cache.get(cache_key("web", request))
-        if found is None:
+        stored = None if self._cache is None else self._cache.get(cache_key("web", request))
+        if stored is None:
             return None
-        entry: dict[str, Any] = json.loads(found.text)
+        entry: dict[str, Any] = json.loads(stored.text)
         # What a service refuses today, for want of a key or credit, it may give in a minute.
         lasting = entry["lasting"] and request.stage == PAGES
         expired = not lasting or self._clock() - entry["at"] >= self._patience

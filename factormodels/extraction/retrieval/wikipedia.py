@@ -47,8 +47,8 @@ class WikipediaRetriever(WebRetriever):
         search = {"list": "search", "srsearch": query[:QUERY_CHARACTERS], "srlimit": str(count)}
         answer = await self._asked(client, {**search, "srprop": "snippet"}, headers)
         return [
-            Hit(text_of(found, "title"), "", plain_snippet(text_of(found, "snippet")))
-            for found in objects(answer.get("query"), "search")
+            Hit(text_of(item, "title"), "", plain_snippet(text_of(item, "snippet")))
+            for item in objects(answer.get("query"), "search")
         ]
 
     async def page(self, client: httpx.AsyncClient, hit: Hit) -> tuple[str, str]:

@@ -138,9 +138,9 @@ def assess(
             atom,
             {**asked, "claim": atom.text},
             [
-                one
-                for one in graph.contexts
-                if not known.searches and (all_contexts or atom.id in one.retrieved_for)
+                context
+                for context in graph.contexts
+                if not known.searches and (all_contexts or atom.id in context.retrieved_for)
             ],
         )
         for atom in graph.atoms
@@ -176,13 +176,13 @@ def _take(
 def _answers(step: Step, cases: Sequence[_Case], model: LanguageModel) -> list[tuple[_Case, str]]:
     """Answers about the atoms that have one; the others go missing."""
     questions = [Question(step.stage, case.shown()) for case in cases]
-    found = []
+    answered = []
     for case, answer in zip(cases, ask_all(model, questions), strict=True):
         if isinstance(answer, Failure):
             case.missing = f"{step.stage.name}: {answer.reason}"
         else:
-            found.append((case, answer))
-    return found
+            answered.append((case, answer))
+    return answered
 
 
 def _searched(wanted: Iterable[tuple[_Case, str]], retriever: Retriever) -> list[_Case]:
@@ -195,22 +195,22 @@ def _searched(wanted: Iterable[tuple[_Case, str]], retriever: Retriever) -> list
         case.queries.append(query)
         if not answer.searched:
             case.missing = f"a search was not answered: {answer.failures[0]}"
-        found = list(case.passages)
+        passages = list(case.passages)
         for passage in answer.passages:
             text = (passage.snippet or passage.text)[:_SHOWN_CHARACTERS]
-            if text not in {context.text for context in found}:
-                found.append(
+            if text not in {context.text for context in passages}:
+                passages.append(
                     Context(
-                        f"{case.atom.id}.{len(found) + 1}",
+                        f"{case.atom.id}.{len(passages) + 1}",
                         text,
                         title=passage.title,
                         link=passage.link,
                         retrieved_for=(case.atom.id,),
                     )
                 )
-        if case.open and len(found) > len(case.passages):
+        if case.open and len(passages) > len(case.passages):
             going_on.append(case)
-        case.passages = found
+        case.passages = passages
     return going_on
 
 
@@ -254,22 +254,27 @@ def assessor_facts(
     probability. An assessor of several steps has `prompts`, and `claims`: by id of atom its text
     as it was judged and its queries.
     """
-    told, prompts = list(verdicts), prompts_of(model)
+    listed, prompts = list(verdicts), prompts_of(model)
     facts: dict[str, Any] = {
         "model": model.name,
         "prompt": prompts.identity_of(assessor.prompt),
         "verdicts": {
-            one.atom: {"label": one.label, "probability": one.probability, "p": one.p_true}
-            for one in told
-            if not one.missing
+            verdict.atom: {
+                "label": verdict.label,
+                "probability": verdict.probability,
+                "p": verdict.p_true,
+            }
+            for verdict in listed
+            if not verdict.missing
         },
-        **verdict_fallbacks(told),
-        "missing": [[one.atom, one.missing] for one in told if one.missing],
+        **verdict_fallbacks(listed),
+        "missing": [[verdict.atom, verdict.missing] for verdict in listed if verdict.missing],
     }
     if assessor.steps:
         facts["prompts"] = [prompts.identity_of(name) for name in assessor.prompts]
         facts["claims"] = {
-            one.atom: {"text": one.text, "queries": list(one.queries)} for one in told
+            verdict.atom: {"text": verdict.text, "queries": list(verdict.queries)}
+            for verdict in listed
         }
     return facts
 
@@ -283,15 +288,15 @@ def verdict_fallbacks(verdicts: Iterable[Verdict]) -> dict[str, list[list[Any]]]
 
 def posteriors(verdicts: tuple[Verdict, ...]) -> dict[str, float]:
     """P(true) by id of atom, of the atoms that are neither missing nor dropped."""
-    return {one.atom: one.p_true for one in verdicts if one.p_true is not None}
+    return {verdict.atom: verdict.p_true for verdict in verdicts if verdict.p_true is not None}
 
 
 def shown_passages(contexts: Iterable[Context]) -> str:
     """Passages as a prompt shows them, each with its number; what says nothing is left out."""
     return "\n".join(
-        f"[{number}] {one.title}: {text}" if one.title else f"[{number}] {text}"
-        for number, one in enumerate(contexts, 1)
-        if (text := one.content)
+        f"[{number}] {context.title}: {text}" if context.title else f"[{number}] {text}"
+        for number, context in enumerate(contexts, 1)
+        if (text := context.content)
     )
 
 
@@ -302,10 +307,10 @@ def get_assessor(name: str) -> Assessor:
         InputError: if there is none.
     """
     if name not in ASSESSORS:
-        given = [one.name for one in ASSESSORS.values() if not one.searches]
-        searching = [one.name for one in ASSESSORS.values() if one.searches]
+        without_search = [assessor.name for assessor in ASSESSORS.values() if not assessor.searches]
+        searching = [assessor.name for assessor in ASSESSORS.values() if assessor.searches]
         raise InputError(
-            f"the assessor {name!r} is unknown; use one of {', '.join(given)}, or "
+            f"the assessor {name!r} is unknown; use one of {', '.join(without_search)}, or "
             f"{', '.join(searching)} where claims are searched for"
         )
     return ASSESSORS[name]

@@ -97,10 +97,10 @@ def atomize(
     answers, calls = ask_chunks(chunks, ask)
     atoms: list[Atom] = []
     failures: list[tuple[int, str]] = []
-    for chunk, found in answers:
-        if isinstance(found, Failure):
-            failures.append((chunk.first, found.reason))
+    for chunk, answer in answers:
+        if isinstance(answer, Failure):
+            failures.append((chunk.first, answer.reason))
             continue
-        for sentence, claim in found:
+        for sentence, claim in answer:
             atoms.append(Atom(f"a{len(atoms) + 1}", claim, sentence=sentence))
     return Atomized(tuple(atoms), len(answers), calls, tuple(failures))

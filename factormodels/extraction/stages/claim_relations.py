@@ -45,8 +45,8 @@ def claim_pairs(graph: FactGraph, window: int | None = None) -> list[tuple[Atom,
     atoms = graph.atoms
     return [
         (first, second)
-        for place, first in enumerate(atoms)
-        for second in atoms[place + 1 : None if window is None else place + 1 + window]
+        for index, first in enumerate(atoms)
+        for second in atoms[index + 1 : None if window is None else index + 1 + window]
         if first.text.strip() and second.text.strip()
     ]
 
@@ -106,9 +106,9 @@ def with_judged_claims(
     """
     least = validated_probability(least, "the least probability of a relation")
     asked = [
-        TextPair(one.text, other.text, one.id, other.id, "", graph.query)
+        TextPair(claim.text, other.text, claim.id, other.id, "", graph.query)
         for a, b in pairs
-        for one, other in ((a, b), (b, a))
+        for claim, other in ((a, b), (b, a))
     ]
     answers = ask(model, asked)
     relations: list[Relation] = []
@@ -122,7 +122,9 @@ def with_judged_claims(
         if judged:
             relations.append(judged[0] if len(judged) == 1 else united(*judged))
         else:
-            reason = next(one.reason for one in answers[at : at + 2] if isinstance(one, Missing))
+            reason = next(
+                answer.reason for answer in answers[at : at + 2] if isinstance(answer, Missing)
+            )
             missing.append([asked[at].source, asked[at].target, reason])
     return _with(graph, relations, model.name, len(pairs), missing)
 
@@ -161,7 +163,7 @@ def with_senses(
         sense, probability = answer
         if sense is not None:
             sensed.append(SensedPair(first.id, second.id, sense, probability))
-    relations = [one for one in compiled_senses(sensed) if one.probability >= least]
+    relations = [relation for relation in compiled_senses(sensed) if relation.probability >= least]
     senses = Counter(str(pair.sense) for pair in sensed)
     return _with(graph, relations, model.name, len(pairs), missing, {"senses": dict(senses)})
 
@@ -174,11 +176,14 @@ def _with(
     missing: list[list[str]],
     further: dict[str, Any] | None = None,
 ) -> FactGraph:
-    own = set(between_claims(graph))
-    kinds = Counter(str(one.kind) for one in relations)
-    told = {"model": name, "asked": asked, **dict(kinds), "missing": missing, **(further or {})}
+    before = set(between_claims(graph))
+    kinds = Counter(str(relation.kind) for relation in relations)
+    facts = {"model": name, "asked": asked, **dict(kinds), "missing": missing, **(further or {})}
     return replace(
         graph,
-        relations=(*(one for one in graph.relations if one not in own), *relations),
-        metadata={**graph.metadata, METADATA_KEY: told},
+        relations=(
+            *(relation for relation in graph.relations if relation not in before),
+            *relations,
+        ),
+        metadata={**graph.metadata, METADATA_KEY: facts},
     )

@@ -37,10 +37,11 @@ def passages_against(graph: FactGraph, atom: str) -> list[str]:
     """Ids of the passages that contradict a claim, the surest first, `MOST_PASSAGES` at most."""
     contexts = {context.id: context.prior for context in graph.contexts}
     against = [
-        (one.probability * contexts[one.source], one.source)
-        for one in graph.relations
-        if one.target == atom and one.source in contexts
-        if one.kind is RelationKind.CONTRADICTION and is_evidence(one.kind, one.probability)
+        (relation.probability * contexts[relation.source], relation.source)
+        for relation in graph.relations
+        if relation.target == atom and relation.source in contexts
+        if relation.kind is RelationKind.CONTRADICTION
+        and is_evidence(relation.kind, relation.probability)
     ]
     return [name for _, name in sorted(against, key=lambda pair: -pair[0])[:MOST_PASSAGES]]
 
@@ -63,7 +64,7 @@ def corrections(
         excerpts: what is shown of a passage, by the ids of the claim and of the passage; of others
             all is.
     """
-    contexts = {one.id: one for one in graph.contexts}
+    contexts = {context.id: context for context in graph.contexts}
 
     def shown(atom: str, name: str) -> str:
         text = (excerpts or {}).get((atom, name), contexts[name].content)
@@ -82,9 +83,9 @@ def corrections(
         for atom in atoms
         if (names := passages_against(graph, atom.id))
     }
-    told, failures = ask_each(model, questions)
+    corrected, failures = ask_each(model, questions)
     before = {atom.id: atom.text for atom in atoms}
-    texts = {atom: plain_claim(text, before[atom]) for atom, text in told.items()}
+    texts = {atom: plain_claim(text, before[atom]) for atom, text in corrected.items()}
     changed = {
         atom: text
         for atom, text in texts.items()

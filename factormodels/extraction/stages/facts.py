@@ -55,7 +55,7 @@ def facts_of(
         model: the language model that lists facts as it lists claims; without one a sentence is a
             fact.
     """
-    found: list[Fact] = []
+    facts: list[Fact] = []
     failures: list[tuple[str, str]] = []
     language = detected_language("\n".join(context.text for context in graph.contexts)) or ""
     for context in graph.contexts:
@@ -66,17 +66,17 @@ def facts_of(
             atoms = listed.atoms
             failures += [(context.id, reason) for _, reason in listed.failures]
         for atom in atoms:
-            _add(found, atom.text, context.id, trust[context.id], language)
-    return found, failures
+            _add(facts, atom.text, context.id, trust[context.id], language)
+    return facts, failures
 
 
-def _add(found: list[Fact], text: str, context: str, weight: float, language: str) -> None:
-    for place, known in enumerate(found):
+def _add(facts: list[Fact], text: str, context: str, weight: float, language: str) -> None:
+    for index, known in enumerate(facts):
         if likeness(known.text, text, language=language) >= SAME_FACT:
             names = tuple(dict.fromkeys((*known.contexts, context)))
-            found[place] = replace(known, contexts=names, weight=max(known.weight, weight))
+            facts[index] = replace(known, contexts=names, weight=max(known.weight, weight))
             return
-    found.append(Fact(text, (context,), weight))
+    facts.append(Fact(text, (context,), weight))
 
 
 def compared_facts(

@@ -39,5 +39,7 @@ def ask_queries(atoms: Sequence[Atom], model: LanguageModel, *, topic: str = "")
     questions = {
         atom.id: Question(table.QUERIES, {"topic": topic, "claim": atom.text}) for atom in atoms
     }
-    told, failures = ask_each(model, questions)
-    return Queries(tuple(told.get(atom.id) or build_query(atom, topic) for atom in atoms), failures)
+    texts, failures = ask_each(model, questions)
+    return Queries(
+        tuple(texts.get(atom.id) or build_query(atom, topic) for atom in atoms), failures
+    )

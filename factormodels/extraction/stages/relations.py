@@ -62,9 +62,9 @@ def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
         if variant != "FR1" or atom.id in context.retrieved_for
     ]
     if variant == "FR3":
-        for one, other in combinations(graph.contexts, 2):
-            pairs.append(_pair(one, other.content, other.id, graph.query))
-            pairs.append(_pair(other, one.content, one.id, graph.query))
+        for context, other in combinations(graph.contexts, 2):
+            pairs.append(_pair(context, other.content, other.id, graph.query))
+            pairs.append(_pair(other, context.content, context.id, graph.query))
     return pairs
 
 
@@ -82,19 +82,21 @@ def only_asked(graph: FactGraph, variant: str) -> FactGraph:
             return target in retrieved_for.get(source, ())
         return variant != "FR2" or target in atoms
 
-    told = graph.metadata.get(METADATA_KEY, {})
-    relations = tuple(one for one in graph.relations if asked(one.source, one.target))
+    facts = graph.metadata.get(METADATA_KEY, {})
+    relations = tuple(
+        relation for relation in graph.relations if asked(relation.source, relation.target)
+    )
     lacking = {
-        key: [one for one in told[key] if asked(one[0], one[1])]
+        key: [pair for pair in facts[key] if asked(pair[0], pair[1])]
         for key in ("missing", "unasked")
-        if key in told
+        if key in facts
     }
-    same = all(len(kept) == len(told[key]) for key, kept in lacking.items())
+    same = all(len(kept) == len(facts[key]) for key, kept in lacking.items())
     if len(relations) == len(graph.relations) and same:
         return graph
     metadata = dict(graph.metadata)
     if lacking:
-        metadata[METADATA_KEY] = {**told, **lacking}
+        metadata[METADATA_KEY] = {**facts, **lacking}
     return replace(graph, relations=relations, metadata=metadata)
 
 
@@ -230,7 +232,9 @@ def unanswered_atoms(graph: FactGraph) -> frozenset[str]:
     """
     facts = graph.metadata.get(METADATA_KEY, {})
     lacking = (*facts.get("missing", ()), *facts.get("unasked", ()))
-    unanswered = {target for _, target, _ in lacking} - {one.target for one in graph.relations}
+    unanswered = {target for _, target, _ in lacking} - {
+        relation.target for relation in graph.relations
+    }
     return frozenset(unanswered.intersection(graph.atom_ids))
 
 
@@ -239,8 +243,10 @@ _KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)
 
 def relation_of(pair: TextPair, answer: Judgement, least: float) -> Relation:
     """Return the relation that an answer makes, neutral if it is less probable than `least`."""
-    given = answer.distribution
-    shares = None if given is None else (given[0], given[1], 0.0, given[2])
+    distribution = answer.distribution
+    shares = (
+        None if distribution is None else (distribution[0], distribution[1], 0.0, distribution[2])
+    )
     stated = Relation(pair.source, pair.target, answer.kind, answer.probability, shares)
     return evidence_or_neutral(stated, least)
 

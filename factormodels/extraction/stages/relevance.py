@@ -24,4 +24,4 @@ def relevances(
     """
     asked = {"question": graph.query, "response": graph.response}
     answers = ask_all(model, [Question(stage, {**asked, "claim": text}) for text in texts])
-    return [None if isinstance(one, Failure) else one == "relevant" for one in answers]
+    return [None if isinstance(answer, Failure) else answer == "relevant" for answer in answers]

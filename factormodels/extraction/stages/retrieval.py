@@ -53,11 +53,11 @@ def with_contexts(
     contexts: list[Context] = []
     failures: list[list[str]] = []
     dropped: list[list[str]] = []
-    found = retriever.retrieve([query for _, query in asked])
-    for (atom, _), answer in zip(asked, found, strict=True):
+    answers = retriever.retrieve([query for _, query in asked])
+    for (atom, _), answer in zip(asked, answers, strict=True):
         # Of the question nothing is lost while its search found something: it stands for no claim.
-        told = failures if atom or not answer.passages else dropped
-        told += [[atom, reason] for reason in answer.failures]
+        reasons = failures if atom or not answer.passages else dropped
+        reasons += [[atom, reason] for reason in answer.failures]
         dropped += [[atom, reason] for reason in answer.dropped]
         for passage in answer.passages:
             contexts.append(
@@ -82,10 +82,10 @@ def with_contexts(
     top_k = getattr(retriever, "top_k", None)
     if top_k is not None:
         counts["top_k"] = top_k
-    lost = [answer.failures[0] for answer in found if not answer.searched]
+    lost = [answer.failures[0] for answer in answers if not answer.searched]
     if lost:
         counts["unsearched"] = lost
-    refused = [answer.failures[0] for answer in found if answer.refused]
+    refused = [answer.failures[0] for answer in answers if answer.refused]
     if refused:
         counts["refused"] = refused
     return replace(merged, metadata={**graph.metadata, METADATA_KEY: counts})

@@ -46,5 +46,5 @@ def revise(
         replace(atom, text=plain_claim(texts.get(atom.id, ""), atom.text) or atom.text)
         for atom in atoms
     )
-    changed = sum(one.text != other.text for one, other in zip(atoms, revised, strict=True))
+    changed = sum(atom.text != other.text for atom, other in zip(atoms, revised, strict=True))
     return Revised(revised, changed, failures)
