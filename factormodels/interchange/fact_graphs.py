@@ -158,11 +158,11 @@ def from_networkx(graph: nx.DiGraph[str]) -> FactGraph:
         )
     nodes: dict[str, list[dict[str, Any]]] = {"atom": [], "context": []}
     for name, attributes in graph.nodes(data=True):
-        given = dict(attributes)
-        kind = given.pop("type", None)
+        properties = dict(attributes)
+        kind = properties.pop("type", None)
         if kind not in nodes:
             raise InputError(f"node {name!r} has the type {kind!r}; use 'atom' or 'context'")
-        nodes[kind].append({"id": name, **given})
+        nodes[kind].append({"id": name, **properties})
     edges = [
         {"source": source, "target": target, **attributes}
         for source, target, attributes in graph.edges(data=True)
@@ -196,14 +196,14 @@ def _checked(row: Mapping[str, Any], kind: type[Record], where: str) -> Record:
         raise InputError(
             f"{where}: there is no field {min(unknown)!r}; use {', '.join(sorted(known))}"
         )
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         name: _native(value) for name, value in row.items() if not _is_missing(value)
     }
     for name in ("id", "source", "target", "kind", "probability"):
-        if name in known and name not in given:
+        if name in known and name not in values:
             raise InputError(f"{where}: {name!r} is missing; add it")
     with located(where):
-        return kind(**given)
+        return kind(**values)
 
 
 def _is_missing(value: object) -> bool:

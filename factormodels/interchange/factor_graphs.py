@@ -103,12 +103,12 @@ def from_pgmpy(model: Any) -> FactorGraph:
             raise InputError(f"the variable {name!r} has no table; add one to the model")
     index = {name: position for position, name in enumerate(names)}
     named = {
-        name: tuple(own)
+        name: tuple(states)
         for table in tables
-        for name, own in (getattr(table, "state_names", None) or {}).items()
+        for name, states in (getattr(table, "state_names", None) or {}).items()
     }
     # pgmpy numbers states that nobody named.
-    told = all(
+    all_named = all(
         len(named.get(name, ())) == states[name]
         and all(isinstance(state, str) for state in named[name])
         for name in names
@@ -117,7 +117,7 @@ def from_pgmpy(model: Any) -> FactorGraph:
         [states[name] for name in names],
         [([index[name] for name in table.variables], table.values) for table in tables],
         names=names,
-        state_names=[named[name] for name in names] if told else None,
+        state_names=[named[name] for name in names] if all_named else None,
     )
 
 
@@ -243,12 +243,12 @@ def from_pgmax(graph: Any) -> FactorGraph:
 
 
 def _names_in_pgmax(group: Any) -> Iterator[str]:
-    own = getattr(group, "variable_names", None)
-    if own is not None:
-        yield from map(str, own)
+    names = getattr(group, "variable_names", None)
+    if names is not None:
+        yield from map(str, names)
         return
-    for place in np.ndindex(*group.shape):
-        yield ",".join(map(str, place))
+    for index in np.ndindex(*group.shape):
+        yield ",".join(map(str, index))
 
 
 def merged_tables(graph: FactorGraph) -> dict[tuple[int, ...], NDArray[np.float64]]:
@@ -272,8 +272,8 @@ def merged_tables(graph: FactorGraph) -> dict[tuple[int, ...], NDArray[np.float6
         if key not in merged:
             merged[key] = (scope, table.copy())
             return
-        own, total = merged[key]
-        total += table.transpose([scope.index(variable) for variable in own])
+        merged_scope, total = merged[key]
+        total += table.transpose([scope.index(variable) for variable in merged_scope])
 
     for scope, table in graph.factors():
         if scope:

@@ -46,23 +46,23 @@ def extents(array: pa.Array, check: Callable[[float], None]) -> Extents:
         lengths = np.diff(np.clip(ends, 0, len(array)), prepend=0)
         return np.repeat(extents(array.values, check), lengths, axis=0)
     if pa.types.is_struct(kind):
-        own = _one_each(len(array))
+        measured = _one_each(len(array))
         for field in range(kind.num_fields):
-            own += extents(array.field(field), check)
-        return own
+            measured += extents(array.field(field), check)
+        return measured
     if pa.types.is_union(kind):
         return _union(array, check)
     if _is_list(kind):
         return _lists(array, check)
-    own = _one_each(len(array))
-    own[:, 1] = _text_bytes(array)
-    return own
+    measured = _one_each(len(array))
+    measured[:, 1] = _text_bytes(array)
+    return measured
 
 
 def _one_each(length: int) -> Extents:
-    own = np.zeros((length, 2))
-    own[:, 0] = 1.0
-    return own
+    measured = np.zeros((length, 2))
+    measured[:, 0] = 1.0
+    return measured
 
 
 def _union(array: Any, check: Callable[[float], None]) -> Extents:
@@ -70,7 +70,7 @@ def _union(array: Any, check: Callable[[float], None]) -> Extents:
     buffers, end = array.buffers(), array.offset + len(array)
     codes = np.frombuffer(buffers[1], np.int8)[array.offset : end]
     dense = array.type.mode == "dense"
-    own = np.zeros((len(array), 2))
+    measured = np.zeros((len(array), 2))
     for position, code in enumerate(array.type.type_codes):
         chosen = codes == code
         members = extents(array.field(position), check)
@@ -78,8 +78,8 @@ def _union(array: Any, check: Callable[[float], None]) -> Extents:
             places = np.frombuffer(buffers[2], np.int32)[array.offset : end][chosen]
         else:
             places = np.flatnonzero(chosen)
-        own[chosen] = members[places]
-    return own
+        measured[chosen] = members[places]
+    return measured
 
 
 def _is_list(kind: Any) -> bool:
@@ -114,10 +114,10 @@ def _lists(array: Any, check: Callable[[float], None]) -> Extents:
     if array.null_count:
         sizes = np.where(array.is_valid().to_numpy(zero_copy_only=False), sizes, 0.0)
     check(float(sizes.sum()))
-    own = _one_each(n)
+    measured = _one_each(n)
     filled = sizes > 0
     if not filled.any():
-        return own
+        return measured
     first = int(starts[filled].min())
     last = int((starts + sizes)[filled].max())
     begins, ends = ((edge[filled] - first).astype(np.int64) for edge in (starts, starts + sizes))
@@ -126,8 +126,8 @@ def _lists(array: Any, check: Callable[[float], None]) -> Extents:
     for child in children:
         elements = extents(child.slice(first, last - first), check)
         sums = np.concatenate([np.zeros((1, 2)), np.cumsum(elements, axis=0)])
-        own[filled] += sums[ends] - sums[begins]
-    return own
+        measured[filled] += sums[ends] - sums[begins]
+    return measured
 
 
 def _text_bytes(array: Any) -> NDArray[np.float64] | float:

@@ -145,7 +145,7 @@ def arrow_records(files: Iterable[tuple[Source, bytes]]) -> ArrowRecords:
                     f"{Path(first[0]).name} {', '.join(first[1])}; keep files of one table in a "
                     "folder"
                 )
-            own = classes_of_arrow(schema, source)
+            file_classes = classes_of_arrow(schema, source)
             rounding |= dict(pair for field in schema for pair in _rounding(field.name, field.type))
             for batch in batches:
                 refuse_larger_table(len(rows) + batch.num_rows, len(names), source)
@@ -156,12 +156,12 @@ def arrow_records(files: Iterable[tuple[Source, bytes]]) -> ArrowRecords:
                 # In pieces, between which the process can be interrupted.
                 for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
                     rows += batch.slice(start, _ROWS_AT_ONCE).to_pylist()
-        if own:
+        if file_classes:
             rows[n_before:] = [
-                with_class_names(row, own, f"{source}, row {number}")
+                with_class_names(row, file_classes, f"{source}, row {number}")
                 for number, row in enumerate(rows[n_before:], 1)
             ]
-            classes |= own
+            classes |= file_classes
     return ArrowRecords(first[1] if first else (), rows, classes, rounding)
 
 

@@ -93,9 +93,11 @@ class ClaimRecord:
             )
         object.__setattr__(self, "label", _choice(ClaimLabel, self.label, f"{where}: label"))
         for setting in Setting:
-            given = getattr(self, setting.value)
-            if given is not None:
-                judgement = _choice(ModelJudgement, given, f"{where}: judgement by {setting.value}")
+            judged = getattr(self, setting.value)
+            if judged is not None:
+                judgement = _choice(
+                    ModelJudgement, judged, f"{where}: judgement by {setting.value}"
+                )
                 object.__setattr__(self, setting.value, judgement)
         where = f"{where}: log-probabilities"
         given_logs = {
@@ -145,10 +147,10 @@ def read_records(path: str | os.PathLike[str]) -> list[ClaimRecord]:
     records = []
     content = read_content(path, held=True)
     empty = isinstance(content, str) and not content.strip()
-    for found in strictly(() if empty else json_records(content, path)):
-        line = found.line or 1
+    for entry in strictly(() if empty else json_records(content, path)):
+        line = entry.line or 1
         where = location(path, line)
-        record = parse_record(found.value, where)
+        record = parse_record(entry.value, where)
         key = (record.response, record.claim)
         if key in lines:
             raise InputError(
@@ -195,8 +197,8 @@ def parse_record(value: object, where: str) -> ClaimRecord:
     """
     obj = as_object(value, where)
     check_keys(obj, _KEYS, where)
-    given = obj.get("judgements")
-    judgements = {} if given is None else as_object(given, f"{where}: key 'judgements'")
+    stated = obj.get("judgements")
+    judgements = {} if stated is None else as_object(stated, f"{where}: key 'judgements'")
     check_keys(judgements, tuple(setting.value for setting in Setting), f"{where}: judgements")
     for key in ("sentence", "sentences"):
         if key not in obj:
@@ -204,7 +206,7 @@ def parse_record(value: object, where: str) -> ClaimRecord:
     # These name their place themselves; the record names it by response and claim.
     response, claim = text_field(obj, "response", where), text_field(obj, "claim", where)
     label = _choice(ClaimLabel, text_field(obj, "label", where), f"{where}: key 'label'")
-    said = _judgements(judgements, where)
+    by_setting = _judgements(judgements, where)
     logs = _log_probabilities_by_setting(obj, where)
     with located(where):
         return ClaimRecord(
@@ -213,7 +215,7 @@ def parse_record(value: object, where: str) -> ClaimRecord:
             sentences=obj["sentences"],
             claim=claim,
             label=label,
-            **said,
+            **by_setting,
             log_probabilities=logs,
         )
 
@@ -241,31 +243,35 @@ def as_json_object(record: ClaimRecord) -> dict[str, Any]:
     return obj
 
 
-def _judgements(given: Mapping[str, Any], where: str) -> dict[str, ModelJudgement]:
-    place = f"{where}: judgements"
+def _judgements(stated: Mapping[str, Any], where: str) -> dict[str, ModelJudgement]:
+    judgements_at = f"{where}: judgements"
     return {
-        name: _choice(ModelJudgement, as_text(value, f"{place}: {name!r}"), f"{place}: {name!r}")
-        for name, value in given.items()
+        name: _choice(
+            ModelJudgement,
+            as_text(value, f"{judgements_at}: {name!r}"),
+            f"{judgements_at}: {name!r}",
+        )
+        for name, value in stated.items()
         if value is not None
     }
 
 
 def _log_probabilities_by_setting(obj: Mapping[str, Any], where: str) -> dict[Setting, Any]:
-    place = f"{where}: key 'log_probabilities'"
-    given = as_object(obj.get("log_probabilities") or {}, place)
+    logs_at = f"{where}: key 'log_probabilities'"
+    by_setting = as_object(obj.get("log_probabilities") or {}, logs_at)
     return {
-        _choice(Setting, name, place): as_object(logs, f"{place}: {name!r}")
-        for name, logs in given.items()
+        _choice(Setting, name, logs_at): as_object(logs, f"{logs_at}: {name!r}")
+        for name, logs in by_setting.items()
     }
 
 
-def _log_probabilities(given: Mapping[Any, Any], where: str) -> dict[ModelJudgement, float]:
-    for value in given.values():
+def _log_probabilities(logs: Mapping[Any, Any], where: str) -> dict[ModelJudgement, float]:
+    for value in logs.values():
         if isinstance(value, bool) or not isinstance(value, float | int) or not value <= 0.0:
             raise InputError(
                 f"{where}: {shown(value)} is not a logarithm of a probability; give 0 or less"
             )
-    return {_choice(ModelJudgement, name, where): float(value) for name, value in given.items()}
+    return {_choice(ModelJudgement, name, where): float(value) for name, value in logs.items()}
 
 
 def _choice(kind: type[Choice], value: Any, what: str) -> Choice:

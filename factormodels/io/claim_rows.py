@@ -45,8 +45,8 @@ def _without_invisible_ends(text: str) -> str:
     if text.isalnum():
         return text
     seen = [
-        place
-        for place, character in enumerate(text)
+        index
+        for index, character in enumerate(text)
         if unicodedata.category(character) not in _INVISIBLE
     ]
     return text[seen[0] : seen[-1] + 1] if seen else ""

@@ -127,18 +127,18 @@ def classes_of_arrow(schema: Any, source: object) -> ClassTree:
         if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
     ]
     stated_by = dict.fromkeys(tree, "its metadata 'huggingface'")
-    found = [(classes_of_attributes(attributes, numeric, source), "its metadata")]
+    described = [(classes_of_attributes(attributes, numeric, source), "its metadata")]
     for field in schema:
-        own = {
+        metadata = {
             key.decode(errors="replace"): value
             for key, value in (field.metadata or {}).items()
             if not key.startswith(_OF_PARQUET)
         }
-        names = _names_of_field(own) if own and field.name in numeric else None
+        names = _names_of_field(metadata) if metadata and field.name in numeric else None
         if names is not None:
-            found.append(({field.name: names}, "the metadata of its field"))
-    for classes, place in found:
-        _join(tree, stated_by, classes, place, str(source))
+            described.append(({field.name: names}, "the metadata of its field"))
+    for classes, location in described:
+        _join(tree, stated_by, classes, location, str(source))
     return tree
 
 
@@ -284,8 +284,8 @@ def classes_beside(source: Source) -> list[Description]:
     folder = path if path.is_dir() else path.parent
     described = _of_infos(folder / _INFO, single=True)
     # A dataset of the Hub has its tables in a folder such as data/, below its card.
-    for place in (folder, folder.parent):
-        described += [*_of_infos(place / _INFOS, single=False), *_of_card_file(place / _CARD)]
+    for near in (folder, folder.parent):
+        described += [*_of_infos(near / _INFOS, single=False), *_of_card_file(near / _CARD)]
     return [each for each in described if each.classes]
 
 
@@ -500,5 +500,5 @@ def _class_names(names: Any, where: str) -> tuple[str, ...]:
 def _listed(names: Any) -> str:
     if not isinstance(names, tuple):
         return shown(names)
-    told = [f"{number} = {shown(name)}" for number, name in enumerate(names[:_MOST_SHOWN])]
-    return ", ".join(told) + (", ..." if len(names) > _MOST_SHOWN else "")
+    numbered = [f"{number} = {shown(name)}" for number, name in enumerate(names[:_MOST_SHOWN])]
+    return ", ".join(numbered) + (", ..." if len(names) > _MOST_SHOWN else "")

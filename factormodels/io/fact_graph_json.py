@@ -187,16 +187,16 @@ def fact_graph_object(graph: FactGraph) -> dict[str, Any]:
 
 
 def _atom_objects(graph: FactGraph) -> list[dict[str, Any]]:
-    told = zip(graph.atom_ids, graph.column("atoms", "prior"), strict=True)
-    objects = [{"id": id, "type": "atom", "probability": prior} for id, prior in told]
+    priors = zip(graph.atom_ids, graph.column("atoms", "prior"), strict=True)
+    objects = [{"id": id, "type": "atom", "probability": prior} for id, prior in priors]
     _add(objects, graph, "atoms", ("text",), "")
     _add(objects, graph, "atoms", ("label", "annotation", "sentence"), None)
     return objects
 
 
 def _context_objects(graph: FactGraph) -> list[dict[str, Any]]:
-    told = zip(graph.context_ids, graph.column("contexts", "prior"), strict=True)
-    objects = [{"id": id, "type": "context", "probability": prior} for id, prior in told]
+    priors = zip(graph.context_ids, graph.column("contexts", "prior"), strict=True)
+    objects = [{"id": id, "type": "context", "probability": prior} for id, prior in priors]
     _add(objects, graph, "contexts", ("text", "title", "link", "snippet"), "")
     _add(objects, graph, "contexts", ("retrieved_for",), (), list)
     _add(objects, graph, "contexts", ("key",), None)
@@ -205,10 +205,12 @@ def _context_objects(graph: FactGraph) -> list[dict[str, Any]]:
 
 
 def _edge_objects(graph: FactGraph) -> list[dict[str, Any]]:
-    told = (graph.column("relations", name) for name in ("source", "target", "kind", "probability"))
+    columns = (
+        graph.column("relations", name) for name in ("source", "target", "kind", "probability")
+    )
     objects = [
         {"source": source, "target": target, "relation": _NAMES[kind], "probability": probability}
-        for source, target, kind, probability in zip(*told, strict=True)
+        for source, target, kind, probability in zip(*columns, strict=True)
     ]
     _add(objects, graph, "relations", ("distribution",), None, _shares)
     return objects

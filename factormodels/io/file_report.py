@@ -168,22 +168,22 @@ def check_file(path: Path, known: Format | None = None) -> FileReport:
     if text:
         problems = [_placed(problem, text) for problem in problems]
     in_order = sorted(problems, key=lambda problem: problem.line or 0)
-    found = tuple(item for item, _ in items)
-    missing = (*_missing_fields([r.value for r in read], of_file), *_missing(found))
+    in_file = tuple(item for item, _ in items)
+    missing = (*_missing_fields([r.value for r in read], of_file), *_missing(in_file))
     not_used: dict[str, UnusedKey] = {}
     for record in read:
-        own = of_file if known is not None else record_format(record.value, of_file) or of_file
-        if own.used_keys is not None:
-            note_unused(record.value, own.used_keys, not_used)
+        form = of_file if known is not None else record_format(record.value, of_file) or of_file
+        if form.used_keys is not None:
+            note_unused(record.value, form.used_keys, not_used)
     return FileReport(
         path,
         of_file,
         len(records),
-        _counts(found),
+        _counts(in_file),
         missing,
         tuple(in_order),
         not_used,
-        found,
+        in_file,
     )
 
 
@@ -195,8 +195,8 @@ def _parsed(
     problems: list[Problem] = []
     gathered: dict[str, tuple[Format, list[Any], int | None]] = {}
     for record in records:
-        own = None if forced else record_format(record.value, of_file)
-        form = own or of_file
+        record_form = None if forced else record_format(record.value, of_file)
+        form = record_form or of_file
         try:
             parsed = form.parse(record.value, path, record.line)
             if form.gather is None:
@@ -289,30 +289,30 @@ def _missing(items: Sequence[Item]) -> Iterator[str]:
         ("atoms", sum(not graph.atoms for graph in graphs), len(graphs), "responses"),
     )
     words = Counter(a.annotation for a in atoms if a.label is None and a.annotation is not None)
-    told = ", ".join(f"{count:,} {word}" for word, count in words.most_common())
+    by_word = ", ".join(f"{count:,} {word}" for word, count in words.most_common())
     for what, lacking, total, whose in lacks:
         if lacking:
-            inner = f" ({told})" if what == "labels" and told else ""
+            inner = f" ({by_word})" if what == "labels" and by_word else ""
             yield f"{what}: {lacking:,} of {total:,} {whose} have none{inner}"
 
 
 def _served(graph: FactGraph) -> set[str]:
     """Atoms that a context was retrieved for or is related to."""
     contexts, atoms = set(graph.context_ids), set(graph.atom_ids)
-    found = {atom for context in graph.contexts for atom in context.retrieved_for}
+    served = {atom for context in graph.contexts for atom in context.retrieved_for}
     for relation in graph.relations:
         ends = {relation.source, relation.target}
         if ends & contexts:
-            found |= ends & atoms
-    return found
+            served |= ends & atoms
+    return served
 
 
 def _missing_fields(values: Sequence[Mapping[str, Any]], form: Format) -> Iterator[str]:
     for path in form.fields:
-        found = [present for value in values for present in _present(value, path)]
-        absent = found.count(False)
+        presence = [present for value in values for present in _present(value, path)]
+        absent = presence.count(False)
         if absent:
-            yield f"key {path!r}: absent or null in {absent:,} of {len(found):,}"
+            yield f"key {path!r}: absent or null in {absent:,} of {len(presence):,}"
 
 
 def _present(value: object, path: str) -> Iterator[bool]:
@@ -394,9 +394,9 @@ def _problem(error: InputError, path: Path, line: int | None) -> Problem:
         if message.startswith(prefix):
             message = message[len(prefix) :]
             break
-    found = _LINE.match(message)
-    if line is None and found:
-        return Problem(int(found[1]), message[found.end() :])
+    match = _LINE.match(message)
+    if line is None and match:
+        return Problem(int(match[1]), message[match.end() :])
     return Problem(line, message)
 
 

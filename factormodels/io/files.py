@@ -220,7 +220,7 @@ def results_folder(folder: Path) -> Iterator[None]:
     Raises:
         InputError: if it cannot be made or written.
     """
-    absent = [place for place in (folder, *folder.parents) if not place.exists()]
+    absent = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         prepare_folder(folder)
         yield
@@ -231,7 +231,7 @@ def results_folder(folder: Path) -> Iterator[None]:
 
 def remove_empty(places: Sequence[Path]) -> None:
     """Remove the folders that hold nothing, the innermost first."""
-    for place in places:
+    for path in places:
         # A folder that holds something by now is not this run's alone.
         with suppress(OSError):
-            place.rmdir()
+            path.rmdir()

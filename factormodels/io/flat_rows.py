@@ -53,7 +53,7 @@ def flat_rows(table: DataTable, column: str) -> list[FlatRow]:
     Raises:
         InputError: for a record that has no such column.
     """
-    found: list[FlatRow] = []
+    rows: list[FlatRow] = []
     parents = 0
     for number, record in enumerate(table.rows):
         where = table.place(number)
@@ -65,24 +65,24 @@ def flat_rows(table: DataTable, column: str) -> list[FlatRow]:
                         f"{where}: there is no {column!r}; it has {', '.join(sorted(outer))}"
                     )
                 if not isinstance(outer[column], list):
-                    found.append(FlatRow(outer, where))
+                    rows.append(FlatRow(outer, where))
                     continue
                 children = _entries(outer, len(outer[column]))
             parents += 1
-            found += [
-                FlatRow(child, where, parents, place, len(children))
-                for place, child in enumerate(children, start=1)
+            rows += [
+                FlatRow(child, where, parents, number, len(children))
+                for number, child in enumerate(children, start=1)
             ]
-    return found
+    return rows
 
 
 def _entries(outer: Mapping[str, Any], length: int) -> list[dict[str, Any]]:
     """A row for each place of an object's lists; lists of another length are the same in all."""
 
-    def at(value: Any, place: int) -> Any:
-        return value[place] if isinstance(value, list) and len(value) == length else value
+    def at(value: Any, index: int) -> Any:
+        return value[index] if isinstance(value, list) and len(value) == length else value
 
-    return [{name: at(value, place) for name, value in outer.items()} for place in range(length)]
+    return [{name: at(value, index) for name, value in outer.items()} for index in range(length)]
 
 
 def _groups(
@@ -111,7 +111,7 @@ def _fields(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[di
             nested, lists = _fields(inner)
             fields |= {f"{key}.{name}": cell for name, cell in nested.items()}
             branches |= {f"{key}.{name}": many for name, many in lists.items()}
-        elif isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner):
+        elif isinstance(inner, list) and inner and all(isinstance(entry, dict) for entry in inner):
             branches[key] = inner
         else:
             fields[key] = inner
@@ -126,4 +126,4 @@ def _names(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _names_of(many: Iterable[Mapping[str, Any]]) -> dict[str, None]:
-    return {name: None for one in many for name in _names(one)}
+    return {name: None for entry in many for name in _names(entry)}

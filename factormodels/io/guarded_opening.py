@@ -195,7 +195,7 @@ def read_lines(source: Source, *, held: bool = False) -> Iterator[str]:
     Raises:
         InputError: as `read_whole` does, or if a line is too long or not UTF-8.
     """
-    return _lines(_chunks(source, _most_together(held=held)), source, held=held)
+    return _lines(_chunks(source, _most_together(in_memory=held)), source, in_memory=held)
 
 
 def read_text_or_lines(
@@ -218,7 +218,7 @@ def read_text_or_lines(
     Raises:
         InputError: as `read_lines` does.
     """
-    chunks = _chunks(source, _most_together(held=held))
+    chunks = _chunks(source, _most_together(in_memory=held))
     begun = bytearray()
     filled: list[str] = []
     start = 0
@@ -243,13 +243,13 @@ def read_text_or_lines(
         filled.append(decoded(bytes(begun[start:]), source, start))
     rest = itertools.chain([bytes(begun)], chunks)
     if in_lines(filled):
-        return _lines(rest, source, held=held)
+        return _lines(rest, source, in_memory=held)
     return decoded(_whole(rest, source), source)
 
 
-def _most_together(*, held: bool) -> int:
+def _most_together(*, in_memory: bool) -> int:
     """Bytes of all lines of a file that may be held together, or pass one after the other."""
-    return _most_held.get() * (1 if held else STREAMED)
+    return _most_held.get() * (1 if in_memory else STREAMED)
 
 
 def _whole(chunks: Iterable[bytes], source: Source) -> bytes:
@@ -260,8 +260,8 @@ def _whole(chunks: Iterable[bytes], source: Source) -> bytes:
     return bytes(content)
 
 
-def _lines(chunks: Iterable[bytes], source: Source, *, held: bool) -> Iterator[str]:
-    most, most_together = _most_held.get(), _most_together(held=held)
+def _lines(chunks: Iterable[bytes], source: Source, *, in_memory: bool) -> Iterator[str]:
+    most, most_together = _most_held.get(), _most_together(in_memory=in_memory)
     before = taken = blank = 0
     rest: list[bytes] = []
     for chunk in chunks:

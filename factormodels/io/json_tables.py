@@ -99,4 +99,6 @@ def _of_viewer(value: Mapping[str, Any], source: Source) -> list[dict[str, Any]]
 
 
 def _are_objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(entry, dict) for entry in value)
+    )

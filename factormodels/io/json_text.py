@@ -62,9 +62,9 @@ def decode(
     try:
         return (_WITH_NAN if nan_is_missing else _STRICT).decode(text)
     except json.JSONDecodeError as error:
-        place = "" if line is not None else f"line {error.lineno}, "
+        at_line = "" if line is not None else f"line {error.lineno}, "
         raise InputError(
-            f"{where}: {place}column {error.colno} is not JSON ({error.msg}); correct it there"
+            f"{where}: {at_line}column {error.colno} is not JSON ({error.msg}); correct it there"
         ) from None
     except _Refused as error:
         raise InputError(f"{where}: {error}") from None

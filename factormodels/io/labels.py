@@ -102,8 +102,8 @@ def label_spelling(
     words = {word: str(value) for value in values if (word := folded(value)) not in NO_LABEL}
     if not words:
         raise InputError(f"{where}: there is no label; give {EXAMPLES}")
-    for option, given in (("--true", true), ("--irrelevant", irrelevant)):
-        for word in given:
+    for option, named in (("--true", true), ("--irrelevant", irrelevant)):
+        for word in named:
             if folded(word) not in words:
                 raise InputError(
                     f"{where}: no label is {word!r}, which {option} names; it has {_listed(words)}"
@@ -150,14 +150,14 @@ def meaning_remark(
         ClaimLabel.UNSUPPORTED: "false",
         ClaimLabel.IRRELEVANT: "not counted",
     }
-    told = "; ".join(
+    texts = "; ".join(
         f"{', '.join(map(shown, meanings[label]))} {'is' if len(meanings[label]) == 1 else 'are'} "
         f"{name}"
         for label, name in names.items()
         if label in meanings
     )
     stated = ", ".join(f"{number} = {shown(name)}" for number, name in enumerate(classes))
-    return f"Labels of column {column!r}: {f'its classes are {stated}; ' if stated else ''}{told}."
+    return f"Labels of column {column!r}: {f'its classes are {stated}; ' if stated else ''}{texts}."
 
 
 def comma_remark(column: str, values: Iterable[Any]) -> str:

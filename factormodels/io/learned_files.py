@@ -72,8 +72,8 @@ class Fields:
         Raises:
             InputError: always.
         """
-        place = f"{self.where}: key {key!r}"
-        raise InputError(f"{place}: {shown(self.value[key])} is not {wanted}; {self.mend}")
+        location = f"{self.where}: key {key!r}"
+        raise InputError(f"{location}: {shown(self.value[key])} is not {wanted}; {self.mend}")
 
     def only(self, *keys: str) -> None:
         """Refuse the object unless it has exactly these keys.
@@ -213,7 +213,7 @@ class Fields:
         Raises:
             InputError: if it is missing or anything else; the message names the entry.
         """
-        inner = {f"{key}[{place}]": row for place, row in enumerate(self.items(key, length))}
+        inner = {f"{key}[{index}]": row for index, row in enumerate(self.items(key, length))}
         nested = replace(self, value=inner)
         return [nested.numbers(name, width, -most, most) for name in inner]
 
@@ -234,7 +234,7 @@ class Fields:
         Raises:
             InputError: if it is missing or anything else; the message names the entry.
         """
-        inner = {f"{key}[{place}]": each for place, each in enumerate(self.items(key))}
+        inner = {f"{key}[{index}]": each for index, each in enumerate(self.items(key))}
         nested = replace(self, value=inner)
         return [nested.object(name) for name in inner]
 
@@ -243,9 +243,9 @@ class Fields:
     ) -> list[Any]:
         values = self.items(key, length)
         fits = _is_whole if whole else _is_number
-        for place, value in enumerate(values):
+        for index, value in enumerate(values):
             if not fits(value, least, most):
-                name = f"{key}[{place}]"
+                name = f"{key}[{index}]"
                 wanted = _range_words("a whole number" if whole else "a number", least, most)
                 replace(self, value={name: value}).refuse(name, wanted)
         return values

@@ -30,18 +30,18 @@ def pieces(length: int) -> Iterator[slice]:
 
 def joined(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
     """Arrays, one or more, one after the other as one; a long one is read-only."""
-    coming, held, length = iter(parts), [], 0
+    coming, first_parts, length = iter(parts), [], 0
     for part in coming:
-        held.append(part)
+        first_parts.append(part)
         length += len(part)
         if length > LONG:
             break
     else:
-        return held[0] if len(held) == 1 else np.concatenate(held)
-    first = held[0]
+        return first_parts[0] if len(first_parts) == 1 else np.concatenate(first_parts)
+    first = first_parts[0]
     with tempfile.TemporaryFile() as file:
         # Written, not stored through the map: a full disk is an error then, and no signal.
-        for part in chain(held, coming):
+        for part in chain(first_parts, coming):
             file.write(np.ascontiguousarray(part).data)
         return np.frombuffer(_mapped(file), first.dtype).reshape(-1, *first.shape[1:])
 
@@ -54,8 +54,8 @@ def piecewise(function: Callable[..., Any], *columns: NDArray[Any]) -> NDArray[A
         columns: arrays of one length.
     """
     if len(columns[0]) <= LONG:
-        found: NDArray[Any] = function(*columns)
-        return found
+        result: NDArray[Any] = function(*columns)
+        return result
     return joined(
         function(*(column[piece] for column in columns)) for piece in pieces(len(columns[0]))
     )
@@ -67,17 +67,17 @@ def stored_table(
     """Batches of rows as one table; of more than `most` rows, else `LONG`, all are in a file."""
     import pyarrow as pa
 
-    coming, held, length = iter(batches), [], 0
+    coming, first_batches, length = iter(batches), [], 0
     for batch in coming:
-        held.append(batch)
+        first_batches.append(batch)
         length += batch.num_rows
         if length > (most or LONG):
             break
     else:
-        return pa.Table.from_batches(held, schema)
+        return pa.Table.from_batches(first_batches, schema)
     with tempfile.TemporaryFile() as file:
         with pa.ipc.new_stream(file, schema) as writer:
-            for batch in chain(held, coming):
+            for batch in chain(first_batches, coming):
                 writer.write_batch(batch)
         # Arrow takes its columns where they are, which is in the map.
         return pa.ipc.open_stream(pa.py_buffer(_mapped(file))).read_all()

@@ -129,9 +129,9 @@ def key_tree(paths: Iterable[str]) -> Tree:
     """
     tree: dict[str, Any] = {}
     for path in paths:
-        place = tree
+        branch = tree
         for step in path.replace("[]", "").replace("{}", ".*").split("."):
-            place = place.setdefault(step, {})
+            branch = branch.setdefault(step, {})
     return tree
 
 
@@ -161,27 +161,27 @@ def note_cells(rows: Iterable[Mapping[str, Any]], used: Collection[str], source:
     notes = _NOTES.get()
     if notes is None:
         return
-    own = notes.setdefault(str(source), {})
+    noted = notes.setdefault(str(source), {})
     names = frozenset(used)
     for row in rows:
         for path, value in _unused_cells(row, names, ""):
             if not (isinstance(value, str) and _kind_of(path) in ("claims", "responses")):
-                _add(own, path, value)
+                _add(noted, path, value)
 
 
 def forget(source: object, used: Iterable[str]) -> None:
     """Take back what was noted of columns that are used after all."""
-    own = (_NOTES.get() or {}).get(str(source), {})
+    noted = (_NOTES.get() or {}).get(str(source), {})
     for name in used:
-        own.pop(name, None)
+        noted.pop(name, None)
 
 
 def not_used_sentence(notes: Notes) -> str:
     """Return one line on what was not used; an empty one if nothing of it matters."""
-    told = {source: text for source, keys in notes.items() if (text := _told(keys))}
-    if len(told) == 1:
-        return f"Not used: {next(iter(told.values()))}."
-    parts = "; ".join(f"of {source}: {text}" for source, text in told.items())
+    texts = {source: text for source, keys in notes.items() if (text := _told(keys))}
+    if len(texts) == 1:
+        return f"Not used: {next(iter(texts.values()))}."
+    parts = "; ".join(f"of {source}: {text}" for source, text in texts.items())
     return f"Not used {parts}." if parts else ""
 
 
@@ -306,9 +306,9 @@ def _kinds_within(value: object, depth: int = 0) -> set[str]:
         return {kind for entry in value[:_SAMPLE] for kind in _kinds_within(entry, depth + 1)}
     if not isinstance(value, dict):
         return set()
-    found = {
+    kinds = {
         kind for key, inner in value.items() if not _is_blank(inner) and (kind := _kind_of(key))
     }
     for inner in value.values():
-        found |= _kinds_within(inner, depth + 1)
-    return found
+        kinds |= _kinds_within(inner, depth + 1)
+    return kinds

@@ -233,5 +233,5 @@ def plain_hash(plain: Mapping[str, Any]) -> str:
 def _yaml_reason(error: yaml.YAMLError) -> str:
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
-    return f"{place}{problem if len(problem) <= _SHOWN else problem[:_SHOWN] + '...'}"
+    position = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+    return f"{position}{problem if len(problem) <= _SHOWN else problem[:_SHOWN] + '...'}"

@@ -254,10 +254,10 @@ def _items(path: Source) -> list[tuple[Item, int | None]]:
             f"{path}: it is neither JSON nor a table of a known dataset; "
             "see `factormodels datasets`"
         )
-    found = list(items_of(content, path))
-    if not found:
+    items = list(items_of(content, path))
+    if not items:
         raise InputError(f"{path}: the file holds no record; name another")
-    return found
+    return items
 
 
 def _unknown_record(record: Record, source: Source) -> str:
@@ -313,7 +313,7 @@ def _graphs(
     """Fact graphs of a file, each with the line of its record."""
     for item, line in items_of(content, path):
         if not isinstance(item, FactGraph):
-            held, use = (
+            contents, use = (
                 ("prompts", "read_prompts")
                 if isinstance(item, Prompt)
                 else ("pairs of texts", "read_judged_pairs")
@@ -325,9 +325,9 @@ def _graphs(
             unread = _left_unread(path)
             # A file whose other keys nobody read may hold responses all the same.
             holds = (
-                f"is read as {held}, without responses"
+                f"is read as {contents}, without responses"
                 if unread
-                else (f"holds {held} and no response")
+                else (f"holds {contents} and no response")
             )
             raise InputError(f"{location(path, line)}: it {holds}; use {use}{unread}")
         yield item, line
@@ -363,5 +363,5 @@ def _left_unread(path: Source) -> str:
         form = format_of(record.value)
         if form is not None and form.used_keys is not None:
             note_unused(record.value, form.used_keys, keys)
-    told = not_used_sentence({str(path): keys})
-    return f". {told.removesuffix('.')}" if told else ""
+    sentence = not_used_sentence({str(path): keys})
+    return f". {sentence.removesuffix('.')}" if sentence else ""

@@ -100,13 +100,13 @@ class _Row:
 
 def looks_like_relation_row(record: Mapping[str, Any]) -> bool:
     """Whether a record has the columns of a relation between a passage and a claim."""
-    found = _columns(record)
-    if any(isinstance(record[column], dict) for column in found.values()):
+    columns = _columns(record)
+    if any(isinstance(record[column], dict) for column in columns.values()):
         # Columns of a data frame, each an object, and no row.
         return False
     # One share alone is a relation that lacks columns, which is then said.
-    judged = "relation" in found or not found.keys().isdisjoint(_SHARES)
-    return judged and found.keys() >= {"response", "claim", "passage"}
+    judged = "relation" in columns or not columns.keys().isdisjoint(_SHARES)
+    return judged and columns.keys() >= {"response", "claim", "passage"}
 
 
 def missing_columns(names: Sequence[str]) -> str:
@@ -153,15 +153,22 @@ def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
         )
         key = response, claim
         responses.setdefault(key[0], []).append(row)
-        said = None if spelling is None else spelling.read(row.cells.get("label"))
-        label = None if said in (None, ClaimLabel.IRRELEVANT) else said is ClaimLabel.SUPPORTED
+        label_meaning = None if spelling is None else spelling.read(row.cells.get("label"))
+        label = (
+            None
+            if label_meaning in (None, ClaimLabel.IRRELEVANT)
+            else label_meaning is ClaimLabel.SUPPORTED
+        )
         if labelled.setdefault(key, label) != label:
             raise InputError(
                 f"{row.where}: claim {key[1]!r} of response {key[0]!r} has another label than in a "
                 "row before; give each claim one label"
             )
     notations: dict[str, Counter[Notation]] = {}
-    graphs = [_graph(name, own, labelled, notations) for name, own in responses.items()]
+    graphs = [
+        _graph(name, response_rows, labelled, notations)
+        for name, response_rows in responses.items()
+    ]
     for meaning, counts in notations.items():
         _say(rows[0], notation_remark(meaning, counts))
     if any(_leaves_neutral(row) for row in rows):
@@ -200,21 +207,21 @@ def _graph(
         if not passage:
             continue
         # Claims and passages are often numbered alike, and share the names of a graph.
-        own = f"passage {passage}" if passage in claims else passage
-        _, served = passages.setdefault(own, (row.text("passage text") or passage, {}))
+        passage_id = f"passage {passage}" if passage in claims else passage
+        _, served = passages.setdefault(passage_id, (row.text("passage text") or passage, {}))
         served[claim] = None
-        if (own, claim) in relations:
+        if (passage_id, claim) in relations:
             raise InputError(
                 f"{row.where}: the passage {passage!r} and the claim {claim!r} stand in a row "
                 "before; keep one"
             )
-        relations[own, claim] = _relation(row, own, claim, notations)
+        relations[passage_id, claim] = _relation(row, passage_id, claim, notations)
     return FactGraph(
         name,
         tuple(atoms.values()),
         tuple(
-            Context(own, text, retrieved_for=tuple(served))
-            for own, (text, served) in passages.items()
+            Context(passage_id, text, retrieved_for=tuple(served))
+            for passage_id, (text, served) in passages.items()
         ),
         tuple(relations.values()),
     )
@@ -224,8 +231,8 @@ def _relation(
     row: _Row, passage: str, claim: str, notations: dict[str, Counter[Notation]]
 ) -> Relation:
     def share(meaning: str) -> float | None:
-        place = f"{row.where}, column {meaning!r}"
-        number, notation = cell_share(row.cells.get(meaning), place, "a probability")
+        cell_at = f"{row.where}, column {meaning!r}"
+        number, notation = cell_share(row.cells.get(meaning), cell_at, "a probability")
         notations.setdefault(meaning, Counter()).update(notation)
         return number
 
@@ -236,50 +243,50 @@ def _relation(
             f"{row.where}, column 'relation': {shown(row.text('relation'))} is unknown; use one of "
             f"{', '.join(RelationKind)}"
         )
-    given = {kind: one for kind, one in shares.items() if one is not None}
-    if _leaves_neutral(row) and len(given) == len(_SHARES) - 1:
-        given[_SHARES[-1]] = _left_by(given, row.where)
-    if given and len(given) < len(_SHARES):
-        lacking = next(kind for kind in _SHARES if kind not in given)
+    known_shares = {kind: value for kind, value in shares.items() if value is not None}
+    if _leaves_neutral(row) and len(known_shares) == len(_SHARES) - 1:
+        known_shares[_SHARES[-1]] = _left_by(known_shares, row.where)
+    if known_shares and len(known_shares) < len(_SHARES):
+        lacking = next(kind for kind in _SHARES if kind not in known_shares)
         if lacking not in row.cells:
             raise InputError(
-                f"{row.where}: there is a probability of {next(iter(given))}, and no column is "
-                f"known as {lacking!r}; add it, or a column 'relation' with its 'probability'"
+                f"{row.where}: there is a probability of {next(iter(known_shares))}, and no column "
+                f"is known as {lacking!r}; add it, or a column 'relation' with its 'probability'"
             )
         raise InputError(
             f"{row.where}: column {lacking!r} is empty beside other probabilities; give all three"
         )
-    if not word and not given:
+    if not word and not known_shares:
         raise InputError(
             f"{row.where}: it has no relation; give one, or the probabilities of "
             f"{', '.join(_SHARES)}"
         )
     with located(row.where):
-        if not given:
+        if not known_shares:
             alone = share("probability")
             return Relation(passage, claim, STANCES[word], 1.0 if alone is None else alone)
         pair = f"relation {passage!r} -> {claim!r}"
-        distribution = validated_distribution(given, pair)
-        kind, probability = likeliest_kind(*(given[share] for share in _SHARES))
+        distribution = validated_distribution(known_shares, pair)
+        kind, probability = likeliest_kind(*(known_shares[share] for share in _SHARES))
         if word and (stated := STANCES[word]) is not kind:
-            if stated not in given:
+            if stated not in known_shares:
                 raise InputError(
                     f"{pair}: there is no probability of {stated} beside those of "
                     f"{', '.join(_SHARES)}; give one of these as the relation, or leave the three "
                     "probabilities out"
                 )
             check_stated_kind(stated, distribution or (), pair)
-            kind, probability = stated, given[stated]
+            kind, probability = stated, known_shares[stated]
         return evidence_or_neutral(Relation(passage, claim, kind, probability, distribution))
 
 
-def _left_by(given: Mapping[str, float], where: str) -> float:
+def _left_by(known_shares: Mapping[str, float], where: str) -> float:
     """What the probabilities of entailment and contradiction leave to neutral."""
-    total = sum(given.values())
+    total = sum(known_shares.values())
     if total > 1.0 + SUM_TOLERANCE:
         raise InputError(
-            f"{where}: the probabilities of {' and '.join(given)} sum to {total:g}, more than 1; "
-            "give probabilities of one distribution, with neutral beside them"
+            f"{where}: the probabilities of {' and '.join(known_shares)} sum to {total:g}, more "
+            "than 1; give probabilities of one distribution, with neutral beside them"
         )
     return max(0.0, 1.0 - total)
 
@@ -288,7 +295,7 @@ def _columns(record: Mapping[str, Any]) -> dict[str, str]:
     """Column of each meaning that a record has."""
     by_name = {folded(name): name for name in reversed([name for name in record if name])}
     return {
-        meaning: by_name[found]
+        meaning: by_name[known_name]
         for meaning, names in _NAMES.items()
-        if (found := next((name for name in names if name in by_name), None)) is not None
+        if (known_name := next((name for name in names if name in by_name), None)) is not None
     }

@@ -79,7 +79,7 @@ def workbook_rows(
             warnings.simplefilter("ignore")
             book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
             with closing(book), zipfile.ZipFile(io.BytesIO(content)) as archive:
-                held = {
+                by_title = {
                     sheet.title: _filled(
                         # A sheet that is read row by row says nothing of its merged cells.
                         *(
@@ -99,7 +99,7 @@ def workbook_rows(
             f"{source}: it is damaged, or a workbook of another kind ({reason}); save it anew as "
             ".xlsx, or a sheet as CSV (UTF-8)"
         ) from None
-    sheets = {title: rows for title, rows in held.items() if rows}
+    sheets = {title: rows for title, rows in by_title.items() if rows}
     if len(sheets) != 1:
         several = f"{len(sheets)} sheets with values ({', '.join(map(shown, sheets))})"
         raise InputError(
@@ -139,15 +139,15 @@ def _rows(sheet: Any, source: Source) -> list[tuple[int, tuple[Any, ...]]]:
     """The rows that have a value, with their numbers, from 1."""
     # What a sheet says of its own size need not be true.
     sheet.reset_dimensions()
-    found = []
+    filled = []
     cells = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
         # A row that is passed over has no cell, and any number of them may lie between two others.
         cells += max(len(row), 1)
         refuse_more_values(cells, source, f"{number:,} rows or more, with {cells:,} cells")
         if any(value is not None and value != "" for value in row):
-            found.append((number, row))
-    return found
+            filled.append((number, row))
+    return filled
 
 
 def _merged(archive: zipfile.ZipFile, path: str, source: Source) -> list[tuple[int, int, int, int]]:
@@ -186,13 +186,13 @@ def _filled(
         covered += (right - left + 1) * (last - first)
         refuse_more_values(covered, source)
         value = rows[first][1][left - 1] if left <= len(rows[first][1]) else None
-        for place in range(first, last):
-            cells = changed.setdefault(place, list(rows[place][1]))
+        for index in range(first, last):
+            cells = changed.setdefault(index, list(rows[index][1]))
             # A row ends with its last cell that the file holds.
             cells += [None] * (right - len(cells))
             cells[left - 1 : right] = [value] * (right - left + 1)
     return [
-        (number, tuple(changed.get(place, cells))) for place, (number, cells) in enumerate(rows)
+        (number, tuple(changed.get(index, cells))) for index, (number, cells) in enumerate(rows)
     ]
 
 
@@ -201,8 +201,8 @@ def _named(
 ) -> tuple[tuple[str, ...], list[dict[str, Any]], list[int]]:
     (line, head), *rest = rows
     columns = ["" if name is None else str(name).strip() for name in head]
-    for place, name in enumerate(columns):
-        if name and name in columns[:place]:
+    for index, name in enumerate(columns):
+        if name and name in columns[:index]:
             raise InputError(
                 f"{source}, line {line}: two columns have the name {name!r}; give each its own"
             )

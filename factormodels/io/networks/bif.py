@@ -91,8 +91,8 @@ def parse_bif(text: str, source: str | os.PathLike[str]) -> FactorGraph:
     factors = []
     for child, (name, above) in enumerate(zip(names, parents, strict=True)):
         of_parents = [network.states[names[parent]] for parent in above]
-        place = f"{where}: the probability block of {name!r}"
-        table = _table(bodies[child], len(network.states[name]), of_parents, place)
+        block_at = f"{where}: the probability block of {name!r}"
+        table = _table(bodies[child], len(network.states[name]), of_parents, block_at)
         factors.append(((*above, child), table.ravel()))
     counts = [len(listed) for listed in network.states.values()]
     with located(where):
@@ -120,14 +120,14 @@ def _network(text: str, source: str | os.PathLike[str]) -> _Network:
         )
     states: dict[str, tuple[str, ...]] = {}
     blocks = []
-    place = 0
-    while place < len(tokens):
-        begin = tokens[place]
-        start = _next(tokens, place, "{;")
+    index = 0
+    while index < len(tokens):
+        begin = tokens[index]
+        start = _next(tokens, index, "{;")
         end = start
         if start < len(tokens) and tokens[start].mark == "{":
             end = _closing(tokens, start)
-        head, body = tokens[place + 1 : start], tokens[start + 1 : end]
+        head, body = tokens[index + 1 : start], tokens[start + 1 : end]
         if begin.text == "variable":
             name = _joined(head)
             if name in states:
@@ -145,7 +145,7 @@ def _network(text: str, source: str | os.PathLike[str]) -> _Network:
                 f"{_line(text, source, begin)}: {shown(begin.text)} begins no block; give "
                 "`variable`, `probability` or `property`"
             )
-        place = end + 1
+        index = end + 1
     if not states:
         raise InputError(f"{where}: it declares no variable; complete the file")
     return _Network(states, blocks)
@@ -155,22 +155,22 @@ def _line(text: str, source: str | os.PathLike[str], token: _Token) -> str:
     return location(source, text.count("\n", 0, token.start) + 1)
 
 
-def _next(tokens: Sequence[_Token], place: int, marks: str) -> int:
+def _next(tokens: Sequence[_Token], index: int, marks: str) -> int:
     """Place of the first of some marks from a place on; the end where there is none."""
-    while place < len(tokens) and (not tokens[place].mark or tokens[place].mark not in marks):
-        place += 1
-    return place
+    while index < len(tokens) and (not tokens[index].mark or tokens[index].mark not in marks):
+        index += 1
+    return index
 
 
-def _closing(tokens: Sequence[_Token], place: int) -> int:
+def _closing(tokens: Sequence[_Token], index: int) -> int:
     """Place of the brace that closes the one at a place; the end where there is none."""
     depth = 0
-    while place < len(tokens):
-        depth += {"{": 1, "}": -1}.get(tokens[place].mark, 0)
+    while index < len(tokens):
+        depth += {"{": 1, "}": -1}.get(tokens[index].mark, 0)
         if not depth:
             break
-        place += 1
-    return place
+        index += 1
+    return index
 
 
 def _joined(tokens: Iterable[_Token]) -> str:
@@ -190,22 +190,24 @@ def _parted(tokens: Iterable[_Token], marks: str) -> list[list[_Token]]:
 
 def _states(name: str, body: Sequence[_Token], where: str) -> tuple[str, ...]:
     """States that the block of a variable lists."""
-    place = 0
-    while place < len(body) and body[place].text != "type":
-        place = _next(body, place, ";") + 1
-    close = _next(body, place, "}")
-    marks = [token.mark for token in body[place : place + 6]]
-    count = body[place + 3].text if len(marks) == 6 else ""
+    index = 0
+    while index < len(body) and body[index].text != "type":
+        index = _next(body, index, ";") + 1
+    close = _next(body, index, "}")
+    marks = [token.mark for token in body[index : index + 6]]
+    count = body[index + 3].text if len(marks) == 6 else ""
     shape_fits = marks == ["", "", "[", "", "]", "{"] and count.isascii() and count.isdigit()
     if not shape_fits or close == len(body):
         raise InputError(
             f"{where}: the block of the variable {name!r} cannot be read; write it as "
             "`type discrete [ count ] { states };`"
         )
-    listed = body[place + 6 : close]
+    listed = body[index + 6 : close]
     parts = _parted(listed, ",")
     # Names have spaces only where commas part them.
-    words = [_joined(part) for part in parts] if len(parts) > 1 else [one.text for one in listed]
+    words = (
+        [_joined(part) for part in parts] if len(parts) > 1 else [token.text for token in listed]
+    )
     states = tuple(dict.fromkeys(word for word in words if word))
     if count.lstrip("0") != str(len(states)):
         raise InputError(
@@ -230,24 +232,24 @@ def _parents(network: _Network, where: str) -> tuple[list[list[int]], list[list[
     parents: list[list[int]] = [[] for _ in names]
     bodies: dict[int, list[_Token]] = {}
     for head, body in network.blocks:
-        told = [name for part in _parted(head, ",|") if (name := _joined(part))]
-        if len(told) == 1 and known(told[0]) is None:
+        named = [name for part in _parted(head, ",|") if (name := _joined(part))]
+        if len(named) == 1 and known(named[0]) is None:
             # Some write no bar.
-            told = [token.text for token in head]
-        if not told:
+            named = [token.text for token in head]
+        if not named:
             raise InputError(
                 f"{where}: a probability block names no variable; write it as "
                 "`probability ( variable | parents ) { ... }`"
             )
         places = []
-        for name in told:
-            place = known(name)
-            if place is None:
+        for name in named:
+            parent = known(name)
+            if parent is None:
                 raise InputError(
-                    f"{where}: the probability block of {told[0]!r} names {name!r}, which is not "
+                    f"{where}: the probability block of {named[0]!r} names {name!r}, which is not "
                     "declared; declare it or correct the name"
                 )
-            places.append(place)
+            places.append(parent)
         child, *above = places
         if child in bodies:
             raise InputError(f"{where}: {names[child]!r} has two probability blocks; keep one")
@@ -301,8 +303,8 @@ def _table(
                 f"{where} has {reason} for ({', '.join(row)}); give one row for each combination "
                 "of states of its parents"
             )
-        place = f"{where}, row ({', '.join(row)}),"
-        rows[row] = _numbers(statement[close + 1 :], states, place)
+        row_at = f"{where}, row ({', '.join(row)}),"
+        rows[row] = _numbers(statement[close + 1 :], states, row_at)
     if whole is None:
         if default is not None and states * combinations > _MOST_BY_DEFAULT:
             raise InputError(
@@ -319,7 +321,7 @@ def _table(
         whole = np.empty((combinations, states))
         if default is not None:
             whole[:] = default
-        places = [{state: place for place, state in enumerate(listed)} for listed in parents]
+        places = [{state: index for index, state in enumerate(listed)} for listed in parents]
         for row, numbers in rows.items():
             at = 0
             for of_parent, state in zip(places, row, strict=True):

@@ -169,10 +169,10 @@ def _tables(
         )
     if n_factors and ends[-1] > total:
         factor = int(np.argmax(ends > total))
-        found = max(total - int(heads[factor]) - 1, 0)
+        n_read = max(total - int(heads[factor]) - 1, 0)
         tokens.fail(
             total,
-            f"after {found} of the {sizes[factor]:.0f} entries of the table of factor {factor} "
+            f"after {n_read} of the {sizes[factor]:.0f} entries of the table of factor {factor} "
             f"(of {n_factors}); complete the file",
         )
     is_entry = np.ones((int(ends[-1]) if n_factors else start) - start, dtype=bool)
@@ -371,15 +371,15 @@ class SidecarNames:
         """
         if not any(self.states):
             return None
-        for number, (own, count) in enumerate(zip(self.states, cardinalities, strict=True), 1):
-            if own and len(own) != count:
+        for number, (names, count) in enumerate(zip(self.states, cardinalities, strict=True), 1):
+            if names and len(names) != count:
                 raise InputError(
-                    f"{names_path(path)}: line {number} names {counted(len(own), 'state')} of "
+                    f"{names_path(path)}: line {number} names {counted(len(names), 'state')} of "
                     f"{self.variables[number - 1]!r}, which has {count}; name all or none"
                 )
         return tuple(
-            own or default_names(count)
-            for own, count in zip(self.states, cardinalities, strict=True)
+            names or default_names(count)
+            for names, count in zip(self.states, cardinalities, strict=True)
         )
 
 
@@ -403,7 +403,7 @@ def read_names(path: str | os.PathLike[str]) -> SidecarNames | None:
     lines_of: dict[str, int] = {}
     states = []
     for number, line in enumerate((line.removesuffix("\r") for line in lines), start=1):
-        name, *own = line.split("\t")
+        name, *state_names = line.split("\t")
         if not name:
             raise InputError(f"{sidecar}: line {number} is empty; give each variable a name")
         if name in lines_of:
@@ -412,7 +412,7 @@ def read_names(path: str | os.PathLike[str]) -> SidecarNames | None:
                 "names are unique"
             )
         lines_of[name] = number
-        states.append(tuple(own))
+        states.append(tuple(state_names))
     return SidecarNames(tuple(lines_of), tuple(states))
 
 
@@ -422,7 +422,7 @@ def _check_names(graph: FactorGraph, path: str | os.PathLike[str]) -> None:
     Raises:
         InputError: for the first such name.
     """
-    states = (name for own in graph.state_names or () for name in own)
+    states = (name for names in graph.state_names or () for name in names)
     for what, names in (("variable", graph.names), ("state", states)):
         for name in names:
             if not name or any(mark in name for mark in "\n\r\t") or not _encodable(name):
@@ -443,7 +443,7 @@ def _write_names(graph: FactorGraph, path: str | os.PathLike[str]) -> None:
     named = graph.names != default_names(graph.n_variables) or graph.state_names is not None
     # A sidecar left from another model would give this one its names.
     if named or names_path(path).exists():
-        lines = ("\t".join((name, *own)) for name, own in zip(graph.names, states, strict=True))
+        lines = ("\t".join((name, *names)) for name, names in zip(graph.names, states, strict=True))
         write_text(names_path(path), "".join(f"{line}\n" for line in lines))
 
 

@@ -54,8 +54,8 @@ def scored_rows(record: object, source: Source, line: int | None) -> list[dict[s
 
 def _inspect(log: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     model = as_object(log["eval"], f"{where}: key 'eval'").get("model")
-    for number, (sample, place) in enumerate(objects_field(log, "samples", where)):
-        scores = as_object(sample.get("scores") or {}, f"{place}: key 'scores'")
+    for number, (sample, sample_at) in enumerate(objects_field(log, "samples", where)):
+        scores = as_object(sample.get("scores") or {}, f"{sample_at}: key 'scores'")
         output = sample.get("output")
         yield {
             **_known(sample.get("id", number), sample.get("epoch", 1), model),
@@ -91,21 +91,23 @@ def _harness(sample: Mapping[str, Any], where: str) -> dict[str, Any]:
     row = _known(sample["doc_id"], sample.get("filter", "none"), None)
     metrics = sample.get("metrics")
     names = metrics if isinstance(metrics, list) else ["acc", "exact_match"]
-    told = _shares({str(name): sample.get(str(name)) for name in names})
+    shares = _shares({str(name): sample.get(str(name)) for name in names})
     chosen = _chosen(answers)
     if chosen is None:
-        return {**row, "text": shown_text(answers[0]) if answers else "", **told}
+        return {**row, "text": shown_text(answers[0]) if answers else "", **shares}
     # The reference says whether the choice is right: that is a label, no scorer's opinion.
-    right = told.get("acc")
+    right = shares.get("acc")
     return {**row, CHOICE: chosen, "label": None if right is None else right == 1.0}
 
 
 def _chosen(answers: Sequence[Any]) -> float | None:
     """The probability of the likeliest of several answers that have a log likelihood."""
-    if len(answers) < 2 or not all(isinstance(one, list) and len(one) == 2 for one in answers):
+    if len(answers) < 2 or not all(
+        isinstance(answer, list) and len(answer) == 2 for answer in answers
+    ):
         return None
     try:
-        logs = [float(one[0]) for one in answers]
+        logs = [float(answer[0]) for answer in answers]
     except (TypeError, ValueError):
         return None
     return 1 / math.fsum(math.exp(each - max(logs)) for each in logs)

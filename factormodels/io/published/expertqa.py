@@ -63,7 +63,9 @@ def looks_like_expertqa(record: Mapping[str, Any]) -> bool:
         "question" in record
         and isinstance(answers, dict)
         and bool(answers)
-        and all(isinstance(one, dict) and "answer_string" in one for one in answers.values())
+        and all(
+            isinstance(answer, dict) and "answer_string" in answer for answer in answers.values()
+        )
     )
 
 
@@ -83,8 +85,8 @@ def parse_expertqa(obj: object, source: Source, line: int | None = None) -> list
     topic = text_field(about, "field", where, "")
     graphs = []
     for system, value in as_object(record.get("answers"), f"{where}: key 'answers'").items():
-        place = f"{where}: answers, {system!r}"
-        graph = _answer(as_object(value, place), f"{name}-{system}", system, place)
+        location = f"{where}: answers, {system!r}"
+        graph = _answer(as_object(value, location), f"{name}-{system}", system, location)
         graphs.append(replace(graph, query=query, topic=topic))
     return graphs
 
@@ -94,15 +96,15 @@ def _answer(answer: Mapping[str, Any], name: str, system: str, where: str) -> Fa
     contexts: list[Context] = []
     support: dict[str, str] = {}
     scores: dict[str, RecordedVerdict | None] = {}
-    for claim, place in objects_field(answer, "claims", where, []):
-        atom = _atom(claim, len(atoms) + 1, place)
+    for claim, location in objects_field(answer, "claims", where, []):
+        atom = _atom(claim, len(atoms) + 1, location)
         atoms.append(atom)
-        for text in _evidence(claim, place):
+        for text in _evidence(claim, location):
             contexts.append(Context(f"c{len(contexts) + 1}", text, retrieved_for=(atom.id,)))
-        if word := text_field(claim, "support", place, ""):
+        if word := text_field(claim, "support", location, ""):
             support[atom.id] = word
         if claim.get("fact_score") is not None:
-            with located(f"{place}: key 'fact_score'"):
+            with located(f"{location}: key 'fact_score'"):
                 score = validated_probability(claim["fact_score"], "the score")
             scores[atom.id] = RecordedVerdict("supported" if score > 0.5 else "unsupported", score)
     metadata: dict[str, Any] = {"model": system} | ({"support": support} if support else {})

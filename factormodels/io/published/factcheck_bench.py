@@ -131,8 +131,8 @@ def graph_from_record(
                 retrieved_for[passage].append(claim["id"])
             if stance is not None:
                 stances.setdefault(passage, []).append(stance)
-        for passage, given in stances.items():
-            relation = relation_from_stances(passage, claim["id"], given, relation_of)
+        for passage, claim_stances in stances.items():
+            relation = relation_from_stances(passage, claim["id"], claim_stances, relation_of)
             if relation is not None:
                 relations.append(relation)
     return FactGraph(
@@ -255,11 +255,11 @@ def split_record(
     claims: list[FactcheckClaim] = []
     claim_texts: dict[str, str] = {}
     for number, (name, sentence) in enumerate(sentences.items(), start=1):
-        place = f"{where}: {name}"
-        for text, columns in _rows(as_object(sentence, place), place):
+        location = f"{where}: {name}"
+        for text, columns in _rows(as_object(sentence, location), location):
             claim_id = f"a{len(claims) + 1}"
             claim_texts[claim_id] = text
-            claim_place = f"{place}, claim {shown(text)}"
+            claim_place = f"{location}, claim {shown(text)}"
             claims.append(_claim(claim_id, number, columns, claim_place, pool))
     record = FactcheckRecord(
         id=f"fcb-{line:03d}",
@@ -379,11 +379,11 @@ def _claim(
         address = as_text(link, f"{where}: key 'auto_evidence_url'") if link is not None else ""
         evidence.append((*pool.add(passage_text, address), stance))
     worth = text_field(columns, "claim_checkworthiness", where, _FACTUAL)
-    told: _CheckWorthiness = {} if worth == _FACTUAL else {"checkworthiness": worth}
+    check_worthiness: _CheckWorthiness = {} if worth == _FACTUAL else {"checkworthiness": worth}
     return {
         "id": claim_id,
         "sentence": sentence,
         "label": label if isinstance(label, bool) else None,
-        **told,
+        **check_worthiness,
         "evidence": evidence,
     }

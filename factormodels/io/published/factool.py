@@ -80,8 +80,8 @@ def parse_factool(obj: object, source: Source, line: int | None = None) -> FactG
     """
     record, where = record_at(obj, source, line)
     atoms = [
-        _atom(claim, number, place)
-        for number, (claim, place) in enumerate(objects_field(record, "claims", where), 1)
+        _atom(claim, number, location)
+        for number, (claim, location) in enumerate(objects_field(record, "claims", where), 1)
     ]
     factual, _ = truth_word(record.get("label"), f"{where}: key 'label'")
     return FactGraph(
@@ -108,8 +108,8 @@ def parse_factool_output(obj: object, source: Source, line: int | None = None) -
     if "detailed_information" not in record:
         return [_checked(record, where, record_id(source, line))]
     return [
-        _checked(response, place, f"{record_id(source, line)}-{number}")
-        for number, (response, place) in enumerate(
+        _checked(response, location, f"{record_id(source, line)}-{number}")
+        for number, (response, location) in enumerate(
             objects_field(record, "detailed_information", where), 1
         )
     ]
@@ -128,23 +128,23 @@ def _checked(record: Mapping[str, Any], where: str, name: str) -> FactGraph:
     atoms: list[Atom] = []
     places: dict[int, str] = {}
     verdicts: dict[str, RecordedVerdict | None] = {}
-    told: dict[str, dict[str, str]] = {"reasoning": {}, "correction": {}}
+    texts: dict[str, dict[str, str]] = {"reasoning": {}, "correction": {}}
     for number, (claim, level) in enumerate(zip(claims, levels, strict=True)):
         if claim is None:
             continue
-        place = f"{where}: claims[{number}]"
-        atom = _atom(claim, len(atoms) + 1, place)
+        location = f"{where}: claims[{number}]"
+        atom = _atom(claim, len(atoms) + 1, location)
         atoms.append(atom)
         places[number] = atom.id
         verdicts[atom.id] = _verdict(level, f"{where}: {LEVELS}[{number}]")
-        for key, by_atom in told.items():
-            said = level.get(key) if isinstance(level, dict) else None
-            if isinstance(said, str) and said.strip() not in ("", "None"):
-                by_atom[atom.id] = said
+        for key, by_atom in texts.items():
+            stated = level.get(key) if isinstance(level, dict) else None
+            if isinstance(stated, str) and stated.strip() not in ("", "None"):
+                by_atom[atom.id] = stated
     factual, _ = truth_word(
         record.get("response_level_factuality"), f"{where}: key 'response_level_factuality'"
     )
-    metadata = _metadata(record) | {key: by_atom for key, by_atom in told.items() if by_atom}
+    metadata = _metadata(record) | {key: by_atom for key, by_atom in texts.items() if by_atom}
     metadata |= {} if factual is None else {"factual": factual}
     graph = FactGraph(
         named_id(record, ("id",), where) or name,
@@ -208,19 +208,19 @@ def _contexts(
     """
     evidences = list_field(record, "evidences", where, [])
     grouped = [isinstance(_inner(entry), list) for entry in evidences]
-    found: list[tuple[str, str, tuple[str, ...]]] = []
+    pieces: list[tuple[str, str, tuple[str, ...]]] = []
     by_claim = bool(grouped) and all(grouped) and len(evidences) == n_claims
     sources = record.get("sources")
     for number, entry in enumerate(evidences):
         atom = places.get(number) if by_claim else None
         # The only claim of a response has all of its evidence.
         owners = (atom,) if atom else tuple(places.values()) if n_claims == 1 else ()
-        place = f"{where}: evidences[{number}]"
-        for text, link in _pieces(entry, _at(sources, number), place):
-            found.append((text, link, owners))
+        location = f"{where}: evidences[{number}]"
+        for text, link in _pieces(entry, _at(sources, number), location):
+            pieces.append((text, link, owners))
     return [
         Context(f"c{number}", text, link=link, retrieved_for=owners)
-        for number, (text, link, owners) in enumerate(found, 1)
+        for number, (text, link, owners) in enumerate(pieces, 1)
     ]
 
 
@@ -238,8 +238,8 @@ def _pieces(entry: object, source: object, where: str) -> list[tuple[str, str]]:
     elif isinstance(entry, list):
         return [
             piece
-            for number, one in enumerate(entry)
-            for piece in _pieces(one, _at(source, number), f"{where}[{number}]")
+            for number, part in enumerate(entry)
+            for piece in _pieces(part, _at(source, number), f"{where}[{number}]")
         ]
     else:
         fields = as_object(entry, where)
@@ -257,8 +257,8 @@ def _pieces(entry: object, source: object, where: str) -> list[tuple[str, str]]:
     return pieces
 
 
-def _at(values: object, place: int) -> object:
-    return values[place] if isinstance(values, list) and place < len(values) else None
+def _at(values: object, index: int) -> object:
+    return values[index] if isinstance(values, list) and index < len(values) else None
 
 
 def _query(record: Mapping[str, Any], where: str) -> str:

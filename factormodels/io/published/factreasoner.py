@@ -77,8 +77,8 @@ def looks_like_results(record: Mapping[str, Any]) -> bool:
 
     An older version writes predictions only where there are labels to compare them with.
     """
-    told = ("predictions", "factuality_score_per_atom", "marginals")
-    return "factuality_score" in record and not record.keys().isdisjoint(told)
+    keys = ("predictions", "factuality_score_per_atom", "marginals")
+    return "factuality_score" in record and not record.keys().isdisjoint(keys)
 
 
 def parse_mined(obj: object, source: str | os.PathLike[str], line: int | None = None) -> FactGraph:
@@ -99,13 +99,13 @@ def parse_mined(obj: object, source: str | os.PathLike[str], line: int | None = 
     texts = as_object(record.get("atoms"), f"{where}: key 'atoms'")
     graph = as_object(record.get("fact_graph"), f"{where}: key 'fact_graph'")
     nodes = [
-        {**node, "text": texts.get(text_field(node, "id", place, ""))}
-        for node, place in objects_field(graph, "nodes", f"{where}: key 'fact_graph'")
+        {**node, "text": texts.get(text_field(node, "id", location, ""))}
+        for node, location in objects_field(graph, "nodes", f"{where}: key 'fact_graph'")
     ]
     senses: dict[str, str] = {}
-    for relation, place in objects_field(record, "relations", where):
-        ends = (text_field(relation, key, place, "") for key in ("source_id", "target_id"))
-        senses[" ".join(ends)] = text_field(relation, "level2_sense", place, "")
+    for relation, location in objects_field(record, "relations", where):
+        ends = (text_field(relation, key, location, "") for key in ("source_id", "target_id"))
+        senses[" ".join(ends)] = text_field(relation, "level2_sense", location, "")
     metadata = {"senses": {pair: sense for pair, sense in senses.items() if sense}}
     read = parse_fact_graph({**graph, "nodes": nodes}, source, line)
     return replace(read, metadata={key: value for key, value in metadata.items() if value})
@@ -127,9 +127,11 @@ def parse_results(
         InputError: if the record is malformed.
     """
     record, where = record_at(obj, source, line)
-    name, found = _verdicts(record, source, where)
+    name, by_variable = _verdicts(record, source, where)
     # Atoms have predictions; other variables, which some lists have too, have none.
-    verdicts = {atom: one for atom, one in found.items() if one.label} or found
+    verdicts = {
+        atom: verdict for atom, verdict in by_variable.items() if verdict.label
+    } or by_variable
     labels = _by_atom(record, "references", where)
     atoms = [
         _atom({"id": atom, "text": "", "label": labels.get(atom)}, f"{where}: atom {atom!r}")
@@ -190,26 +192,26 @@ def parse_factreasoner(
     beside = record if looks_like_results(record) else {}
     results = as_object(record.get("results") or beside, f"{where}: key 'results'")
     references = _by_atom(results, "references", f"{where}: key 'results'")
-    for item, place in objects_field(record, "contexts", where):
-        context = _context(item, place)
+    for item, location in objects_field(record, "contexts", where):
+        context = _context(item, location)
         retrieved_for.setdefault(context.id, [])
         contexts.append(context)
-        summary = text_field(item, "synthetic_summary", place, "")
+        summary = text_field(item, "synthetic_summary", location, "")
         if summary:
             summaries[context.id] = summary
-    for item, place in atom_items:
+    for item, location in atom_items:
         labelled = item.get("label") is not None
         atom = _atom(
-            item if labelled else {**item, "label": references.get(str(item.get("id")))}, place
+            item if labelled else {**item, "label": references.get(str(item.get("id")))}, location
         )
         atoms.append(atom)
-        before = text_field(item, "original", place, atom.text)
+        before = text_field(item, "original", location, atom.text)
         if before != atom.text:
             original[atom.id] = before
-        for key in texts_field(item, "contexts", place):
+        for key in texts_field(item, "contexts", location):
             if key not in retrieved_for:
                 raise InputError(
-                    f"{place}: key 'contexts' names the context {key!r}, which is not among the "
+                    f"{location}: key 'contexts' names the context {key!r}, which is not among the "
                     "file's contexts; add it or drop the reference"
                 )
             retrieved_for[key].append(atom.id)
@@ -259,8 +261,8 @@ def _assessors(
             f"{where}: they judge {min(strange)!r}, which is not among the file's atoms; add it or "
             "drop it"
         )
-    told = {atom.id: verdicts[atom.id] for atom in atoms if atom.id in verdicts}
-    return {name: verdict_facts(told)} if told else {}
+    of_atoms = {atom.id: verdicts[atom.id] for atom in atoms if atom.id in verdicts}
+    return {name: verdict_facts(of_atoms)} if of_atoms else {}
 
 
 def _seconds(value: object, where: str) -> float:
@@ -281,32 +283,32 @@ def _verdicts(
     """Whose results they are, and the verdict on each variable that they judge, in order."""
     posteriors: dict[str, float] = {}
     labels: dict[str, str] = {}
-    for item, place in objects_field(results, "factuality_score_per_atom", where, []):
+    for item, location in objects_field(results, "factuality_score_per_atom", where, []):
         for atom, value in item.items():
-            scored = as_object(value, f"{place}: {atom!r}")
-            with located(f"{place}: {atom!r}"):
+            scored = as_object(value, f"{location}: {atom!r}")
+            with located(f"{location}: {atom!r}"):
                 posteriors[atom] = validated_probability(scored.get("score"), "score")
-            labels[atom] = text_field(scored, "support", f"{place}: {atom!r}", "")
-    for item, place in objects_field(results, "marginals", where, []):
-        pair = list_field(item, "probabilities", place)
+            labels[atom] = text_field(scored, "support", f"{location}: {atom!r}", "")
+    for item, location in objects_field(results, "marginals", where, []):
+        pair = list_field(item, "probabilities", location)
         if len(pair) != 2:
             raise InputError(
-                f"{place}: key 'probabilities' has {counted(len(pair), 'number')}; give those of "
-                "false and of "
+                f"{location}: key 'probabilities' has {counted(len(pair), 'number')}; give those "
+                "of false and of "
                 "true"
             )
-        variable = text_field(item, "variable", place)
-        with located(place):
+        variable = text_field(item, "variable", location)
+        with located(location):
             false = validated_probability(pair[0], "false")
             posteriors[variable] = validated_probability(pair[1], "true")
         if abs(false + posteriors[variable] - 1.0) > _SUM_TOLERANCE:
             raise InputError(
-                f"{place}: key 'probabilities': {shown(pair)} does not sum to 1; give the "
+                f"{location}: key 'probabilities': {shown(pair)} does not sum to 1; give the "
                 "probabilities of false and of true"
             )
     for atom, label in _by_atom(results, "predictions", where).items():
         labels[atom] = as_text(label, f"{where}: key 'predictions', {atom!r}")
-    found: dict[str, RecordedVerdict] = {}
+    by_variable: dict[str, RecordedVerdict] = {}
     for atom in {**labels, **posteriors}:
         label = labels.get(atom, "")
         if label and label not in VERDICTS:
@@ -314,11 +316,11 @@ def _verdicts(
                 f"{where}: the verdict on {atom!r} is {shown(label)}; use one of "
                 f"{', '.join(VERDICTS)}"
             )
-        said = VERDICTS[label] if label else RecordedVerdict("", None)
-        found[atom] = replace(said, p_true=posteriors.get(atom, said.p_true))
+        verdict = VERDICTS[label] if label else RecordedVerdict("", None)
+        by_variable[atom] = replace(verdict, p_true=posteriors.get(atom, verdict.p_true))
     stem = record_id(source).casefold()
     unnamed = _WRITERS[-1] if posteriors else UNNAMED
-    return next((writer for writer in _WRITERS if writer in stem), unnamed), found
+    return next((writer for writer in _WRITERS if writer in stem), unnamed), by_variable
 
 
 def _by_atom(results: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:

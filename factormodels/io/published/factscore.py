@@ -45,8 +45,8 @@ def with_passages(
     """
     passages: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for line, obj in read_json_lines(path):
-        found = parse_passages(obj, path, line)
-        passages.setdefault((found.topic, found.atom), []).extend(found.passages)
+        parsed = parse_passages(obj, path, line)
+        passages.setdefault((parsed.topic, parsed.atom), []).extend(parsed.passages)
     enriched = tuple(_with_contexts(graph, passages) for graph in graphs)
     if not any(graph.contexts for graph in enriched):
         raise InputError(
@@ -131,15 +131,15 @@ def parse_factscore_record(obj: object, source: str | os.PathLike[str], line: in
         without_facts: list[int] = []
         not_relevant: list[int] = []
         for number, value in enumerate(sentences, start=1):
-            place = f"{where}: sentence {number} (annotations[{number - 1}])"
-            sentence = as_object(value, place)
-            if not _is_relevant(sentence, place):
+            location = f"{where}: sentence {number} (annotations[{number - 1}])"
+            sentence = as_object(value, location)
+            if not _is_relevant(sentence, location):
                 not_relevant.append(number)
             if sentence.get("human-atomic-facts") is None:
                 without_facts.append(number)
                 continue
-            for fact in list_field(sentence, "human-atomic-facts", place):
-                atoms.append(_atom(fact, place, len(atoms) + 1, number))
+            for fact in list_field(sentence, "human-atomic-facts", location):
+                atoms.append(_atom(fact, location, len(atoms) + 1, number))
         metadata["sentences"] = len(sentences)
         metadata["sentences_not_annotated"] = without_facts
         metadata["sentences_not_relevant"] = not_relevant

@@ -83,8 +83,8 @@ def graph_from_object(obj: Mapping[str, Any]) -> FactGraph:
 
 
 def _relations(source: str, targets: Sequence[str], row: Sequence[int]) -> Iterator[Relation]:
-    for place, target in enumerate(targets):
-        entails, contradicts = row[2 * place], row[2 * place + 1]
+    for index, target in enumerate(targets):
+        entails, contradicts = row[2 * index], row[2 * index + 1]
         shares = (entails, contradicts, _UNITS - entails - contradicts)
         best = shares.index(max(shares))
         distribution = (entails / _UNITS, contradicts / _UNITS, 0.0, shares[2] / _UNITS)

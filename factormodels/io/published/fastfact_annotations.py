@@ -105,13 +105,13 @@ def parse_annotations(obj: object, source: Source, line: int | None = None) -> A
     """
     record, where = record_at(obj, source, line)
     entries = objects_field(record, "claims_lst", where)
-    details = [_details(claim, place) for claim, place in entries]
+    details = [_details(claim, location) for claim, location in entries]
     annotated = any(details) or any("revised_claim" in claim for claim, _ in entries)
     claims = [
-        _claim(claim, found, place, annotated=annotated)
-        for (claim, place), found in zip(entries, details, strict=True)
+        _claim(claim, detail, location, annotated=annotated)
+        for (claim, location), detail in zip(entries, details, strict=True)
         # The tool writes an entry with a status where no claim remained.
-        if "status" not in found
+        if "status" not in detail
     ]
     return AnnotatedResponse(
         record_id(source, line),
@@ -123,34 +123,34 @@ def parse_annotations(obj: object, source: Source, line: int | None = None) -> A
     )
 
 
-def _details(claim: Mapping[str, Any], place: str) -> dict[str, Any]:
-    return as_object(claim.get(DETAILS) or {}, f"{place}: key {DETAILS!r}")
+def _details(claim: Mapping[str, Any], location: str) -> dict[str, Any]:
+    return as_object(claim.get(DETAILS) or {}, f"{location}: key {DETAILS!r}")
 
 
 def _claim(
-    claim: Mapping[str, Any], details: Mapping[str, Any], place: str, *, annotated: bool
+    claim: Mapping[str, Any], details: Mapping[str, Any], location: str, *, annotated: bool
 ) -> AnnotatedClaim | None:
     """A claim; None of one that a person added and took away again."""
-    own = text_field(claim, "claim", place)
-    revised = text_field(claim, "revised_claim", place, "")
-    human = _human_label(claim, place)
+    original = text_field(claim, "claim", location)
+    revised = text_field(claim, "revised_claim", location, "")
+    human = _human_label(claim, location)
     operation = None
     if annotated:
-        operation = _operation(own, revised, human, details, place)
+        operation = _operation(original, revised, human, details, location)
         if operation is Operation.REMOVED and details.get("origin") == "new":
             return None
     checked = as_object(
-        claim.get("verification_result") or {}, f"{place}: key 'verification_result'"
+        claim.get("verification_result") or {}, f"{location}: key 'verification_result'"
     )
-    verified = text_field(checked, "verification_label", place, "")
-    prelabel = text_field(claim, "pre-label", place, "")
+    verified = text_field(checked, "verification_label", location, "")
+    prelabel = text_field(claim, "pre-label", location, "")
     stage = Stage.VERIFIED if verified else Stage.PRE_VERIFIED if prelabel else Stage.NONE
     if operation is Operation.ADDED:
         stage, verified, prelabel = Stage.NONE, "", ""
     return AnnotatedClaim(
-        id=text_field(claim, "claim_id", place, ""),
-        original="" if operation is Operation.ADDED else own,
-        text="" if operation is Operation.REMOVED else revised or own,
+        id=text_field(claim, "claim_id", location, ""),
+        original="" if operation is Operation.ADDED else original,
+        text="" if operation is Operation.REMOVED else revised or original,
         operation=operation,
         stage=stage,
         verdict=(verified or prelabel).casefold(),
@@ -161,7 +161,7 @@ def _claim(
 
 
 def _operation(
-    own: str, revised: str, human: str, details: Mapping[str, Any], place: str
+    original: str, revised: str, human: str, details: Mapping[str, Any], location: str
 ) -> Operation:
     action = details.get("action")
     if action == "removed" or human in REMOVED:
@@ -170,20 +170,20 @@ def _operation(
         return Operation.ADDED
     if action not in ("kept", None):
         raise InputError(
-            f"{place}: key {DETAILS!r}: the action {shown(action)} is none of kept, removed and "
+            f"{location}: key {DETAILS!r}: the action {shown(action)} is none of kept, removed and "
             "new; correct it"
         )
-    return Operation.REVISED if revised and revised != own else Operation.UNCHANGED
+    return Operation.REVISED if revised and revised != original else Operation.UNCHANGED
 
 
-def _human_label(claim: Mapping[str, Any], place: str) -> str:
-    label = text_field(claim, "annotator_label", place, "").casefold()
+def _human_label(claim: Mapping[str, Any], location: str) -> str:
+    label = text_field(claim, "annotator_label", location, "").casefold()
     # Agreement with a verdict that the pipeline never gave is none.
     if label in ("unsure", ""):
         return ""
     if label not in LABELS and label not in REMOVED:
         raise InputError(
-            f"{place}: key 'annotator_label': {shown(label)} is not a label; use null or one of "
+            f"{location}: key 'annotator_label': {shown(label)} is not a label; use null or one of "
             f"{', '.join((*LABELS, *REMOVED))}"
         )
     return label
@@ -194,10 +194,10 @@ def _tokens(record: Mapping[str, Any]) -> dict[str, float]:
     stats = record.get("token_stats")
     if not isinstance(stats, dict):
         return {}
-    found: dict[str, float] = {}
+    tokens: dict[str, float] = {}
     for stage, value in stats.items():
         parts = value.values() if isinstance(value, dict) else [value]
-        numbers = [one for one in parts if isinstance(one, int | float)]
+        numbers = [number for number in parts if isinstance(number, int | float)]
         if numbers:
-            found[str(stage)] = float(sum(numbers))
-    return found
+            tokens[str(stage)] = float(sum(numbers))
+    return tokens

@@ -101,10 +101,10 @@ def parse_fastfact(obj: object, source: Source, line: int | None = None) -> Fact
     contexts: list[Context] = []
     verdicts: dict[str, dict[str, str]] = {"verifier": {}, "prelabel": {}}
     removed = 0
-    for claim, place in objects_field(record, "claims_lst", where):
+    for claim, location in objects_field(record, "claims_lst", where):
         details = as_object(
             claim.get("annotation_status_details") or {},
-            f"{place}: key 'annotation_status_details'",
+            f"{location}: key 'annotation_status_details'",
         )
         if "status" in details:
             # The tool writes such an entry where no claim remained.
@@ -113,21 +113,21 @@ def parse_fastfact(obj: object, source: Source, line: int | None = None) -> Fact
         if details.get("action") == "removed" or label in REMOVED:
             removed += 1
             continue
-        atom = _atom(claim, f"a{len(atoms) + 1}", place)
+        atom = _atom(claim, f"a{len(atoms) + 1}", location)
         atoms.append(atom)
         checked = as_object(
-            claim.get("verification_result") or {}, f"{place}: key 'verification_result'"
+            claim.get("verification_result") or {}, f"{location}: key 'verification_result'"
         )
-        passages = text_field(checked, "verification_context", place, "")
+        passages = text_field(checked, "verification_context", location, "")
         contexts += _contexts(passages, len(contexts), atom.id)
-        for name, found in (
-            ("verifier", text_field(checked, "verification_label", place, "")),
-            ("prelabel", text_field(claim, "pre-label", place, "")),
+        for name, stated in (
+            ("verifier", text_field(checked, "verification_label", location, "")),
+            ("prelabel", text_field(claim, "pre-label", location, "")),
         ):
-            if found:
-                verdicts[name][atom.id] = found
+            if stated:
+                verdicts[name][atom.id] = stated
     metadata: dict[str, Any] = {**response.metadata}
-    metadata |= {name: found for name, found in verdicts.items() if found}
+    metadata |= {name: by_atom for name, by_atom in verdicts.items() if by_atom}
     if removed:
         metadata["removed"] = removed
     return merge_duplicate_contexts(
@@ -157,10 +157,10 @@ def _atom(claim: Mapping[str, Any], name: str, where: str) -> Atom:
 
 
 def _contexts(passages: str, before: int, atom: str) -> list[Context]:
-    found = [(part["title"].strip(), part["text"].strip()) for part in _EVIDENCE.finditer(passages)]
-    if not found and passages.strip():
-        found = [("", passages.strip())]
+    parts = [(part["title"].strip(), part["text"].strip()) for part in _EVIDENCE.finditer(passages)]
+    if not parts and passages.strip():
+        parts = [("", passages.strip())]
     return [
         Context(f"c{number}", text, title=title, retrieved_for=(atom,))
-        for number, (title, text) in enumerate(found, start=before + 1)
+        for number, (title, text) in enumerate(parts, start=before + 1)
     ]

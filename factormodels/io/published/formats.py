@@ -141,10 +141,10 @@ class Format:
         """Items of parsed records, in order."""
         if self.gather is not None:
             return list(self.gather(parsed))
-        found: list[Item] = []
+        gathered: list[Item] = []
         for value in parsed:
-            found.extend(value if isinstance(value, list) else [value])
-        return found
+            gathered.extend(value if isinstance(value, list) else [value])
+        return gathered
 
 
 FORMATS: tuple[Format, ...] = (
@@ -566,9 +566,9 @@ def record_format(obj: object, of_file: Format | None) -> Format | None:
     A record with too few keys to tell is of the file's format, which may then refuse it. None if it
     looks like no format.
     """
-    own = format_of(obj)
-    loose = own is not None and own.name in _LOOSE
-    return of_file if loose and of_file is not None and of_file.name not in _LOOSE else own
+    form = format_of(obj)
+    loose = form is not None and form.name in _LOOSE
+    return of_file if loose and of_file is not None and of_file.name not in _LOOSE else form
 
 
 _MOST_COMPARED = 200

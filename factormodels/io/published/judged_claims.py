@@ -84,8 +84,8 @@ def assessor_metadata(
 ) -> dict[str, Any]:
     """Return the metadata of verdicts by assessor and id of atom, without those that are None."""
     known = {
-        name: {atom: verdict for atom, verdict in own.items() if verdict is not None}
-        for name, own in verdicts.items()
+        name: {atom: verdict for atom, verdict in by_atom.items() if verdict is not None}
+        for name, by_atom in verdicts.items()
     }
-    facts = {name: verdict_facts(own) for name, own in known.items() if own}
+    facts = {name: verdict_facts(by_atom) for name, by_atom in known.items() if by_atom}
     return {ASSESSORS_KEY: facts} if facts else {}

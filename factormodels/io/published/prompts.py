@@ -90,5 +90,5 @@ def _of(source: Source, record: dict[str, object], where: str) -> str:
     if isinstance(about, dict):
         return text_field(about, "field", where, "")
     stem = record_id(Path(source).name)
-    found = _LONGFACT.fullmatch(stem)
-    return found["topic"].replace("-", " ") if found else ""
+    match = _LONGFACT.fullmatch(stem)
+    return match["topic"].replace("-", " ") if match else ""

@@ -61,7 +61,8 @@ def looks_like_ragas_conversation(record: Mapping[str, Any]) -> bool:
         isinstance(statements, list)
         and bool(statements)
         and all(
-            isinstance(one, dict) and {"statement", "verdict"} <= one.keys() for one in statements
+            isinstance(statement, dict) and {"statement", "verdict"} <= statement.keys()
+            for statement in statements
         )
     )
 
@@ -85,9 +86,11 @@ def parse_ragas(obj: object, source: Source, line: int | None = None) -> FactGra
         query = text_field(record, first_key(record, QUESTIONS), where, "")
         response = text_field(record, first_key(record, RESPONSES), where, "")
     atoms, verdicts = [], {}
-    for number, (statement, place) in enumerate(objects_field(record, "statements", where, []), 1):
-        atoms.append(Atom(f"a{number}", filled_field(statement, "statement", place)))
-        faithful, _ = truth_word(statement.get("verdict"), f"{place}: key 'verdict'")
+    for number, (statement, location) in enumerate(
+        objects_field(record, "statements", where, []), 1
+    ):
+        atoms.append(Atom(f"a{number}", filled_field(statement, "statement", location)))
+        faithful, _ = truth_word(statement.get("verdict"), f"{location}: key 'verdict'")
         if faithful is not None:
             verdicts[f"a{number}"] = SUPPORTED if faithful else _UNSUPPORTED
     return FactGraph(
@@ -137,7 +140,7 @@ def _has_messages(record: Mapping[str, Any]) -> bool:
     return (
         isinstance(messages, list)
         and bool(messages)
-        and all(isinstance(one, dict) and "content" in one for one in messages)
+        and all(isinstance(message, dict) and "content" in message for message in messages)
     )
 
 
@@ -151,13 +154,13 @@ _ROLES = {
 def _spoken(record: Mapping[str, Any], where: str) -> dict[str, list[str]]:
     """Texts of user, assistant and tools in a conversation, by role."""
     spoken: dict[str, list[str]] = {role: [] for role in _ROLES.values()}
-    for message, place in objects_field(record, "user_input", where):
+    for message, location in objects_field(record, "user_input", where):
         kind = message.get("type", message.get("role"))
         if not isinstance(kind, str) or kind not in _ROLES:
             raise InputError(
-                f"{place}: key 'type': {shown(kind)} is unknown; use one of {', '.join(_ROLES)}"
+                f"{location}: key 'type': {shown(kind)} is unknown; use one of {', '.join(_ROLES)}"
             )
         # A call of a tool has no text.
-        if text := text_field(message, "content", place, "").strip():
+        if text := text_field(message, "content", location, "").strip():
             spoken[_ROLES[kind]].append(text)
     return spoken

@@ -78,8 +78,8 @@ def parse_refchecker(obj: object, source: Source, line: int | None = None) -> li
     for key in by_extractor:
         atoms, verdicts = _annotated(record, key, where)
         extractor = key.removesuffix(_EXTRACTED)
-        own = name if len(by_extractor) == 1 else f"{name}-{extractor}"
-        graphs.append(_graph(record, own, atoms, verdicts, where, extractor))
+        graph_name = name if len(by_extractor) == 1 else f"{name}-{extractor}"
+        graphs.append(_graph(record, graph_name, atoms, verdicts, where, extractor))
     return graphs
 
 
@@ -97,16 +97,16 @@ def _annotated(record: Mapping[str, Any], key: str, where: str) -> tuple[list[At
     """Claims of an extractor with a person's labels and the labels of checkers."""
     atoms: list[Atom] = []
     verdicts: _Verdicts = {}
-    for number, (claim, place) in enumerate(objects_field(record, key, where), 1):
+    for number, (claim, location) in enumerate(objects_field(record, key, where), 1):
         if "triplet" not in claim:
-            raise InputError(f"{place}: the key 'triplet' is missing; add it")
-        label, word = inference_label(claim.get(_HUMAN), f"{place}: key {_HUMAN!r}")
-        text = _claim_text(claim["triplet"], place)
+            raise InputError(f"{location}: the key 'triplet' is missing; add it")
+        label, word = inference_label(claim.get(_HUMAN), f"{location}: key {_HUMAN!r}")
+        text = _claim_text(claim["triplet"], location)
         atoms.append(Atom(f"a{number}", text, label=label, annotation=word))
         for checker, value in claim.items():
             if checker.endswith(_LABEL) and checker != _HUMAN:
-                own = verdicts.setdefault(f"{REFCHECKER}: {checker.removesuffix(_LABEL)}", {})
-                own[f"a{number}"] = inference_verdict(value, f"{place}: key {checker!r}")
+                by_claim = verdicts.setdefault(f"{REFCHECKER}: {checker.removesuffix(_LABEL)}", {})
+                by_claim[f"a{number}"] = inference_verdict(value, f"{location}: key {checker!r}")
     return atoms, verdicts
 
 
@@ -125,22 +125,22 @@ def _checked(record: Mapping[str, Any], where: str) -> tuple[list[Atom], _Verdic
         Atom(f"a{number}", _claim_text(claim, f"{where}: {key}[{number - 1}]"))
         for number, claim in enumerate(claims, 1)
     ]
-    own = {
+    by_claim = {
         atom.id: _verdict(label, f"{where}: ys[{number}]")
         for number, (atom, label) in enumerate(zip(atoms, labels, strict=False))
     }
-    return atoms, {REFCHECKER: own}
+    return atoms, {REFCHECKER: by_claim}
 
 
 def _verdict(label: object, where: str) -> RecordedVerdict | None:
     """Verdict of a label; of labels by parts of the reference as RefChecker merges them."""
     if not isinstance(label, list):
         return inference_verdict(label, where)
-    each = [inference_verdict(one, where) for one in label]
+    each = [inference_verdict(part, where) for part in label]
     for decisive in (SUPPORTED, CONTRADICTED):
         if decisive in each:
             return decisive
-    return next((one for one in each if one is not None), None)
+    return next((verdict for verdict in each if verdict is not None), None)
 
 
 def _claim_text(claim: object, where: str) -> str:

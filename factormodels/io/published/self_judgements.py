@@ -48,8 +48,8 @@ _LETTERS = {"Yes": "Y", "No": "N"}
 def looks_like_self_judged(record: Mapping[str, Any]) -> bool:
     """Whether a record has the keys of answers whose claims have a confidence."""
     answers = record.get("data")
-    one = answers[0] if isinstance(answers, list) and answers else record
-    return isinstance(one, dict) and {"original-output", "claims"} <= one.keys()
+    answer = answers[0] if isinstance(answers, list) and answers else record
+    return isinstance(answer, dict) and {"original-output", "claims"} <= answer.keys()
 
 
 def parse_selfcheck(obj: object, source: Source, line: int | None = None) -> FactGraph:
@@ -70,17 +70,19 @@ def parse_selfcheck(obj: object, source: Source, line: int | None = None) -> Fac
             f"on {len(answers)}; give each of every sentence"
         )
     atoms, votes = [], {}
-    for number, (text, label, said) in enumerate(zip(sentences, labels, answers, strict=True), 1):
+    for number, (text, label, own_answers) in enumerate(
+        zip(sentences, labels, answers, strict=True), 1
+    ):
         atom = _atom(number, text, label, _SENTENCES, f"{where}: annotation[{number - 1}]")
         atoms.append(replace(atom, sentence=number))
-        place = f"{where}: responses.prompt[{number - 1}]"
-        if not isinstance(said, list) or not all(
-            isinstance(one, str) and one in _LETTERS for one in said
+        location = f"{where}: responses.prompt[{number - 1}]"
+        if not isinstance(own_answers, list) or not all(
+            isinstance(answer, str) and answer in _LETTERS for answer in own_answers
         ):
             raise InputError(
-                f"{place}: {shown(said)} is not a list of answers; give Yes or No each"
+                f"{location}: {shown(own_answers)} is not a list of answers; give Yes or No each"
             )
-        votes[f"a{number}"] = "".join(_LETTERS[one] for one in said)
+        votes[f"a{number}"] = "".join(_LETTERS[answer] for answer in own_answers)
     index = record.get("wiki_bio_test_idx")
     return FactGraph(
         record_id(source, line) if index is None else f"wikibio-{index}",
@@ -100,19 +102,19 @@ def parse_self_judged(obj: object, source: Source, line: int | None = None) -> l
     if "data" not in record:
         return [_answer(record, where, record_id(source, line))]
     return [
-        _answer(one, place, f"{record_id(source, line)}-{number}")
-        for number, (one, place) in enumerate(objects_field(record, "data", where), 1)
+        _answer(answer, location, f"{record_id(source, line)}-{number}")
+        for number, (answer, location) in enumerate(objects_field(record, "data", where), 1)
     ]
 
 
 def _answer(record: dict[str, Any], where: str, name: str) -> FactGraph:
     atoms, sure = [], {}
-    for number, (claim, place) in enumerate(objects_field(record, "claims", where), 1):
-        label = as_text(claim.get("annotation"), f"{place}: key 'annotation'").strip()
-        text = filled_field(claim, "subclaim", place)
-        atoms.append(_atom(number, text, label, _CLAIMS, f"{place}: key 'annotation'"))
-        place = f"{place}: key 'gpt-score'"
-        sure[f"a{number}"] = validated_probability(claim.get("gpt-score"), place)
+    for number, (claim, location) in enumerate(objects_field(record, "claims", where), 1):
+        label = as_text(claim.get("annotation"), f"{location}: key 'annotation'").strip()
+        text = filled_field(claim, "subclaim", location)
+        atoms.append(_atom(number, text, label, _CLAIMS, f"{location}: key 'annotation'"))
+        location = f"{location}: key 'gpt-score'"
+        sure[f"a{number}"] = validated_probability(claim.get("gpt-score"), location)
     return FactGraph(
         name,
         tuple(atoms),

@@ -63,7 +63,11 @@ def relation_from_stances(
         mapping: the relation of every stance, as `resolve_stances` returns it.
     """
     mapped = [mapping[stance] for stance in stances]
-    made = [Relation(source, target, RelationKind(one[0]), one[1]) for one in mapped if one]
+    made = [
+        Relation(source, target, RelationKind(meaning[0]), meaning[1])
+        for meaning in mapped
+        if meaning
+    ]
     return max(made, key=strength, default=None)
 
 

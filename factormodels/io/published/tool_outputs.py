@@ -90,11 +90,11 @@ def parse_factscore_output(obj: object, source: Source, line: int | None = None)
     graphs = []
     decisions = list_field(record, "decisions", where)
     for number, decided in enumerate(decisions, 1):
-        place = f"{where}: decisions[{number - 1}]"
-        facts = list_field({"facts": decided}, "facts", place, [])
+        location = f"{where}: decisions[{number - 1}]"
+        facts = list_field({"facts": decided}, "facts", location, [])
         judged = []
         for position, value in enumerate(facts):
-            at = f"{place}[{position}]"
+            at = f"{location}[{position}]"
             fact = as_object(value, at)
             supported = fact.get("is_supported")
             if not isinstance(supported, bool):
@@ -141,8 +141,8 @@ def parse_veriscore(obj: object, source: Source, line: int | None = None) -> Fac
         ]
         return _graph(name, by_claim, VERISCORE)
     judged: list[Judged] = []
-    for value, place in objects_field(record, _VERIFIED, where, []):
-        judged.append((filled_field(value, "claim", place), _veriscore(value, place)))
+    for value, location in objects_field(record, _VERIFIED, where, []):
+        judged.append((filled_field(value, "claim", location), _veriscore(value, location)))
     verified = {claim for claim, _ in judged}
     extracted = texts_field(record, _EXTRACTED, where)
     judged += [(claim, None) for claim in dict.fromkeys(extracted) if claim not in verified]
@@ -175,22 +175,22 @@ def parse_safe(obj: object, source: Source, line: int | None = None) -> list[Fac
         return [_safe(record, where, name)]
     graphs = []
     prompts = objects_field(record, "per_prompt_data", where)
-    for number, (prompt, place) in enumerate(prompts, 1):
+    for number, (prompt, location) in enumerate(prompts, 1):
         for side, key in enumerate(_EVALUATIONS, 1):
             if prompt.get(key) is not None:
-                at = f"{place}: key {key!r}"
+                at = f"{location}: key {key!r}"
                 graphs.append(_safe(as_object(prompt[key], at), at, f"{name}-{number}-side{side}"))
     return graphs
 
 
 def _safe(record: Mapping[str, Any], where: str, name: str) -> FactGraph:
     judged = []
-    for statement, place in objects_field(record, "checked_statements", where):
+    for statement, location in objects_field(record, "checked_statements", where):
         key = "self_contained_atomic_fact"
-        if not text_field(statement, key, place, "").strip():
+        if not text_field(statement, key, location, "").strip():
             key = "atomic_fact"
-        said = text_field(statement, "annotation", place, "")
-        judged.append((filled_field(statement, key, place), _SAFE.get(said.strip().casefold())))
+        word = text_field(statement, "annotation", location, "")
+        judged.append((filled_field(statement, key, location), _SAFE.get(word.strip().casefold())))
     return _graph(
         name,
         judged,
@@ -258,14 +258,14 @@ def gather_polygraph(texts: Sequence[UncertainText]) -> list[FactGraph]:
     for response, claims in by_response.items():
         atoms = tuple(Atom(f"a{number}", text) for number, text in enumerate(claims, 1))
         verdicts: dict[str, dict[str, RecordedVerdict]] = {}
-        for atom, own in zip(atoms, claims.values(), strict=True):
-            for one in own:
-                name = f"{POLYGRAPH}: {one.estimator}" if one.estimator else POLYGRAPH
-                p = p_true[one.estimator](one.uncertainty)
+        for atom, estimates in zip(atoms, claims.values(), strict=True):
+            for estimate in estimates:
+                name = f"{POLYGRAPH}: {estimate.estimator}" if estimate.estimator else POLYGRAPH
+                p = p_true[estimate.estimator](estimate.uncertainty)
                 verdicts.setdefault(name, {})[atom.id] = RecordedVerdict("uncertain", p)
-        (query, *_) = (one.query for own in claims.values() for one in own)
-        told = {name: verdict_facts(each) for name, each in verdicts.items()}
-        graphs.append(FactGraph(response, atoms, query=query, metadata={ASSESSORS_KEY: told}))
+        (query, *_) = (estimate.query for estimates in claims.values() for estimate in estimates)
+        assessors = {name: verdict_facts(each) for name, each in verdicts.items()}
+        graphs.append(FactGraph(response, atoms, query=query, metadata={ASSESSORS_KEY: assessors}))
     return graphs
 
 
@@ -329,18 +329,18 @@ def gather_minicheck(pairs: Sequence[ScoredPair]) -> list[FactGraph]:
     best, as MiniCheck takes the best chunk of a document."""
     by_response: dict[str, dict[str, float]] = {}
     for pair in pairs:
-        own = by_response.setdefault(pair.id, {})
-        own[pair.claim] = max(pair.probability, own.get(pair.claim, 0.0))
+        by_claim = by_response.setdefault(pair.id, {})
+        by_claim[pair.claim] = max(pair.probability, by_claim.get(pair.claim, 0.0))
     return [
         _graph(
             name,
             [
                 (claim, RecordedVerdict("supported" if p > 0.5 else "unsupported", p))
-                for claim, p in own.items()
+                for claim, p in by_claim.items()
             ],
             MINICHECK,
         )
-        for name, own in by_response.items()
+        for name, by_claim in by_response.items()
     ]
 
 

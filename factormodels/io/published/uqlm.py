@@ -83,21 +83,21 @@ def parse_uqlm(obj: object, source: Source, line: int | None = None) -> list[Sco
 
 def gather_uqlm(parsed: Sequence[Sequence[ScoredResponse]]) -> list[FactGraph]:
     """Fact graphs of scored responses, with a verdict by each scorer."""
-    responses = [one for several in parsed for one in several]
+    responses = [response for several in parsed for response in several]
     beyond = {
         scorer
-        for one in responses
-        for scorer, own in one.scores.items()
-        if not all(0.0 <= score <= 1.0 for score in own.values())
+        for response in responses
+        for scorer, scores in response.scores.items()
+        if not all(0.0 <= score <= 1.0 for score in scores.values())
     }
-    return [_with_verdicts(one, beyond) for one in responses]
+    return [_with_verdicts(response, beyond) for response in responses]
 
 
 def _with_verdicts(response: ScoredResponse, beyond: set[str]) -> FactGraph:
     graph = response.graph
     verdicts = {
-        f"{UQLM}: {scorer}": {atom: RecordedVerdict("uncertain", p) for atom, p in own.items()}
-        for scorer, own in response.scores.items()
+        f"{UQLM}: {scorer}": {atom: RecordedVerdict("uncertain", p) for atom, p in by_atom.items()}
+        for scorer, by_atom in response.scores.items()
         if scorer not in beyond
     }
     unread = sorted(beyond & response.scores.keys())
@@ -112,7 +112,9 @@ def _has_columns(record: Mapping[str, Any]) -> bool:
     """Tell whether values are columns, a list or an object with an entry for each response."""
     claims = record.get(CLAIMS)
     return isinstance(claims, dict) or (
-        isinstance(claims, list) and bool(claims) and all(isinstance(one, list) for one in claims)
+        isinstance(claims, list)
+        and bool(claims)
+        and all(isinstance(column, list) for column in claims)
     )
 
 
@@ -141,12 +143,12 @@ def _response(record: Mapping[str, Any], name: str, where: str) -> ScoredRespons
     others = 0
     claims = list_field({CLAIMS: listed_cell(record.get(CLAIMS), where)}, CLAIMS, where, [])
     for number, value in enumerate(claims):
-        place = f"{where}: {CLAIMS}[{number}]"
-        claim = as_object(value, place)
+        location = f"{where}: {CLAIMS}[{number}]"
+        claim = as_object(value, location)
         if claim.get("original_response") is False:
             others += 1
             continue
-        atom = Atom(f"a{len(atoms) + 1}", filled_field(claim, first_key(claim, _TEXTS), place))
+        atom = Atom(f"a{len(atoms) + 1}", filled_field(claim, first_key(claim, _TEXTS), location))
         atoms.append(atom)
         if claim.get("removed") is True:
             removed.append(atom.id)

@@ -93,7 +93,7 @@ def gather_wice(claims: Sequence[CitedClaim]) -> list[FactGraph]:
     by_response: dict[str, list[CitedClaim]] = {}
     for claim in claims:
         by_response.setdefault(claim.response, []).append(claim)
-    return [_graph(name, own) for name, own in by_response.items()]
+    return [_graph(name, parts) for name, parts in by_response.items()]
 
 
 def _graph(name: str, claims: Sequence[CitedClaim]) -> FactGraph:
