@@ -33,9 +33,9 @@ def main() -> None:
 def shadowed() -> list[str]:
     """Places of what is found in place of this project's other packages; usually none."""
     home = Path(__file__).resolve().parents[1]
-    found = {name: find_spec(name) for name in _PACKAGES}
+    specs = {name: find_spec(name) for name in _PACKAGES}
     places = []
-    for name, spec in found.items():
+    for name, spec in specs.items():
         if spec is None:
             continue
         locations = list(spec.submodule_search_locations or [spec.origin or name])

@@ -107,17 +107,17 @@ def aligned_pairs(
         for key, other in others.items()
         if text.strip() and other.strip()
     ]
-    found: dict[str, str] = {}
+    aligned: dict[str, str] = {}
     taken: set[str] = set()
     # Of those that are as alike, equal texts first.
     order = sorted(pairs, key=lambda pair: (-pair[0], texts[pair[1]] != others[pair[2]]))
     for alike, name, key in order:
         if alike < LEAST_LIKENESS:
             break
-        if name not in found and key not in taken:
-            found[name] = key
+        if name not in aligned and key not in taken:
+            aligned[name] = key
             taken.add(key)
-    return found
+    return aligned
 
 
 def with_verdicts_of(
@@ -154,7 +154,7 @@ def with_verdicts_of(
         )
     by_order, partners = _partners(graphs, others, source)
     languages = _languages(graphs, partners, language)
-    found: list[Alignment] = []
+    alignments: list[Alignment] = []
     current = tuple(graphs)
     for name in names:
         free = _free_name(name, current)
@@ -162,19 +162,19 @@ def with_verdicts_of(
         for graph, other, code in zip(current, partners, languages, strict=True):
             bare = other is not None and not (_has_texts(graph) and _has_texts(other))
             by_id |= bare
-            told = {} if other is None else recorded_verdicts(other).get(name, {})
-            if other is None or not told:
+            recorded = {} if other is None else recorded_verdicts(other).get(name, {})
+            if other is None or not recorded:
                 verdicts = {}
             elif bare:
-                verdicts = _by_id(graph, told, source)
+                verdicts = _by_id(graph, recorded, source)
             else:
-                verdicts = _by_text(graph, other, told, code)
+                verdicts = _by_text(graph, other, recorded, code)
                 n_equality += 0 if is_compared_by_words(code) else len(graph.atoms)
             n_aligned += len(verdicts)
             mark = None if other is None else recorded_marks(other).get(name)
             with_this.append(_recorded(graph, free, verdicts, mark))
         current = tuple(with_this)
-        found.append(
+        alignments.append(
             Alignment(
                 current,
                 free,
@@ -188,7 +188,7 @@ def with_verdicts_of(
                 n_equality,
             )
         )
-    return found
+    return alignments
 
 
 def _languages(
@@ -204,37 +204,38 @@ def _languages(
     asked = [f"{graph.response}\n{graph.query}" for graph in graphs]
     together = detected_language("\n".join(claims)) or ""
     return [
-        detected_language(own) or detected_language(f"{own}\n{more}") or together
-        for own, more in zip(claims, asked, strict=True)
+        detected_language(claim_text) or detected_language(f"{claim_text}\n{more}") or together
+        for claim_text, more in zip(claims, asked, strict=True)
     ]
 
 
 def _by_text(
-    graph: FactGraph, other: FactGraph, told: Mapping[str, RecordedVerdict], language: str
+    graph: FactGraph, other: FactGraph, recorded: Mapping[str, RecordedVerdict], language: str
 ) -> dict[str, RecordedVerdict]:
     """The other's verdicts by id of the response's own claims, which are found by their texts."""
     texts = {atom.id: atom.text for atom in graph.atoms}
-    others = {atom.id: atom.text for atom in other.atoms if atom.id in told}
+    others = {atom.id: atom.text for atom in other.atoms if atom.id in recorded}
     about = f"{graph.query} {graph.topic}"
-    return {id: told[key] for id, key in aligned_pairs(texts, others, about, language).items()}
+    return {id: recorded[key] for id, key in aligned_pairs(texts, others, about, language).items()}
 
 
 def _by_id(
-    graph: FactGraph, told: Mapping[str, RecordedVerdict], source: str
+    graph: FactGraph, recorded: Mapping[str, RecordedVerdict], source: str
 ) -> dict[str, RecordedVerdict]:
     """The other's verdicts by ids alone.
 
     Where both number claims in their own ways, ids say nothing: of a0 to a9 and a1 to a10 most are
     in both, and none is of the same claim. Either may have fewer than the other.
     """
-    own = {atom.id for atom in graph.atoms}
-    if told.keys() - own and own - told.keys():
+    ids = {atom.id for atom in graph.atoms}
+    if recorded.keys() - ids and ids - recorded.keys():
         raise InputError(
             f"{source}: claims without texts are told by their ids, and these are not those of "
-            f"{graph.id}: it has no {min(told.keys() - own)!r}, and of {min(own - told.keys())!r} "
-            "nothing is said; give the output that has the texts of the claims"
+            f"{graph.id}: it has no {min(recorded.keys() - ids)!r}, and of "
+            f"{min(ids - recorded.keys())!r} nothing is said; give the output that has "
+            "the texts of the claims"
         )
-    return {id: told[id] for id in told if id in own}
+    return {id: recorded[id] for id in recorded if id in ids}
 
 
 def _has_texts(graph: FactGraph) -> bool:
@@ -251,11 +252,11 @@ def _partners(
         keyed: dict[str, list[FactGraph]] = {}
         for other in others:
             keyed.setdefault(normalised_text(getattr(other, kind)), []).append(other)
-        single = {key: found[0] for key, found in keyed.items() if key and len(found) == 1}
-        for place, graph in enumerate(graphs):
+        single = {key: owners[0] for key, owners in keyed.items() if key and len(owners) == 1}
+        for number, graph in enumerate(graphs):
             partner = single.get(normalised_text(getattr(graph, kind)))
-            if partner is not None and partners[place] is None and id(partner) not in taken:
-                partners[place] = partner
+            if partner is not None and partners[number] is None and id(partner) not in taken:
+                partners[number] = partner
                 taken.add(id(partner))
     if any(partner is not None for partner in partners):
         return False, partners
@@ -276,8 +277,8 @@ def _recorded(
 ) -> FactGraph:
     if not verdicts:
         return graph
-    told = {**graph.metadata.get(ASSESSORS_KEY, {}), name: verdict_facts(verdicts, learned)}
-    return replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: told})
+    assessors = {**graph.metadata.get(ASSESSORS_KEY, {}), name: verdict_facts(verdicts, learned)}
+    return replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: assessors})
 
 
 def _free_name(name: str, graphs: Sequence[FactGraph]) -> str:

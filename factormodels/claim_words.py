@@ -119,7 +119,7 @@ class _Claim:
 
     def stems(self) -> frozenset[str]:
         """Content words; all negations are the same word."""
-        words = {self.words[place] for place in self.content}
+        words = {self.words[index] for index in self.content}
         return frozenset(words | {"not"} if self.negations else words)
 
 
@@ -233,9 +233,9 @@ def _day_first(words: Sequence[str], language: str) -> list[str]:
     """Words with the day of an English date before its month: *3 may* for *may 3*."""
     result = list(words)
     if language == "en":
-        for place, (one, other) in enumerate(pairwise(words)):
-            if one in _MONTHS and other.isdecimal() and int(other) <= _LAST_DAY:
-                result[place : place + 2] = [other, one]
+        for index, (word, other) in enumerate(pairwise(words)):
+            if word in _MONTHS and other.isdecimal() and int(other) <= _LAST_DAY:
+                result[index : index + 2] = [other, word]
     return result
 
 
@@ -243,23 +243,23 @@ def _day_first(words: Sequence[str], language: str) -> list[str]:
 def _claim(words: tuple[str, ...], letters: frozenset[str], language: str) -> _Claim:
     function = FUNCTION_WORDS.get(language, frozenset())
     weightless = WEIGHTLESS[language]
-    negations = tuple(place for place, word in enumerate(words) if is_negation(word, language))
+    negations = tuple(index for index, word in enumerate(words) if is_negation(word, language))
     content = tuple(
-        place
-        for place, word in enumerate(words)
-        if place not in negations
+        index
+        for index, word in enumerate(words)
+        if index not in negations
         and word not in weightless
         and (_is_number(word) or (word not in function and len(word) > 1))
     )
     weighty = {
         word
-        for place, word in enumerate(words)
-        if place not in negations and word not in weightless and word not in letters
+        for index, word in enumerate(words)
+        if index not in negations and word not in weightless and word not in letters
     }
     if words and words[-1] in PARTICLES.get(language, frozenset()):
         weighty.add(words[-1])
     numbers = frozenset(filter(_is_number, words))
-    beginnings = frozenset(words[place][:_BEGINNING] for place in content)
+    beginnings = frozenset(words[index][:_BEGINNING] for index in content)
     return _Claim(words, content, frozenset(weighty), numbers, negations, beginnings)
 
 
@@ -292,15 +292,15 @@ def _without_subject(
         if possessive[0] != possessive[1] or (openings[0] != openings[1] and more):
             return None
     elif any(pronouns):
-        told = pronouns.index(True)
+        pronoun_side = pronouns.index(True)
         named = {*_words(about, language).words, _POSSESSIVE_MARK}
-        bare = tuple(dropwhile(named.__contains__, rests[1 - told]))
-        dropped = rests[1 - told][: len(rests[1 - told]) - len(bare)]
+        bare = tuple(dropwhile(named.__contains__, rests[1 - pronoun_side]))
+        dropped = rests[1 - pronoun_side][: len(rests[1 - pronoun_side]) - len(bare)]
         # A pronoun does not stand for a name that stands beside it.
-        if not set(dropped) & set(rests[told]) - WEIGHTLESS[language]:
-            if openings[told] not in _POSSESSIVE and _POSSESSIVE_MARK in dropped[-1:]:
+        if not set(dropped) & set(rests[pronoun_side]) - WEIGHTLESS[language]:
+            if openings[pronoun_side] not in _POSSESSIVE and _POSSESSIVE_MARK in dropped[-1:]:
                 return None
-            rests[1 - told] = bare
+            rests[1 - pronoun_side] = bare
     return rests[0], rests[1]
 
 
@@ -324,7 +324,7 @@ def _in_forms_of(
 
 
 def _content(claim: _Claim) -> list[str]:
-    return [claim.words[place] for place in claim.content]
+    return [claim.words[index] for index in claim.content]
 
 
 def _is_replaced(first: _Claim, second: _Claim, language: str) -> bool:
@@ -341,13 +341,13 @@ class _Placed:
 
     Attributes:
         word: the word.
-        place: its index in the claim.
+        index: where it is in the claim.
         role: the function word that its phrase begins with, articles left out; empty if none does.
         between: words of the claim since the content word before.
     """
 
     word: str
-    place: int
+    index: int
     role: str
     between: tuple[str, ...]
 
@@ -357,14 +357,14 @@ def _placed(claim: _Claim, other: _Claim, language: str) -> list[_Placed]:
     there = set(_content(other))
     result = []
     before = -1
-    for place in claim.content:
-        between = claim.words[before + 1 : place]
-        before = place
-        if claim.words[place] in there:
+    for index in claim.content:
+        between = claim.words[before + 1 : index]
+        before = index
+        if claim.words[index] in there:
             negated = {claim.words[at] for at in claim.negations}
             roles = [word for word in between if word not in articles and word not in negated]
             role = roles[-1] if roles else ""
-            result.append(_Placed(claim.words[place], place, role, between))
+            result.append(_Placed(claim.words[index], index, role, between))
     return result
 
 
@@ -412,9 +412,9 @@ def _are_cases_exchanged(here: list[_Placed], there: list[_Placed], language: st
     acting, acted_on = CASES.get(language, (frozenset(), frozenset()))
     between = [{each.word: set(each.between) for each in side} for side in (here, there)]
     return any(
-        one[word] & acting and other[word] & acted_on
-        for one, other in (between, between[::-1])
-        for word in one.keys() & other.keys()
+        roles[word] & acting and other[word] & acted_on
+        for roles, other in (between, between[::-1])
+        for word in roles.keys() & other.keys()
     )
 
 
@@ -430,7 +430,7 @@ def _voices_differ(first: _Claim, second: _Claim, language: str) -> bool:
         for claim in (first, second):
             before = claim.words[: claim.words.index(word)]
             voices.append((before[-1:] and before[-1] in passive, bool(passive & set(before))))
-        if any(one[0] and not other[1] for one, other in (voices, voices[::-1])):
+        if any(voice[0] and not other[1] for voice, other in (voices, voices[::-1])):
             return True
     return False
 
@@ -465,22 +465,22 @@ def _is_block_moved(
     """
     start = next(
         at
-        for at, (one, other) in enumerate(zip(here, there, strict=False))
-        if one.word != other.word
+        for at, (placed, other) in enumerate(zip(here, there, strict=False))
+        if placed.word != other.word
     )
     end = next(
         at
-        for at, (one, other) in enumerate(zip(here[::-1], there[::-1], strict=False))
-        if one.word != other.word
+        for at, (placed, other) in enumerate(zip(here[::-1], there[::-1], strict=False))
+        if placed.word != other.word
     )
-    one, other = here[start : len(here) - end], there[start : len(there) - end]
-    words, others = [each.word for each in one], [each.word for each in other]
+    moved, other = here[start : len(here) - end], there[start : len(there) - end]
+    words, others = [each.word for each in moved], [each.word for each in other]
     cut = words.index(others[0])
     if words[cut:] + words[:cut] != others:
         return False
     size = len(words) - cut
     # Blocks of one claim in its order, and the same ones of the other.
-    left, right = (one[:cut], other[size:]), (one[cut:], other[:size])
+    left, right = (moved[:cut], other[size:]), (moved[cut:], other[:size])
     seams = (right[0][0], left[1][0])
     if any(_is_adjunct(block[0][0], block[1][0], language) for block in (left, right)) and all(
         _is_light(seam, language) for seam in seams
@@ -488,15 +488,15 @@ def _is_block_moved(
         return True
     if all(_is_joined(seam.between, language) for seam in seams):
         return start == 0 or all(
-            _ends_phrase(claim, block[-1].place)
+            _ends_phrase(claim, block[-1].index)
             for claim, block in ((first, right[0]), (second, left[1]))
         )
     if language != "en":
         return False
     bare = [set(seam.between) <= {"the", "s"} for seam in seams]
-    told = [_is_told_of(seam.between, language) for seam in seams]
+    about = [_is_told_of(seam.between, language) for seam in seams]
     of = ["of" in seam.between and set(seam.between) <= {"of", "the"} for seam in seams]
-    turned = [one or other for one, other in zip(of, told, strict=True)]
+    turned = [with_of or other for with_of, other in zip(of, about, strict=True)]
     return (bare[0] and turned[1]) or (bare[1] and turned[0])
 
 
@@ -520,9 +520,9 @@ def _is_told_of(between: Sequence[str], language: str) -> bool:
     )
 
 
-def _ends_phrase(claim: _Claim, place: int) -> bool:
+def _ends_phrase(claim: _Claim, index: int) -> bool:
     """Return whether no content word follows a word at once."""
-    return place + 1 == len(claim.words) or place + 1 not in claim.content
+    return index + 1 == len(claim.words) or index + 1 not in claim.content
 
 
 def _is_passive(here: list[_Placed], there: list[_Placed], language: str) -> bool:
@@ -547,7 +547,7 @@ def _is_inverted(here: list[_Placed], there: list[_Placed], language: str) -> bo
     if language not in _VERB_SECOND:
         return False
     return any(
-        _front_is_moved(one, other, language) for one, other in ((here, there), (there, here))
+        _front_is_moved(moved, other, language) for moved, other in ((here, there), (there, here))
     )
 
 
@@ -585,16 +585,16 @@ def _negate_another(first: _Claim, second: _Claim) -> bool:
     return bool((here - there) & set(_content(second)) and (there - here) & set(_content(first)))
 
 
-def _lettered_likeness(one: str, other: str, language: str) -> float:
+def _lettered_likeness(claim: str, other: str, language: str) -> float:
     """Return the share of pairs of letters of two texts of a language without spaces.
 
     0 unless one of them is the other with letters added, none of which makes another claim of it.
     """
-    if _digits(one) != _digits(other):
+    if _digits(claim) != _digits(other):
         return 0.0
     texts = [
         [letter for letter in "".join(_plain(text)) if letter not in _FILLING]
-        for text in (one, other)
+        for text in (claim, other)
     ]
     shorter, longer = sorted(texts, key=len)
     added = _added(shorter, longer)

@@ -157,15 +157,15 @@ def check_stated_kind(kind: RelationKind, distribution: Sequence[float], where: 
     entails, contradicts, equivalent, *_ = distribution
     supports = entails + equivalent
     if kind in (RelationKind.ENTAILMENT, RelationKind.EQUIVALENCE):
-        opposite, own, other = RelationKind.CONTRADICTION, supports, contradicts
+        opposite, support, other = RelationKind.CONTRADICTION, supports, contradicts
     else:
-        opposite, own, other = RelationKind.ENTAILMENT, contradicts, supports
+        opposite, support, other = RelationKind.ENTAILMENT, contradicts, supports
         if kind is not RelationKind.CONTRADICTION:
             return
-    if other > own:
+    if other > support:
         raise InputError(
             f"{where}: the relation is {kind}, and its distribution says {opposite} ({other:g} "
-            f"against {own:g}); correct one of them"
+            f"against {support:g}); correct one of them"
         )
 
 

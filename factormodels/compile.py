@@ -138,16 +138,16 @@ class CompiledFacts:
         """
         n, m = len(self.names), len(self.kinds)
         known = self.priors if priors is None else _checked(priors, n, "variable", "prior")
-        given = self.probabilities
+        strengths = self.probabilities
         if probabilities is not None:
-            given = _checked(probabilities, m, "relation", "probability")
-        settings = np.broadcast_shapes(known.shape[:-1], given.shape[:-1])
+            strengths = _checked(probabilities, m, "relation", "probability")
+        settings = np.broadcast_shapes(known.shape[:-1], strengths.shape[:-1])
         numbers = np.empty((*settings, n + m, 2))
         numbers[..., :n, 1] = known
-        numbers[..., n:, 1] = given
+        numbers[..., n:, 1] = strengths
         np.subtract(1.0, numbers[..., 1], out=numbers[..., 0])
         if encoding == MIXTURE:
-            return self._mixture(numbers[..., :n, :], given)
+            return self._mixture(numbers[..., :n, :], strengths)
         entries = entries_of(encoding)
         if m and self.kinds.max() == NEUTRAL_CODE:
             raise InputError(
@@ -161,7 +161,7 @@ class CompiledFacts:
         tables = self._places.take(entries[self.kinds] + self._rows)
         values = logarithms.take(np.concatenate([np.arange(2 * n), tables.ravel()]), axis=-1)
         if encoding == CONDITIONAL and self.statements.any():
-            even = self.opposed(np.broadcast_to(known, (*settings, n)), given)
+            even = self.opposed(np.broadcast_to(known, (*settings, n)), strengths)
             rows = holds_prior()[self.kinds] & even[..., None, None]
             values[..., 2 * n :].reshape(*settings, m, 2, 2)[rows] = np.log(0.5)
         return values
@@ -289,8 +289,8 @@ def compile_columns(
     left_out = 0
     improbable = min(probabilities, default=1.0) < least
     if improbable or NEUTRAL_CODE in codes or distributions.count(None) < len(codes):
-        told = zip(kinds, distributions, strict=True)
-        rests = [_NO_REST if shares is None else rest_of(kind, shares) for kind, shares in told]
+        stated = zip(kinds, distributions, strict=True)
+        rests = [_NO_REST if shares is None else rest_of(kind, shares) for kind, shares in stated]
         # A neutral one that may be nothing else, or as well one thing as its opposite, says nothing
         # and needs no factor.
         says = [

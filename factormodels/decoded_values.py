@@ -118,7 +118,7 @@ def objects_field(
         (value, f"{where}: {key}[{position}]")
         for position, value in enumerate(list_field(record, key, where, default))
     ]
-    return [(as_object(value, place), place) for value, place in places]
+    return [(as_object(value, location), location) for value, location in places]
 
 
 def texts_field(record: Mapping[str, Any], key: str, where: str) -> list[str]:

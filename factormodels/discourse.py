@@ -112,7 +112,7 @@ def compiled_senses(pairs: Iterable[SensedPair]) -> tuple[Relation, ...]:
         InputError: for a probability outside [0, 1], a sense without one that needs it, or a claim
             that stands to itself.
     """
-    held: dict[tuple[str, str], Relation] = {}
+    strongest: dict[tuple[str, str], Relation] = {}
     for pair in pairs:
         kind = KINDS_OF_SENSES[pair.sense]
         if kind is None:
@@ -120,10 +120,10 @@ def compiled_senses(pairs: Iterable[SensedPair]) -> tuple[Relation, ...]:
         ends = (pair.first, pair.second)
         source, target = ends[::-1] if pair.sense in REVERSED else ends
         relation = Relation(source, target, kind, _probability(pair))
-        before = held.get((source, target))
+        before = strongest.get((source, target))
         if before is None or relation.probability > before.probability:
-            held[source, target] = relation
-    return tuple(held.values())
+            strongest[source, target] = relation
+    return tuple(strongest.values())
 
 
 def _probability(pair: SensedPair) -> float:

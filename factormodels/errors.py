@@ -58,8 +58,8 @@ def nearest(name: object, known: Iterable[str]) -> str | None:
     import difflib
 
     by_folded = {str(known_name).casefold(): str(known_name) for known_name in known}
-    found = difflib.get_close_matches(str(name).casefold(), by_folded, n=1)
-    return by_folded[found[0]] if found else None
+    matches = difflib.get_close_matches(str(name).casefold(), by_folded, n=1)
+    return by_folded[matches[0]] if matches else None
 
 
 _MOST_LISTED = 9

@@ -46,10 +46,10 @@ class EvidenceSource:
 
     def __str__(self) -> str:
         """Say it in words."""
-        told = [
+        parts = [
             f"{WORDS[name]} {value}" for name, value in asdict(self).items() if value is not None
         ]
-        return ", ".join(told) or "not recorded"
+        return ", ".join(parts) or "not recorded"
 
 
 def evidence_sources(graphs: Iterable[FactGraph]) -> tuple[EvidenceSource, ...]:
@@ -58,17 +58,21 @@ def evidence_sources(graphs: Iterable[FactGraph]) -> tuple[EvidenceSource, ...]:
 
 
 def _source(graph: FactGraph) -> EvidenceSource:
-    told, relations, retrieval = (
+    assessment, relations, retrieval = (
         _facts(graph, key) for key in (EVIDENCE_KEY, RELATIONS_KEY, RETRIEVAL_KEY)
     )
     # A stage that made its part anew goes before what was recorded of it.
-    made = relations if "model" in relations else {**told, "model": told.get("relation_model")}
-    found = retrieval if "retriever" in retrieval else told
+    made = (
+        relations
+        if "model" in relations
+        else {**assessment, "model": assessment.get("relation_model")}
+    )
+    searched = retrieval if "retriever" in retrieval else assessment
     return EvidenceSource(
         _typed(made.get("model"), str),
         _typed(made.get("least"), int, float),
-        _typed(found.get("retriever"), str),
-        _typed(found.get("top_k"), int),
+        _typed(searched.get("retriever"), str),
+        _typed(searched.get("top_k"), int),
     )
 
 

@@ -79,11 +79,11 @@ class FactGraph(Previewed):
     def __reduce__(self) -> tuple[Any, ...]:
         # Worker processes need graphs; as columns of plain values these travel several times as
         # fast as one by one, and what was validated here is not validated there again.
-        held: Mapping[str, Columns] = self.__dict__.get("_columns") or {
+        by_part: Mapping[str, Columns] = self.__dict__.get("_columns") or {
             part: {name: self.column(part, name) for name in _DEFAULTS[cls]}
             for part, cls in _PARTS.items()
         }
-        columns = (_told(cls, held[part]) for part, cls in _PARTS.items())
+        columns = (_told(cls, by_part[part]) for part, cls in _PARTS.items())
         texts = (self.query, self.response, self.topic, dict(self.metadata))
         return _restored, (type(self), self.id, *columns, *texts)
 
@@ -137,9 +137,9 @@ class FactGraph(Previewed):
         columns = self.__dict__.get("_columns")
         if columns is None:
             return list(map(attrgetter(name), getattr(self, part)))
-        held: Columns = columns[part]
-        values = held.get(name)
-        return [_DEFAULTS[_PARTS[part]][name]] * _length(held) if values is None else values
+        part_columns: Columns = columns[part]
+        values = part_columns.get(name)
+        return [_DEFAULTS[_PARTS[part]][name]] * _length(part_columns) if values is None else values
 
     @cached_property
     def atom_ids(self) -> tuple[str, ...]:
@@ -216,12 +216,14 @@ class FactGraph(Previewed):
             return
         columns = (self.column("relations", name) for name in ("kind", "probability"))
         shares = self.column("relations", "distribution")
-        for stated, p, told in zip(*columns, shares, strict=True):
+        for stated, p, distribution in zip(*columns, shares, strict=True):
             if stated is not RelationKind.NEUTRAL:
                 if p < self._least:
                     yield p
-            elif told is not None:
-                likeliest, share = likeliest_kind(told[0] + told[2], told[1], told[3])
+            elif distribution is not None:
+                likeliest, share = likeliest_kind(
+                    distribution[0] + distribution[2], distribution[1], distribution[3]
+                )
                 if likeliest is not RelationKind.NEUTRAL:
                     yield share
 
@@ -315,7 +317,7 @@ _COLUMNS = ("id", "kind", "prior", "label", "text")
 
 
 def _defaults(cls: type[Any]) -> dict[str, Any]:
-    return {one.name: one.default for one in fields(cls)}
+    return {declared.name: declared.default for declared in fields(cls)}
 
 
 _DEFAULTS: Mapping[type[Any], Mapping[str, Any]] = MappingProxyType(

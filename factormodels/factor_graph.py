@@ -329,8 +329,8 @@ class FactorGraph(Previewed):
         named = None
         if self.state_names is not None:
             named = tuple(
-                (own[state],) if state != UNOBSERVED else own
-                for own, state in zip(self.state_names, self.evidence.tolist(), strict=True)
+                (names[state],) if state != UNOBSERVED else names
+                for names, state in zip(self.state_names, self.evidence.tolist(), strict=True)
             )
         kept = np.concatenate([[0], np.cumsum(keep)])
         return self._evolve(
@@ -396,18 +396,18 @@ class FactorGraph(Previewed):
 
     def _state(self, position: int, state: str) -> int:
         """Number of a state by its name; text that names none is an error."""
-        own = (self.state_names or ())[position]
-        if state not in own:
+        states = (self.state_names or ())[position]
+        if state not in states:
             raise InputError(
                 f"evidence on {self.names[position]!r}: there is no state {state!r}; its states "
-                f"are {_listed(own)}"
+                f"are {_listed(states)}"
             )
-        return own.index(state)
+        return states.index(state)
 
     def _check_unambiguous(self, position: int, state: object) -> None:
         """Refuse the number of a state where the names of states are other numbers."""
         named = () if self.state_names is None else self.state_names[position]
-        if any(_differs(own, number) for number, own in enumerate(named)):
+        if any(_differs(name, number) for number, name in enumerate(named)):
             raise InputError(
                 f"evidence on {self.names[position]!r}: {state} may be the number of a state, "
                 f"counted from 0, or its name; its states are named {_listed(named)}, so give a "
@@ -506,16 +506,16 @@ def _validate_state_names(graph: FactorGraph) -> None:
             f"state names were given for {len(graph.state_names)} of {graph.n_variables} "
             "variables; give them for each, or for none"
         )
-    for name, own, count in zip(
+    for name, states, count in zip(
         graph.names, graph.state_names, graph.cardinalities.tolist(), strict=True
     ):
-        if len(own) != count or not all(isinstance(state, str) for state in own):
+        if len(states) != count or not all(isinstance(state, str) for state in states):
             raise InputError(
-                f"variable {name!r} has {counted(count, 'state')}, and {list(own)!r} do not name "
-                "them; give "
+                f"variable {name!r} has {counted(count, 'state')}, and {list(states)!r} do not "
+                "name them; give "
                 "a text for each"
             )
-        if len(set(own)) < len(own):
+        if len(set(states)) < len(states):
             raise InputError(f"variable {name!r} has two states of one name; names are unique")
 
 

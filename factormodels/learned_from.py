@@ -57,7 +57,7 @@ def identity_of(graph: FactGraph) -> ResponseIdentity:
     evidence = ""
     if graph.relations:
         # Claims are numbered, since a claim without a text may be renamed with its response.
-        number = {name: str(place) for place, name in enumerate(graph.atom_ids)}
+        number = {name: str(position) for position, name in enumerate(graph.atom_ids)}
         rows = sorted(
             f"{number.get(r.source, r.source)}>{number.get(r.target, r.target)}:"
             f"{r.kind.value}:{r.probability!r}"
@@ -158,9 +158,9 @@ def mark_of(value: object, where: str) -> LearnedFrom | None:
         ) from None
 
 
-def _differ(one: ResponseIdentity, other: ResponseIdentity) -> bool:
+def _differ(identity: ResponseIdentity, other: ResponseIdentity) -> bool:
     """Whether the texts of two responses, where both have some, show that they are different."""
-    return bool((one.claims and other.claims) or (one.text and other.text))
+    return bool((identity.claims and other.claims) or (identity.text and other.text))
 
 
 def _digest(text: str) -> str:

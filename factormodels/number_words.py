@@ -254,7 +254,9 @@ def roman_value(text: str) -> int | None:
         return None
     values = [_ROMAN_VALUES[letter] for letter in text]
     following = [*values[1:], 0]
-    return sum(-one if one < next_ else one for one, next_ in zip(values, following, strict=True))
+    return sum(
+        -value if value < next_ else value for value, next_ in zip(values, following, strict=True)
+    )
 
 
 def numbers_joined(words: Sequence[str], language: str) -> list[str]:
@@ -266,32 +268,32 @@ def numbers_joined(words: Sequence[str], language: str) -> list[str]:
     """
     joining = _JOINING.get(language, frozenset())
     result: list[str] = []
-    place = 0
-    while place < len(words):
-        start, total = place, 0.0
+    index = 0
+    while index < len(words):
+        start, total = index, 0.0
         current: float | None = None
-        while place < len(words):
-            word = words[place]
+        while index < len(words):
+            word = words[index]
             value = _value(word, language)
             skipped = 0
-            if value is None and current is not None and word in joining and place + 1 < len(words):
-                value, skipped = _value(words[place + 1], language), 1
+            if value is None and current is not None and word in joining and index + 1 < len(words):
+                value, skipped = _value(words[index + 1], language), 1
                 if value is not None and value >= _SMALLEST_SCALE:
                     value = None
             # Digits take a scale, as in 2 million, and add up to nothing.
-            digits = place > start and (word[0].isdigit() or words[place - 1][0].isdigit())
+            digits = index > start and (word[0].isdigit() or words[index - 1][0].isdigit())
             if value is None or (digits and current and value < _SMALLEST_SCALE):
                 break
             grown = _grown(total, current, value, language)
             if grown is None:
                 break
             total, current = grown
-            place += 1 + skipped
+            index += 1 + skipped
         number = None if current is None else float(total + current)
-        alone = place <= start + 1
+        alone = index <= start + 1
         if number is None or (alone and (number == 1 or words[start][0].isdigit())):
             result.append(words[start])
-            place = start + 1
+            index = start + 1
         else:
             result.append(str(int(number)) if number.is_integer() else repr(number))
     return result
@@ -363,8 +365,8 @@ def _fused_value(word: str, language: str) -> int | None:
     if word in listed:
         return listed[word]
     for scale, factor in ((thousand, 1000), (hundred, 100)):
-        before, found, after = word.partition(scale)
-        if found:
+        before, separator, after = word.partition(scale)
+        if separator:
             head = 1 if not before else _fused_value(before, language)
             tail = 0 if not after else _fused_value(after.removeprefix(joint), language)
             return None if head is None or tail is None else head * factor + tail

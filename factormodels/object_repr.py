@@ -79,9 +79,9 @@ class Previewed:
         )
         more = f"<p>{counted(n_rows - len(rows), 'more row')}</p>" if n_rows > len(rows) else ""
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        said = "".join(f"<p>{escape(line)}</p>" for line in heading.split("\n"))
+        lines = "".join(f"<p>{escape(line)}</p>" for line in heading.split("\n"))
         below = f"<p><small>{escape(note)}</small></p>" if note and rows else ""
-        return f"{said}{table if rows else ''}{more}{below}"
+        return f"{lines}{table if rows else ''}{more}{below}"
 
 
 def _short(text: str) -> str:

@@ -602,7 +602,7 @@ def _groups(language: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
 @cache
 def _strict_groups(language: str) -> frozenset[int]:
     groups = _PAIRS.get(language, "").split(";")
-    return frozenset(place for place, group in enumerate(groups) if _STRICT in group)
+    return frozenset(number for number, group in enumerate(groups) if _STRICT in group)
 
 
 @cache

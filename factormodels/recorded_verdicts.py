@@ -69,19 +69,19 @@ def recorded_verdicts(graph: FactGraph) -> dict[str, dict[str, RecordedVerdict]]
     Raises:
         InputError: if the metadata hold something else under that name.
     """
-    told = graph.metadata.get(ASSESSORS_KEY)
-    if told is None:
+    assessors = graph.metadata.get(ASSESSORS_KEY)
+    if assessors is None:
         return {}
     where = f"response {graph.id!r}: metadata {ASSESSORS_KEY!r}"
-    found: dict[str, dict[str, RecordedVerdict]] = {}
-    for name, value in as_object(told, where).items():
+    by_assessor: dict[str, dict[str, RecordedVerdict]] = {}
+    for name, value in as_object(assessors, where).items():
         facts = as_object(value, f"{where}, {name!r}")
         verdicts = as_object(facts.get("verdicts"), f"{where}, {name!r}: key 'verdicts'")
-        found[name] = {
+        by_assessor[name] = {
             atom: _verdict(verdict, f"{where}, {name!r}, atom {atom!r}")
             for atom, verdict in verdicts.items()
         }
-    return found
+    return by_assessor
 
 
 def recorded_marks(graph: FactGraph) -> dict[str, LearnedFrom]:
@@ -93,8 +93,10 @@ def recorded_marks(graph: FactGraph) -> dict[str, LearnedFrom]:
     where = f"response {graph.id!r}: metadata {ASSESSORS_KEY!r}"
     marks = {}
     for name, value in as_object(graph.metadata.get(ASSESSORS_KEY) or {}, where).items():
-        place = f"{where}, {name!r}"
-        mark = mark_of(as_object(value, place).get(LEARNED_FROM), f"{place}: key {LEARNED_FROM!r}")
+        location = f"{where}, {name!r}"
+        mark = mark_of(
+            as_object(value, location).get(LEARNED_FROM), f"{location}: key {LEARNED_FROM!r}"
+        )
         if mark is not None:
             marks[name] = mark
     return marks
@@ -110,16 +112,16 @@ def verdicts_of(graph: FactGraph, name: str = "") -> dict[str, RecordedVerdict]:
     Raises:
         InputError: if there are none of that name, or those of several and no name.
     """
-    found = recorded_verdicts(graph)
-    chosen = name or (next(iter(found)) if len(found) == 1 else "")
-    if chosen not in found:
-        has = f"holds those of {', '.join(found)}" if found else "holds none"
+    by_assessor = recorded_verdicts(graph)
+    chosen = name or (next(iter(by_assessor)) if len(by_assessor) == 1 else "")
+    if chosen not in by_assessor:
+        has = f"holds those of {', '.join(by_assessor)}" if by_assessor else "holds none"
         whose = f"of {name!r} " if name else ""
         raise InputError(
             f"response {graph.id!r}: no recorded verdicts {whose}can be taken, since it {has}; "
             "name one whose verdicts it holds"
         )
-    return found[chosen]
+    return by_assessor[chosen]
 
 
 def _verdict(value: object, where: str) -> RecordedVerdict:

@@ -98,7 +98,7 @@ def fr3(graph: FactGraph) -> FactGraph:
     """
     merged = merge_duplicate_contexts(graph)
     relations = (*_evidence(merged), *_between_contexts(merged))
-    recorded = {(r.source, r.target): place for place, r in enumerate(merged.relations)}
+    recorded = {(r.source, r.target): position for position, r in enumerate(merged.relations)}
     in_order = sorted(relations, key=lambda r: recorded[r.source, r.target])
     return merged.derived(merged.contexts, tuple(in_order))
 
@@ -111,7 +111,11 @@ VARIANTS: Mapping[str, Callable[[FactGraph], FactGraph]] = MappingProxyType(
 def between_claims(graph: FactGraph) -> tuple[Relation, ...]:
     """The relations of a graph whose two ends are claims, which FR1, FR2 and FR3 leave out."""
     atoms = set(graph.atom_ids)
-    return tuple(one for one in graph.relations if one.source in atoms and one.target in atoms)
+    return tuple(
+        relation
+        for relation in graph.relations
+        if relation.source in atoms and relation.target in atoms
+    )
 
 
 def claims_alone(graph: FactGraph) -> FactGraph:
@@ -159,8 +163,8 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
         moved = relation
         if (source, target) != (relation.source, relation.target):
             moved = replace(relation, source=source, target=target)
-        held = best.get((source, target))
-        if held is None or strength(moved) > strength(held):
+        strongest = best.get((source, target))
+        if strongest is None or strength(moved) > strength(strongest):
             best[source, target] = moved
     return graph.derived(contexts, tuple(best.values()))
 

@@ -148,10 +148,10 @@ def truth_of(value: Any, *, letters: bool = False) -> ModelJudgement | None:
             "Option A" and "(A) True" are then read too.
     """
     word = folded(value).strip(_MARKS)
-    found = STATEMENTS.get(word) or REPLIES.get(word)
-    option = _OPTION.fullmatch(word) if found is None and letters else None
+    judgement = STATEMENTS.get(word) or REPLIES.get(word)
+    option = _OPTION.fullmatch(word) if judgement is None and letters else None
     if option is None:
-        return found
+        return judgement
     # Words say more than a letter, under which an option of another order may have stood.
     text = option["text"] or option["before"]
     return LETTERS[option["letter"]] if text is None else truth_of(text)

@@ -143,10 +143,10 @@ def with_claim_relations(dataset: Dataset) -> tuple[FactGraph, ...]:
             f"{', '.join(_RELATED)}"
         )
     content = _content(dataset.name, ".claims.jsonl").decode("utf-8")
-    told: dict[str, list[list[Any]]] = {}
+    by_response: dict[str, list[list[Any]]] = {}
     for _, obj in decode_lines(content, f"claims of {dataset.name}"):
         record: Any = obj
-        told[record["id"]] = record["relations"]
+        by_response[record["id"]] = record["relations"]
     kinds = {code: kind for kind, code in KIND_CODES.items()}
     return tuple(
         replace(
@@ -155,7 +155,7 @@ def with_claim_relations(dataset: Dataset) -> tuple[FactGraph, ...]:
                 *graph.relations,
                 *(
                     Relation(graph.atoms[first].id, graph.atoms[second].id, kinds[code], p)
-                    for first, second, code, p in told.get(graph.id, ())
+                    for first, second, code, p in by_response.get(graph.id, ())
                 ),
             ),
         )

@@ -80,16 +80,16 @@ def _between_atoms(
     graph: FactGraph, entailments: Entailments, representative: Sequence[int]
 ) -> list[Relation]:
     ids, p = graph.atom_ids, entailments.probabilities
-    found = []
+    relations = []
     for j, first in enumerate(representative):
         if first != j:
             both = min(float(p[first, j]), float(p[j, first]))
-            found.append(Relation(ids[first], ids[j], RelationKind.EQUIVALENCE, both))
+            relations.append(Relation(ids[first], ids[j], RelationKind.EQUIVALENCE, both))
             continue
         for i in range(len(ids)):
             if i != j and representative[i] == i and entailments.decided[i, j]:
-                found.append(Relation(ids[i], ids[j], RelationKind.ENTAILMENT, float(p[i, j])))
-    return found
+                relations.append(Relation(ids[i], ids[j], RelationKind.ENTAILMENT, float(p[i, j])))
+    return relations
 
 
 def _without_repeated(graph: FactGraph, representative: Sequence[int]) -> tuple[Relation, ...]:
@@ -109,8 +109,8 @@ def _without_repeated(graph: FactGraph, representative: Sequence[int]) -> tuple[
                 continue
             heard.add(testimony)
         kept.append(relation)
-    place = {(r.source, r.target): k for k, r in enumerate(graph.relations)}
-    return tuple(sorted(kept, key=lambda r: place[r.source, r.target]))
+    position_of = {(r.source, r.target): k for k, r in enumerate(graph.relations)}
+    return tuple(sorted(kept, key=lambda r: position_of[r.source, r.target]))
 
 
 def _ends(relation: Relation) -> tuple[str, str]:

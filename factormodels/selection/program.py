@@ -244,43 +244,45 @@ def _solve_part(
             heaviest = max(part, key=lambda i: (weights[i], -i), default=None)
             chosen = [] if heaviest is None else [heaviest]
             return _Answer(chosen, math.fsum(weights[i] for i in chosen))
-    place = {i: k for k, i in enumerate(part)}
+    position_of = {i: k for k, i in enumerate(part)}
     w = np.array([weights[i] for i in part], dtype=np.float64)
     scale = float(np.abs(w).max(initial=0.0)) or 1.0
     if balance is None and len(part) <= LARGEST:
-        excluded = [sum(1 << place[j] for j in neighbors[i] if j in place) for i in part]
+        excluded = [
+            sum(1 << position_of[j] for j in neighbors[i] if j in position_of) for i in part
+        ]
         best_set = heaviest_set(w.tolist(), excluded, TOLERANCE / 2 * scale)
         if best_set is not None:
             chosen = [part[k] for k in best_set]
             return _Answer(chosen, math.fsum(weights[i] for i in chosen))
     # One row a clique: its members' variables sum to at most 1, which is tighter than its pairs.
     rows = [
-        (np.isin(np.arange(len(part)), [place[i] for i in clique]).astype(float), 1.0)
+        (np.isin(np.arange(len(part)), [position_of[i] for i in clique]).astype(float), 1.0)
         for clique in _clique_cover(neighbors, part)
     ]
     if balance is not None:
         rows.append((np.array([balance[i] for i in part], dtype=np.float64), 0.0))
-    found = _minimum(-w / scale, rows, {}, deadline)
-    bound, best = -found.bound * scale, found.taken
-    if found.proved:
+    minimum = _minimum(-w / scale, rows, {}, deadline)
+    bound, best = -minimum.bound * scale, minimum.taken
+    if minimum.proved:
         # The heaviest sets differ by rounding alone: from here on the weight may not fall.
         rows.append((-w / scale, TOLERANCE / 2 - float(w @ best) / scale))
-        found = _minimum(np.ones(len(part)), rows, {}, deadline)
-    if found.proved:
-        best = found.taken
+        minimum = _minimum(np.ones(len(part)), rows, {}, deadline)
+    if minimum.proved:
+        best = minimum.taken
         rows.append((np.ones(len(part)), float(best.sum())))
     settled: dict[int, float] = {}
     for start in range(0, len(part), _BLOCK):
         block = np.arange(start, min(start + _BLOCK, len(part)))
         earliest = np.zeros(len(part))
         earliest[block] = -(2.0 ** (block[-1] - block))
-        if found.proved:
-            found = _minimum(earliest, rows, settled, deadline)
-        if found.proved:
-            best = found.taken
+        if minimum.proved:
+            minimum = _minimum(earliest, rows, settled, deadline)
+        if minimum.proved:
+            best = minimum.taken
             settled |= dict(zip(block.tolist(), best[block].tolist(), strict=True))
     chosen = [i for i, taken in zip(part, best, strict=True) if taken]
-    return _Answer(chosen, bound, settled=found.proved)
+    return _Answer(chosen, bound, settled=minimum.proved)
 
 
 @dataclass(frozen=True)
@@ -389,10 +391,10 @@ def _index(value: object, n: int) -> int:
 
 
 def _pairs(pairs: Sequence[tuple[int, int]], n: int) -> tuple[tuple[int, int], ...]:
-    found = set()
+    ordered = set()
     for pair in pairs:
         i, j = (_index(end, n) for end in pair)
         if i == j:
             raise InputError(f"subclaim {i} conflicts with itself; name two subclaims")
-        found.add((min(i, j), max(i, j)))
-    return tuple(sorted(found))
+        ordered.add((min(i, j), max(i, j)))
+    return tuple(sorted(ordered))

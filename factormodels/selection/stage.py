@@ -96,22 +96,22 @@ def select(claims: Sequence[Subclaim], core: Core) -> Selection:
         InputError: if the weighting does not give one finite weight per subclaim, or a share is
             asked for and a subclaim does not say which sentence it is from.
     """
-    given = tuple(claims)
-    weights = tuple(float(weight) for weight in core.weighting(given))
-    if len(weights) != len(given):
+    subclaims = tuple(claims)
+    weights = tuple(float(weight) for weight in core.weighting(subclaims))
+    if len(weights) != len(subclaims):
         raise InputError(
             f"the weighting gave {counted(len(weights), 'weight')} for "
-            f"{counted(len(given), 'subclaim')}; give one each"
+            f"{counted(len(subclaims), 'subclaim')}; give one each"
         )
-    for claim, weight in zip(given, weights, strict=True):
+    for claim, weight in zip(subclaims, weights, strict=True):
         if not math.isfinite(weight):
             raise InputError(
                 f"the weight of the subclaim {claim.text!r} is {weight}; give a finite number"
             )
-    entailments = pairwise_entailments(given, core.relations)
+    entailments = pairwise_entailments(subclaims, core.relations)
     faithful, missing = None, 0
     if core.share is not None:
-        faithful, missing = source_entailments(given, core.relations)
+        faithful, missing = source_entailments(subclaims, core.relations)
     program = Program(
         weights=weights,
         conflicts=conflicts_of(entailments.decided, core.rule),
@@ -119,7 +119,7 @@ def select(claims: Sequence[Subclaim], core: Core) -> Selection:
         share=core.share,
     )
     solution = solve(program, core.solver)
-    return Selection(given, program, solution, entailments, entailments.missing + missing)
+    return Selection(subclaims, program, solution, entailments, entailments.missing + missing)
 
 
 def selecting(

@@ -75,8 +75,10 @@ class Informativeness:
         k = len(self.templates)
         weights = []
         for at, claim in enumerate(claims):
-            mine, caps = answers[at * k : at * k + k], capping[at * k : at * k + k]
-            judged = [entailment_probability(a) for a in mine if not isinstance(a, Missing)]
+            claim_answers, caps = answers[at * k : at * k + k], capping[at * k : at * k + k]
+            judged = [
+                entailment_probability(a) for a in claim_answers if not isinstance(a, Missing)
+            ]
             if not judged:
                 raise InputError(
                     f"no bleached claim was judged against the subclaim {claim.text!r}, so "

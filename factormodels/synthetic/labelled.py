@@ -167,8 +167,8 @@ def each_labelled_response(
         labels: list[bool | None] = atoms.tolist()
         if unlabelled:
             withheld = (generator.random(len(atoms)) < unlabelled).tolist()
-            told = zip(labels, withheld, strict=True)
-            labels = [None if hidden else truth for truth, hidden in told]
+            drawn_labels = zip(labels, withheld, strict=True)
+            labels = [None if hidden else truth for truth, hidden in drawn_labels]
         metadata: dict[str, Any] = {"true_contexts": _context_ids(np.flatnonzero(contexts))}
         if copied:
             copies = np.flatnonzero(originals != np.arange(len(originals)))

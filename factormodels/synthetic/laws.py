@@ -105,8 +105,8 @@ class Mixture:
         chosen = choose(generator, [weight for weight, _ in self.parts], size)
         values = np.empty(size)
         for part, (_, law) in enumerate(self.parts):
-            mine = chosen == part
-            values[mine] = law.sample(generator, int(mine.sum()))
+            of_part = chosen == part
+            values[of_part] = law.sample(generator, int(of_part.sum()))
         return values
 
 
@@ -198,9 +198,9 @@ class FactLaws:
         """
         values = np.empty(len(kinds))
         for kind, code in KIND_CODES.items():
-            mine = kinds == code
+            of_kind = kinds == code
             law: Law = getattr(self, kind.value)
-            values[mine] = law.sample(generator, int(mine.sum()))
+            values[of_kind] = law.sample(generator, int(of_kind.sum()))
         return values
 
 

@@ -83,14 +83,15 @@ def _owners(n_atoms: int, contexts_per_atom: int | Sequence[int]) -> NDArray[np.
         # Of all atoms the same number.
         counts: Any = whole(contexts_per_atom, "contexts_per_atom", 0)
     else:
-        given = list(contexts_per_atom)
-        if len(given) != n_atoms:
+        per_atom = list(contexts_per_atom)
+        if len(per_atom) != n_atoms:
             raise InputError(
-                f"contexts_per_atom has {counted(len(given), 'entry', 'entries')}; give one for "
+                f"contexts_per_atom has {counted(len(per_atom), 'entry', 'entries')}; give one for "
                 f"each of {counted(n_atoms, 'atom')}"
             )
         counts = np.array(
-            [whole(c, f"contexts_per_atom[{at}]", 0) for at, c in enumerate(given)], dtype=np.int64
+            [whole(c, f"contexts_per_atom[{at}]", 0) for at, c in enumerate(per_atom)],
+            dtype=np.int64,
         )
     return np.repeat(np.arange(n_atoms), counts)
 
@@ -151,13 +152,13 @@ def _random_cells(
         return np.zeros(0, dtype=np.int64)
     if probability >= 1.0:
         return np.arange(total)
-    found = []
+    pieces = []
     last = -1
     while last < total:
         expected = (total - last) * probability
         count = int(expected + 4.0 * math.sqrt(expected)) + 16
         gaps = np.minimum(generator.geometric(probability, count), total + 1)
         cells = last + np.cumsum(gaps)
-        found.append(cells[cells < total])
+        pieces.append(cells[cells < total])
         last = int(cells[-1])
-    return found[0] if len(found) == 1 else np.concatenate(found)
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
