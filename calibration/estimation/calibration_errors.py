@@ -121,10 +121,9 @@ class CalibrationError(Inverted):
             if error <= NO_VARIATION * value:
                 # Every response is off by the same: that says nothing of others.
                 lower = upper = error = np.nan
-            ends = np.maximum(lower, 0.0), np.minimum(upper + worst, 1.0)
-            yield EstimateInterval(
-                value, *map(float, ends), error, scores.effective - 1, np.empty(0), error
-            )
+            # Of Python's own, the greater of nan and 0 depends on their order.
+            ends = float(np.maximum(lower, 0.0)), float(np.minimum(upper + worst, 1.0))
+            yield EstimateInterval(value, *ends, error, scores.effective - 1, np.empty(0), error)
 
 
 def _error(deviation: Floats) -> Floats:
