@@ -317,10 +317,11 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
     for name in values:
         if name not in settings_of_backend:
             known = [*by_option, *settings_of_backend]
+            subject = f"--{name}" if name in typed else f"{in_files[name][1]}: {name!r}"
+            if elsewhere := _of_another_backend(kind, name, by_field):
+                raise InputError(f"{subject}: {elsewhere}")
             if name in typed:
-                raise InputError(
-                    _of_another_backend(kind, name, by_field) or _no_option(name, known)
-                )
+                raise InputError(_no_option(name, known))
             raise InputError(unknown_name(f"{in_files[name][1]}: the option {name!r}", name, known))
     if values:
         backend_settings = {settings_of_backend[name]: value for name, value in values.items()}
@@ -350,9 +351,8 @@ def _of_another_backend(kind: type[Settings], option: str, by_field: Mapping[str
     # What needs no extra library suffices: the others have settings of the same names.
     core = [name for name, entry in entries().items() if not entry.requires]
     have = [name for name in core if option.replace("-", "_") in setting_names(name)]
-    of_others = f"it is a setting of {', '.join(have)}"
     lacks = f"the backend {backend!r} has no such setting"
-    return f"--{option}: {lacks}; {of_others}" if have else ""
+    return f"{lacks}; it is a setting of {', '.join(have)}" if have else ""
 
 
 def _backend_of(kind: type[AlgorithmSettings], by_field: Mapping[str, Any]) -> str:

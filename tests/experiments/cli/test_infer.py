@@ -218,6 +218,9 @@ def test_bounds_tighten_for_some_seconds(folder: Path) -> None:
         "--damping: the backend 'exact' has no such setting; it is a setting of lbp"
         in refused.stderr
     )
+    (folder / "own.yaml").write_text("damping: 1\n")
+    refused = invoke("infer", folder / "wide.uai", "--config", folder / "own.yaml", code=2)
+    assert "own.yaml: 'damping': the backend 'auto' has no such setting" in refused.stderr
 
 
 @pytest.mark.usefixtures("folder")
