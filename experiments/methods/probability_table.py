@@ -647,9 +647,9 @@ def model_parts(frame: pd.DataFrame, remarks: list[str]) -> dict[str, pd.DataFra
     first: dict[tuple[str, str], Sequence[str]] = {}
     for key, model, of in zip(frame["by"], models, data, strict=True):
         if tuple(first.setdefault((of, model), key)) != tuple(key):
-            one, two = (" and ".join(map(repr, each)) for each in (first[of, model], key))
+            earlier, later = (" and ".join(map(repr, each)) for each in (first[of, model], key))
             raise InputError(
-                f"--by {','.join(by)}: rows with {one} and rows with {two} have one name, "
+                f"--by {','.join(by)}: rows with {earlier} and rows with {later} have one name, "
                 f"{', '.join(key)!r}; give them values that tell them apart without the commas"
             )
     if several and not rest:
