@@ -76,10 +76,10 @@ def group_calibration(
     atoms = labelled_atoms(p, y, unlabelled)
     n_atoms, counts = atoms.p.size, atoms.weights(weights)
     how = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
-    found = atoms.grouping(groups, "groups")
-    wanted = _wanted(tuple(found.responses), order)
-    place = {group: number for number, group in enumerate(wanted)}
-    column = np.array([place[group] for group in found.responses])[found.index]
+    by_group = atoms.grouping(groups, "groups")
+    wanted = _wanted(tuple(by_group.responses), order)
+    column_of = {group: number for number, group in enumerate(wanted)}
+    column = np.array([column_of[group] for group in by_group.responses])[by_group.index]
     response, n_responses = np.arange(n_atoms), n_atoms
     if responses is not None:
         grouping = atoms.grouping(responses)

@@ -82,9 +82,9 @@ def _mean_of_pairs(
     of_response = response[order]
     size = sizes[of_response]
     begin = (np.cumsum(sizes) - sizes)[of_response]
-    place = np.arange(order.size) - begin
+    position = np.arange(order.size) - begin
     # One of the other atoms of the response, every one alike.
     step = 1 + (generator.random(order.size) * (size - 1)).astype(np.int64)
-    partner = begin + (place + step) % size
+    partner = begin + (position + step) % size
     likeness = np.exp(-np.abs(logits - logits[partner]) / 2)
     return float(((size - 1) * likeness).sum())

@@ -69,13 +69,13 @@ class CalibrationError(Inverted):
         """The estimate, about responses like these whatever `finite` says; `power` may be 0."""
         del finite
         known = self.labelled
-        alone, own = self._intervals(level)
+        alone, interval = self._intervals(level)
         best = 1.0 if power is None else power
         if not best:
-            own = alone
+            interval = alone
         return PoweredEstimate(
             title=self.title,
-            own=own,
+            own=interval,
             alone=alone,
             # Probabilities say of themselves that they are calibrated.
             predictions_value=0.0,
@@ -105,8 +105,8 @@ class CalibrationError(Inverted):
         of_all = np.bincount(bins, minlength=self.n_bins)[present] / bins.size
         open_bins = np.setdiff1d(np.unique(bins), present)
         worst = sum(
-            float(own.mean() * max(claims.p[own].mean(), 1 - claims.p[own].mean()))
-            for own in (bins == number for number in open_bins)
+            float(in_bin.mean() * max(claims.p[in_bin].mean(), 1 - claims.p[in_bin].mean()))
+            for in_bin in (bins == number for number in open_bins)
         )
         for factor in (np.ones_like(of_all), of_all / of_labelled):
             scaled = sums * factor

@@ -264,23 +264,23 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
     """
     if first.level != second.level:
         raise InputError("the two estimates have different levels; give both the same")
-    place = {name: number for number, name in enumerate(second.grouping.responses)}
+    number_of = {name: number for number, name in enumerate(second.grouping.responses)}
     shared = np.array(
-        [(number, place[name]) for number, name in enumerate(first.grouping.responses)
-         if name in place],
+        [(number, number_of[name]) for number, name in enumerate(first.grouping.responses)
+         if name in number_of],
         dtype=np.int64,
     ).reshape(-1, 2)  # fmt: skip
     # A difference of two shares is no less than -1: what lies beyond is no value of it.
     ends = first.lowest - second.highest, first.highest - second.lowest
     # Judges that say the same of all claims, not only of labelled ones.
     same = first.predictions_value == second.predictions_value
-    own, alone = (
+    interval, alone = (
         _less(*two, shared, first.level, ends, same)
         for two in ((first.own, second.own), (first.alone, second.alone))
     )
     return PoweredEstimate(
         title=f"difference of {first.title}",
-        own=alone if alone.width <= own.width else own,
+        own=alone if alone.width <= interval.width else interval,
         alone=alone,
         predictions_value=first.predictions_value - second.predictions_value,
         power=math.nan,
@@ -309,21 +309,23 @@ def _less(
     Errors are those of responses left out, which no scale makes up for here, as the logit does for
     a share: with ten or twenty labels the others held differences in 92.5 % of draws.
     """
-    one, other = first.left_out_error, second.left_out_error
+    first_error, second_error = first.left_out_error, second.left_out_error
     norm = float(np.linalg.norm(first.influences) * np.linalg.norm(second.influences))
     together = float(first.influences[shared[:, 0]] @ second.influences[shared[:, 1]])
     correlation = together / norm if norm > 0 else 0.0
-    variance = max(one**2 + other**2 - 2 * correlation * one * other, 0.0)
+    variance = max(
+        first_error**2 + second_error**2 - 2 * correlation * first_error * second_error, 0.0
+    )
     freedom = min(first.freedom, second.freedom)
     if freedom > 0 and not shared.size and variance > 0:
-        freedom = variance**2 / (one**4 / first.freedom + other**4 / second.freedom)
+        freedom = variance**2 / (first_error**4 / first.freedom + second_error**4 / second.freedom)
     value, reach = first.value - second.value, math.nan
     if freedom > 0:
         reach = float(student_quantile(level, np.asarray(freedom))) * math.sqrt(variance)
-        if max(one, other) <= _ALIKE:
+        if max(first_error, second_error) <= _ALIKE:
             # Nothing varies in either: as far as both could be alike by chance.
             reach = math.hypot(first.width, second.width) / 2
-        elif not same and variance <= _SAME * (one**2 + other**2):
+        elif not same and variance <= _SAME * (first_error**2 + second_error**2):
             reach = _reach_of_none(freedom + 1, level, ends)
     lower, upper = (
         min(max(end, ends[0]), ends[1]) if math.isfinite(end) else end

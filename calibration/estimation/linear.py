@@ -89,6 +89,6 @@ class Linearised(ABC):
 
 def placed(labelled: NDArray[np.bool_], values: Floats) -> Floats:
     """Values of the labelled items in the places of all items, (n,), 0 elsewhere."""
-    found = np.zeros(labelled.size)
-    found[labelled] = values
-    return found
+    of_all = np.zeros(labelled.size)
+    of_all[labelled] = values
+    return of_all

@@ -80,14 +80,14 @@ def share_quantile(
     known = claims.labelled | claims.irrelevant
     whole = grouping.sums(known) == grouping.sizes
     counted = grouping.sums(~claims.irrelevant)
-    told = whole & (counted > 0)
+    has_share = whole & (counted > 0)
     true = grouping.sums(np.nan_to_num(claims.y))
     q = open_interval(q, "q", 0, 1)
     return Quantile(
         title=f"share of a response, quantile {q:g}",
         grouping=Grouping(grouping.responses, np.arange(n), np.ones(n, dtype=np.int64)),
         predicted=grouping.means(claims.p),
-        observed=np.where(told, true / np.maximum(counted, 1.0), np.nan),
+        observed=np.where(has_share, true / np.maximum(counted, 1.0), np.nan),
         weights=grouping.means(claims.weights),
         q=q,
         lowest=0.0,
@@ -140,14 +140,16 @@ class Quantile(Inverted):
         best = power
         if best is None:
             best = min(best_power(self._share_up_to(alone.value)), 1.0)
-        own = alone
+        interval = alone
         if best:
-            own = self._inverted(values, [share(best, power is None) for share in shares], level)
-            if power is None and not own.width < alone.width:
-                best, own = 0.0, alone
+            interval = self._inverted(
+                values, [share(best, power is None) for share in shares], level
+            )
+            if power is None and not interval.width < alone.width:
+                best, interval = 0.0, alone
         return PoweredEstimate(
             title=self.title,
-            own=own,
+            own=interval,
             alone=alone,
             predictions_value=float(np.quantile(self.predicted, self.q, method="inverted_cdf")),
             power=best,
@@ -184,19 +186,19 @@ class Quantile(Inverted):
         """
         reached = np.array([each.value for each in shares])
         # The share need not ascend: near where it is q, the first value at which it is reached.
-        place = int(np.argmin(np.abs(reached - self.q)))
-        place += int(np.argmax(np.append(reached[place:] >= self.q, True)))
-        place = min(place, values.size - 1)
-        value, freedom = float(values[place]), shares[place].freedom
+        index = int(np.argmin(np.abs(reached - self.q)))
+        index += int(np.argmax(np.append(reached[index:] >= self.q, True)))
+        index = min(index, values.size - 1)
+        value, freedom = float(values[index]), shares[index].freedom
         nothing = np.empty(0)
         if not freedom > 0:
             return EstimateInterval(value, math.nan, math.nan, math.nan, 0.0, nothing, math.nan)
         ends = [_ends(each, self.q, level) for each in shares]
-        first = next((k for k, (_, upper) in enumerate(ends) if upper >= self.q), place)
+        first = next((k for k, (_, upper) in enumerate(ends) if upper >= self.q), index)
         last = max((k for k, (lower, _) in enumerate(ends) if lower <= self.q), default=-1) + 1
         # Below the least value there is nothing, and above the largest there may be anything.
-        lower = float(values[min(first, place)]) if first else self.lowest
-        upper = float(values[max(last, place)]) if last < values.size else self.highest
+        lower = float(values[min(first, index)]) if first else self.lowest
+        upper = float(values[max(last, index)]) if last < values.size else self.highest
         error = (upper - lower) / 2 / float(student_quantile(level, np.asarray(freedom)))
         return EstimateInterval(value, lower, upper, error, freedom, nothing, error)
 

@@ -74,21 +74,21 @@ class Quantity(Linearised):
         """
         del power
         weights = np.where(self.labelled, self.weights, 0.0)
-        told = np.where(self.labelled, self.observed, 0.0)
+        values = np.where(self.labelled, self.observed, 0.0)
         counted = float(weights @ self.size)
         if not counted > 0:
             raise InputError(
                 f"{self.title}: every labelled claim is irrelevant; label more, as --choose says"
             )
         expected, total = float(weights @ self.predicted_size), float(self.predicted_size.sum())
-        observed = float(weights @ told / counted)
+        observed = float(weights @ values / counted)
         sampled = float(weights @ self.predicted / expected)
         predicted = float(self.predicted.sum() / total)
         return Linear(
             observed=observed,
             sampled=sampled,
             predicted=predicted,
-            labels=weights * (told - observed * self.size) / counted,
+            labels=weights * (values - observed * self.size) / counted,
             predictions=weights * (self.predicted - sampled * self.predicted_size) / expected,
             everywhere=(self.predicted - predicted * self.predicted_size) / total,
             shares=weights * self.size / counted,
@@ -125,8 +125,8 @@ def brier(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
     """Brier score, the mean of (p - y)² over all claims; arguments as `share`."""
     claims = given_claims(p, y, responses, **given)
     if_true, if_false = brier_losses(claims.p)
-    found = _of_claims("Brier", claims, np.ones_like(claims.p), (if_true, if_false))
-    return replace(found, by_left_out=True)
+    score = _of_claims("Brier", claims, np.ones_like(claims.p), (if_true, if_false))
+    return replace(score, by_left_out=True)
 
 
 def accuracy(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
@@ -152,12 +152,12 @@ def kept_precision(
             f"threshold is {threshold:g}, and no claim has a probability of as much; give a lower "
             "one"
         )
-    own = GivenClaims(
+    kept_claims = GivenClaims(
         *(claims.p[kept], claims.y[kept], claims.irrelevant[kept]),
         *(claims.grouping.of(kept), claims.weights[kept]),
     )
     title = f"precision of p ≥ {threshold:g}"
-    return _of_claims(title, own, np.ones_like(own.p), own.shares())
+    return _of_claims(title, kept_claims, np.ones_like(kept_claims.p), kept_claims.shares())
 
 
 def _threshold(threshold: float) -> float:
@@ -185,16 +185,16 @@ def f1_at_k(
     whole = grouping.sums(known) == grouping.sizes
     counted = grouping.sums(~claims.irrelevant)
     true = grouping.sums(np.nan_to_num(claims.y) * ~claims.irrelevant)
-    told = whole & (counted > 0)
+    has_score = whole & (counted > 0)
     observed = np.full(n, np.nan)
-    observed[told] = f1_of_counts(true[told], counted[told], ks[told])
+    observed[has_score] = f1_of_counts(true[has_score], counted[has_score], ks[has_score])
     # A response none of whose claims count has no F1@K, and is labelled all the same.
-    observed[whole & ~told] = 0.0
+    observed[whole & ~has_score] = 0.0
     return Quantity(
         title="F1@K",
         grouping=Grouping(grouping.responses, np.arange(n), np.ones(n, dtype=np.int64)),
         observed=observed,
-        size=np.where(whole & ~told, 0.0, 1.0),
+        size=np.where(whole & ~has_score, 0.0, 1.0),
         predicted=f1_of_counts(grouping.sums(claims.p), grouping.sizes, ks),
         variance=np.zeros(n),
         predicted_size=np.ones(n),
@@ -213,7 +213,7 @@ def minus(quantity: Quantity, other: Quantity) -> Quantity:
         (quantity.predicted_size, other.predicted_size),
         (quantity.labelled, other.labelled),
     )
-    if not all(np.array_equal(one, two) for one, two in sames):
+    if not all(np.array_equal(first, second) for first, second in sames):
         raise InputError("the two quantities are not of the same claims; give those of one table")
     ends = quantity.lowest - other.highest, quantity.highest - other.lowest
     numerators = None
@@ -293,12 +293,12 @@ def _of_claims(
     title: str, claims: GivenClaims, size: Floats, numerators: tuple[Floats, Floats]
 ) -> Quantity:
     if_true, if_false = numerators
-    told = np.where(np.nan_to_num(claims.y) > 0, if_true, if_false)
+    by_label = np.where(np.nan_to_num(claims.y) > 0, if_true, if_false)
     return Quantity(
         title=title,
         grouping=claims.grouping,
         # What does not count is labelled: its parts are known to be 0.
-        observed=np.where(claims.irrelevant, 0.0, np.where(np.isnan(claims.y), np.nan, told)),
+        observed=np.where(claims.irrelevant, 0.0, np.where(np.isnan(claims.y), np.nan, by_label)),
         size=np.where(claims.irrelevant, 0.0, size),
         predicted=claims.p * if_true + (1 - claims.p) * if_false,
         variance=claims.p * (1 - claims.p) * (if_true - if_false) ** 2,

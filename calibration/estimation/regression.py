@@ -61,12 +61,12 @@ def logistic(
 ) -> list[Coefficient]:
     """Coefficients of the logistic regression of truth on columns, in log odds; as `ols`."""
     claims = given_claims(p, y, responses, **given)
-    told = _Told(claims.p, claims.y, claims.grouping, claims.weights)
-    return _coefficients("logistic", columns, told)
+    outcome = _Outcome(claims.p, claims.y, claims.grouping, claims.weights)
+    return _coefficients("logistic", columns, outcome)
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
+class _Outcome:
     """What is predicted of every claim, and what labels say of some, (n,) each."""
 
     predicted: Floats
@@ -82,18 +82,18 @@ def _numbers(
     *,
     irrelevant: ArrayLike | None = None,
     weights: ArrayLike | None = None,
-) -> _Told:
+) -> _Outcome:
     predicted, observed = number_array(p, "p"), number_array(y, "y", missing=True)
     grouping = group_by_response(responses)
     n = predicted.size
     dropped = np.zeros(n, dtype=np.bool_) if irrelevant is None else np.asarray(irrelevant, bool)
     check_lengths(p=n, y=observed.size, responses=grouping.index.size, irrelevant=dropped.size)
     counts = np.ones(n) if weights is None else weight_array(weights, n)
-    return _Told(predicted, np.where(dropped, np.nan, observed), grouping, counts)
+    return _Outcome(predicted, np.where(dropped, np.nan, observed), grouping, counts)
 
 
-def _coefficients(kind: str, columns: Columns, told: _Told) -> list[Coefficient]:
-    n = told.predicted.size
+def _coefficients(kind: str, columns: Columns, outcome: _Outcome) -> list[Coefficient]:
+    n = outcome.predicted.size
     values = {name: number_array(column, name) for name, column in columns.items()}
     check_lengths(p=n, **{name: each.size for name, each in values.items()})
     design = np.column_stack([np.ones(n), *values.values()])
@@ -102,10 +102,10 @@ def _coefficients(kind: str, columns: Columns, told: _Told) -> list[Coefficient]
             f"columns {', '.join(values)}: one is the same for every claim, or a sum of others; "
             "leave it out"
         )
-    regression = Regression(kind, design, told.predicted, told.observed, told.weights)
+    regression = Regression(kind, design, outcome.predicted, outcome.observed, outcome.weights)
     return [
-        Coefficient(f"{kind}: {name}", told.grouping, told.weights, regression, place)
-        for place, name in enumerate(("intercept", *values))
+        Coefficient(f"{kind}: {name}", outcome.grouping, outcome.weights, regression, number)
+        for number, name in enumerate(("intercept", *values))
     ]
 
 
@@ -198,17 +198,17 @@ class Regression:
 
     def _solved(self, parts: list[tuple[float, _Part, Floats]]) -> Floats:
         """Coefficients at which the gradients of parts, each times its factor, sum to 0."""
-        found = np.zeros(self.design.shape[1])
+        solution = np.zeros(self.design.shape[1])
         for _ in range(_STEPS):
-            gradient, hessian = np.zeros_like(found), np.zeros((found.size, found.size))
-            for factor, part, told in parts:
-                gradient += factor * (part.design.T @ self.residuals(part, told, found))
-                hessian += factor * self.hessian(part, found)
+            gradient, hessian = np.zeros_like(solution), np.zeros((solution.size, solution.size))
+            for factor, part, outcomes in parts:
+                gradient += factor * (part.design.T @ self.residuals(part, outcomes, solution))
+                hessian += factor * self.hessian(part, solution)
             step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
-            found = found + step
-            if self.kind == "linear" or np.abs(step).max() <= 1e-12 * (1 + np.abs(found).max()):
-                return found
-            if np.abs(self.design @ found).max() > _FAR:
+            solution = solution + step
+            if self.kind == "linear" or np.abs(step).max() <= 1e-12 * (1 + np.abs(solution).max()):
+                return solution
+            if np.abs(self.design @ solution).max() > _FAR:
                 break
         raise InputError(
             f"{self.kind} regression: the columns tell labelled claims that are true from those "
@@ -257,9 +257,9 @@ class Coefficient(Linearised):
             solved, at = float(solution[self.place]), [solution] * 3
             slopes = [model.every if power else model.some] * 3
         added, pulls = [], []
-        for (part, told), own, slope in zip(model.told, at, slopes, strict=True):
-            pull = part.design @ np.linalg.inv(model.hessian(slope, own))[self.place]
-            each = pull * model.residuals(part, told, own)
+        for (part, outcomes), coefficients, slope in zip(model.told, at, slopes, strict=True):
+            pull = part.design @ np.linalg.inv(model.hessian(slope, coefficients))[self.place]
+            each = pull * model.residuals(part, outcomes, coefficients)
             pulls.append(pull)
             # At a solution that all three have in common each is off by what the others add.
             added.append(each - part.weights * each.sum())

@@ -51,9 +51,9 @@ def spread(p: Floats, grouping: Grouping, unit: Unit, alike: float = ALIKE) -> F
     each = (1 - EXPLORED) * each + EXPLORED * each.mean()
     if unit is Unit.CLAIM:
         return each
-    own = grouping.sums(each)
+    independent = grouping.sums(each)
     together = grouping.sums(np.sqrt(each)) ** 2
-    mixed: Floats = (1 - alike) * own + alike * together
+    mixed: Floats = (1 - alike) * independent + alike * together
     return mixed
 
 
@@ -77,7 +77,7 @@ def inclusion_probabilities(
             f"{n} are to be chosen, but {int(available.sum())} have no label; choose fewer"
         )
     wanted = np.where(available, np.sqrt(np.maximum(expected, 1e-12) / minutes), 0.0)
-    found = np.zeros_like(wanted)
+    probabilities = np.zeros_like(wanted)
     certain = np.zeros(wanted.size, dtype=np.bool_)
     # What would be drawn more than surely is drawn surely, and the others share the rest.
     while True:
@@ -85,13 +85,13 @@ def inclusion_probabilities(
         left = n - int(certain.sum())
         if left == 0 or not rest.any():
             break
-        found[rest] = left * wanted[rest] / wanted[rest].sum()
-        over = rest & (found >= 1)
+        probabilities[rest] = left * wanted[rest] / wanted[rest].sum()
+        over = rest & (probabilities >= 1)
         if not over.any():
             break
         certain |= over
-    found[certain] = 1.0
-    return found
+    probabilities[certain] = 1.0
+    return probabilities
 
 
 def planned_error(
@@ -173,8 +173,8 @@ def batch_weights(probabilities: Floats, batch: Sequence[int] | NDArray[np.int64
         bad = probabilities[int(np.argmin(inside))]
         raise InputError(f"a probability of being drawn is {bad:g}; it is above 0 and at most 1")
     numbers = np.asarray(batch)
-    _, place, sizes = np.unique(numbers, return_inverse=True, return_counts=True)
+    _, batch_number, sizes = np.unique(numbers, return_inverse=True, return_counts=True)
     parts = sizes / sizes.sum()
     later = 1 - np.cumsum(parts)
-    weights: Floats = parts[place] / probabilities + np.clip(later, 0, None)[place]
+    weights: Floats = parts[batch_number] / probabilities + np.clip(later, 0, None)[batch_number]
     return weights

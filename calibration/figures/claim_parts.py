@@ -26,8 +26,10 @@ def claim_parts_figure(frame: pd.DataFrame, parts: tuple[str, ...]) -> Figure:
         above.vlines(places, frame["before"], frame["after"], color="0.7", linewidth=0.8)
         above.plot(places, frame["before"], "o", color="0.5", fillstyle="none", label="before")
         for label, marker, name in ((1, "^", "after, true"), (0, "v", "after, false")):
-            own = frame[frame["label"] == label]
-            above.plot(own["claim"], own["after"], marker, color=nth_colour(1 - label), label=name)
+            claims = frame[frame["label"] == label]
+            above.plot(
+                claims["claim"], claims["after"], marker, color=nth_colour(1 - label), label=name
+            )
         above.set_ylabel("Predicted probability")
         above.set_ylim(0, 1)
         up, down = np.zeros(len(frame)), np.zeros(len(frame))
@@ -41,7 +43,9 @@ def claim_parts_figure(frame: pd.DataFrame, parts: tuple[str, ...]) -> Figure:
         below.axhline(0, color="0.4", linewidth=0.7)
         below.set_ylabel("Part of the log odds")
         below.set_xlabel("Claim")
-        named = [place.get_legend_handles_labels() for place in (above, below)]
-        handles = [handle for own, _ in named for handle in own]
-        legend_below(figure, handles, [name for _, own in named for name in own], len(handles))
+        named = [axes.get_legend_handles_labels() for axes in (above, below)]
+        handles = [handle for drawn, _ in named for handle in drawn]
+        legend_below(
+            figure, handles, [name for _, labels in named for name in labels], len(handles)
+        )
         return figure

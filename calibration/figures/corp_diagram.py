@@ -117,7 +117,7 @@ def _draw_corp(
     return line
 
 
-def _same_corp(one: CorpCurve, other: CorpCurve) -> bool:
-    return one.band == other.band and steps_coincide(
-        (one.p, one.recalibrated), (other.p, other.recalibrated)
+def _same_corp(first: CorpCurve, second: CorpCurve) -> bool:
+    return first.band == second.band and steps_coincide(
+        (first.p, first.recalibrated), (second.p, second.recalibrated)
     )

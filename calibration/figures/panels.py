@@ -76,7 +76,7 @@ def panels(
     with paper_style():
         figure = ShownFigure(figsize=size, layout="constrained")
         yield figure, figure.subplots(n_rows, n_columns, squeeze=False, **shared)
-        if any(_names_beside(place) for place in figure.axes):
+        if any(_names_beside(axes) for axes in figure.axes):
             figure.arranged_by(partial(_part_names, figure))
 
 
@@ -105,11 +105,11 @@ def panel_grid(
     rows = -(-count // columns)
     size = (COLUMN, heights[0]) if columns == 1 else (PAGE, heights[1] * rows)
     with panels(rows, columns, size, **shared) as (figure, grid):
-        for place in grid.flat[count:]:
-            place.remove()
+        for axes in grid.flat[count:]:
+            axes.remove()
         # What stands at the lower edge has its numbers, whatever the other columns hold.
-        for place in grid.flat[max(count - columns, 0) : count]:
-            place.tick_params(labelbottom=True)
+        for axes in grid.flat[max(count - columns, 0) : count]:
+            axes.tick_params(labelbottom=True)
         yield figure, list(grid.flat[:count])
 
 
@@ -299,26 +299,24 @@ def name_lines(place: Axes, lines: Mapping[str, Line2D]) -> None:
         )
 
 
-def _names_beside(place: Axes) -> list[Annotation]:
+def _names_beside(axes: Axes) -> list[Annotation]:
     """Return the names that `name_lines` wrote beside a panel."""
     from matplotlib.text import Annotation
 
-    return [
-        each for each in place.texts if isinstance(each, Annotation) and each.get_gid() == _NAME
-    ]
+    return [each for each in axes.texts if isinstance(each, Annotation) and each.get_gid() == _NAME]
 
 
 def _part_names(figure: ShownFigure) -> None:
     """Move names of lines apart, panel by panel, each as little as can be."""
     from scipy.optimize import isotonic_regression
 
-    beside = [_names_beside(place) for place in figure.axes]
+    beside = [_names_beside(axes) for axes in figure.axes]
     for name in chain(*beside):
         figure.wrap(name, LETTERS_BESIDE)
         name.xyann = (_GAP, 0.0)
     # Where lines end is known once the figure is laid out.
     figure.draw_without_rendering()
-    for place, names in zip(figure.axes, beside, strict=True):
+    for axes, names in zip(figure.axes, beside, strict=True):
         boxes = [name.get_window_extent() for name in names]
         middles = np.array([(box.y0 + box.y1) / 2 for box in boxes])
         order = np.argsort(middles, kind="stable")
@@ -329,7 +327,7 @@ def _part_names(figure: ShownFigure) -> None:
             continue
         moved = isotonic_regression(middles[order] - apart).x
         # All of them within the height of the panel, where that has room for them.
-        lowest, highest = place.bbox.y0 + heights[0] / 2, place.bbox.y1 - heights[-1] / 2
+        lowest, highest = axes.bbox.y0 + heights[0] / 2, axes.bbox.y1 - heights[-1] / 2
         moved = np.maximum(np.minimum(moved, highest - apart[-1]), lowest) + apart
         for at, wanted in zip(order, moved, strict=True):
             now = (boxes[at].y0 + boxes[at].y1) / 2
@@ -389,7 +387,9 @@ def name_places(figure: ShownFigure, place: Axes, names: Sequence[str], columns:
     def arrange() -> None:
         room = figure.get_figwidth() / columns - _BESIDE
         apart = 0.9 * room / max(len(names) - 1, 1)
-        widest = max((len(one) + len(other) + 1 for one, other in pairwise(names)), default=0)
+        widest = max(
+            (len(name) + len(next_name) + 1 for name, next_name in pairwise(names)), default=0
+        )
         look: dict[str, Any] = {"rotation": 0, "ha": "center", "rotation_mode": "default"}
         step = 1
         if _LETTER * widest / 2 > apart:

@@ -91,12 +91,12 @@ def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> Fig
     width, characters = (COLUMN, 62) if columns == 1 else (PAGE, 130)
     size = (width, rows * _HEIGHT + 0.4)
     with panels_of(rows, columns, size) as (figure, grid):
-        for place in grid.flat[len(panels) :]:
-            place.remove()
-        for place, panel in zip(grid.flat, panels, strict=False):
-            _draw(place, panel)
+        for axes in grid.flat[len(panels) :]:
+            axes.remove()
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            _draw(axes, panel)
             # The last cell, overall, is not a position.
-            name_places(figure, place, list(panel.table.positions[:-1]), columns)
+            name_places(figure, axes, list(panel.table.positions[:-1]), columns)
         note = textwrap.fill(_note(panels), characters)
         figure.supxlabel(note, x=0.01, ha="left", fontsize=6.5, color="0.3").set_parse_math(False)
         if title:
@@ -119,9 +119,14 @@ def _draw(axes: Axes, panel: Panel) -> None:
         lower, upper = estimates.lower[:n_bins], estimates.upper[:n_bins]
         shift = (number - (len(panel.quantities) - 1) / 2) * _DODGE
         colour = COLOURS[panel.colours[number % len(panel.colours)] % len(COLOURS)]
-        held = ~np.isnan(lower)
+        has_interval = ~np.isnan(lower)
         axes.vlines(
-            places[held] + shift, lower[held], upper[held], color=colour, linewidth=0.9, alpha=0.6
+            places[has_interval] + shift,
+            lower[has_interval],
+            upper[has_interval],
+            color=colour,
+            linewidth=0.9,
+            alpha=0.6,
         )
         look = nth_look(number) | {"color": colour}
         (lines[label],) = axes.plot(places + shift, middle, clip_on=False, **look)

@@ -214,13 +214,13 @@ def _wrap_names(figure: ShownFigure, legend: Legend, side: float) -> float:
     return _inches(figure, legend)
 
 
-def _coincide(one: ReliabilityBins, other: ReliabilityBins) -> bool:
+def _coincide(first: ReliabilityBins, second: ReliabilityBins) -> bool:
     return (
-        one.n_atoms == other.n_atoms
-        and one.interval == other.interval
-        and len(one.count) == len(other.count)
-        and coincide(one.mean_predicted, other.mean_predicted)
-        and coincide(one.observed, other.observed)
+        first.n_atoms == second.n_atoms
+        and first.interval == second.interval
+        and len(first.count) == len(second.count)
+        and coincide(first.mean_predicted, second.mean_predicted)
+        and coincide(first.observed, second.observed)
     )
 
 

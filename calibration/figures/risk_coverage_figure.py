@@ -102,5 +102,5 @@ def _lines(name: str) -> int:
     return sum(len(textwrap.wrap(line, LETTERS_BESIDE)) for line in name.split("\n"))
 
 
-def _same_risk(one: RiskCurve, other: RiskCurve) -> bool:
-    return steps_coincide((one.coverage, one.risk), (other.coverage, other.risk))
+def _same_risk(first: RiskCurve, second: RiskCurve) -> bool:
+    return steps_coincide((first.coverage, first.risk), (second.coverage, second.risk))

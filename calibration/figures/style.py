@@ -102,8 +102,8 @@ def save_figure(
     base = Path(path_without_suffix)
     if base.suffix.lstrip(".") in _FORMATS:
         raise InputError(f"{base}: the name ends in {base.suffix}; leave the suffix out")
-    given = dict(metadata or {})
-    for key, value in given.items():
+    entries = dict(metadata or {})
+    for key, value in entries.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise InputError(f"metadata[{key!r}] is {value!r}; give texts by name")
     paths = tuple(base.with_name(f"{base.name}.{suffix}") for suffix in formats)
@@ -119,8 +119,8 @@ def save_figure(
         for suffix, path in zip(formats, paths, strict=True):
             # In memory first: matplotlib does not survive a disk that is full amid a stream.
             drawn = io.BytesIO()
-            told = _metadata(suffix, given)
-            figure.savefig(drawn, format=suffix, metadata=told, **packing.get(suffix, {}))
+            fields = _metadata(suffix, entries)
+            figure.savefig(drawn, format=suffix, metadata=fields, **packing.get(suffix, {}))
             with atomic_path(path) as temporary:
                 temporary.write_bytes(drawn.getvalue())
     return paths
@@ -203,15 +203,15 @@ def _leaves(text: Text, figure: Figure, along: int) -> bool:
     return bool(first < start + slack or last > end - slack)
 
 
-def _metadata(suffix: str, given: Mapping[str, str]) -> dict[str, str | None]:
+def _metadata(suffix: str, entries: Mapping[str, str]) -> dict[str, str | None]:
     """What matplotlib is told to write, without the time that it adds by itself."""
-    fields: dict[str, str | None] = {key: given[key] for key in _DOCUMENT_KEYS if key in given}
-    others = [f"{key}={value}" for key, value in given.items() if key not in _DOCUMENT_KEYS]
+    fields: dict[str, str | None] = {key: entries[key] for key in _DOCUMENT_KEYS if key in entries}
+    others = [f"{key}={value}" for key, value in entries.items() if key not in _DOCUMENT_KEYS]
     if suffix == "png":
-        return {**given}
+        return {**entries}
     if others:
         fields["Keywords"] = "; ".join(
-            [given["Keywords"], *others] if "Keywords" in given else others
+            [entries["Keywords"], *others] if "Keywords" in entries else others
         )
     if suffix == "pdf":
         return {**fields, "CreationDate": None}
