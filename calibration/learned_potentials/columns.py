@@ -122,7 +122,7 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
 """Families of columns by name, and what each column says."""
 
 MEANINGS: Mapping[str, str] = {
-    name: told for own in FAMILIES.values() for name, told in own.items()
+    name: meaning for family in FAMILIES.values() for name, meaning in family.items()
 }
 """What each column says, by its name."""
 
@@ -156,10 +156,10 @@ class ClaimTable:
 
     def of(self, names: Collection[str], causes: Sequence[str]) -> ClaimTable:
         """The same claims with some of the columns and causes."""
-        kept = [place for place, name in enumerate(self.names) if name in names]
+        kept = [column for column, name in enumerate(self.names) if name in names]
         return replace(
             self,
-            names=tuple(self.names[place] for place in kept),
+            names=tuple(self.names[column] for column in kept),
             values=self.values[:, kept],
             groups={name: self.groups[name] for name in causes},
         )
@@ -219,9 +219,9 @@ def claim_table(
     evidence = np.concatenate([_evidence(variant(graph, view)) for graph in graphs])
     parts = {"evidence": evidence}
     if "position" in families:
-        place = np.concatenate([np.arange(size) for size in sizes])
+        position = np.concatenate([np.arange(size) for size in sizes])
         size = np.repeat(np.asarray(sizes), sizes)
-        parts["position"] = np.stack([place / size, np.log1p(place)], axis=1)
+        parts["position"] = np.stack([position / size, np.log1p(position)], axis=1)
     if "neighbours" in families:
         means = [
             (np.bincount(group, values) / np.bincount(group))[group]
@@ -303,23 +303,23 @@ def _evidence(graph: FactGraph) -> Floats:
     rows = []
     for atom in graph.atoms:
         # Strongest first; of equals, the passage that serves more claims.
-        own = sorted(of_claim.get(atom.id, ()), key=lambda r: (-r[0], -reach[r[2]]))
-        if not own:
+        statements = sorted(of_claim.get(atom.id, ()), key=lambda r: (-r[0], -reach[r[2]]))
+        if not statements:
             absent = [*[_ABSENT] * (_RANKS + 1), 0.0, *[np.log(_INSIDE)] * 2]
             rows.append([*absent, *[0.0] * 7, _ABSENT, _ABSENT])
             continue
-        strengths = np.array([each[0] for each in own])
-        opposed = np.array([each[1] for each in own])
-        reaches = np.array([reach[each[2]] for each in own])
+        strengths = np.array([each[0] for each in statements])
+        opposed = np.array([each[1] for each in statements])
+        reaches = np.array([reach[each[2]] for each in statements])
         ranks = np.full(_RANKS, _ABSENT)
         ranks[: len(strengths)] = strengths[:_RANKS]
         best, mean = float(strengths[0]), float(strengths.mean())
         # Of passages that are equal in both, no order of the file says which is the strongest.
         equals = (strengths == best) & (reaches == reaches[0])
-        elsewhere = np.array([means[each[2]] for each in own])[equals].mean()
+        elsewhere = np.array([means[each[2]] for each in statements])[equals].mean()
         rows.append(
             [
-                *(*ranks, mean, len(own), opposed.max(), opposed.mean()),
+                *(*ranks, mean, len(statements), opposed.max(), opposed.mean()),
                 *(max(best + 2.0, 0.0), max(best, 0.0), max(mean + 2.0, 0.0)),
                 *(reaches.max(), reaches.mean(), reaches[0], (reaches * strengths).mean()),
                 *(elsewhere, strengths[reaches.argmax()]),
@@ -330,17 +330,17 @@ def _evidence(graph: FactGraph) -> Floats:
 
 def _others(graph: FactGraph, view: str) -> Floats:
     """The columns of passages beyond a claim's own, (n, len(OTHERS))."""
-    own = own_pairs(graph, view)
+    excluded = own_pairs(graph, view)
     contexts = set(graph.context_ids)
-    found: dict[str, list[float]] = {}
+    supports: dict[str, list[float]] = {}
     for relation in graph.relations:
-        if relation.source in contexts and (relation.source, relation.target) not in own:
-            found.setdefault(relation.target, []).append(log_odds_of(stated(relation)[0]))
+        if relation.source in contexts and (relation.source, relation.target) not in excluded:
+            supports.setdefault(relation.target, []).append(log_odds_of(stated(relation)[0]))
     rows = []
     for atom in graph.atoms:
-        values = found.get(atom.id, [])
-        told = values or [_ABSENT]
-        rows.append([max(told), np.mean(told), np.log1p(len(values))])
+        values = supports.get(atom.id, [])
+        strengths = values or [_ABSENT]
+        rows.append([max(strengths), np.mean(strengths), np.log1p(len(values))])
     return np.array(rows, np.float64).reshape(-1, len(OTHERS))
 
 
@@ -348,19 +348,19 @@ def _passages(graph: FactGraph) -> Floats:
     """The columns of passages' texts, (n, len(PASSAGES))."""
     topic = _words(graph.topic)
     texts = {c.id: _words(f"{c.title} {c.text or c.snippet}") for c in graph.contexts}
-    own: dict[str, list[tuple[float, str]]] = {}
+    supports: dict[str, list[tuple[float, str]]] = {}
     for relation in graph.relations:
         if relation.source in texts:
             support = stated(relation)[0]
-            own.setdefault(relation.target, []).append((support, relation.source))
+            supports.setdefault(relation.target, []).append((support, relation.source))
     rows = []
     for atom in graph.atoms:
         asked = topic, _words(atom.text)
-        found = [
+        matches = [
             (support, [_shared(each, texts[name]) for each in asked])
-            for support, name in own.get(atom.id, [])
+            for support, name in supports.get(atom.id, [])
         ]
-        strengths, shares = map(np.array, zip(*found or [(0.0, [0.0, 0.0])], strict=True))
+        strengths, shares = map(np.array, zip(*matches or [(0.0, [0.0, 0.0])], strict=True))
         # Passages that are equally strong count by their mean.
         strongest = shares[strengths == strengths.max()].mean(axis=0)
         rows.append(np.stack([strongest, shares.mean(axis=0)], axis=1).ravel())
@@ -369,13 +369,13 @@ def _passages(graph: FactGraph) -> Floats:
 
 def _texts(graph: FactGraph) -> Floats:
     """The columns of texts, (n, len(TEXTS))."""
-    found = text_match(graph)
-    if found is None:
+    values = text_match(graph)
+    if values is None:
         raise InputError(
             f"response {graph.id!r} lacks texts of claims or passages, which the columns "
             "texts read; give both, or leave these columns out"
         )
-    return found
+    return values
 
 
 def records_texts(graphs: Sequence[FactGraph]) -> bool:
@@ -396,34 +396,34 @@ def _groups(
     ids: Sequence[tuple[str, str]],
     atoms: Sequence[Atom],
     causes: Sequence[str],
-    own: UserColumns | None,
+    columns: UserColumns | None,
 ) -> dict[str, Integers]:
     """Of each level of causes the group of every claim, numbered as they come."""
-    given = own.groups if own is not None else ()
-    members = own.members or {} if own is not None else {}
+    levels = columns.groups if columns is not None else ()
+    members = columns.members or {} if columns is not None else {}
     keys: dict[str, list[Any]] = {
-        **{name: [members[each][place] for each in ids] for place, name in enumerate(given)},
+        **{name: [members[each][position] for each in ids] for position, name in enumerate(levels)},
         SENTENCE: [
             (response, claim if atom.sentence is None else atom.sentence)
             for (response, claim), atom in zip(ids, atoms, strict=True)
         ],
         RESPONSE: [response for response, _ in ids],
     }
-    found: dict[str, Integers] = {}
+    groups: dict[str, Integers] = {}
     for name in causes:
         if name not in keys:
-            known = (SENTENCE, RESPONSE, *given)
+            known = (SENTENCE, RESPONSE, *levels)
             raise InputError(unknown_name(f"the cause {name!r}", name, known))
-        number = {key: place for place, key in enumerate(dict.fromkeys(keys[name]))}
-        found[name] = np.array([number[key] for key in keys[name]], np.int64)
-    return found
+        number = {key: position for position, key in enumerate(dict.fromkeys(keys[name]))}
+        groups[name] = np.array([number[key] for key in keys[name]], np.int64)
+    return groups
 
 
-def _user_values(own: UserColumns, ids: Sequence[tuple[str, str]]) -> Floats:
+def _user_values(columns: UserColumns, ids: Sequence[tuple[str, str]]) -> Floats:
     for response, claim in ids:
-        if (response, claim) not in own.rows:
+        if (response, claim) not in columns.rows:
             raise InputError(
-                f"{own.source}: no row of claim {claim!r} of response {response!r}; give a row of "
-                "every claim"
+                f"{columns.source}: no row of claim {claim!r} of response {response!r}; give a row "
+                "of every claim"
             )
-    return np.array([own.rows[each] for each in ids], np.float64).reshape(len(ids), -1)
+    return np.array([columns.rows[each] for each in ids], np.float64).reshape(len(ids), -1)

@@ -185,9 +185,9 @@ class Field:
         values = torch.from_numpy(self._standardized(table))
         couplings = np.clip(self.couplings, -_MOST_COUPLING, _MOST_COUPLING)
         with torch.no_grad():
-            own = self.batch(torch.from_numpy(self.parameters), values) + shift
+            log_odds = self.batch(torch.from_numpy(self.parameters), values) + shift
             posterior = marginal_log_odds(
-                own, torch.from_numpy(couplings), torch.from_numpy(self.biases), forest
+                log_odds, torch.from_numpy(couplings), torch.from_numpy(self.biases), forest
             )
             bounded = posterior.clamp(-_MOST_LOG_ODDS, _MOST_LOG_ODDS)
             return np.asarray(torch.sigmoid(bounded).mean(0))
@@ -243,7 +243,7 @@ def fit_fields(
             raise InputError(f"{name} is {weight!r}; give a finite number of 0 or more{none_too}")
     for part in parts:
         _check(table, part)
-    given, batch = settings.potential, batch_of(settings.potential, len(table.names))
+    potential, batch = settings.potential, batch_of(settings.potential, len(table.names))
     if batch.is_linear:
         n_seeds = 1
     scale = _scale(table.values)
@@ -263,26 +263,26 @@ def fit_fields(
     ]
     values, gradients = problem.solved(rows)
     fields = []
-    for place, penalty in enumerate(penalties):
-        own = slice(place * n_seeds, (place + 1) * n_seeds)
+    for number, penalty in enumerate(penalties):
+        members = slice(number * n_seeds, (number + 1) * n_seeds)
         ends = [batch.size, batch.size + len(forest.parents)]
-        parameters, couplings, biases = np.split(values[own], ends, axis=1)
+        parameters, couplings, biases = np.split(values[members], ends, axis=1)
         errors = None
         if with_errors and n_seeds == 1:
-            errors = problem.errors(rows[own][0], values[own][0])
+            errors = problem.errors(rows[members][0], values[members][0])
         fields.append(
             Field(
                 table.names,
                 tuple(table.groups),
                 scale,
-                given if isinstance(given, str) else "custom",
+                potential if isinstance(potential, str) else "custom",
                 batch,
                 parameters,
                 couplings,
                 biases,
                 errors,
                 penalty,
-                bool((gradients[own] <= _TOLERANCE).all()),
+                bool((gradients[members] <= _TOLERANCE).all()),
             )
         )
     return fields
@@ -332,25 +332,25 @@ def sandwich(bread: Floats, scores: Floats) -> Floats:
 
 def _chosen_penalties(problem: _Problem, parts: Sequence[Integers]) -> list[float]:
     """The penalty of each part whose log loss on inner folds of responses is least."""
-    labels, rows, held, owners = problem.table.labels, [], [], []
+    labels, rows, unseen, owners = problem.table.labels, [], [], []
     seed = problem.settings.seed
-    for place, part in enumerate(parts):
+    for number, part in enumerate(parts):
         responses = problem.table.responses[part]
         n_folds = min(_INNER_FOLDS, len(np.unique(responses)))
         inner = response_folds(responses, n_folds, seed) if n_folds > 1 else np.zeros(0, np.int64)
-        for one in range(n_folds if n_folds > 1 else 0):
-            taught = part[inner != one]
+        for fold in range(n_folds if n_folds > 1 else 0):
+            taught = part[inner != fold]
             if labels[taught].min() != labels[taught].max():
                 rows += [(taught, penalty, seed) for penalty in PENALTIES]
-                held += [part[inner == one]] * len(PENALTIES)
-                owners.append(place)
+                unseen += [part[inner == fold]] * len(PENALTIES)
+                owners.append(number)
     # Where nothing can be held out, the field stays near the base rate.
     losses = np.zeros((len(parts), len(PENALTIES))) - np.arange(len(PENALTIES)) * 1e-9
     if rows:
         values, _ = problem.solved(rows)
-        told = problem.losses(values, held).reshape(-1, len(PENALTIES))
-        np.add.at(losses, owners, told)
-    return [PENALTIES[place] for place in losses.argmin(axis=1)]
+        part_losses = problem.losses(values, unseen).reshape(-1, len(PENALTIES))
+        np.add.at(losses, owners, part_losses)
+    return [PENALTIES[best] for best in losses.argmin(axis=1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,9 +386,9 @@ class _Problem:
             products = around.T @ around / len(around) + 1e-3 * torch.eye(around.shape[1])
             curvature = _CURVATURE * sizes[:, None, None] * products
             curvature = curvature + torch.diag_embed(penalties[:, None] * self.batch.penalised())
-            own = torch.linalg.inv(torch.linalg.cholesky(curvature)).mT
+            inverse_root = torch.linalg.inv(torch.linalg.cholesky(curvature)).mT
             whole = whole.repeat(len(sizes), 1, 1) / sizes.sqrt()[:, None, None]
-            whole[:, : own.shape[1], : own.shape[1]] = own
+            whole[:, : inverse_root.shape[1], : inverse_root.shape[1]] = inverse_root
         return whole
 
     def solved(self, rows: Sequence[_Row]) -> tuple[Floats, Floats]:
@@ -429,11 +429,11 @@ class _Problem:
             steepest = moved.grad.abs().amax(1)
         return values.numpy(), steepest.numpy()
 
-    def losses(self, values: Floats, held: Sequence[Integers]) -> Floats:
+    def losses(self, values: Floats, unseen: Sequence[Integers]) -> Floats:
         """Log loss of each row on claims that it has not seen, summed, (b,)."""
         import torch
 
-        signs = self._signs(held)
+        signs = self._signs(unseen)
         judged = replace(self, settings=replace(self.settings, objective=Objective.LOG_LOSS))
         with torch.no_grad(), threadpool_limits(1):
             return np.asarray(judged._lost(torch.from_numpy(values), signs))
@@ -449,8 +449,8 @@ class _Problem:
         signs, penalties = self._signs([part]), torch.tensor([penalty], dtype=torch.float64)
         at = torch.from_numpy(values)
 
-        def cost(own: Tensor) -> Tensor:
-            return self._cost(own[None], signs, penalties).sum()
+        def cost(parameters: Tensor) -> Tensor:
+            return self._cost(parameters[None], signs, penalties).sum()
 
         slopes = []
         with threadpool_limits(1):
@@ -486,8 +486,8 @@ class _Problem:
         couplings, biases = values[:, self.batch.size :].chunk(2, dim=1)
         rest = couplings, biases, self.forest
         if self.settings.objective == Objective.LIKELIHOOD:
-            held = log_partition(odds + _HELD * signs, *rest) - _HELD * (signs > 0).sum(1)
-            return log_partition(odds, *rest) - held
+            observed = log_partition(odds + _HELD * signs, *rest) - _HELD * (signs > 0).sum(1)
+            return log_partition(odds, *rest) - observed
         odds = marginal_log_odds(odds, *rest)
         if self.settings.objective == Objective.BRIER:
             # Twice, so that penalties weigh about as under the log loss.

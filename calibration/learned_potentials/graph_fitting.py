@@ -247,10 +247,10 @@ def _fitted(
     weights = problem.weights
     theta, gradient, iterations = _search(problem, pull, max_iterations)
     lower, upper = (np.array([getattr(w, end) for w in weights]) for end in ("lower", "upper"))
-    held = np.minimum(theta - lower, upper - theta) <= _AT_BOUND
+    at_bound = np.minimum(theta - lower, upper - theta) <= _AT_BOUND
     known: _Known = np.full((len(theta),) * 2, np.nan), [], []
     if with_errors:
-        known = _uncertainty(problem, theta, held, pull)
+        known = _uncertainty(problem, theta, at_bound, pull)
     covariance, untouched, confounded = known
     if problem.labels.min() == problem.labels.max():
         status = FitStatus.ONE_LABEL
@@ -261,7 +261,7 @@ def _fitted(
     ):
         status = FitStatus.NOT_CONVERGED
     else:
-        status = FitStatus.BOUNDARY if held.any() else FitStatus.CONVERGED
+        status = FitStatus.BOUNDARY if at_bound.any() else FitStatus.CONVERGED
     names = tuple(weight.name for weight in weights)
     result = LearnedPotentials(
         potentials=problem.potentials,
@@ -275,7 +275,7 @@ def _fitted(
         iterations=iterations,
         gradient=gradient,
         status=status,
-        boundary=tuple(names[at] for at in np.flatnonzero(held)),
+        boundary=tuple(names[at] for at in np.flatnonzero(at_bound)),
         untouched=tuple(names[at] for at in untouched),
         confounded=tuple(tuple(names[at] for at in part) for part in confounded),
     )
@@ -315,14 +315,14 @@ def _search(
     # Beliefs of an approximation are as good as its tolerance, and no further search is.
     tolerances = {"ftol": 1e-14, "gtol": 1e-9} if problem.exact else {"ftol": 1e-12, "gtol": 1e-6}
     options = {"maxiter": max_iterations, "maxls": 40, **tolerances}
-    found = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    theta = np.clip(np.asarray(found.x, dtype=np.float64), bounds[:, 0], bounds[:, 1])
+    result = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    theta = np.clip(np.asarray(result.x, dtype=np.float64), bounds[:, 0], bounds[:, 1])
     projected = theta - np.clip(theta - cost(theta)[1], bounds[:, 0], bounds[:, 1])
-    return theta, float(np.abs(projected).max()), int(found.nit)
+    return theta, float(np.abs(projected).max()), int(result.nit)
 
 
 def _uncertainty(
-    problem: LearningProblem, theta: Floats, held: NDArray[np.bool_], pull: float
+    problem: LearningProblem, theta: Floats, at_bound: NDArray[np.bool_], pull: float
 ) -> _Known:
     """Covariance (k, k) by `sandwich` clustered by response, and what it cannot give.
 
@@ -333,7 +333,7 @@ def _uncertainty(
     Args:
         problem: the objective.
         theta: the optimum, (k,).
-        held: bool (k,), weights at a bound, where there is no curvature to go by.
+        at_bound: bool (k,), weights at a bound, where there is no curvature to go by.
         pull: curvature of the penalty.
     """
     covariance = np.full((len(theta),) * 2, np.nan)
@@ -341,29 +341,29 @@ def _uncertainty(
     scale = np.abs(curvature).max(axis=1)
     start = np.array([weight.start for weight in problem.weights])
     flat, moved = scale <= _UNTOUCHED, np.abs(theta - start) > _AT_BOUND
-    untouched = np.flatnonzero(~held & flat & ~moved)
-    inside = np.flatnonzero(~held & ~flat)
-    own = np.ix_(inside, inside)
-    values, vectors = np.linalg.eigh(curvature[own])
+    untouched = np.flatnonzero(~at_bound & flat & ~moved)
+    inside = np.flatnonzero(~at_bound & ~flat)
+    block = np.ix_(inside, inside)
+    values, vectors = np.linalg.eigh(curvature[block])
     unsure = values < 1.0 / _CONFOUNDED**2
     parts = [np.flatnonzero(np.abs(vectors[:, at]) >= _TAKES_PART) for at in np.flatnonzero(unsure)]
     # Labels moved some to where they no longer bear on them.
-    confounded: list[list[int]] = [[at] for at in np.flatnonzero(~held & flat & moved).tolist()]
+    confounded: list[list[int]] = [[at] for at in np.flatnonzero(~at_bound & flat & moved).tolist()]
     confounded += [inside[part].tolist() for part in parts]
     if len(problem.graphs) > 1 and len(inside):
         if pull:
-            bread = np.asarray(np.linalg.inv(curvature[own] + pull * np.eye(len(inside))))
+            bread = np.asarray(np.linalg.inv(curvature[block] + pull * np.eye(len(inside))))
         else:
             bread = np.asarray((vectors[:, ~unsure] / values[~unsure]) @ vectors[:, ~unsure].T)
-        covariance[own] = sandwich(bread, problem.value_and_scores(theta)[1][:, inside])
+        covariance[block] = sandwich(bread, problem.value_and_scores(theta)[1][:, inside])
         if not pull:
-            unknown = sorted({place for part in confounded for place in part})
+            unknown = sorted({weight for part in confounded for weight in part})
             covariance[unknown, :] = covariance[:, unknown] = np.nan
     return covariance, untouched.tolist(), confounded
 
 
 def _warn(learned: LearnedPotentials) -> None:
-    told = (
+    remarks = (
         ("no label bears on %s: it stays at its start; fix it or drop it", learned.untouched),
         (
             "the labels cannot tell %s apart: other values suit them as well; fix one of them, "
@@ -381,7 +381,7 @@ def _warn(learned: LearnedPotentials) -> None:
             learned.boundary,
         ),
     )
-    for message, names in told:
+    for message, names in remarks:
         for name in names:
             logger.warning(message, name)
     if learned.status is FitStatus.ONE_LABEL:
@@ -449,7 +449,7 @@ class CrossFitting:
     def _others(self, number: int) -> list[FactGraph]:
         """The labelled responses that are not of a fold."""
         places = np.flatnonzero((self.fold != number) & (self.fold != WHOLE))
-        return [self.graphs[place] for place in places]
+        return [self.graphs[position] for position in places]
 
 
 def labelled_folds(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> Integers:
@@ -459,9 +459,9 @@ def labelled_folds(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> Inte
         InputError: if no response has a label, or for a number of folds outside its range.
     """
     kept = {graph.id for graph in with_labels(graphs)}
-    places = [place for place, graph in enumerate(graphs) if graph.id in kept]
+    places = [position for position, graph in enumerate(graphs) if graph.id in kept]
     fold = np.full(len(graphs), WHOLE)
-    fold[places] = response_folds([graphs[place].id for place in places], n_folds, seed)
+    fold[places] = response_folds([graphs[position].id for position in places], n_folds, seed)
     return fold
 
 

@@ -117,30 +117,30 @@ class LearningProblem:
 
     @cached_property
     def _labels(self) -> list[bool | None]:
-        found: list[bool | None] = []
+        labels: list[bool | None] = []
         for graph in self.graphs:
-            found += [*(atom.label for atom in graph.atoms), *(None for _ in graph.contexts)]
-        return found
+            labels += [*(atom.label for atom in graph.atoms), *(None for _ in graph.contexts)]
+        return labels
 
     @cached_property
     def _moved(self) -> tuple[Moved, Moved]:
         """Priors of the variables, and probabilities of the relations."""
-        places = {weight.name: place for place, weight in enumerate(self.weights)}
+        places = {weight.name: position for position, weight in enumerate(self.weights)}
         rows: tuple[list[tuple[Item, int]], list[tuple[Item, int]]] = [], []
         for owner, graph in enumerate(self.graphs):
-            for own, items in zip(rows, items_of(self.potentials, graph)[:2], strict=True):
+            for collected, items in zip(rows, items_of(self.potentials, graph)[:2], strict=True):
                 for item in items:
                     if item.weight and item.weight not in places:
                         raise InputError(nothing_learned(graph, item.weight))
-                own += [(item, owner) for item in items]
+                collected += [(item, owner) for item in items]
         variables, relations = (
             Moved(
-                np.array([item.stated for item, _ in own], dtype=np.float64),
-                np.array([places.get(item.weight, -1) for item, _ in own], dtype=np.int64),
-                np.array([item.factor for item, _ in own], dtype=np.float64),
-                np.array([owner for _, owner in own], dtype=np.int64),
+                np.array([item.stated for item, _ in collected], dtype=np.float64),
+                np.array([places.get(item.weight, -1) for item, _ in collected], dtype=np.int64),
+                np.array([item.factor for item, _ in collected], dtype=np.float64),
+                np.array([owner for _, owner in collected], dtype=np.int64),
             )
-            for own in rows
+            for collected in rows
         )
         return variables, relations
 
@@ -167,7 +167,7 @@ class LearningProblem:
             target = torch.where(torch.from_numpy(even), 0.5, target)
         # Tables are affine in a relation's probability and in its target's prior.
         corners, across = torch.from_numpy(self._corners), target[:, None, None]
-        low, high = ((1.0 - across) * own[0] + across * own[1] for own in corners)
+        low, high = ((1.0 - across) * pair[0] + across * pair[1] for pair in corners)
         along = p[:, None, None]
         tables = (1.0 - along) * low + along * high
         pairs = torch.stack([1.0 - priors, priors], dim=1)
@@ -243,9 +243,9 @@ class LearningProblem:
             # Zeros in the priors leave the structure, and so what was prepared, as it is.
             observed = log_values.copy()
             observed[true - self.labels] = -np.inf
-            held = self.beliefs(observed)
-            value = float(whole.posterior.log_z or 0.0) - float(held.posterior.log_z or 0.0)
-            return value, whole.entries - held.entries
+            clamped = self.beliefs(observed)
+            value = float(whole.posterior.log_z or 0.0) - float(clamped.posterior.log_z or 0.0)
+            return value, whole.entries - clamped.entries
         marginals = whole.posterior.marginals.of_state(1)[self.labelled]
         p = np.where(self.labels == 1, marginals, 1.0 - marginals)
         if self.objective is Objective.BRIER:
@@ -301,8 +301,8 @@ class LearningProblem:
             (self.value_and_scores(theta + move)[1] - self.value_and_scores(theta - move)[1]).sum(0)
             for move in moves
         ]
-        found = np.array(rows).reshape(len(theta), -1) / (2.0 * step)
-        return np.asarray((found + found.T) / 2.0)
+        matrix = np.array(rows).reshape(len(theta), -1) / (2.0 * step)
+        return np.asarray((matrix + matrix.T) / 2.0)
 
     def _of_each(self, theta: Floats) -> Tensor:
         import torch

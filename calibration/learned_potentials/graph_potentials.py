@@ -91,15 +91,15 @@ class Potentials:
         kind = next((name for name in (TEMPERATURE, PROBABILITY) if name in self.parameters), "")
         if not kind or (kind == TEMPERATURE and self.by is None):
             return kind
-        found: object = relation.kind.value
+        class_name: object = relation.kind.value
         if callable(self.by):
-            found = self.by(graph, relation)
-            if not isinstance(found, str) or not found:
+            class_name = self.by(graph, relation)
+            if not isinstance(class_name, str) or not class_name:
                 raise InputError(
-                    f"fact graph {graph.id!r}: {found!r} is not a name of a class; return "
+                    f"fact graph {graph.id!r}: {class_name!r} is not a name of a class; return "
                     "non-empty text"
                 )
-        return f"{kind}[{found}]"
+        return f"{kind}[{class_name}]"
 
 
 @dataclass(frozen=True)

@@ -139,22 +139,24 @@ class Judge:
                 f"the judge reads these columns of one's own: {needs}; those given are "
                 f"{', '.join((*have[0], *have[1])) or 'none'}"
             )
-        found = claim_table(graphs, self.families, self.field.causes, view=self.view, own=own)
-        _check_evidence(graphs, self.families, found)
-        return found
+        table = claim_table(graphs, self.families, self.field.causes, view=self.view, own=own)
+        _check_evidence(graphs, self.families, table)
+        return table
 
     def other_evidence(self, graphs: Sequence[FactGraph]) -> str:
         """Sentence on what is known to have made the evidence otherwise; empty if nothing is."""
-        told = []
+        differences = []
         for name, words in WORDS.items():
             learned = {getattr(source, name) for source in self.sources} - {None}
             here = {getattr(source, name) for source in evidence_sources(graphs)} - {None}
             if learned and here - learned:
                 both = [", ".join(map(str, sorted(each, key=str))) for each in (here, learned)]
-                told.append(f"{words} {both[0]}, not {both[1]}")
-        if not told:
+                differences.append(f"{words} {both[0]}, not {both[1]}")
+        if not differences:
             return ""
-        return f"the evidence here was made otherwise than that learned from: {'; '.join(told)}"
+        return (
+            f"the evidence here was made otherwise than that learned from: {'; '.join(differences)}"
+        )
 
     def unrecorded(self, graphs: Sequence[FactGraph]) -> str:
         """Sentence on evidence, there or here, of which nobody recorded what made it; or empty."""
@@ -215,10 +217,10 @@ class Judge:
 
     def learned_from(self, graphs: Sequence[FactGraph]) -> list[LearnedFrom]:
         """Mark of each response: whether its labels taught the judge, or the relations it reads."""
-        own = learned_from(self.taught, graphs)
+        marks = learned_from(self.taught, graphs)
         return [
             joined_mark(mark, relations_mark(graph)) or mark
-            for mark, graph in zip(own, graphs, strict=True)
+            for mark, graph in zip(marks, graphs, strict=True)
         ]
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -343,7 +345,7 @@ def judged(
         p: posterior of each of their claims, in order.
         marks: labels from which the posteriors of each response were learned.
     """
-    values, found = iter(p.tolist()), []
+    values, results = iter(p.tolist()), []
     for graph, mark in zip(graphs, marks, strict=True):
         verdicts = {}
         for atom in graph.atoms:
@@ -351,9 +353,9 @@ def judged(
             word = "supported" if p_true >= 0.5 else "unsupported"
             verdicts[atom.id] = RecordedVerdict(word, p_true)
         others = graph.metadata.get(ASSESSORS_KEY) or {}
-        told = {**others, NAME: verdict_facts(verdicts, mark)}
-        found.append(replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: told}))
-    return tuple(found)
+        assessors = {**others, NAME: verdict_facts(verdicts, mark)}
+        results.append(replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: assessors}))
+    return tuple(results)
 
 
 def _content(judge: Judge) -> dict[str, Any]:
@@ -365,13 +367,13 @@ def _content(judge: Judge) -> dict[str, Any]:
         errors = field.standard_errors.tolist()
     linear = field.potential == LINEAR
     columns = []
-    for place, name in enumerate(field.columns):
+    for number, name in enumerate(field.columns):
         column: dict[str, Any] = {"name": name, "meaning": MEANINGS.get(name, _OWN_COLUMN)}
         for key in _SCALE:
-            column[key] = float(getattr(field.scale, key)[place])
+            column[key] = float(getattr(field.scale, key)[number])
         if linear:
-            column["weight"] = float(field.parameters[0, place])
-            column["standard_error"] = errors[place]
+            column["weight"] = float(field.parameters[0, number])
+            column["standard_error"] = errors[number]
         columns.append(column)
     intercept = {"weight": float(field.parameters[0, -1]), "standard_error": errors[size - 1]}
     return {
@@ -385,12 +387,12 @@ def _content(judge: Judge) -> dict[str, Any]:
         "causes": [
             {
                 "level": name,
-                "coupling": field.couplings[:, place].tolist(),
-                "coupling_error": errors[size + place],
-                "bias": field.biases[:, place].tolist(),
-                "bias_error": errors[size + levels + place],
+                "coupling": field.couplings[:, number].tolist(),
+                "coupling_error": errors[size + number],
+                "bias": field.biases[:, number].tolist(),
+                "bias_error": errors[size + levels + number],
             }
-            for place, name in enumerate(field.causes)
+            for number, name in enumerate(field.causes)
         ],
         "penalty": field.penalty,
         "converged": field.converged,
@@ -519,8 +521,8 @@ def _field_from(
         cause.only("level", *ends, *of_causes)
         for key, values in ends.items():
             values.append(cause.numbers(key, members, -_MOST_WEIGHT, _MOST_WEIGHT))
-        for key, own in of_causes.items():
-            own.append(cause.optional_number(key, 0.0))
+        for key, cause_errors in of_causes.items():
+            cause_errors.append(cause.optional_number(key, 0.0))
     errors += [*of_causes["coupling_error"], *of_causes["bias_error"]]
     if None in errors and any(error is not None for error in errors):
         fields.refuse("columns", "a list in which all standard errors are given, or none is")
@@ -581,8 +583,8 @@ def _law_from(law: Fields, learned: Fields, names: Sequence[str]) -> tuple[LawOf
         learned.refuse("share_true", f"the share of true labels, {share!r}")
     n_kinds = 1 + sum(name in names for name in _LAW)
     values = law.rows("evidence", n_kinds, n_claims, LARGEST)
-    found = LawOfEvidence(np.array(values).T, np.array(owners, np.int64), n_responses)
-    return found, np.array(labels, np.float64)
+    evidence = LawOfEvidence(np.array(values).T, np.array(owners, np.int64), n_responses)
+    return evidence, np.array(labels, np.float64)
 
 
 def _source_from(fields: Fields) -> EvidenceSource:
@@ -622,8 +624,8 @@ def _lines(value: Any, margin: str = "") -> str:
 def _law(field: Field, table: ClaimTable, kept: Any) -> LawOfEvidence:
     """Evidence of claims: their log odds by all columns, and columns of `_LAW`."""
     # Rounded, since equal evidence in two responses must not differ by the order of a sum.
-    own = np.round(field.log_odds(table), 4)
-    values = np.column_stack([own, table.of(_LAW, ()).values])[kept]
+    log_odds = np.round(field.log_odds(table), 4)
+    values = np.column_stack([log_odds, table.of(_LAW, ()).values])[kept]
     _, owners = np.unique(table.responses[kept], return_inverse=True)
     return LawOfEvidence(np.round(values, 4), owners.astype(np.int64), int(owners.max()) + 1)
 
@@ -642,8 +644,8 @@ def _check_evidence(
         "passages": ("text of a passage", texts),
     }
     for family in families:
-        words, found = there.get(family, ("", True))
-        if not found:
+        words, present = there.get(family, ("", True))
+        if not present:
             raise InputError(
                 f"no response has a {words}, which the columns {family!r} read; make "
                 "graphs with factormodels assess, or fit a judge of other --columns"

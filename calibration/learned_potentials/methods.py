@@ -70,11 +70,11 @@ def cross_fitted(
     """
     asked = range(int(fold.max()) + 1)
     if parts is None:
-        parts = [table.labelled[fold[table.labelled] != one] for one in asked]
+        parts = [table.labelled[fold[table.labelled] != number] for number in asked]
     predicted = [predict(table) for predict in learner(table, parts)]
     p = np.mean(predicted, axis=0)
-    for one, by_others in zip(asked, predicted, strict=True):
-        p[fold == one] = by_others[fold == one]
+    for number, by_others in zip(asked, predicted, strict=True):
+        p[fold == number] = by_others[fold == number]
     return np.asarray(p)
 
 
@@ -108,8 +108,8 @@ def recalibrated(name: str) -> Learner:
     def learner(table: ClaimTable, part: Integers) -> Predict:
         from calibration.recalibration import RECALIBRATORS
 
-        found = RECALIBRATORS[name]().fit(table.values[part, 0], table.labels[part])
-        return lambda asked: np.asarray(found.predict(asked.values[:, 0]))
+        recalibrator = RECALIBRATORS[name]().fit(table.values[part, 0], table.labels[part])
+        return lambda asked: np.asarray(recalibrator.predict(asked.values[:, 0]))
 
     return learner
 
@@ -150,7 +150,7 @@ def _searched(
     columns, labels, responses = table.values[part], table.labels[part], table.responses[part]
     n_folds = min(_INNER_FOLDS, len(np.unique(responses)))
     inner = GroupKFold(n_folds).split(columns, labels, responses) if n_folds > 1 else ()
-    splits = [(taught, held) for taught, held in inner if np.ptp(labels[taught]) > 0]
+    splits = [(taught, tested) for taught, tested in inner if np.ptp(labels[taught]) > 0]
     # Where nothing can be held out, what moves least from the base rate is taken: the first.
     search = estimator.set_params(**{name: values[0] for name, values in grid.items()})
     if splits:
@@ -358,8 +358,8 @@ def learning_parts(task: CrossFitTask, size: int, seed: int) -> list[Integers]:
     of_response = np.zeros(task.table.n_responses, np.int64)
     of_response[task.table.responses] = task.fold
     parts = []
-    for one in range(task.n_folds):
-        chosen = [response for response in order if of_response[response] != one][:size]
+    for number in range(task.n_folds):
+        chosen = [response for response in order if of_response[response] != number][:size]
         kept = np.isin(task.table.responses[task.table.labelled], chosen)
         parts.append(task.table.labelled[kept])
     return parts

@@ -109,16 +109,16 @@ class PotentialBatch:
             return parameters[:, :-1] @ columns.T + parameters[:, -1:]
         pieces, at = {}, 0
         for name, value in self.module.named_parameters():
-            own = parameters[:, at : at + value.numel()]
-            pieces[name] = own.reshape(len(parameters), *value.shape)
+            piece = parameters[:, at : at + value.numel()]
+            pieces[name] = piece.reshape(len(parameters), *value.shape)
             at += value.numel()
 
-        def one(own: dict[str, Tensor]) -> Tensor:
-            result: Tensor = functional_call(self.module, own, (columns,))
+        def of_row(weights: dict[str, Tensor]) -> Tensor:
+            result: Tensor = functional_call(self.module, weights, (columns,))
             return result.squeeze(-1)
 
-        found: Tensor = vmap(one)(pieces)
-        return found
+        odds: Tensor = vmap(of_row)(pieces)
+        return odds
 
 
 _INNER = 4.0

@@ -145,14 +145,14 @@ def shift_of(
     counts = (old, new.n_responses, ShiftStatus.TOO_FEW)
     nothing = Shift(nan, nan, nan, nan, nan, nan, nan, *counts)
     parts = (true, false, new)
-    if min(true.n_responses, new.n_responses) < 2 or not all(len(one.values) for one in parts):
+    if min(true.n_responses, new.n_responses) < 2 or not all(len(side.values) for side in parts):
         return nothing
-    thresholds = _thresholds(np.concatenate([one.values for one in parts]))
-    kinds = np.repeat(np.arange(len(thresholds)), [len(own) for own in thresholds])
+    thresholds = _thresholds(np.concatenate([side.values for side in parts]))
+    kinds = np.repeat(np.arange(len(thresholds)), [len(kind) for kind in thresholds])
     if not kinds.size:
         return replace(nothing, p_value=1.0, status=ShiftStatus.UNDETERMINED)
-    of_true, of_false, of_new = (_below(one, thresholds) for one in parts)
-    totals = [one.sum(axis=0) for one in (of_true, of_false, of_new)]
+    of_true, of_false, of_new = (_below(side, thresholds) for side in parts)
+    totals = [below.sum(axis=0) for below in (of_true, of_false, of_new)]
     own_true, own_false, own_new = map(_divided, totals)
     generator = np.random.default_rng(seed)
 
@@ -179,7 +179,7 @@ def shift_of(
         for moved in (moved_new, _divided(like_new @ mixed) - centre):
             law = own_true + moved_true, own_false + moved_false, centre + moved
             kept = np.isfinite(np.sum(law, axis=(0, 2)))
-            drawn_true, drawn_false, drawn_new = (one[kept] for one in law)
+            drawn_true, drawn_false, drawn_new = (drawn[kept] for drawn in law)
             laws.append((drawn_true, drawn_false, drawn_new))
             mixture = weight * drawn_true + (1.0 - weight) * drawn_false
             noise.append(np.square(drawn_new - mixture).mean(axis=0))
@@ -201,26 +201,26 @@ def shift_of(
     off = np.quantile(moved_gaps[np.isfinite(moved_gaps)], 0.95) if len(shares) else np.nan
     low, high = np.quantile(shares, [0.025, 0.975]) if len(shares) else (np.nan,) * 2
     bounds = np.clip([gap - off, gap + off], 0.0, 1.0)
-    found = Shift(
+    shift = Shift(
         float(gap), float(bounds[0]), float(bounds[1]), max(p_values),
         weight, float(low), float(high),
         old, new.n_responses, ShiftStatus.REPRODUCED,
     )  # fmt: skip
-    return replace(found, status=_status(found, mean_posterior))
+    return replace(shift, status=_status(shift, mean_posterior))
 
 
-def _status(found: Shift, mean_posterior: float) -> ShiftStatus:
-    if found.n_responses < FEWEST:
+def _status(shift: Shift, mean_posterior: float) -> ShiftStatus:
+    if shift.n_responses < FEWEST:
         return ShiftStatus.TOO_FEW
-    if found.p_value < ALARM:
+    if shift.p_value < ALARM:
         return ShiftStatus.OTHER_EVIDENCE
-    if found.share_lower <= _EDGE or found.share_upper >= 1.0 - _EDGE:
+    if shift.share_lower <= _EDGE or shift.share_upper >= 1.0 - _EDGE:
         return ShiftStatus.UNDETERMINED
     # What cannot be told from the old share is noise: posteriors that follow it are worse.
-    if found.share_lower <= found.old_share <= found.share_upper:
+    if shift.share_lower <= shift.old_share <= shift.share_upper:
         return ShiftStatus.SAME_SHARE
     # Under the hypothesis the mean posterior moves with the share, and less far.
-    same = (mean_posterior - found.old_share) * (found.share - found.old_share) >= 0.0
+    same = (mean_posterior - shift.old_share) * (shift.share - shift.old_share) >= 0.0
     return ShiftStatus.REPRODUCED if same else ShiftStatus.CONTRADICTED
 
 
@@ -238,20 +238,20 @@ def _nearest(true: Floats, false: Floats, new: Floats, scale: Floats) -> tuple[F
 
 def _thresholds(values: Floats) -> list[Floats]:
     """Of each kind of evidence the quantiles that part its values, rare ones aside."""
-    found = []
+    thresholds = []
     for column in np.sort(values, axis=0).T:
         at = np.linspace(0, len(column) - 1, MOST_THRESHOLDS + 1).astype(np.int64)
         quantiles = np.unique(column[at])
         share = np.searchsorted(column, quantiles, side="right") / len(column)
-        found.append(quantiles[(share >= LEAST_TAIL) & (share <= 1.0 - LEAST_TAIL)])
-    return found
+        thresholds.append(quantiles[(share >= LEAST_TAIL) & (share <= 1.0 - LEAST_TAIL)])
+    return thresholds
 
 
 def _below(evidence: LawOfEvidence, thresholds: Sequence[Floats]) -> Floats:
     """Numbers of claims of each response up to each threshold, and of all, (r, c + 1)."""
     columns = [
-        values[:, np.newaxis] <= own
-        for values, own in zip(evidence.values.T, thresholds, strict=True)
+        values[:, np.newaxis] <= bounds
+        for values, bounds in zip(evidence.values.T, thresholds, strict=True)
     ]
     reached = np.concatenate([*columns, np.ones((len(evidence.values), 1), bool)], axis=1)
     sums = np.zeros((evidence.n_responses, reached.shape[1]))

@@ -47,10 +47,10 @@ def forest_of(levels: Sequence[tuple[str, Integers]]) -> Forest:
     """
     parents: list[Integers] = []
     sizes: list[int] = []
-    for place, (name, group) in enumerate(levels):
+    for level, (name, group) in enumerate(levels):
         above = group
-        if place:
-            finer, below = levels[place - 1]
+        if level:
+            finer, below = levels[level - 1]
             above = np.zeros(sizes[-1], np.int64)
             above[below] = group
             if not np.array_equal(above[below], group):
@@ -76,8 +76,8 @@ def log_partition(log_odds: Tensor, couplings: Tensor, biases: Tensor, forest: F
 
     fields, _ = _upward(log_odds, couplings, biases, forest)
     total = torch.logaddexp(fields[-1], torch.zeros_like(fields[-1])).sum(1)
-    for place, field in enumerate(fields[:-1]):
-        half = (couplings[:, place : place + 1] / 2).expand_as(field)
+    for level, field in enumerate(fields[:-1]):
+        half = (couplings[:, level : level + 1] / 2).expand_as(field)
         total = total + torch.logaddexp(half, field - half).sum(1)
     return total
 
@@ -88,10 +88,10 @@ def marginal_log_odds(
     """Posterior log odds of every claim, (b, n); arguments as those of `log_partition`."""
     fields, messages = _upward(log_odds, couplings, biases, forest)
     down = fields[-1] * 0.0
-    for place in reversed(range(len(messages))):
-        shared = (fields[place + 1] + down)[:, forest.parents[place]]
-        cavity = shared - messages[place]
-        down = _through(cavity, couplings[:, place : place + 1])
+    for level in reversed(range(len(messages))):
+        shared = (fields[level + 1] + down)[:, forest.parents[level]]
+        cavity = shared - messages[level]
+        down = _through(cavity, couplings[:, level : level + 1])
     return log_odds + down
 
 
@@ -100,9 +100,9 @@ def _upward(
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Log odds of each level by what stands below it, and what each level tells the next."""
     fields, messages = [log_odds], []
-    for place, (above, size) in enumerate(zip(forest.parents, forest.sizes, strict=True)):
-        messages.append(_through(fields[-1], couplings[:, place : place + 1]))
-        fields.append(_summed(messages[-1], above, size) + biases[:, place : place + 1])
+    for level, (above, size) in enumerate(zip(forest.parents, forest.sizes, strict=True)):
+        messages.append(_through(fields[-1], couplings[:, level : level + 1]))
+        fields.append(_summed(messages[-1], above, size) + biases[:, level : level + 1])
     return fields, messages
 
 

@@ -69,7 +69,7 @@ def recalibrations(
             raise InputError(f"recalibrate has {name!r}; use some of {', '.join(RECALIBRATORS)}")
     inner = ["none", *(key for key in keys if key != "best")]
     candidates = inner if len(inner) > 1 else None
-    found: dict[str, Any] = {AS_GIVEN: p}
+    probabilities: dict[str, Any] = {AS_GIVEN: p}
     folds, missing = None, []
     for key, name in keys.items():
         best = key == "best"
@@ -80,12 +80,12 @@ def recalibrations(
                 "give at least 2 responses)."
             )
             continue
-        given = estimator, p, y, responses, min(n_folds, n_groups), seed
+        arguments = estimator, p, y, responses, min(n_folds, n_groups), seed
         try:
-            fitted = cross_fit(*given, unlabelled=unlabelled)
+            fitted = cross_fit(*arguments, unlabelled=unlabelled)
         except InputError as error:
             # Too few claims for one map are no reason to lose the others.
             missing.append(f"{name} cannot be learned ({error}).")
             continue
-        found[name], folds = fitted.p, fitted.fold
-    return Recalibrations(found, folds, tuple(missing))
+        probabilities[name], folds = fitted.p, fitted.fold
+    return Recalibrations(probabilities, folds, tuple(missing))

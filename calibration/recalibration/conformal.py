@@ -221,8 +221,8 @@ def held_out(
     if n < 2:
         raise InputError("there is one labelled response; a split takes two or more")
     generator = np.random.default_rng(whole_number(seed, "seed", 0))
-    found = np.empty((whole_number(n_splits, "n_splits", 1), 3))
-    for split in range(len(found)):
+    outcomes = np.empty((whole_number(n_splits, "n_splits", 1), 3))
+    for split in range(len(outcomes)):
         first = np.isin(grouping.index, generator.permutation(n)[: n // 2])
         chosen = conformal_filter(
             atoms.p[first], atoms.y[first], grouping.index[first], **filtering
@@ -230,9 +230,9 @@ def held_out(
         keep = chosen.keep(atoms.p[~first])
         precisions = filtered_precision(keep, atoms.y[~first], grouping.index[~first])
         reached = precisions >= chosen.precision * (1 - _SLACK)
-        found[split] = reached.mean(), precisions.mean(), keep.mean()
-    share, precise, kept = map(float, found.mean(axis=0))
-    return HeldOut(share, precise, kept, len(found))
+        outcomes[split] = reached.mean(), precisions.mean(), keep.mean()
+    share, precise, kept = map(float, outcomes.mean(axis=0))
+    return HeldOut(share, precise, kept, len(outcomes))
 
 
 def exchangeability(
@@ -253,12 +253,12 @@ def exchangeability(
     from scipy.stats import ks_2samp
 
     def seen(values: ArrayLike, ids: Any) -> dict[str, Floats]:
-        own, grouping = probability_array(values), group_by_response(ids)
-        check_lengths(p=own.size, responses=grouping.index.size)
+        probabilities, grouping = probability_array(values), group_by_response(ids)
+        check_lengths(p=probabilities.size, responses=grouping.index.size)
         return {
-            "mean probability": grouping.means(own),
+            "mean probability": grouping.means(probabilities),
             "number of claims": grouping.sizes.astype(np.float64),
-            "share above 1/2": grouping.means(own > 0.5),
+            "share above 1/2": grouping.means(probabilities > 0.5),
         }
 
     before, after = seen(p, responses), seen(new_p, new_responses)
@@ -300,12 +300,12 @@ def _mean_threshold(p: Floats, y: Floats, grouping: Grouping, allowed: float) ->
     # the loss is at least that of keeping down to it.
     steps: list[tuple[float, float]] = []
     worst = np.zeros(len(grouping.responses))
-    for place in np.flatnonzero(last):
-        loss = 1 - float(precisions[place])
-        own = int(response[place])
-        if loss > worst[own]:
-            steps.append((float(level[place]), loss - float(worst[own])))
-            worst[own] = loss
+    for position in np.flatnonzero(last):
+        loss = 1 - float(precisions[position])
+        owner = int(response[position])
+        if loss > worst[owner]:
+            steps.append((float(level[position]), loss - float(worst[owner])))
+            worst[owner] = loss
     budget = allowed * (len(grouping.responses) + 1) * (1 + _SLACK) - 1
     if budget < 0:
         return KEEP_NONE

@@ -121,10 +121,10 @@ def _monotone(columns: Floats, sample: Sample) -> Floats:
     candidates = []
     for dropped in range(len(columns) - 1):
         kept = np.delete(columns, dropped, axis=0)
-        found = _monotone(kept, sample)
-        linear = found @ kept
+        coefficients = _monotone(kept, sample)
+        linear = coefficients @ kept
         likelihood = float(sample.true @ linear - sample.weight @ np.logaddexp(0, linear))
-        candidates.append((likelihood, np.insert(found, dropped, 0.0)))
+        candidates.append((likelihood, np.insert(coefficients, dropped, 0.0)))
     return max(candidates, key=lambda candidate: candidate[0])[1]
 
 
