@@ -104,11 +104,11 @@ class CellClaims:
             return other.p
         if len(self.p) != len(other.p):
             return None
-        mine, its = self.same_rows(other)
-        if len(mine) < len(self.p):
+        rows, other_rows = self.same_rows(other)
+        if len(rows) < len(self.p):
             return None
         ordered = np.empty(len(self.p))
-        ordered[mine] = other.p[its]
+        ordered[rows] = other.p[other_rows]
         return ordered
 
     def _keys(self) -> Iterable[tuple[str, str]]:
@@ -228,20 +228,21 @@ def paired_claims(
     Raises:
         InputError: for unlabelled claims under the policy "error".
     """
-    mine, its = first.same_rows(second)
-    both = first.judged[mine] & second.judged[its]
+    first_rows, second_rows = first.same_rows(second)
+    both = first.judged[first_rows] & second.judged[second_rows]
     if not both.any():
         return None
     # From here on position i is the same claim on both sides.
-    mine, its = mine[both], its[both]
+    first_rows, second_rows = first_rows[both], second_rows[both]
     # The policy decides by label alone, so that the claims it keeps are the same for both.
-    scored = apply_policy(first.p[mine], first.label[mine], unlabelled)
+    scored = apply_policy(first.p[first_rows], first.label[first_rows], unlabelled)
     if not scored.p.size:
         return None
-    owners = first.index[mine][scored.kept]
+    owners = first.index[first_rows][scored.kept]
     fold = None if folds is None else _folds(folds, first, owners)
     of_first, of_second = (
-        _judged(p, scored.y, owners, k, fold) for p in (scored.p, second.p[its][scored.kept])
+        _judged(p, scored.y, owners, k, fold)
+        for p in (scored.p, second.p[second_rows][scored.kept])
     )
     return of_first, of_second
 
@@ -296,13 +297,13 @@ def _judged(
 
 def largest_difference(first: CellClaims, second: CellClaims) -> float:
     """The largest absolute difference of two cells' probabilities of one claim; NaN if none."""
-    mine, its = first.same_rows(second)
+    first_rows, second_rows = first.same_rows(second)
 
-    def differences_at(mine: Integers, its: Integers) -> Floats:
-        apart = np.abs(first.p[mine] - second.p[its])
+    def differences_at(first_rows: Integers, second_rows: Integers) -> Floats:
+        apart = np.abs(first.p[first_rows] - second.p[second_rows])
         return apart[~np.isnan(apart)]
 
-    differences = piecewise(differences_at, mine, its)
+    differences = piecewise(differences_at, first_rows, second_rows)
     return float(differences.max()) if differences.size else np.nan
 
 
@@ -314,8 +315,10 @@ def are_close(p: Floats, other: Floats, within: float = SAME_POSTERIORS) -> bool
 
 def same_posteriors(first: CellClaims, second: CellClaims, within: float = SAME_POSTERIORS) -> bool:
     """Whether two cells agree on the claims that they have in common."""
-    mine, its = first.same_rows(second)
-    return are_close(piecewise(first.p.take, mine), piecewise(second.p.take, its), within)
+    first_rows, second_rows = first.same_rows(second)
+    return are_close(
+        piecewise(first.p.take, first_rows), piecewise(second.p.take, second_rows), within
+    )
 
 
 LEVEL = 0.05
@@ -349,12 +352,12 @@ def significantly_best(
     Raises:
         InputError: for unlabelled claims under the policy "error".
     """
-    given = np.asarray(values, dtype=np.float64)
+    scores = np.asarray(values, dtype=np.float64)
     # An infinite log loss cannot be tested, and without one cell no other is the best of all.
-    if not np.isfinite(given).all():
+    if not np.isfinite(scores).all():
         return []
     # The nearest first: one that does not differ settles it.
-    ranked = -given if REGISTRY[measure].higher_is_better else given
+    ranked = -scores if REGISTRY[measure].higher_is_better else scores
     first, *others = np.argsort(ranked, kind="stable").tolist()
     best = cells[first]()
     leaders, p_values = [first], []

@@ -213,25 +213,25 @@ def forecasts(
     Raises:
         InputError: for bad arrays, no labelled atom, or lengths that differ.
     """
-    found = labelled_atoms(p, y, unlabelled)
-    counts = found.weights(weights)
-    order = np.argsort(found.p, kind="stable")
-    response, n_responses = order, found.p.size
+    atoms = labelled_atoms(p, y, unlabelled)
+    counts = atoms.weights(weights)
+    order = np.argsort(atoms.p, kind="stable")
+    response, n_responses = order, atoms.p.size
     if responses is not None:
-        grouping = found.grouping(responses)
+        grouping = atoms.grouping(responses)
         response = grouping.index[order]
         n_responses = len(grouping.responses)
-    ordered = found.p[order]
+    ordered = atoms.p[order]
     first = np.flatnonzero(_begins_a_point(ordered))
     return Forecasts(
         p=ordered[first],
         first=first,
-        y=found.y[order],
+        y=atoms.y[order],
         weights=counts[order],
         response=response,
         n_responses=n_responses,
         clustered=responses is not None,
-        n_unlabelled=found.n_unlabelled,
+        n_unlabelled=atoms.n_unlabelled,
     )
 
 

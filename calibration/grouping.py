@@ -33,18 +33,18 @@ class Grouping:
     def of(self, kept: NDArray[np.bool_]) -> Grouping:
         """The same of the atoms that are kept, bool (n_atoms,), in order of first appearance."""
         if _ascends(self.index):
-            own = piecewise(lambda index, kept: index[kept], self.index, kept)
-            return _closed_up(self.responses, own)
+            kept_index = piecewise(lambda index, kept: index[kept], self.index, kept)
+            return _closed_up(self.responses, kept_index)
         numbers, index, sizes = _by_appearance(self.index[kept])
         return Grouping(tuple(self.responses[number] for number in numbers), index, sizes)
 
     def sums(self, values: Any) -> Floats:
         """Sum over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""
-        given = np.asarray(values)
+        numbers = np.asarray(values)
         return joined(
             np.bincount(
                 part.index,
-                weights=given[atoms].astype(np.float64, copy=False),
+                weights=numbers[atoms].astype(np.float64, copy=False),
                 minlength=len(part.responses),
             ).astype(np.float64, copy=False)
             for atoms, part in self.parts()
@@ -158,10 +158,10 @@ def _group_by_number(numbers: Integers) -> Grouping:
 
 def _by_appearance(numbers: Integers) -> tuple[tuple[int, ...], Integers, Integers]:
     """Distinct numbers in order of first appearance, the place of each among them, and how many."""
-    found, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    distinct, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
     order = np.argsort(first)
     index = np.argsort(order)[inverse]
-    return tuple(found[order].tolist()), index, np.bincount(index, minlength=found.size)
+    return tuple(distinct[order].tolist()), index, np.bincount(index, minlength=distinct.size)
 
 
 def _closed_up(responses: Sequence[Hashable], index: Integers) -> Grouping:

@@ -76,14 +76,14 @@ class Labelled:
             InputError: for bad weights, or if these atoms have none.
         """
         if weights is None:
-            own = piecewise(np.ones_like, self.y)
+            counts = piecewise(np.ones_like, self.y)
         else:
-            own = weight_array(weights, self.kept.size)[self.kept]
-        if not own.sum() > 0:
+            counts = weight_array(weights, self.kept.size)[self.kept]
+        if not counts.sum() > 0:
             raise InputError(
                 "weights of all labelled atoms are zero; give at least one a weight above 0"
             )
-        return own
+        return counts
 
 
 def apply_policy(p: ArrayLike, y: Any, policy: str = LabelPolicy.EXCLUDE) -> Labelled:
@@ -136,15 +136,15 @@ def labelled_atoms(p: ArrayLike, y: Any, unlabelled: str = LabelPolicy.EXCLUDE) 
     Raises:
         InputError: as `apply_policy`, and if no atom has a label.
     """
-    found = apply_policy(p, y, unlabelled)
-    remark_unlabelled(found.n_unlabelled, found.kept.size, unlabelled)
-    if not found.p.size:
+    atoms = apply_policy(p, y, unlabelled)
+    remark_unlabelled(atoms.n_unlabelled, atoms.kept.size, unlabelled)
+    if not atoms.p.size:
         raise InputError(
-            f"none of the {counted(found.kept.size, 'atom')} has a label; label some, or set "
+            f"none of the {counted(atoms.kept.size, 'atom')} has a label; label some, or set "
             "unlabelled to "
             "'false' or 'true'"
         )
-    return found
+    return atoms
 
 
 def remark_unlabelled(n_unlabelled: int, n_atoms: int, policy: str) -> None:

@@ -139,8 +139,8 @@ class ScoreTable(Tabular):
 
     def stars(self, model: str, score: str) -> str:
         """Marks of the corrected p-value against the reference, if there was a test."""
-        own = next((each.differences for each in self.models if each.name == model), {})
-        return stars(own[score].corrected) if score in own else ""
+        differences = next((each.differences for each in self.models if each.name == model), {})
+        return stars(differences[score].corrected) if score in differences else ""
 
     def _found(self, model: str, score: str, known: Mapping[str, Mapping[str, T]]) -> T:
         if score in known.get(model, {}):
@@ -160,20 +160,20 @@ class ScoreTable(Tabular):
             {
                 **(model.cell or {"model": model.name}),
                 "score": name,
-                "value": own.value,
-                "lower": own.lower,
-                "upper": own.upper,
-                "standard_error": own.standard_error,
-                "coverage": own.coverage,
-                "status": str(own.status),
+                "value": estimate.value,
+                "lower": estimate.lower,
+                "upper": estimate.upper,
+                "standard_error": estimate.standard_error,
+                "coverage": estimate.coverage,
+                "status": str(estimate.status),
                 "n_claims": model.n_claims,
                 "n_unlabelled": model.n_unlabelled,
-                "n_responses": own.n,
+                "n_responses": estimate.n,
                 **({} if not self.tested else _difference_row(model.differences.get(name))),
-                "reason": own.reason or own.no_interval,
+                "reason": estimate.reason or estimate.no_interval,
             }
             for model in self.models
-            for name, own in model.scores.items()
+            for name, estimate in model.scores.items()
         ]
 
     def curves(self) -> tuple[dict[str, CorpCurve], dict[str, RiskCurve]]:
@@ -199,7 +199,7 @@ class ScoreTable(Tabular):
             return {}
         return {
             name: reliability_bins(
-                **{key: given for key, given in self.drawn[name].items() if key != "weights"},
+                **{key: value for key, value in self.drawn[name].items() if key != "weights"},
                 strategy="quantile",
             )
             for name in self._shown
@@ -228,19 +228,19 @@ class ScoreTable(Tabular):
         }
 
 
-def _difference_row(own: Difference | None) -> dict[str, Any]:
+def _difference_row(difference: Difference | None) -> dict[str, Any]:
     """Columns of a difference; empty of the reference, and of what was not compared."""
-    own = Difference("", math.nan) if own is None else own
+    difference = Difference("", math.nan) if difference is None else difference
     return {
-        "difference": own.value,
-        "difference_lower": own.lower,
-        "difference_upper": own.upper,
-        "difference_coverage": own.coverage,
-        "p_value": own.p_value,
-        "corrected": own.corrected,
-        "stars": stars(own.corrected),
-        "better": own.better,
-        "why": own.reason,
+        "difference": difference.value,
+        "difference_lower": difference.lower,
+        "difference_upper": difference.upper,
+        "difference_coverage": difference.coverage,
+        "p_value": difference.p_value,
+        "corrected": difference.corrected,
+        "stars": stars(difference.corrected),
+        "better": difference.better,
+        "why": difference.reason,
     }
 
 
@@ -339,24 +339,25 @@ def score(
             model = _CELL
             # Of many cells, nobody means to test each against the first.
             test = None if reference is None else test
-        given = _from_table(table, p, y, responses, model, claim, weights, folds)
-        for name, part in given.items() if of_cells else ():
+        inputs = _from_table(table, p, y, responses, model, claim, weights, folds)
+        for name, part in inputs.items() if of_cells else ():
             # Else cells that `by` does not tell apart would be pooled.
             _check_once(name, part.keys(), "name in by every column that tells its rows apart")
     elif model is not None or claim is not None or by is not None:
         raise InputError("by, model and claim name columns of a table; give it as data")
     else:
         of_each = p if isinstance(p, Mapping) else {"p": p}
-        given = {
-            str(name): _Given(own, y, responses, folds, weights) for name, own in of_each.items()
+        inputs = {
+            str(name): _Given(probabilities, y, responses, folds, weights)
+            for name, probabilities in of_each.items()
         }
-    base = next(iter(given), "") if reference is None else reference
-    if base not in given:
-        raise InputError(f"reference is {reference!r}; choose one of {', '.join(given)}")
-    found: list[ScoredModel] = []
+    base = next(iter(inputs), "") if reference is None else reference
+    if base not in inputs:
+        raise InputError(f"reference is {reference!r}; choose one of {', '.join(inputs)}")
+    scored_models: list[ScoredModel] = []
     n_claims = 0
     judged: dict[str, JudgedClaims | None] = {}
-    for name, part in given.items():
+    for name, part in inputs.items():
         try:
             every = part.claims(k)
             judged[name] = labelled_claims(every, unlabelled, k)
@@ -365,19 +366,23 @@ def score(
                 continue
             scored = _scored(name, every, judged[name], chosen, intervals, settings)
             n_claims = n_claims or every.p.size
-            found.append(replace(scored, cell=cells.get(name, {})))
+            scored_models.append(replace(scored, cell=cells.get(name, {})))
         except InputError as error:
-            raise InputError(f"model {name!r}: {error}" if len(given) > 1 else f"{error}") from None
-    if not found:
+            raise InputError(
+                f"model {name!r}: {error}" if len(inputs) > 1 else f"{error}"
+            ) from None
+    if not scored_models:
         raise InputError("no cell has a claim with a probability and a label; label some")
     if y is not None:
-        remark_unlabelled(found[0].n_unlabelled, n_claims, unlabelled)
-    remarks = _remarks(found, intervals, treatment, responses is not None, folds is not None)
+        remark_unlabelled(scored_models[0].n_unlabelled, n_claims, unlabelled)
+    remarks = _remarks(
+        scored_models, intervals, treatment, responses is not None, folds is not None
+    )
     remarks += left_out
     names = _compared_names(chosen, tested)
     differences: Mapping[str, Mapping[str, Difference]] = {}
     stars_note, n_comparisons, bands = "", 0, intervals or DEFAULT_INTERVALS
-    if test is not None and len(given) > 1 and names:
+    if test is not None and len(inputs) > 1 and names:
         how: dict[str, Any] = {
             "test": paired_test_named(test, names),
             "alternative": alternative,
@@ -388,17 +393,17 @@ def score(
         )
         check_alternative(alternative, scores_named(names, "tested"))
         # Models of the same arrays share everything but their probabilities.
-        same_data = _of_the_same_data(given, cells, base)
+        same_data = _of_the_same_data(inputs, cells, base)
         paired: Mapping[str, _Given] | str = _UNEVEN
         if not uneven:
-            paired = given if data is None else _paired(same_data)
+            paired = inputs if data is None else _paired(same_data)
         if isinstance(paired, str):
             remarks.append(paired)
         else:
             remarks += _left_out(same_data, paired)
             sides = {
                 name: judged[name]
-                if part is given[name]
+                if part is inputs[name]
                 else labelled_claims(part.claims(k), unlabelled, k)
                 for name, part in paired.items()
             }
@@ -409,7 +414,9 @@ def score(
             remarks.append(stars_note)
     drawn = {"n_bootstrap": bands.n_bootstrap, "seed": bands.seed, "level": bands.level}
     return ScoreTable(
-        models=tuple(replace(each, differences=differences.get(each.name, {})) for each in found),
+        models=tuple(
+            replace(each, differences=differences.get(each.name, {})) for each in scored_models
+        ),
         scores=tuple(scores),
         tested=names if differences else (),
         reference=base,
@@ -419,7 +426,7 @@ def score(
         stars_note=stars_note,
         drawn={
             name: {**part.arrays(), **drawn, "unlabelled": unlabelled}
-            for name, part in given.items()
+            for name, part in inputs.items()
         },
     )
 
@@ -485,12 +492,12 @@ def _scored(
             "unlabelled to "
             "'false' or 'true'"
         )
-    found = without_labels(scores)
+    estimates = without_labels(scores)
     for needed, claims in ((False, every), (True, labelled)):
-        own = [each for each in scores if each.needs_labels is needed]
-        if own and claims is not None:
-            found |= estimates_of(claims, own, intervals, settings)
-    if "entropy" in found:
+        wanted = [each for each in scores if each.needs_labels is needed]
+        if wanted and claims is not None:
+            estimates |= estimates_of(claims, wanted, intervals, settings)
+    if "entropy" in estimates:
         warn_where_entropy_misorders(every.p)
     n_extreme = 0
     if labelled is not None:
@@ -503,7 +510,7 @@ def _scored(
         n_responses=0 if labelled is None else len(labelled.grouping.responses),
         n_extreme=n_extreme,
         k=float(every.k[0]) if np.ptp(every.k) == 0 else math.nan,
-        scores={each.name: found[each.name] for each in scores},
+        scores={each.name: estimates[each.name] for each in scores},
     )
 
 
@@ -516,20 +523,20 @@ def _differences(
 ) -> tuple[dict[str, dict[str, Difference]], int]:
     """Each model less the reference by score, corrected; and how many were tested."""
     reference = sides[base]
-    found = [
+    compared = [
         (name, each)
-        for name, own in sides.items()
-        if name != base and own is not None and reference is not None
-        for each in compare_judged(own, reference, names, **tests)
+        for name, side in sides.items()
+        if name != base and side is not None and reference is not None
+        for each in compare_judged(side, reference, names, **tests)
     ]
-    p_values = np.array([each.p_value for _, each in found])
+    p_values = np.array([each.p_value for _, each in compared])
     corrected = np.full(p_values.size, np.nan)
     if correction is not None:
         corrected = adjust(p_values, correction)
-    told: dict[str, dict[str, Difference]] = {}
-    for (name, each), value in zip(found, corrected.tolist(), strict=True):
-        told.setdefault(name, {})[each.name] = replace(each, corrected=value)
-    return told, int(np.isfinite(p_values).sum())
+    by_model: dict[str, dict[str, Difference]] = {}
+    for (name, each), value in zip(compared, corrected.tolist(), strict=True):
+        by_model.setdefault(name, {})[each.name] = replace(each, corrected=value)
+    return by_model, int(np.isfinite(p_values).sum())
 
 
 def _stars_note(
@@ -578,8 +585,8 @@ def _long_frame(
 ) -> tuple[Any, str, str | None, str | None, str | None]:
     """A long frame and its columns: p, labels, responses and claims, where there are such."""
 
-    given = {"y": y, "responses": responses, "claim": claim}
-    for argument, column in given.items():
+    named = {"y": y, "responses": responses, "claim": claim}
+    for argument, column in named.items():
         if column is not None and not isinstance(column, str):
             raise InputError(f"p is a table, so that {argument} names a column of it; give a name")
 
@@ -652,21 +659,23 @@ def _with_cells(
         of_data = {name: tuple(of_name[name][at] for at in data) for name in cells}
         first = dict(zip(reversed(of_data.values()), reversed(of_data), strict=True))
         uneven = any(numbers[name] != numbers[first[key]] for name, key in of_data.items())
-    told_apart = [str((*(key[at] for at in data), own)) for key, own in zip(keys, ids, strict=True)]
+    told_apart = [
+        str((*(key[at] for at in data), claim_id)) for key, claim_id in zip(keys, ids, strict=True)
+    ]
     with_names = table.assign(**{_CELL: names, _CLAIM: told_apart})
     return with_names[judged], cells, _CLAIM, left_out, uneven
 
 
 def _of_the_same_data(
-    given: Mapping[str, _Given], cells: Mapping[str, Mapping[str, Any]], base: str
+    inputs: Mapping[str, _Given], cells: Mapping[str, Mapping[str, Any]], base: str
 ) -> dict[str, _Given]:
     """Those models whose claims can be those of the reference; of no cells, all."""
     if base not in cells:
-        return dict(given)
+        return dict(inputs)
     data = {column: value for column, value in cells[base].items() if column in _DATA}
     return {
         name: part
-        for name, part in given.items()
+        for name, part in inputs.items()
         if all(cells[name][column] == value for column, value in data.items())
     }
 
@@ -719,7 +728,7 @@ def _from_table(
     if model is not None and len(columns) > 1:
         raise InputError("p names several columns and model another; give one or the other")
 
-    def given(part: pd.DataFrame, column: str) -> _Given:
+    def input_of(part: pd.DataFrame, column: str) -> _Given:
         labels, ids, fold = (
             None if name is None else _objects(part[name]) for name in (y, response, folds)
         )
@@ -728,14 +737,14 @@ def _from_table(
         return _Given(_objects(part[column]), labels, ids, fold, counts, claims)
 
     if model is None:
-        return {column: given(table, column) for column in columns}
+        return {column: input_of(table, column) for column in columns}
     names = _objects(table[model])
-    for place, name in enumerate(names):
+    for row, name in enumerate(names):
         if is_missing(name):
-            raise InputError(f"column {model!r} is empty in row {place}; name the model")
+            raise InputError(f"column {model!r} is empty in row {row}; name the model")
     texts = [str(name) for name in names]
     return {
-        name: given(table[[text == name for text in texts]], columns[0])
+        name: input_of(table[[text == name for text in texts]], columns[0])
         for name in dict.fromkeys(texts)
     }
 
@@ -752,31 +761,31 @@ _UNEVEN = (
 )
 
 
-def _paired(given: Mapping[str, _Given]) -> dict[str, _Given] | str:
+def _paired(inputs: Mapping[str, _Given]) -> dict[str, _Given] | str:
     """The claims that all models have, in one order; or why they cannot be paired."""
-    keys = {name: part.keys() for name, part in given.items()}
-    for name, own in keys.items():
-        _check_once(name, own, "give each claim of a response once")
+    keys = {name: part.keys() for name, part in inputs.items()}
+    for name, claim_keys in keys.items():
+        _check_once(name, claim_keys, "give each claim of a response once")
     first, *others = keys.values()
-    nameless = all(part.claim_ids is None for part in given.values())
+    nameless = all(part.claim_ids is None for part in inputs.values())
     if nameless and others and not set(first).intersection(*others):
         return (
             "Models are not tested against each other, for they have no response in common; name "
             "the column of responses, if there is one."
         )
-    if nameless and any(set(own) != set(first) for own in others):
+    if nameless and any(set(claim_keys) != set(first) for claim_keys in others):
         return _UNEVEN
-    of_others = [set(own) for own in others]
-    shared = [key for key in first if all(key in own for own in of_others)]
+    of_others = [set(claim_keys) for claim_keys in others]
+    shared = [key for key in first if all(key in claim_keys for claim_keys in of_others)]
     if not shared or not others:
         return "Models are not tested against each other, for they have no claim in common."
     paired = {}
-    for name, part in given.items():
+    for name, part in inputs.items():
         # A model whose rows are all shared, in this order, has been judged already.
         paired[name] = part
         if keys[name] != shared:
-            place = {key: position for position, key in enumerate(keys[name])}
-            paired[name] = part.taken(np.array([place[key] for key in shared]))
+            row_of = {key: position for position, key in enumerate(keys[name])}
+            paired[name] = part.taken(np.array([row_of[key] for key in shared]))
     base, *rest = (part.y for part in paired.values())
     if base is not None and any(each.tolist() != base.tolist() for each in rest):
         return (
@@ -791,12 +800,12 @@ def _check_once(name: str, keys: Sequence[Hashable], mend: str) -> None:
         raise InputError(f"model {name!r} has a claim twice; {mend}")
 
 
-def _left_out(given: Mapping[str, _Given], paired: Mapping[str, _Given]) -> list[str]:
+def _left_out(inputs: Mapping[str, _Given], paired: Mapping[str, _Given]) -> list[str]:
     """What is said where models are compared on fewer claims than some of them have."""
     shared = len(next(iter(paired.values())).p)
-    if all(len(part.p) == shared for part in given.values()):
+    if all(len(part.p) == shared for part in inputs.values()):
         return []
-    of_each = ", ".join(f"{len(part.p):,} of {name}" for name, part in given.items())
+    of_each = ", ".join(f"{len(part.p):,} of {name}" for name, part in inputs.items())
     return [
         f"Models are tested on the {counted(shared, 'claim')} that all of them have, of {of_each}."
     ]
@@ -814,9 +823,11 @@ def _remarks(
     if intervals is not None:
         unit = "responses" if clustered else "claims, taken as independent"
         remarks.append(f"In brackets: {100 * intervals.level:g}% intervals over {unit}.")
-    if any(own.value > own.upper for each in models for own in each.scores.values()):
+    if any(estimate.value > estimate.upper for each in models for estimate in each.scores.values()):
         remarks.append(ABOVE_INTERVAL)
-    if any(math.isfinite(own.coverage) for each in models for own in each.scores.values()):
+    if any(
+        math.isfinite(estimate.coverage) for each in models for estimate in each.scores.values()
+    ):
         remarks.append(COVERS)
     if any(each.n_unlabelled for each in models):
         remarks.append(f"Claims without a label: {_counts(models, 'n_unlabelled')}.")

@@ -142,8 +142,8 @@ def check_lengths(**lengths: int) -> None:
         InputError: if two lengths differ.
     """
     if len(set(lengths.values())) > 1:
-        given = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise InputError(f"lengths differ: {given}; give one value per atom in each")
+        sizes = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise InputError(f"lengths differ: {sizes}; give one value per atom in each")
 
 
 _MOST = 100_000_000

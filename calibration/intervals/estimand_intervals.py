@@ -122,7 +122,9 @@ def estimate_all(estimands: Sequence[Estimand], settings: IntervalSettings) -> l
         response_weights(estimands[0].influence().shape[0], settings.n_bootstrap, settings.seed),
     )
     of_each = np.split(drawn, np.cumsum(n_cells)[:-1], axis=1)
-    return [_estimated(each, own, settings) for each, own in zip(estimands, of_each, strict=True)]
+    return [
+        _estimated(each, draws, settings) for each, draws in zip(estimands, of_each, strict=True)
+    ]
 
 
 def redrawn_interval(statistic: Statistic, n_responses: int, settings: IntervalSettings) -> Ends:
@@ -150,13 +152,13 @@ def mean_interval(
     Returns:
         Mean, lower end and upper end; nan where they are not defined.
     """
-    own = np.asarray(values, dtype=np.float64)
-    own = own[~np.isnan(own)][:, np.newaxis]
-    if not own.size:
+    known = np.asarray(values, dtype=np.float64)
+    known = known[~np.isnan(known)][:, np.newaxis]
+    if not known.size:
         return math.nan, math.nan, math.nan
-    mean = RatioSums(own, np.ones_like(own), "mean", scale)
-    found = estimate_all([mean], IntervalSettings(IntervalMethod.DELTA, level=level))[0]
-    return float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])
+    mean = RatioSums(known, np.ones_like(known), "mean", scale)
+    estimates = estimate_all([mean], IntervalSettings(IntervalMethod.DELTA, level=level))[0]
+    return float(estimates.estimate[0]), float(estimates.lower[0]), float(estimates.upper[0])
 
 
 def _estimated(estimand: Estimand, drawn: Floats | None, settings: IntervalSettings) -> Estimates:

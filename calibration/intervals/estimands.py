@@ -103,11 +103,11 @@ class RatioSums(Estimand):
 
     def reach(self, wanted: Ends | None = None) -> Ends:  # noqa: ARG002
         """Least and largest ratio of one response, (n_cells,) each; resamples lie between."""
-        own = piecewise(_divided, self.numerator, self.denominator)
-        held = self.denominator > 0
+        ratios = piecewise(_divided, self.numerator, self.denominator)
+        defined = self.denominator > 0
         return (
-            own.min(axis=0, where=held, initial=np.inf),
-            own.max(axis=0, where=held, initial=-np.inf),
+            ratios.min(axis=0, where=defined, initial=np.inf),
+            ratios.max(axis=0, where=defined, initial=-np.inf),
         )
 
     def is_still(self) -> NDArray[np.bool_]:

@@ -80,7 +80,7 @@ def inverted_intervals(
 
     noise = redraw_noise(scores, weights)
     tail = float(ndtr(-student_quantile(level, scores.effective - 1)))
-    own = float(scores.statistic(scores.deviation))
+    score = float(scores.statistic(scores.deviation))
     shares, quantiles, error = list(DEVIATIONS), [], np.nan
     for share in shares:
         drawn = scores.statistic(share * scores.direction + noise)
@@ -88,16 +88,16 @@ def inverted_intervals(
         if share == 1:
             error = float(drawn.std())
         # Data of hardly any deviation may come of populations with many times as much.
-        if share == shares[-1] < MOST_DEVIATIONS and quantiles[-1][0] < own:
+        if share == shares[-1] < MOST_DEVIATIONS and quantiles[-1][0] < score:
             shares.append(1.4 * share)
     # Noise of the quantiles aside, all of this ascends with the deviations.
     fewest, most = np.maximum.accumulate(np.stack(quantiles), axis=0).T
     multiples = np.array(shares)[:, np.newaxis] * scores.direction
     populations = np.maximum.accumulate(scores.population(multiples))
     # The least and the largest population whose replicates are as large, and as small.
-    lower, upper = (float(np.interp(own, end, populations)) for end in (most, fewest))
+    lower, upper = (float(np.interp(score, end, populations)) for end in (most, fewest))
     # Data that are nearer to none than chance allows do not speak against their own score.
-    return lower, upper if own > fewest[0] else max(own, lower), error
+    return lower, upper if score > fewest[0] else max(score, lower), error
 
 
 def redraw_noise(

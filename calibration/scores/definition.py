@@ -215,8 +215,8 @@ def per_response(values: Callable[[JudgedClaims], Floats]) -> Callable[[JudgedCl
             raise InputError(
                 "weights are given, and a score is a mean over responses; leave one of them out"
             )
-        own = values(judged)
-        return one_cell(own, piecewise(np.ones_like, own))
+        of_each = values(judged)
+        return one_cell(of_each, piecewise(np.ones_like, of_each))
 
     return sums
 

@@ -131,34 +131,34 @@ def estimates_of(
         intervals: replicates, seed and level of the intervals; None for none.
         settings: what scores of samples are computed with.
     """
-    found: dict[str, Estimate] = {}
+    estimates: dict[str, Estimate] = {}
     of_samples = []
     n_responses = len(claims.grouping.responses)
     for score in scores:
         if score.ratio is not None:
             # One after the other: each has sums of every response.
-            found[score.name] = _of_sums(score, score.value(claims), claims, intervals)
+            estimates[score.name] = _of_sums(score, score.value(claims), claims, intervals)
         elif score.within_folds is not None and claims.folds is not None:
             value = score.value(claims)
             if intervals is not None and math.isfinite(value.value):
-                given = claims.p, claims.y, claims.grouping, claims.folds, claims.weights
-                value = _of_auroc(value, *given, level=intervals.level)
-            found[score.name] = value
+                arguments = claims.p, claims.y, claims.grouping, claims.folds, claims.weights
+                value = _of_auroc(value, *arguments, level=intervals.level)
+            estimates[score.name] = value
         else:
             of_samples.append(score.name)
     if of_samples:
         points = claims.forecasts
         values = sample_scores(points.sample(), settings, of_samples)
-        found |= values
+        estimates |= values
         if intervals is not None and n_responses > 1:
-            found |= _of_samples(points, values, intervals, settings)
+            estimates |= _of_samples(points, values, intervals, settings)
     level = math.nan if intervals is None else intervals.level
-    for name, each in found.items():
+    for name, each in estimates.items():
         covers = math.nan
         if math.isfinite(each.value) and REGISTRY[name].was_simulated(settings):
             covers = coverage_warning(name, n_responses, level)
-        found[name] = replace(each, n=n_responses, coverage=covers)
-    return {score.name: found[score.name] for score in scores}
+        estimates[name] = replace(each, n=n_responses, coverage=covers)
+    return {score.name: estimates[score.name] for score in scores}
 
 
 def without_labels(scores: Sequence[ScoreDefinition]) -> dict[str, Estimate]:
@@ -175,8 +175,8 @@ def _of_sums(
     if intervals is None or not math.isfinite(value.value):
         return value
     ratio = score.sums(claims).named(score.name, score.scale)
-    (own,) = estimate_all([ratio], replace(intervals, method=IntervalMethod.DELTA))
-    return _with_interval(value, (own.lower, own.upper), own.standard_error)
+    (estimate,) = estimate_all([ratio], replace(intervals, method=IntervalMethod.DELTA))
+    return _with_interval(value, (estimate.lower, estimate.upper), estimate.standard_error)
 
 
 def _of_samples(
@@ -187,17 +187,17 @@ def _of_samples(
 ) -> dict[str, Estimate]:
     """Scores of samples that have a value, with their intervals; points are of two responses."""
     level, seed = intervals.level, intervals.seed
-    found: dict[str, Estimate] = {}
+    estimates: dict[str, Estimate] = {}
     jackknifed = []
     for name, value in values.items():
         score = REGISTRY[name]
         if not math.isfinite(value.value):
             continue
         if score.interval is IntervalMethod.BASE_RATE:
-            found[name] = _of_base_rate(value, score, points, level)
+            estimates[name] = _of_base_rate(value, score, points, level)
         elif score.interval is IntervalMethod.OBUCHOWSKI:
-            given = points.p_of_atoms, points.y, points.grouping, None, points.weights
-            found[name] = _of_auroc(value, *given, level=level)
+            arguments = points.p_of_atoms, points.y, points.grouping, None, points.weights
+            estimates[name] = _of_auroc(value, *arguments, level=level)
         elif score.interval is IntervalMethod.JACKKNIFE:
             jackknifed.append(value)
         elif score.deviations is not None:
@@ -205,10 +205,10 @@ def _of_samples(
             if deviations is not None:
                 draws = response_weights(points.n_responses, intervals.n_bootstrap, seed)
                 lower, upper, error = inverted_intervals(deviations, draws, level)
-                found[name] = replace(value, lower=lower, upper=upper, standard_error=error)
+                estimates[name] = replace(value, lower=lower, upper=upper, standard_error=error)
     if jackknifed:
-        found |= _by_jackknife(points, settings, jackknifed, level, seed)
-    return {name: _told(each) for name, each in found.items()}
+        estimates |= _by_jackknife(points, settings, jackknifed, level, seed)
+    return {name: _told(each) for name, each in estimates.items()}
 
 
 def _of_base_rate(
@@ -227,10 +227,10 @@ def _of_base_rate(
         IntervalSettings(IntervalMethod.DELTA, level=level),
     )
     lower, upper = float(rate.lower[0]), float(rate.upper[0])
-    own = float(rate.estimate[0])
+    base_rate = float(rate.estimate[0])
     # The uncertainty rises up to a base rate of one half and falls beyond it.
     reached = of_base_rate(np.array([lower, upper, min(max(0.5, lower), upper)]))
-    step = of_base_rate(np.clip(np.array([own - _STEP, own + _STEP]), 0, 1))
+    step = of_base_rate(np.clip(np.array([base_rate - _STEP, base_rate + _STEP]), 0, 1))
     error = abs(float(np.diff(step)[0])) / (2 * _STEP) * float(rate.standard_error[0])
     ends = float(reached.min()), float(reached.max())
     return replace(value, lower=ends[0], upper=ends[1], standard_error=error)
@@ -264,22 +264,22 @@ def _by_jackknife(
     seed: int,
 ) -> dict[str, Estimate]:
     names = [each.name for each in values]
-    own = np.array([each.value for each in values])
+    estimates = np.array([each.value for each in values])
     workers = min(os.cpu_count() or 1, _MOST_WORKERS)
     statistic = scores_of_samples(points, settings, names, workers)
-    error, influence, n_groups = jackknife(statistic, own, points.n_responses, seed)
+    error, influence, n_groups = jackknife(statistic, estimates, points.n_responses, seed)
     effective = effective_number(points.response_sums(points.weights)[:, np.newaxis])
     size = np.full(len(names), min(float(effective[0]), n_groups))
     ends = np.empty((2, len(names)))
     for scale in Scale:
         at = np.array([REGISTRY[name].scale is scale for name in names])
-        ends[:, at] = delta_interval(own[at], error[at], size[at], level, scale)
+        ends[:, at] = delta_interval(estimates[at], error[at], size[at], level, scale)
     lowest, highest = reach(statistic, influence, (ends[0], ends[1]))
     ends = np.stack([np.maximum(ends[0], lowest), np.minimum(ends[1], highest)])
     return {
         each.name: _with_interval(each, (ends[0], ends[1]), error, column)
         for column, each in enumerate(values)
-        if error[column] > NO_VARIATION * abs(own[column])
+        if error[column] > NO_VARIATION * abs(estimates[column])
     }
 
 

@@ -40,8 +40,8 @@ def scores_of_samples(
     others = [name for name in names if name not in compiled]
 
     def one_by_one(sample: Sample) -> Floats:
-        found = sample_scores(sample, settings, others)
-        return np.array([found[name].value for name in others])
+        scores = sample_scores(sample, settings, others)
+        return np.array([scores[name].value for name in others])
 
     rest = of_samples(points, one_by_one, workers)
     if not compiled:
@@ -50,10 +50,10 @@ def scores_of_samples(
     columns = [[*compiled, *others].index(name) for name in names]
 
     def of_block(weights: Floats) -> Floats:
-        found = _compiled(points, settings, places, weights)[:, places]
+        values = _compiled(points, settings, places, weights)[:, places]
         if others:
-            found = np.concatenate([found, rest(weights)], axis=1)
-        return np.asarray(found[:, columns])
+            values = np.concatenate([values, rest(weights)], axis=1)
+        return np.asarray(values[:, columns])
 
     return of_block
 

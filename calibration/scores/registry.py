@@ -60,12 +60,12 @@ def sample_scores(
         settings: what they are computed with.
         names: some of `SAMPLE_SCORES`.
     """
-    found: dict[str, Estimate] = {}
+    scores: dict[str, Estimate] = {}
     for name in names:
         compute = REGISTRY[name].of_sample
-        if name not in found and compute is not None:
-            found |= {each.name: each for each in compute(sample, settings)}
-    return {name: found[name] for name in names}
+        if name not in scores and compute is not None:
+            scores |= {each.name: each for each in compute(sample, settings)}
+    return {name: scores[name] for name in names}
 
 
 def scores_named(names: Sequence[str], argument: str = "scores") -> tuple[ScoreDefinition, ...]:

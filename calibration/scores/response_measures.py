@@ -33,14 +33,14 @@ def measure_responses(p: ArrayLike, responses: Any, *, k: str | float = "median"
     """
     judged = judged_claims(p, None, responses, k=k)
     warn_where_entropy_misorders(judged.p)
-    found = {
+    measures = {
         each.name: each.ratio(judged).numerator[:, 0]
         for each in FAMILY
         if each.name in _MEASURES and each.ratio is not None
     }
-    found |= {name: found[name].astype(np.int64) for name in _COUNTS}
+    measures |= {name: measures[name].astype(np.int64) for name in _COUNTS}
     # One by one, lest numpy make one kind of them.
     ids = np.fromiter(judged.grouping.responses, dtype=object)
-    own = {"responses": ids, "n_atoms": judged.grouping.sizes, "k": judged.k, **found}
+    columns = {"responses": ids, "n_atoms": judged.grouping.sizes, "k": judged.k, **measures}
     names = ("responses", "n_atoms", *_MEASURES[:4], "k", *_MEASURES[4:])
-    return Frame(**{name: own[name] for name in names})
+    return Frame(**{name: columns[name] for name in names})

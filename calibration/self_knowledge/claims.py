@@ -115,16 +115,16 @@ def as_claims(records: Claims | Iterable[ClaimRecord]) -> Claims:
     """
     if isinstance(records, Claims):
         return records
-    given = list(records)
-    if not given:
+    listed = list(records)
+    if not listed:
         raise InputError("records is empty; give at least one claim")
-    for position, record in enumerate(given):
+    for position, record in enumerate(listed):
         if not isinstance(record, ClaimRecord):
             raise InputError(
                 f"records[{position}] is of type {type(record).__name__}; give ClaimRecord"
             )
     seen: set[tuple[str, str]] = set()
-    for record in given:
+    for record in listed:
         key = (record.response, record.claim)
         if key in seen:
             raise InputError(
@@ -138,13 +138,13 @@ def as_claims(records: Claims | Iterable[ClaimRecord]) -> Claims:
                 f"most {_MOST_SENTENCES:,}"
             )
     return claims_of_columns(
-        [record.response for record in given],
-        [record.sentence for record in given],
-        [record.sentences for record in given],
-        np.array([_LABEL_CODES[record.label] for record in given], dtype=np.int8),
+        [record.response for record in listed],
+        [record.sentence for record in listed],
+        [record.sentences for record in listed],
+        np.array([_LABEL_CODES[record.label] for record in listed], dtype=np.int8),
         {
             setting: np.array(
-                [_JUDGEMENT_CODES[record.judgement(setting)] for record in given], dtype=np.int8
+                [_JUDGEMENT_CODES[record.judgement(setting)] for record in listed], dtype=np.int8
             )
             for setting in Setting
         },

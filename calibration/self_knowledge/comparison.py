@@ -76,7 +76,7 @@ def compare_conditions(
     if unpaired not in ("error", "drop"):
         raise InputError(f"unpaired is {unpaired!r}; choose 'error' or 'drop'")
     names = position_names(n_positions)
-    one, other, n_dropped = _paired(list(first), list(second), unpaired)
+    first_claims, second_claims, n_dropped = _paired(list(first), list(second), unpaired)
 
     def estimands(claims: Claims) -> tuple[Estimand, ...]:
         labels = label_estimands(claims, n_positions, label_average)
@@ -85,7 +85,7 @@ def compare_conditions(
         chosen = setting_named(setting)
         return labels + judgement_estimands(claims, chosen, n_positions, judgement_average, neither)
 
-    pairs = list(zip(estimands(one), estimands(other), strict=True))
+    pairs = list(zip(estimands(first_claims), estimands(second_claims), strict=True))
     keys = _keys([each.name for each, _ in pairs])
     before, after, difference = (
         estimate_all(group, intervals)
@@ -112,7 +112,7 @@ def compare_conditions(
         upper=joined(difference, "upper"),
         p_value=p_value.ravel(),
         corrected=_corrected(p_value).ravel(),
-        n_responses=one.n_responses,
+        n_responses=first_claims.n_responses,
         n_dropped=n_dropped,
     )
 
@@ -136,17 +136,17 @@ def _paired(
             "the conditions have no response in common; give answers to one prompt "
             "the same response id in both"
         )
-    place = {response: number for number, response in enumerate(shared)}
-    one, other = (
+    number_of = {response: number for number, response in enumerate(shared)}
+    first_claims, second_claims = (
         as_claims(
             sorted(
-                (record for record in records if record.response in place),
-                key=lambda record: place[record.response],
+                (record for record in records if record.response in number_of),
+                key=lambda record: number_of[record.response],
             )
         )
         for records in (first, second)
     )
-    return one, other, len(alone)
+    return first_claims, second_claims, len(alone)
 
 
 def _keys(names: list[str]) -> list[str]:

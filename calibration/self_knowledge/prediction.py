@@ -59,14 +59,16 @@ def prediction_errors(
         """Each error in each cell, (n_errors, n_cells)."""
         weighted = weights[:, None, None, None] * counts
         totals, others = _sums(here, weighted), _sums(1 - here, weighted)
-        found, target = _predictions(totals, _judged(others)), _factuality(others)
-        defined = ~np.isnan(found["sigma"] - target)
-        square = {name: _root_mean_square(found[name] - target, defined) for name in PREDICTORS}
-        return np.stack([*square.values(), *(square[one] - square[two] for one, two in RIVALS)])
+        predicted, target = _predictions(totals, _judged(others)), _factuality(others)
+        defined = ~np.isnan(predicted["sigma"] - target)
+        square = {name: _root_mean_square(predicted[name] - target, defined) for name in PREDICTORS}
+        return np.stack(
+            [*square.values(), *(square[predictor] - square[rival] for predictor, rival in RIVALS)]
+        )
 
     names = [
         *(f"rmse_{name}" for name in PREDICTORS),
-        *(f"{one}_less_{two}" for one, two in RIVALS),
+        *(f"{predictor}_less_{rival}" for predictor, rival in RIVALS),
     ]
     values = errors(np.ones(n_responses))
     error, _, _ = jackknife(
@@ -85,9 +87,9 @@ def _with_ends(
 ) -> Frame:
     """Errors whose arrays have a row per name, with their ends."""
     columns: dict[str, Floats] = {}
-    for place, name in enumerate(names):
-        columns |= {name: values[place], f"{name}_lower": lower[place]}
-        columns[f"{name}_upper"] = upper[place]
+    for row, name in enumerate(names):
+        columns |= {name: values[row], f"{name}_lower": lower[row]}
+        columns[f"{name}_upper"] = upper[row]
     return Frame(position=positions, **columns)
 
 

@@ -119,9 +119,9 @@ def shares(
     above = _per_sentence(claims, numerator)
     below = _per_sentence(claims, denominator)
     if member_named(Average, average, "average") is Average.SENTENCE:
-        held = below > 0
-        above = np.divide(above, below, out=np.zeros_like(above), where=held)
-        below = held.astype(np.float64)
+        defined = below > 0
+        above = np.divide(above, below, out=np.zeros_like(above), where=defined)
+        below = defined.astype(np.float64)
     return _per_bin(claims, above, below, n_positions)
 
 

@@ -199,16 +199,16 @@ def declining_clauses(response: str) -> tuple[str, ...]:
     """
     if not isinstance(response, str):
         raise InputError(f"response is of type {type(response).__name__}; give its text")
-    found: list[str] = []
+    declining: list[str] = []
     answering, policy = 0, False
     for clause in _clauses(_QUOTED.sub(" ", response.replace("’", "'"))):
-        rule = next((name for name, one in _RULES.items() if one.search(clause)), "")
+        rule = next((name for name, pattern in _RULES.items() if pattern.search(clause)), "")
         if rule and not (_REPORTED.search(clause) or _UNTIL_THEN.search(clause)):
-            policy = policy or (rule == _POLICY and not found and not answering)
-            found.append(clause)
+            policy = policy or (rule == _POLICY and not declining and not answering)
+            declining.append(clause)
         elif not _NOTHING_SAID.search(clause):
             answering += 1
-    return tuple(found) if answering <= int(policy) else ()
+    return tuple(declining) if answering <= int(policy) else ()
 
 
 def filter_refusals(

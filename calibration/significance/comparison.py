@@ -75,28 +75,31 @@ def compare_judged(
     if tuple(first.grouping.responses) != tuple(second.grouping.responses):
         raise InputError("the two methods judge different responses; give the responses of both")
     n_resamples = whole_number(n_resamples, "n_resamples", 1)
-    found = {
+    differences = {
         measure.name: difference_of(measure, first, second, intervals, settings)
         for measure in chosen
     }
-    defined = [each for each in chosen if math.isfinite(found[each.name].value)]
+    defined = [each for each in chosen if math.isfinite(differences[each.name].value)]
     sides = [_side(alternative, each) for each in defined]
-    used = resamples_used(kind, found[chosen[0].name].n, n_resamples)
+    used = resamples_used(kind, differences[chosen[0].name].n, n_resamples)
     for name, p_value, status in _p_values(
         *(first, second, defined, kind, sides, n_resamples, intervals.seed, settings)
     ):
-        own = found[name]
-        if own.status == ScoreStatus.OK and status != ScoreStatus.OK:
-            own = replace(own, status=status)
-        found[name] = replace(own, p_value=p_value, n_resamples=used)
-    return [replace(found[each.name], better=_is_better(each, found[each.name])) for each in chosen]
+        difference = differences[name]
+        if difference.status == ScoreStatus.OK and status != ScoreStatus.OK:
+            difference = replace(difference, status=status)
+        differences[name] = replace(difference, p_value=p_value, n_resamples=used)
+    return [
+        replace(differences[each.name], better=_is_better(each, differences[each.name]))
+        for each in chosen
+    ]
 
 
-def _is_better(measure: ScoreDefinition, found: Difference) -> bool | None:
+def _is_better(measure: ScoreDefinition, difference: Difference) -> bool | None:
     """Whether the first is better; neither in measures without a good direction."""
     if measure.higher_is_better is None:
         return None
-    return (found.value > 0) if measure.higher_is_better else (found.value < 0)
+    return (difference.value > 0) if measure.higher_is_better else (difference.value < 0)
 
 
 def resamples_used(kind: PairedTest, n_responses: int, asked: int) -> int:
@@ -122,19 +125,19 @@ def _p_values(
         if measure.ratio is None:
             others.append((measure.name, side))
             continue
-        own, against = measure.sums(first), measure.sums(second)
+        sums, against = measure.sums(first), measure.sums(second)
         if kind is PairedTest.T:
-            means = [(part.numerator / part.denominator)[:, 0] for part in (own, against)]
-            found = paired_t_test(means[0], means[1], alternative=side)
+            means = [(part.numerator / part.denominator)[:, 0] for part in (sums, against)]
+            result = paired_t_test(means[0], means[1], alternative=side)
         elif kind is PairedTest.BOOTSTRAP:
-            found = bootstrap_difference(
-                own, against, alternative=side, n_bootstrap=n_resamples, seed=seed
+            result = bootstrap_difference(
+                sums, against, alternative=side, n_bootstrap=n_resamples, seed=seed
             )
         else:
-            found = permute_difference(
-                own, against, alternative=side, n_permutations=n_resamples, seed=seed
+            result = permute_difference(
+                sums, against, alternative=side, n_permutations=n_resamples, seed=seed
             )
-        yield measure.name, found.p_value, found.status
+        yield measure.name, result.p_value, result.status
     if not others:
         return
     names, alternatives = [name for name, _ in others], [side for _, side in others]

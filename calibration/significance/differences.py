@@ -88,10 +88,10 @@ def score_difference(
     for p in (first, second):
         every = judged_claims(p, y, responses, folds=folds, k=k)
         sides.append(labelled_claims(every, unlabelled, k))
-    one, other = sides
-    if one is None or other is None:
+    of_first, of_second = sides
+    if of_first is None or of_second is None:
         raise InputError(f"none of the {counted(every.p.size, 'atom')} has a label; label some")
-    return difference_of(REGISTRY[score], one, other, settings)
+    return difference_of(REGISTRY[score], of_first, of_second, settings)
 
 
 def difference_of(
@@ -110,32 +110,34 @@ def difference_of(
         intervals: level of the interval, its replicates, and their seed.
         settings: what scores of samples are computed with.
     """
-    one, other = (score.value(side, settings) for side in (first, second))
-    undefined = [each.status for each in (one, other) if not math.isfinite(each.value)]
-    found = Difference(
+    of_first, of_second = (score.value(side, settings) for side in (first, second))
+    undefined = [each.status for each in (of_first, of_second) if not math.isfinite(each.value)]
+    difference = Difference(
         score.name,
-        math.nan if undefined else one.value - other.value,
+        math.nan if undefined else of_first.value - of_second.value,
         status=undefined[-1] if undefined else ScoreStatus.OK,
         n=len(first.grouping.responses),
-        first=one.value,
-        second=other.value,
+        first=of_first.value,
+        second=of_second.value,
         method=str(score.interval),
     )
     if undefined:
-        return found
-    if found.n < 2:
-        return replace(found, status=ScoreStatus.TOO_FEW)
+        return difference
+    if difference.n < 2:
+        return replace(difference, status=ScoreStatus.TOO_FEW)
     method, (lower, upper, error) = _interval(
-        score, first, second, found.value, intervals, settings
+        score, first, second, difference.value, intervals, settings
     )
-    found = replace(found, lower=lower, upper=upper, standard_error=error, method=str(method))
+    difference = replace(
+        difference, lower=lower, upper=upper, standard_error=error, method=str(method)
+    )
     if math.isnan(lower):
-        return replace(found, status=ScoreStatus.NO_VARIATION)
+        return replace(difference, status=ScoreStatus.NO_VARIATION)
     if _same_claims(first, second) and score.was_simulated(settings):
         # Of different claims of each method no interval was simulated.
-        covers = coverage_warning(score.name, found.n, intervals.level, difference=True)
-        found = replace(found, coverage=covers)
-    return found
+        covers = coverage_warning(score.name, difference.n, intervals.level, difference=True)
+        difference = replace(difference, coverage=covers)
+    return difference
 
 
 def _same_claims(first: JudgedClaims, second: JudgedClaims) -> bool:
@@ -183,20 +185,20 @@ def _paired_deviations(
         n_cells = max(map(mesh_cells, sides))
         return [mesh_deviations(side, n_cells) for side in sides]
     make = score.deviations
-    found = [] if make is None else [make(side, settings) for side in sides]
-    known = [each for each in found if each is not None]
+    deviations = [] if make is None else [make(side, settings) for side in sides]
+    known = [each for each in deviations if each is not None]
     return known if len(known) == len(sides) else None
 
 
 def _of_sums(first: RatioSums, second: RatioSums, settings: IntervalSettings) -> Ends:
     """The interval of `paired_bootstrap`, and the linearised error."""
-    found = bootstrap_difference(
+    difference = bootstrap_difference(
         *(first, second),
         n_bootstrap=settings.n_bootstrap,
         seed=settings.seed,
         level=settings.level,
     )
-    return found.lower, found.upper, paired_difference(first, second)[1]
+    return difference.lower, difference.upper, paired_difference(first, second)[1]
 
 
 def _of_auroc(first: JudgedClaims, second: JudgedClaims, difference: float, level: float) -> Ends:
@@ -242,12 +244,16 @@ def _by_redraws(
     """
 
     def values(shifts: Sequence[Floats]) -> Floats:
-        one, other = (each.statistic(shift) for each, shift in zip(scores, shifts, strict=True))
-        return np.asarray(one - other)
+        of_first, of_second = (
+            each.statistic(shift) for each, shift in zip(scores, shifts, strict=True)
+        )
+        return np.asarray(of_first - of_second)
 
     def sampled(weights: Floats) -> Floats:
         noise = [redraw_noise(each, [weights], leverage=False) for each in scores]
-        moved = values([each.deviation + own for each, own in zip(scores, noise, strict=True)])
+        moved = values(
+            [each.deviation + redrawn for each, redrawn in zip(scores, noise, strict=True)]
+        )
         return (difference + moved - observed)[:, np.newaxis]
 
     observed = values([each.deviation[np.newaxis] for each in scores])
@@ -281,5 +287,5 @@ def _student(
 
 def _statistic(score: str, sides: Sequence[Forecasts], settings: SampleSettings) -> Statistic:
     """The difference of two methods in samples of the same responses, of response weights."""
-    one, other = (scores_of_samples(side, settings, (score,)) for side in sides)
-    return lambda weights: one(weights) - other(weights)
+    of_first, of_second = (scores_of_samples(side, settings, (score,)) for side in sides)
+    return lambda weights: of_first(weights) - of_second(weights)

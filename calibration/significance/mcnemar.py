@@ -30,8 +30,8 @@ def clustered_mcnemar_counts(
         sizes: number of claims of each response; a response without claims is left out.
     """
     size = np.asarray(sizes, dtype=np.float64)
-    held = size > 0
-    difference = (np.asarray(only_first) - np.asarray(only_second)).astype(np.float64)[held]
+    has_claims = size > 0
+    difference = (np.asarray(only_first) - np.asarray(only_second)).astype(np.float64)[has_claims]
     n_responses = difference.size
     name = "mcnemar_obuchowski"
     estimate = float(difference.sum() / size.sum()) if n_responses else math.nan

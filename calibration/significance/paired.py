@@ -71,17 +71,17 @@ def paired_t_test(
         member_named(Alternative, alternative, "alternative"),
         open_interval(level, "level", 0, 1),
     )
-    one, other = measure_array(first, "first"), measure_array(second, "second")
-    check_lengths(first=one.size, second=other.size)
-    difference = one - other
+    of_first, of_second = measure_array(first, "first"), measure_array(second, "second")
+    check_lengths(first=of_first.size, second=of_second.size)
+    difference = of_first - of_second
     mean = float(difference.mean())
-    spread = float(difference.std(ddof=1)) if one.size > 1 else 0.0
+    spread = float(difference.std(ddof=1)) if of_first.size > 1 else 0.0
     if spread <= _SAME * float(np.abs(difference).max()):
-        return undecided("paired_t", mean, one.size)
+        return undecided("paired_t", mean, of_first.size)
     from scipy.stats import ttest_rel
 
-    result = ttest_rel(one, other, alternative=chosen.value)
-    reach = float(student_quantile(level, one.size - 1)) * spread / math.sqrt(one.size)
+    result = ttest_rel(of_first, of_second, alternative=chosen.value)
+    reach = float(student_quantile(level, of_first.size - 1)) * spread / math.sqrt(of_first.size)
     # No mean of redrawn responses leaves their least and largest difference.
     lower = max(mean - reach, float(difference.min()))
     upper = min(mean + reach, float(difference.max()))
@@ -90,11 +90,11 @@ def paired_t_test(
         mean,
         lower,
         upper,
-        spread / math.sqrt(one.size),
-        n=one.size,
+        spread / math.sqrt(of_first.size),
+        n=of_first.size,
         method="paired_t",
         statistic=float(result.statistic),
-        degrees=float(one.size - 1),
+        degrees=float(of_first.size - 1),
         p_value=float(result.pvalue),
     )
 
@@ -129,9 +129,14 @@ def paired_bootstrap(
     Raises:
         InputError: for arrays that are not numbers, lengths that differ, or bad settings.
     """
-    one, other = claim_sums(first, second, responses)
+    of_first, of_second = claim_sums(first, second, responses)
     return bootstrap_difference(
-        one, other, alternative=alternative, n_bootstrap=n_bootstrap, seed=seed, level=level
+        of_first,
+        of_second,
+        alternative=alternative,
+        n_bootstrap=n_bootstrap,
+        seed=seed,
+        level=level,
     )
 
 
@@ -153,21 +158,21 @@ def paired_permutation(
     Raises:
         InputError: for arrays that are not numbers, lengths that differ, or bad settings.
     """
-    one, other = claim_sums(first, second, responses)
+    of_first, of_second = claim_sums(first, second, responses)
     return permute_difference(
-        one, other, alternative=alternative, n_permutations=n_permutations, seed=seed
+        of_first, of_second, alternative=alternative, n_permutations=n_permutations, seed=seed
     )
 
 
 def claim_sums(first: ArrayLike, second: ArrayLike, responses: Any) -> tuple[RatioSums, RatioSums]:
     """Mean of each method's values as ratios of sums over responses, one cell each."""
-    one, other = measure_array(first, "first"), measure_array(second, "second")
+    of_first, of_second = measure_array(first, "first"), measure_array(second, "second")
     grouping = group_by_response(responses)
-    check_lengths(first=one.size, second=other.size, responses=grouping.index.size)
+    check_lengths(first=of_first.size, second=of_second.size, responses=grouping.index.size)
     sizes = grouping.sizes.astype(np.float64)[:, np.newaxis]
     return (
-        RatioSums(grouping.sums(one)[:, np.newaxis], sizes),
-        RatioSums(grouping.sums(other)[:, np.newaxis], sizes),
+        RatioSums(grouping.sums(of_first)[:, np.newaxis], sizes),
+        RatioSums(grouping.sums(of_second)[:, np.newaxis], sizes),
     )
 
 
@@ -295,7 +300,7 @@ def extremes(
         Alternative.GREATER: differences < observed - margin,
         Alternative.LESS: differences > observed + margin,
     }
-    inner = [tails[side][:, place] for place, side in enumerate(alternatives)]
+    inner = [tails[side][:, column] for column, side in enumerate(alternatives)]
     return ~np.stack(inner, axis=1)
 
 
@@ -362,9 +367,9 @@ def _swapped(first: RatioSums, second: RatioSums, swapped: Floats) -> Floats:
     denominators = [part.denominator[:, 0] for part in (first, second)]
     moved = swapped @ (numerators[1] - numerators[0])
     shifted = swapped @ (denominators[1] - denominators[0])
-    one = (numerators[0].sum() + moved) / (denominators[0].sum() + shifted)
-    other = (numerators[1].sum() - moved) / (denominators[1].sum() - shifted)
-    return np.asarray(one - other)
+    of_first = (numerators[0].sum() + moved) / (denominators[0].sum() + shifted)
+    of_second = (numerators[1].sum() - moved) / (denominators[1].sum() - shifted)
+    return np.asarray(of_first - of_second)
 
 
 def swaps(n_responses: int, n_permutations: int) -> tuple[int, bool]:

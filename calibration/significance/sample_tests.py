@@ -102,8 +102,9 @@ def difference_statistic(
 
 def _roles(weights: Floats, swapped: Floats | float) -> tuple[Floats, Floats]:
     """Weights of the doubled responses in the role of the first method and of the second."""
-    own, other = weights * (1 - swapped), weights * swapped
-    return np.concatenate([own, other], axis=1), np.concatenate([other, own], axis=1)
+    unswapped, exchanged = weights * (1 - swapped), weights * swapped
+    first_role = np.concatenate([unswapped, exchanged], axis=1)
+    return first_role, np.concatenate([exchanged, unswapped], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,17 +127,17 @@ class _Both:
 def _both(first: JudgedClaims, second: JudgedClaims, kept: Sequence[NDArray[np.bool_]]) -> _Both:
     """Claims that are kept of both methods, bool (n_claims,) each."""
     n_responses = len(first.grouping.responses)
-    one, other = kept
+    kept_first, kept_second = kept
     doubled = np.concatenate(
-        [first.grouping.index[one], n_responses + second.grouping.index[other]]
+        [first.grouping.index[kept_first], n_responses + second.grouping.index[kept_second]]
     )
     weights = None
     if first.weights is not None and second.weights is not None:
-        weights = np.concatenate([first.weights[one], second.weights[other]])
+        weights = np.concatenate([first.weights[kept_first], second.weights[kept_second]])
     return _Both(
         forecasts(
-            np.concatenate([first.p[one], second.p[other]]),
-            np.concatenate([first.y[one], second.y[other]]),
+            np.concatenate([first.p[kept_first], second.p[kept_second]]),
+            np.concatenate([first.y[kept_first], second.y[kept_second]]),
             weights,
             doubled,
         ),
@@ -160,10 +161,10 @@ def _differences(
     statistic = scores_of_samples(both.points, settings, scores)
 
     def values(weights: Floats) -> Floats:
-        found = statistic(weights[:, both.order])
+        columns = statistic(weights[:, both.order])
         if strata:
-            found[:, scores.index("auroc")] = [_within(strata, each) for each in weights]
-        return found
+            columns[:, scores.index("auroc")] = [_within(strata, each) for each in weights]
+        return columns
 
     def difference(first_role: Floats, second_role: Floats) -> Floats:
         with np.errstate(invalid="ignore"):

@@ -134,10 +134,10 @@ def _discrimination(points: Forecasts, settings: SampleSettings) -> DeviationSco
     def scores(deviation: Floats) -> Floats:
         return _isotonic_gains(cells.weight, base_rate + deviation / cells.weight, None)
 
-    found = cells.from_base_rate(base_rate, scores)
+    deviations = cells.from_base_rate(base_rate, scores)
     fit = None if whole.has_one_class else fit_curve(whole, whole, settings.clip)
     if fit is None or fit.status is not ScoreStatus.OK:
-        return _isotonic_direction(found, cells.weight, base_rate)
+        return _isotonic_direction(deviations, cells.weight, base_rate)
     columns = curve_columns(whole, settings.clip)[: fit.coefficients.size]
     curve = sigmoid(fit.coefficients @ columns)
     # Discrimination is of the order of the mean square: half a share more of it is that share more
@@ -146,7 +146,7 @@ def _discrimination(points: Forecasts, settings: SampleSettings) -> DeviationSco
     mean = float((points.weights * squared).sum() / points.weights.sum())
     size = points.weights * (squared / max(mean, 1e-12) - 1) / 2
     return replace(
-        found,
+        deviations,
         direction=cells.weight * (cells.mean_of(curve) - base_rate),
         sums=cells.residuals(curve),
         size=points.response_sums(size),

@@ -123,8 +123,8 @@ def line_start(points: Forecasts, settings: SampleSettings) -> dict[str, Floats]
     """Where fits of a line to samples begin, by name: where those to the data ended."""
 
     def build() -> dict[str, Floats]:
-        found = _line_scores(_whole(points, settings), settings.clip, {})
-        slope, intercept, large = (each.value for each in found)
+        line = _line_scores(_whole(points, settings), settings.clip, {})
+        slope, intercept, large = (each.value for each in line)
         start = {} if np.isnan(large) else {"large": np.array([large])}
         if not np.isnan(slope):
             start["line"] = np.array([intercept, slope])
@@ -143,8 +143,10 @@ def _whole(points: Forecasts, settings: SampleSettings) -> Sample:
 def _line_scores(sample: Sample, clip: float, start: dict[str, Floats]) -> LineScores:
     slope, intercept, in_the_large = _LINE
     if sample.has_one_class:
-        one, other, large_one = (undefined(name, ScoreStatus.ONE_CLASS) for name in _LINE)
-        return one, other, large_one
+        no_slope, no_intercept, no_shift = (
+            undefined(name, ScoreStatus.ONE_CLASS) for name in _LINE
+        )
+        return no_slope, no_intercept, no_shift
     status = was_clipped(sample, clip)
     rows = _rows(sample, clip)
     large = fit_logistic(
@@ -245,8 +247,8 @@ def weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weight[order])
     # A sum of weights is rounded: an atom that reaches the share exactly must count.
-    place = np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))
-    return float(values[order[place]])
+    index = np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))
+    return float(values[order[index]])
 
 
 def restricted_cubic_spline(x: Floats, knots: Floats) -> Floats:
@@ -324,9 +326,9 @@ def _curve_columns(whole: Sample, clip: float, logits: Floats, kind: str) -> Flo
     def build() -> Floats:
         line = np.stack([np.ones_like(logits), logits])
         reached = (whole.weight_below + whole.weight) / whole.total
-        place = np.searchsorted(reached, np.asarray(KNOT_QUANTILES) - 1e-12)
+        index = np.searchsorted(reached, np.asarray(KNOT_QUANTILES) - 1e-12)
         at_points = clipped_logits(whole.forecasts, clip)
-        knots = np.unique(at_points[np.minimum(place, at_points.size - 1)])
+        knots = np.unique(at_points[np.minimum(index, at_points.size - 1)])
         if knots.size < 3:
             return line
         return np.concatenate([line, restricted_cubic_spline(logits, knots)])
@@ -377,9 +379,9 @@ def _curve_deviations(points: Forecasts, settings: SampleSettings) -> DeviationS
         distance = np.abs(curves - of_calibrated)
         order = np.argsort(distance, axis=-1)
         reached = np.cumsum(groups.weight[order], axis=-1)
-        place = (reached < 0.9 - 1e-9).sum(axis=-1)[..., np.newaxis]
+        first_reached = (reached < 0.9 - 1e-9).sum(axis=-1)[..., np.newaxis]
         ranked = np.take_along_axis(distance, order, axis=-1)
-        return np.take_along_axis(ranked, place, -1)[..., 0]
+        return np.take_along_axis(ranked, first_reached, -1)[..., 0]
 
     return DeviationScores(
         deviation, deviation, influence + weight[:, np.newaxis] * deviation, weight, scores, scores

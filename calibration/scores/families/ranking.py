@@ -48,9 +48,9 @@ def auroc(
     fold, counts = atoms.grouping(folds, "folds").index, atoms.weights(weights)
     ordered = pairs = 0.0
     for number in range(int(fold.max()) + 1):
-        own = fold == number
-        if counts[own].any():
-            inside = concordance(pooled(atoms.p[own], atoms.y[own], counts[own]))
+        in_fold = fold == number
+        if counts[in_fold].any():
+            inside = concordance(pooled(atoms.p[in_fold], atoms.y[in_fold], counts[in_fold]))
             ordered, pairs = ordered + inside[0], pairs + inside[1]
     return ordered / pairs if pairs > 0 else float("nan")
 
@@ -109,7 +109,9 @@ def clustered_auroc(
     weight = np.ones(y.size) if weights is None else weights
     fold = np.zeros(y.size, dtype=np.int64) if folds is None else folds
     inside = [fold == number for number in np.unique(fold)]
-    n_pairs = float(sum(weight[own & true].sum() * weight[own & ~true].sum() for own in inside))
+    n_pairs = float(
+        sum(weight[in_fold & true].sum() * weight[in_fold & ~true].sum() for in_fold in inside)
+    )
     n_responses = len(grouping.responses)
     if n_pairs == 0:
         nothing = np.full(len(methods), np.nan)
@@ -118,9 +120,9 @@ def clustered_auroc(
     for p in map(with_ties, methods):
         # Of each claim: how often it is ordered rightly with claims of the other class.
         ordered, others = np.zeros(y.size), np.zeros(y.size)
-        for own in inside:
+        for in_fold in inside:
             for of_class, sign in ((true, 1.0), (~true, -1.0)):
-                here, there = own & of_class, own & ~of_class
+                here, there = in_fold & of_class, in_fold & ~of_class
                 order = np.argsort(sign * p[there])
                 rivals = (sign * p[there])[order]
                 reached = np.append(0.0, np.cumsum(weight[there][order]))

@@ -162,15 +162,15 @@ def smooth_errors(residuals: Floats, smoothing: MeshSmoothing) -> Floats:
     while (wide := last - first > 1).any():
         middle = (first + last) // 2
         for at in np.unique(middle[wide]):
-            own = np.flatnonzero(wide & (middle == at))
-            gaps = _gaps(rows[own], smoothing, at, ends)
+            members = np.flatnonzero(wide & (middle == at))
+            gaps = _gaps(rows[members], smoothing, at, ends)
             left = gaps > 0
-            first[own[left]], above[own[left]] = at, gaps[left]
-            last[own[~left]], below[own[~left]] = at, gaps[~left]
+            first[members[left]], above[members[left]] = at, gaps[left]
+            last[members[~left]], below[members[~left]] = at, gaps[~left]
     share = np.clip(above / np.maximum(above - below, 1e-300), 0, 1)
-    found = widths[first] + share * (widths[last] - widths[first])
-    found = np.where(least <= widths[0], least, found)
-    return np.asarray(found.reshape(residuals.shape[:-1]))
+    errors = widths[first] + share * (widths[last] - widths[first])
+    errors = np.where(least <= widths[0], least, errors)
+    return np.asarray(errors.reshape(residuals.shape[:-1]))
 
 
 def _gaps(rows: Floats, smoothing: MeshSmoothing, at: int, ends: Floats) -> Floats:
@@ -191,9 +191,9 @@ def mesh_cells(points: Forecasts) -> int:
 
 def mesh_deviations(points: Forecasts, n_cells: int) -> DeviationScores:
     """Residuals on a mesh of so many cells."""
-    place = points.p * n_cells
-    below = np.minimum(place.astype(np.int64), n_cells - 1)
-    share = place - below
+    position = points.p * n_cells
+    below = np.minimum(position.astype(np.int64), n_cells - 1)
+    share = position - below
     halves = [
         residual_sums(points, number, n_cells + 1, points.p, part)
         for number, part in ((below, 1 - share), (below + 1, share))

@@ -102,14 +102,14 @@ def score_samples(
         total = total_true = 0.0
         for point in range(m):
             stop = first[point + 1] if point + 1 < m else len(y)
-            own = own_true = 0.0
+            point_weight = point_true = 0.0
             for atom in range(first[point], stop):
                 each = weights[atom] * multiplicity[sample, response[atom]]
-                own += each
-                own_true += each * y[atom]
-            weight[point], true[point] = own, own_true
-            total += own
-            total_true += own_true
+                point_weight += each
+                point_true += each * y[atom]
+            weight[point], true[point] = point_weight, point_true
+            total += point_weight
+            total_true += point_true
         scores[sample, :] = np.nan
         if total <= 0:
             continue
@@ -168,25 +168,25 @@ def _fit_line(logit, counted, weight, true, start):
         return np.nan, np.nan
     intercept, slope = start
     for _ in range(_MOST_ITERATIONS):
-        of_intercept = of_slope = one = cross = square = 0.0
+        of_intercept = of_slope = total = cross = square = 0.0
         for point in range(m):
-            own = counted[point] * weight[point]
-            if own <= 0:
+            size = counted[point] * weight[point]
+            if size <= 0:
                 continue
             x = logit[point]
             predicted = 1 / (1 + math.exp(-(intercept + slope * x)))
-            residual = true[point] - own * predicted
-            information = own * predicted * (1 - predicted)
+            residual = true[point] - size * predicted
+            information = size * predicted * (1 - predicted)
             of_intercept += residual
             of_slope += residual * x
-            one += information
+            total += information
             cross += information * x
             square += information * x * x
-        determinant = one * square - cross * cross
+        determinant = total * square - cross * cross
         if not determinant > 0:
             return np.nan, np.nan
         up = (square * of_intercept - cross * of_slope) / determinant
-        turn = (one * of_slope - cross * of_intercept) / determinant
+        turn = (total * of_slope - cross * of_intercept) / determinant
         largest = max(abs(up + turn * logit[0]), abs(up + turn * logit[m - 1]))
         if not largest < np.inf:
             return np.nan, np.nan
@@ -203,14 +203,14 @@ def _fit_line(logit, counted, weight, true, start):
 def _risk_area(weight, true, order, last, counts_false):
     """Sum of the risk over the first one, two, ... up to all atoms (`selective_scores`)."""
     kept = wrong = area = reached = 0.0
-    place = 0
+    position = 0
     for tie in range(len(last)):
         added = errors = 0.0
-        while place <= last[tie]:
-            point = order[place]
+        while position <= last[tie]:
+            point = order[position]
             added += weight[point]
             errors += weight[point] - true[point] if counts_false[point] else true[point]
-            place += 1
+            position += 1
         if added > 0:
             rate = errors / added
             after = _harmonic_number(kept + added)
