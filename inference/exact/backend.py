@@ -102,15 +102,15 @@ class Exact(Planner, Backend):
         calibrate = self.planned(graph)
 
         def beliefs(log_values: NDArray[np.float64]) -> FactorBeliefs:
-            found = calibrate(log_values)
+            tree = calibrate(log_values)
             posterior = Posterior(
-                marginals=Marginals.of(graph, found.marginals),
-                log_z=found.log_z,
+                marginals=Marginals.of(graph, tree.marginals),
+                log_z=tree.log_z,
                 log_z_kind=LogZKind.EXACT,
                 status=Status.EXACT,
                 backend=self.name,
             )
-            return FactorBeliefs(posterior, found.factor_beliefs())
+            return FactorBeliefs(posterior, tree.factor_beliefs())
 
         return beliefs
 
@@ -124,14 +124,14 @@ class Exact(Planner, Backend):
         cheaper = self._cheaper(absorbed)
         if cheaper is not None:
             return cheaper.cost
-        found = self._elimination(absorbed, self.restarts)
-        if not self.refuses(found):
-            return found
+        prediction = self._elimination(absorbed, self.restarts)
+        if not self.refuses(prediction):
+            return prediction
         try:
-            narrower = self.narrower(absorbed, Refused(found, self))
+            narrower = self.narrower(absorbed, Refused(prediction, self))
         except ZeroPartitionError:
-            return found
-        return found if narrower is None else narrower.cost
+            return prediction
+        return prediction if narrower is None else narrower.cost
 
     def calibrate(self, graph: FactorGraph) -> CalibratedTree:
         """Calibrated cluster tree of a graph, its evidence absorbed.
@@ -159,8 +159,8 @@ class Exact(Planner, Backend):
         reused = plan.fits and plan.small and not self.takes_too_long(plan.cost)
 
         def calibrate(log_values: NDArray[np.float64]) -> CalibratedTree:
-            one = replace(graph, log_values=log_values)
-            return self._calibrated(one, plan if reused else self.cluster_plan(one))
+            with_tables = replace(graph, log_values=log_values)
+            return self._calibrated(with_tables, plan if reused else self.cluster_plan(with_tables))
 
         return calibrate
 

@@ -101,10 +101,10 @@ def condition(
         graph.log_values,
         plan.cover,
     )
-    found = _split(model)
-    if found is None:
+    split_and_scale = _split(model)
+    if split_and_scale is None:
         return None
-    split, log_scale = found
+    split, log_scale = split_and_scale
     marginals = np.empty((graph.n_variables, 2))
     if log_scale == -np.inf:
         return -np.inf, marginals.ravel()
@@ -164,8 +164,8 @@ def _spreads(ties: NDArray[np.float64]) -> NDArray[np.float64]:
     least = np.where(ties > -np.inf, ties, np.inf).min((2, 3))
     possible = largest > -np.inf
     ranges = np.where(possible, largest, 0.0) - np.where(possible, least, 0.0)
-    found: NDArray[np.float64] = ranges.sum(1)
-    return found
+    spreads: NDArray[np.float64] = ranges.sum(1)
+    return spreads
 
 
 def _sums(

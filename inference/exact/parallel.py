@@ -230,8 +230,8 @@ def _descend_large(run: _Pass, c: int) -> None:
     leading = tree.variables[tree.starts[c] : tree.starts[c] + axes]
     step = _alone(program, c)
     size = int(step.steps[1, TABLE] - step.steps[0, TABLE])
-    shared, own, rest = (step.inputs.copy() for _ in range(3))
-    for inputs in (shared, own, rest):
+    shared, buffered, rest = (step.inputs.copy() for _ in range(3))
+    for inputs in (shared, buffered, rest):
         inputs[:, TARGET] = _NOT_WANTED
     room = 0
     own_children = []
@@ -245,7 +245,7 @@ def _descend_large(run: _Pass, c: int) -> None:
         if np.array_equal(separator[:axes], leading):
             shared[k, TARGET] = start
         elif length * _LARGEST_OWN_SHARE <= size:
-            own[k, TARGET] = room
+            buffered[k, TARGET] = room
             own_children.append((start, room, length))
             room += length
         else:
@@ -257,7 +257,7 @@ def _descend_large(run: _Pass, c: int) -> None:
         arrays = step.residues, step.offsets, work.tables, work.answers
         descend(step.steps, shared, *arrays, work.answers, marginal, 0, begin, end, True)
         if room:
-            descend(step.steps, own, *arrays, sums, marginal, 0, begin, end, False)
+            descend(step.steps, buffered, *arrays, sums, marginal, 0, begin, end, False)
         return marginal, sums
 
     results = run.share(chunk, c)

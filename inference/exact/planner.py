@@ -189,13 +189,15 @@ class Planner:
         limit = self.allowed_bytes()
         if plan.bytes > limit:
             return None
-        found = self._elimination(graph, restarts=0)
+        elimination = self._elimination(graph, restarts=0)
         # The search for a better order may take longer than conditioning does.
-        if plan.seconds > _WORTH_A_SEARCH * found.seconds:
-            found = self._elimination(graph, self.restarts)
-        if plan.seconds >= found.seconds and found.bytes <= limit:
+        if plan.seconds > _WORTH_A_SEARCH * elimination.seconds:
+            elimination = self._elimination(graph, self.restarts)
+        if plan.seconds >= elimination.seconds and elimination.bytes <= limit:
             return None
-        prediction = replace(found, bytes=plan.bytes, seconds=plan.seconds, method="conditioning")
+        prediction = replace(
+            elimination, bytes=plan.bytes, seconds=plan.seconds, method="conditioning"
+        )
         return Conditioned(prediction, plan, self.cluster_plan)
 
     def narrower(self, graph: FactorGraph, refused: Refused) -> Way | None:
@@ -247,8 +249,8 @@ class Planner:
         def make_plan(rest: FactorGraph) -> Plan:
             return Plan.of(rest, self.seed, self.restarts, self.effort(), entries)
 
-        found = clamping(graph, make_plan, entries, self.effort(), self.seed)
-        return found if found is not None and found.cost.seconds <= limit else None
+        clamped = clamping(graph, make_plan, entries, self.effort(), self.seed)
+        return clamped if clamped is not None and clamped.cost.seconds <= limit else None
 
     def _elimination(self, graph: FactorGraph, restarts: int) -> Prediction:
         *_, cost = plan(

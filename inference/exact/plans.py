@@ -130,9 +130,9 @@ class Plan:
         """Marginals and log Z under log tables; `threads` is asked where tables are large."""
         if not self.small:
             large = SPARE.take(self.program, self.table_starts)
-            found = self._run_in_chunks(log_values, large, threads(), self.program)
+            result = self._run_in_chunks(log_values, large, threads(), self.program)
             SPARE.give(large)
-            return found
+            return result
         # Small graphs take microseconds: no context is entered for what needs none.
         if not ALLOWANCE.spent and ALLOWANCE.take(self.seconds_interpreted):
             with interpreted():
@@ -154,9 +154,9 @@ class Plan:
             work = self._spare.pop()
         except IndexError:
             work = new_workspace(self.program, self.table_starts)
-        found = self._run(log_values, work, self.program)
+        result = self._run(log_values, work, self.program)
         self._spare.append(work)
-        return found
+        return result
 
     def run_in_turn(self, rows: Iterable[NDArray[np.float64]], threads: Threads) -> Iterator[Run]:
         """Yield what `run` returns for each of several log tables, in one workspace.

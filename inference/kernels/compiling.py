@@ -268,7 +268,7 @@ def _sources_digest(path: Path) -> str:
 @cache
 def _imported(path: Path) -> list[Path]:
     """Files in folders `kernels` that a file imports; of a package, all that it holds."""
-    found: list[Path] = []
+    files: list[Path] = []
     for name in _IMPORT.findall(path.read_text()):
         parts = name.split(".")
         if "kernels" not in parts:
@@ -276,6 +276,6 @@ def _imported(path: Path) -> list[Path]:
         for above in path.parents:
             target = above.joinpath(*parts)
             if target.with_suffix(".py").exists() or target.is_dir():
-                found += [target.with_suffix(".py")] if not target.is_dir() else target.glob("*.py")
+                files += [target.with_suffix(".py")] if not target.is_dir() else target.glob("*.py")
                 break
-    return found
+    return files

@@ -59,8 +59,8 @@ def _call_by_symbol(dispatcher: Any) -> None:
         # What is in no module by its name could not be found again for a caller read from disk.
         function = dispatcher.py_func
         module = sys.modules.get(function.__module__)
-        found = vars(getattr(module, function.__name__, None) or object)
-        return found.get("dispatcher") is dispatcher
+        attributes = vars(getattr(module, function.__name__, None) or object)
+        return attributes.get("dispatcher") is dispatcher
 
     def add(compiled: Any) -> None:
         add_overload(compiled)

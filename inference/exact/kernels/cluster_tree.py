@@ -105,18 +105,18 @@ def buckets_of(cardinalities, scope_starts, scope_variables, order):
             factor = factors[entry]
             for slot in range(scope_starts[factor], scope_starts[factor + 1]):
                 v = scope_variables[slot]
-                place = position[v]
-                if cardinalities[v] > 1 and mark[place] != i:
-                    mark[place] = i
-                    bucket[size] = place
+                rank = position[v]
+                if cardinalities[v] > 1 and mark[rank] != i:
+                    mark[rank] = i
+                    bucket[size] = rank
                     size += 1
         child = first_child[i]
         while child >= 0:
             for entry in range(starts[child], starts[child + 1] - 1):
-                place = places[entry]
-                if mark[place] != i:
-                    mark[place] = i
-                    bucket[size] = place
+                rank = places[entry]
+                if mark[rank] != i:
+                    mark[rank] = i
+                    bucket[size] = rank
                     size += 1
             child = sibling[child]
         sort_descending(bucket[:size])

@@ -72,11 +72,11 @@ def pairwise_cover(cardinalities, scope_starts, starts, neighbours):
                 best = v
         if n == 0 or degrees[best] == 0:
             cover = np.empty(taken, dtype=np.int64)
-            found = 0
+            filled = 0
             for v in range(n):
                 if chosen[v]:
-                    cover[found] = v
-                    found += 1
+                    cover[filled] = v
+                    filled += 1
             return True, cover
         if taken == LARGEST_COVER:
             break

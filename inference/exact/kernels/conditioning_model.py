@@ -38,9 +38,9 @@ def cover_model(n, scope_starts, scope_variables, table_starts, log_values, cove
     """Dense model of a binary pairwise graph and a cover of its pairs."""
     in_cover = np.zeros(n, dtype=np.bool_)
     places = np.empty(n, dtype=np.int64)
-    for place in range(len(cover)):
-        in_cover[cover[place]] = True
-        places[cover[place]] = place
+    for number in range(len(cover)):
+        in_cover[cover[number]] = True
+        places[cover[number]] = number
     rest = np.empty(n - len(cover), dtype=np.int64)
     count = 0
     for v in range(n):

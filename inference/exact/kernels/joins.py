@@ -161,30 +161,39 @@ def _halve(masks, log2_axes, joins, join_masks, sequences):
         joins[:n_inputs] = 0 if joined else -1
         joins[first] = -1
         return 1 if joined else 0
-    one, two = masks[first], eliminated
+    first_mask, second_mask = masks[first], eliminated
     joins[first] = 0
     for k in range(n_inputs):
         if k != first:
-            growth = 2.0 ** _log2_size(one | masks[k], log2_axes)
-            growth -= 2.0 ** _log2_size(one, log2_axes)
-            other = 2.0 ** _log2_size(two | masks[k], log2_axes)
-            other -= 2.0 ** _log2_size(two, log2_axes)
+            growth = 2.0 ** _log2_size(first_mask | masks[k], log2_axes)
+            growth -= 2.0 ** _log2_size(first_mask, log2_axes)
+            other = 2.0 ** _log2_size(second_mask | masks[k], log2_axes)
+            other -= 2.0 ** _log2_size(second_mask, log2_axes)
             joins[k] = 0 if growth <= other else 1
             if joins[k] == 0:
-                one |= masks[k]
+                first_mask |= masks[k]
             else:
-                two |= masks[k]
-    if _log2_size(one & ~two, log2_axes) > _log2_size(two & ~one, log2_axes):
+                second_mask |= masks[k]
+    if _log2_size(first_mask & ~second_mask, log2_axes) > _log2_size(
+        second_mask & ~first_mask, log2_axes
+    ):
         # Inner loops go over what the second half has alone.
-        one, two = two, one
+        first_mask, second_mask = second_mask, first_mask
         for k in range(n_inputs):
             joins[k] = 1 - joins[k]
-    halves = 2.0 ** _log2_size(one, log2_axes) + 2.0 ** _log2_size(two, log2_axes)
-    if halves > 2.0 ** (_log2_size(whole, log2_axes) - _LOG2_HALVES) or one & ~two == 0:
+    halves = 2.0 ** _log2_size(first_mask, log2_axes) + 2.0 ** _log2_size(second_mask, log2_axes)
+    if (
+        halves > 2.0 ** (_log2_size(whole, log2_axes) - _LOG2_HALVES)
+        or first_mask & ~second_mask == 0
+    ):
         joins[:n_inputs] = -1
         return -1
-    join_masks[0], join_masks[1] = one, two
-    both, rows, columns = one & two & ~eliminated, one & ~two, two & ~one
+    join_masks[0], join_masks[1] = first_mask, second_mask
+    both, rows, columns = (
+        first_mask & second_mask & ~eliminated,
+        first_mask & ~second_mask,
+        second_mask & ~first_mask,
+    )
     for j, parts in enumerate(
         (
             (both, rows, eliminated, columns),

@@ -109,11 +109,11 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
         if degree == n - step - 1:
             # Its neighbours are all that is left, and a clique: the widest variables go first.
             for i in range(degree):
-                place = step + 1 + i
-                while place > step + 1 and log2_card[order[place - 1]] < log2_card[members[i]]:
-                    order[place] = order[place - 1]
-                    place -= 1
-                order[place] = members[i]
+                slot = step + 1 + i
+                while slot > step + 1 and log2_card[order[slot - 1]] < log2_card[members[i]]:
+                    order[slot] = order[slot - 1]
+                    slot -= 1
+                order[slot] = members[i]
             for i in range(step, n - 1):
                 size -= log2_card[order[i]]
                 total += math.exp2(size)
@@ -248,11 +248,11 @@ def order_components(cardinalities, starts, neighbours, seed, restarts, effort):
             large[n_large, 0], large[n_large, 1] = queued, queued + size
             n_large += 1
         else:
-            found, spent = _order_component(
+            local_order, spent = _order_component(
                 vertices[:size], starts, neighbours, local, cardinalities, seed, restarts, effort
             )
             effort -= spent
             for i in range(size):
-                order[queued + i] = vertices[found[i]]
+                order[queued + i] = vertices[local_order[i]]
         queued += size
     return order, large[:n_large], effort

@@ -34,10 +34,10 @@ from inference.kernels.compiled import kernel, reassociating_kernel
 
 
 @reassociating_kernel
-def _dot(one, two):
+def _dot(first, second):
     total = 0.0
-    for i in range(np.uintp(len(one))):
-        total += one[i] * two[i]
+    for i in range(np.uintp(len(first))):
+        total += first[i] * second[i]
     return total
 
 
@@ -136,25 +136,25 @@ def multiply_down(program, values, answers, marginals, c, begin, end):
                 answers[other + e] = marginals[out + e]
             if target >= 0:
                 for i in range(rows):
-                    place = i * row[ONE_ROW] + e * row[ONE_STATE]
-                    answers[target + place] = factors[i] * values[first + place] * weight
+                    offset = i * row[ONE_ROW] + e * row[ONE_STATE]
+                    answers[target + offset] = factors[i] * values[first + offset] * weight
         return
-    own = np.empty(columns, dtype=np.float64)
+    buffer = np.empty(columns, dtype=np.float64)
     for b in range(row[BATCH]):
         batch = at + b * rows * columns
         for e in range(begin, end):
-            place = b * row[TWO_BATCH] + e * row[TWO_STATE]
-            line = values[second + place : second + place + columns]
-            sums = answers[other + place :][:columns] if other >= 0 else own
-            place = b * row[ONE_BATCH] + e * row[ONE_STATE]
-            _add_up(values, first + place, row[ONE_ROW], answers, batch, columns, rows, sums)
+            offset = b * row[TWO_BATCH] + e * row[TWO_STATE]
+            line = values[second + offset : second + offset + columns]
+            sums = answers[other + offset :][:columns] if other >= 0 else buffer
+            offset = b * row[ONE_BATCH] + e * row[ONE_STATE]
+            _add_up(values, first + offset, row[ONE_ROW], answers, batch, columns, rows, sums)
             for r in range(columns):
                 sums[r] *= line[r]
                 marginals[out + e] += sums[r]
             if target < 0:
                 continue
             for i in range(rows):
-                weight = values[first + place + i * row[ONE_ROW]]
+                weight = values[first + offset + i * row[ONE_ROW]]
                 if weight > 0.0:
                     factors = answers[batch + i * columns : batch + (i + 1) * columns]
-                    answers[target + place + i * row[ONE_ROW]] = weight * _dot(factors, line)
+                    answers[target + offset + i * row[ONE_ROW]] = weight * _dot(factors, line)

@@ -113,7 +113,7 @@ def room_for_rows(program):
 
 
 @kernel
-def _write_product(states, one, two, row):
+def _write_product(states, first_strides, second_strides, row):
     """Write a row of `products`, if inputs with these strides make a product of matrices."""
     last = len(states) - 1
     row[BATCH] = row[ROWS] = row[COLUMNS] = 1
@@ -121,23 +121,26 @@ def _write_product(states, one, two, row):
     # Separators from the fastest on: those of r, of l, of b. Where several stand for one index, a
     # step of the slower is as long as all of the faster.
     for axis in range(last - 1, -1, -1):
-        if one[axis] == 0:
-            if row[ROWS] > 1 or row[BATCH] > 1 or two[axis] != row[COLUMNS]:
+        if first_strides[axis] == 0:
+            if row[ROWS] > 1 or row[BATCH] > 1 or second_strides[axis] != row[COLUMNS]:
                 return False
             row[COLUMNS] *= states[axis]
-        elif two[axis] == 0:
+        elif second_strides[axis] == 0:
             if row[ROWS] == 1:
-                row[ONE_ROW] = one[axis]
-            if row[BATCH] > 1 or one[axis] != row[ROWS] * row[ONE_ROW]:
+                row[ONE_ROW] = first_strides[axis]
+            if row[BATCH] > 1 or first_strides[axis] != row[ROWS] * row[ONE_ROW]:
                 return False
             row[ROWS] *= states[axis]
         else:
             if row[BATCH] == 1:
-                row[ONE_BATCH], row[TWO_BATCH] = one[axis], two[axis]
-            if one[axis] != row[BATCH] * row[ONE_BATCH] or two[axis] != row[BATCH] * row[TWO_BATCH]:
+                row[ONE_BATCH], row[TWO_BATCH] = first_strides[axis], second_strides[axis]
+            if (
+                first_strides[axis] != row[BATCH] * row[ONE_BATCH]
+                or second_strides[axis] != row[BATCH] * row[TWO_BATCH]
+            ):
                 return False
             row[BATCH] *= states[axis]
-    row[ONE_STATE], row[TWO_STATE] = one[last], two[last]
+    row[ONE_STATE], row[TWO_STATE] = first_strides[last], second_strides[last]
     if row[COLUMNS] == 1:
         # A vector: the matrix is walked in the order in which it lies.
         return row[BATCH] == 1 and 1 in (row[ONE_STATE], row[ONE_ROW])
@@ -173,9 +176,9 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
             break
         end = starts[c + 1]
         most_axes = max(most_axes, end - starts[c])
-        own = factor_starts[c + 1] - factor_starts[c]
-        here = own + child_starts[c + 1] - child_starts[c]
-        steps[c, CHILDREN] = n_inputs + own
+        factor_count = factor_starts[c + 1] - factor_starts[c]
+        here = factor_count + child_starts[c + 1] - child_starts[c]
+        steps[c, CHILDREN] = n_inputs + factor_count
         n_inputs += here
         table = tree_tables[c + 1] - tree_tables[c]
         # Blocks of large tables grow with them, so that their offsets stay few.
@@ -227,13 +230,13 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
             axis_of[variables[begin + axis]] = axis
         block = steps[c, BLOCK]
         in_quartets = steps[c, FORM] != PLAIN
-        own = factor_starts[c + 1] - factor_starts[c]
+        factor_count = factor_starts[c + 1] - factor_starts[c]
         for entry in range(steps[c + 1, INPUTS] - steps[c, INPUTS]):
             strides, before = before, strides
             for axis in range(end - begin):
                 strides[axis] = 0
             step = 1
-            if entry < own:
+            if entry < factor_count:
                 factor = factors[factor_starts[c] + entry]
                 for slot in range(scope_starts[factor + 1] - 1, scope_starts[factor] - 1, -1):
                     v = scope_variables[slot]
@@ -244,7 +247,7 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
                 inputs[k, SPAN] = factor
                 inputs[k, TARGET] = -1
             else:
-                child = children[child_starts[c] + entry - own]
+                child = children[child_starts[c] + entry - factor_count]
                 first = starts[child]
                 for slot in range(first + separator_sizes[child] - 1, first - 1, -1):
                     v = variables[slot]

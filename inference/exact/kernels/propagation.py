@@ -158,11 +158,11 @@ def _finite_range(logs):
     largest, largest_too = -np.inf, -np.inf
     smallest, smallest_too = np.inf, np.inf
     for i in range(np.uintp(len(logs) // 2)):
-        one, two = logs[_TWO * i], logs[_TWO * i + _ONE]
-        largest = max(largest, one)
-        largest_too = max(largest_too, two)
-        smallest = min(smallest, one if one > -np.inf else np.inf)
-        smallest_too = min(smallest_too, two if two > -np.inf else np.inf)
+        even, odd = logs[_TWO * i], logs[_TWO * i + _ONE]
+        largest = max(largest, even)
+        largest_too = max(largest_too, odd)
+        smallest = min(smallest, even if even > -np.inf else np.inf)
+        smallest_too = min(smallest_too, odd if odd > -np.inf else np.inf)
     last = logs[len(logs) - 1]
     if last > -np.inf:
         smallest = min(smallest, last)
@@ -201,21 +201,21 @@ def ascend(steps, inputs, offsets, values, tables, message, c, begin, end):
             if kind == QUARTETS:
                 inner, outer = np.uintp(inputs[k, INNER]), np.uintp(inputs[k, OUTER])
                 for q in range(block // _FOUR):
-                    place = at + np.uintp(offsets[low + q])
+                    source = at + np.uintp(offsets[low + q])
                     entry = base + _FOUR * q
-                    one = values[place]
-                    two = values[place + inner]
-                    three = values[place + outer]
-                    four = values[place + inner + outer]
+                    v00 = values[source]
+                    v01 = values[source + inner]
+                    v10 = values[source + outer]
+                    v11 = values[source + inner + outer]
                     if k > first:
-                        one *= tables[entry]
-                        two *= tables[entry + _ONE]
-                        three *= tables[entry + _TWO]
-                        four *= tables[entry + _THREE]
-                    tables[entry] = one
-                    tables[entry + _ONE] = two
-                    tables[entry + _TWO] = three
-                    tables[entry + _THREE] = four
+                        v00 *= tables[entry]
+                        v01 *= tables[entry + _ONE]
+                        v10 *= tables[entry + _TWO]
+                        v11 *= tables[entry + _THREE]
+                    tables[entry] = v00
+                    tables[entry + _ONE] = v01
+                    tables[entry + _TWO] = v10
+                    tables[entry + _THREE] = v11
             elif k == first:
                 if kind == CONSTANT:
                     value = values[at]
@@ -288,21 +288,21 @@ def ascend_all(program, table_starts, work, first, last):
         if steps[c, FORM] == ONE_QUARTET:
             # Most clusters of claims and their evidence: four numbers that stay in registers. It
             # stands here, since a call would count references to each of its arrays.
-            one, two, three, four = 1.0, 1.0, 1.0, 1.0
+            v00, v01, v10, v11 = 1.0, 1.0, 1.0, 1.0
             for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
-                place = np.uintp(inputs[k, POSITION])
+                source = np.uintp(inputs[k, POSITION])
                 inner, outer = np.uintp(inputs[k, INNER]), np.uintp(inputs[k, OUTER])
-                one *= values[place]
-                two *= values[place + inner]
-                three *= values[place + outer]
-                four *= values[place + inner + outer]
+                v00 *= values[source]
+                v01 *= values[source + inner]
+                v10 *= values[source + outer]
+                v11 *= values[source + inner + outer]
             entry = np.uintp(steps[c, TABLE])
-            tables[entry] = one
-            tables[entry + _ONE] = two
-            tables[entry + _TWO] = three
-            tables[entry + _THREE] = four
-            false = one + two
-            true = three + four
+            tables[entry] = v00
+            tables[entry + _ONE] = v01
+            tables[entry + _TWO] = v10
+            tables[entry + _THREE] = v11
+            false = v00 + v01
+            true = v10 + v11
             message = np.uintp(first_message + steps[c, MESSAGE])
             if steps[c, GROUP] == 4:
                 largest = false + true
@@ -380,26 +380,26 @@ def descend(
             for q in range(quarters):
                 entry = base + _FOUR * q
                 answer, other = answers[at + _TWO * q], answers[at + _TWO * q + _ONE]
-                one = tables[entry] * answer
-                two = tables[entry + _ONE] * answer
-                three = tables[entry + _TWO] * other
-                four = tables[entry + _THREE] * other
-                tables[entry] = one
-                tables[entry + _ONE] = two
-                tables[entry + _TWO] = three
-                tables[entry + _THREE] = four
-                false += one
-                true += two
-                false_too += three
-                true_too += four
+                v00 = tables[entry] * answer
+                v01 = tables[entry + _ONE] * answer
+                v10 = tables[entry + _TWO] * other
+                v11 = tables[entry + _THREE] * other
+                tables[entry] = v00
+                tables[entry + _ONE] = v01
+                tables[entry + _TWO] = v10
+                tables[entry + _THREE] = v11
+                false += v00
+                true += v01
+                false_too += v10
+                true_too += v11
             # What is left where a block is no multiple of four.
             for i in range(_TWO * quarters, block // _TWO):
-                one = tables[base + _TWO * i] * answers[at + i]
-                two = tables[base + _TWO * i + _ONE] * answers[at + i]
-                tables[base + _TWO * i] = one
-                tables[base + _TWO * i + _ONE] = two
-                false += one
-                true += two
+                v00 = tables[base + _TWO * i] * answers[at + i]
+                v01 = tables[base + _TWO * i + _ONE] * answers[at + i]
+                tables[base + _TWO * i] = v00
+                tables[base + _TWO * i + _ONE] = v01
+                false += v00
+                true += v01
         else:
             for i in range(block // group):
                 row = base + i * group
@@ -417,29 +417,29 @@ def descend(
                 inner, outer = np.uintp(inputs[k, INNER]), np.uintp(inputs[k, OUTER])
                 if inner > 0 and outer > 0:
                     for q in range(quarters):
-                        place = target + np.uintp(offsets[low + q])
+                        cell = target + np.uintp(offsets[low + q])
                         entry = base + _FOUR * q
-                        targets[place] += tables[entry]
-                        targets[place + inner] += tables[entry + _ONE]
-                        targets[place + outer] += tables[entry + _TWO]
-                        targets[place + inner + outer] += tables[entry + _THREE]
+                        targets[cell] += tables[entry]
+                        targets[cell + inner] += tables[entry + _ONE]
+                        targets[cell + outer] += tables[entry + _TWO]
+                        targets[cell + inner + outer] += tables[entry + _THREE]
                 elif inner > 0:
                     for q in range(quarters):
-                        place = target + np.uintp(offsets[low + q])
+                        cell = target + np.uintp(offsets[low + q])
                         entry = base + _FOUR * q
-                        targets[place] += tables[entry] + tables[entry + _TWO]
-                        targets[place + inner] += tables[entry + _ONE] + tables[entry + _THREE]
+                        targets[cell] += tables[entry] + tables[entry + _TWO]
+                        targets[cell + inner] += tables[entry + _ONE] + tables[entry + _THREE]
                 elif outer > 0:
                     for q in range(quarters):
-                        place = target + np.uintp(offsets[low + q])
+                        cell = target + np.uintp(offsets[low + q])
                         entry = base + _FOUR * q
-                        targets[place] += tables[entry] + tables[entry + _ONE]
-                        targets[place + outer] += tables[entry + _TWO] + tables[entry + _THREE]
+                        targets[cell] += tables[entry] + tables[entry + _ONE]
+                        targets[cell + outer] += tables[entry + _TWO] + tables[entry + _THREE]
                 else:
                     for q in range(quarters):
-                        place = target + np.uintp(offsets[low + q])
+                        cell = target + np.uintp(offsets[low + q])
                         entry = base + _FOUR * q
-                        targets[place] += (tables[entry] + tables[entry + _ONE]) + (
+                        targets[cell] += (tables[entry] + tables[entry + _ONE]) + (
                             tables[entry + _TWO] + tables[entry + _THREE]
                         )
             elif kind == CONSTANT:
@@ -506,41 +506,41 @@ def descend_all(program, table_starts, work, marginals, first, last):
                 answer, other = answers[message], answers[message + _ONE]
                 answer = answer / (values[sent] * divisor) if answer > 0.0 else answer
                 other = other / (values[sent + _ONE] * divisor) if other > 0.0 else other
-            one = tables[entry] * answer
-            two = tables[entry + _ONE] * answer
-            three = tables[entry + _TWO] * other
-            four = tables[entry + _THREE] * other
-            tables[entry] = one
-            tables[entry + _ONE] = two
-            tables[entry + _TWO] = three
-            tables[entry + _THREE] = four
+            v00 = tables[entry] * answer
+            v01 = tables[entry + _ONE] * answer
+            v10 = tables[entry + _TWO] * other
+            v11 = tables[entry + _THREE] * other
+            tables[entry] = v00
+            tables[entry + _ONE] = v01
+            tables[entry + _TWO] = v10
+            tables[entry + _THREE] = v11
             for k in range(steps[c, CHILDREN], steps[c + 1, INPUTS]):
                 # There is one block, so the answer to a child is complete.
                 target = np.uintp(inputs[k, TARGET])
                 inner, outer = np.uintp(inputs[k, INNER]), np.uintp(inputs[k, OUTER])
                 if inner > 0 and outer > 0:
-                    answers[target] = one
-                    answers[target + inner] = two
-                    answers[target + outer] = three
-                    answers[target + inner + outer] = four
+                    answers[target] = v00
+                    answers[target + inner] = v01
+                    answers[target + outer] = v10
+                    answers[target + inner + outer] = v11
                 elif inner > 0:
-                    answers[target] = one + three
-                    answers[target + inner] = two + four
+                    answers[target] = v00 + v10
+                    answers[target + inner] = v01 + v11
                 elif outer > 0:
-                    answers[target] = one + two
-                    answers[target + outer] = three + four
+                    answers[target] = v00 + v01
+                    answers[target + outer] = v10 + v11
                 else:
-                    answers[target] = (one + two) + (three + four)
-            total = (one + two) + (three + four)
+                    answers[target] = (v00 + v01) + (v10 + v11)
+            total = (v00 + v01) + (v10 + v11)
             residue = steps[c, RESIDUES]
             if at_root:
                 out = np.uintp(residues[residue, 0])
-                marginals[out] = (one + two) / total
-                marginals[out + _ONE] = (three + four) / total
+                marginals[out] = (v00 + v01) / total
+                marginals[out + _ONE] = (v10 + v11) / total
                 residue += 1
             out = np.uintp(residues[residue, 0])
-            marginals[out] = (one + three) / total
-            marginals[out + _ONE] = (two + four) / total
+            marginals[out] = (v00 + v10) / total
+            marginals[out + _ONE] = (v01 + v11) / total
         else:
             take_answer(steps, values, answers, spans, n_factors, first_message, c)
             if len(products) > 0 and steps[c, PRODUCT] >= 0:

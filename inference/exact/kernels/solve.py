@@ -179,9 +179,9 @@ def plan_and_run_each(
                 space = new_workspace(program, table_starts)
                 for j in range(k, end):
                     values = all_log_values[places[j, 4, 0] : places[j, 4, 1]]
-                    own = marginals[state_starts[j] : state_starts[j + 1]]
+                    graph_marginals = marginals[state_starts[j] : state_starts[j + 1]]
                     codes[j], log_zs[j], scaled[j] = run_program(
-                        program, table_starts, values, tree.constant_factors, space, own
+                        program, table_starts, values, tree.constant_factors, space, graph_marginals
                     )
                     costs[j, 0], costs[j, 1] = cost.width, cost.log2_largest
                     costs[j, 2], costs[j, 3] = cost.entries, cost.work

@@ -87,9 +87,9 @@ def minimum_degree_order(vertices, starts, neighbours, local, effort):
         for i in range(length[v]):
             around[i] = arena[begin[v] + i]
         for u in around:
-            own = arena[begin[u] : begin[u] + length[u]]
-            size = _merged(own, around, u, v, scratch)
-            spent += 4.0 * (len(own) + len(around))
+            adjacent = arena[begin[u] : begin[u] + length[u]]
+            size = _merged(adjacent, around, u, v, scratch)
+            spent += 4.0 * (len(adjacent) + len(around))
             if size > capacity[u]:
                 if used + 2 * size > len(arena):
                     larger = np.empty(2 * len(arena) + 2 * size, dtype=np.int32)

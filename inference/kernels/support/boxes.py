@@ -86,7 +86,7 @@ def restrict(cardinalities, scope_starts, scope_variables, table_starts, log_val
     n = len(cardinalities)
     n_factors = len(scope_starts) - 1
     state_starts = state_offsets(cardinalities)
-    place = np.full(n, -1, dtype=np.int64)
+    new_number = np.full(n, -1, dtype=np.int64)
     counts = np.zeros(n, dtype=np.int64)
     free = np.empty(n, dtype=np.int64)
     n_free = 0
@@ -95,7 +95,7 @@ def restrict(cardinalities, scope_starts, scope_variables, table_starts, log_val
             if alive[at]:
                 counts[v] += 1
         if counts[v] > 1:
-            place[v] = n_free
+            new_number[v] = n_free
             free[n_free] = v
             n_free += 1
     new_scope_starts = np.zeros(n_factors + 1, dtype=np.int64)
@@ -128,8 +128,8 @@ def restrict(cardinalities, scope_starts, scope_variables, table_starts, log_val
             next_entry(digits, cardinalities, scope)
         before = slots
         for slot in range(start, stop):
-            if place[scope_variables[slot]] >= 0:
-                new_scope_variables[slots] = place[scope_variables[slot]]
+            if new_number[scope_variables[slot]] >= 0:
+                new_scope_variables[slots] = new_number[scope_variables[slot]]
                 slots += 1
         if slots == before:
             constant += new_log_values[first]

@@ -113,14 +113,14 @@ def find_assignment(
 
 
 @inner_kernel
-def keep_one(domains, variable, place):
-    """Drop every state of a variable but the one that is number `place` of those left."""
+def keep_one(domains, variable, rank):
+    """Drop every state of a variable but the one that has the rank `rank` among those left."""
     start, stop = domains.state_starts[variable], domains.state_starts[variable + 1]
     seen = 0
     kept = -1
     for state in range(stop - start):
         if domains.alive[start + state]:
-            if seen == place:
+            if seen == rank:
                 kept = state
             else:
                 drop(domains, variable, state)
@@ -145,12 +145,12 @@ def _run(
     while True:
         v = -1
         if in_order:
-            place = places[depth]
-            while place < size and domains.left[members[place]] == 1:
-                place += 1
-            places[depth] = place
-            if place < size:
-                v = members[place]
+            position = places[depth]
+            while position < size and domains.left[members[position]] == 1:
+                position += 1
+            places[depth] = position
+            if position < size:
+                v = members[position]
         else:
             v = _most_constrained(members, domains, weights)
         if v < 0:
