@@ -94,8 +94,8 @@ class LoopyBeliefPropagation(Backend):
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
         """`solve` within what time is left, after one iteration at least."""
         with stop.within() as flag:
-            found = solve(graph.cardinalities, reduced(graph), *self.kernel_settings(), flag)
-        return self._posterior(graph, *found)
+            answer = solve(graph.cardinalities, reduced(graph), *self.kernel_settings(), flag)
+        return self._posterior(graph, *answer)
 
     def _posterior(
         self,
@@ -117,10 +117,10 @@ class LoopyBeliefPropagation(Backend):
         if self.schedule == "random":
             stats["seed"] = self.seed
         if self.diagnostics:
-            found = frustration_of(graph.cardinalities, reduced(graph))
-            stats["frustrated_share"] = found.share if found else None
-            stats["balanced"] = found.balanced if found else None
-            stats["attractive"] = found.attractive if found else None
+            frustration = frustration_of(graph.cardinalities, reduced(graph))
+            stats["frustrated_share"] = frustration.share if frustration else None
+            stats["balanced"] = frustration.balanced if frustration else None
+            stats["attractive"] = frustration.attractive if frustration else None
         return Posterior(
             marginals=Marginals.of(graph, marginals),
             log_z=log_z,
@@ -197,7 +197,7 @@ class LoopyBeliefPropagation(Backend):
         if self.schedule == "random":
             stats["seed"] = self.seed
         seconds = (time.perf_counter() - start) / count
-        found = (codes.tolist(), log_zs.tolist(), iterations.tolist(), residuals.tolist())
+        columns = (codes.tolist(), log_zs.tolist(), iterations.tolist(), residuals.tolist())
         kind = LogZKind.BETHE
         return [
             zero_partition()
@@ -210,7 +210,7 @@ class LoopyBeliefPropagation(Backend):
                 {"iterations": passes, "residual": residual, **stats, "seconds": seconds},
                 self.name,
             )
-            for k, (code, log_z, passes, residual) in enumerate(zip(*found, strict=True))
+            for k, (code, log_z, passes, residual) in enumerate(zip(*columns, strict=True))
         ]
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:

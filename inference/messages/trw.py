@@ -110,14 +110,14 @@ class TreeReweighted(Backend):
                 if stop.remaining <= spare:
                     break
                 with stop.within(stop.remaining - spare):
-                    found = self._next(graph, model, best, share if update else 0.0, stop)
+                    run = self._next(graph, model, best, share if update else 0.0, stop)
             elif update:
-                found = self._next(graph, model, best, share, stop)
+                run = self._next(graph, model, best, share, stop)
             else:
                 continue
-            bounds.append(found.log_z)
-            if found.log_z < best.log_z:
-                best, share = found, min(1.5 * share, _FIRST_SHARE)
+            bounds.append(run.log_z)
+            if run.log_z < best.log_z:
+                best, share = run, min(1.5 * share, _FIRST_SHARE)
             elif update:
                 share *= 0.5
         if best.log_z == -np.inf:
@@ -169,7 +169,7 @@ class TreeReweighted(Backend):
         stop: Stop,
         iterations: int,
     ) -> _Run:
-        found = solve_reweighted(
+        answer = solve_reweighted(
             graph.cardinalities,
             model,
             forests.starts,
@@ -183,7 +183,7 @@ class TreeReweighted(Backend):
             self.seed,
             stop.flag,
         )
-        return _Run(forests, *found)
+        return _Run(forests, *answer)
 
 
 @dataclass(frozen=True, eq=False)

@@ -152,11 +152,11 @@ def _evaluation(
         if calibrated is None:
             calibrated = exact.planned(absorbed)
         try:
-            found = calibrated(absorbed.log_values)
+            tree = calibrated(absorbed.log_values)
         except ZeroPartitionError:
             return None
-        marginals = Marginals(absorbed.names, absorbed.cardinalities, found.marginals)
-        return found.log_z, with_observed(clamped, marginals).flat
+        marginals = Marginals(absorbed.names, absorbed.cardinalities, tree.marginals)
+        return tree.log_z, with_observed(clamped, marginals).flat
 
     return evaluate
 
@@ -184,10 +184,10 @@ def _best_first(
         if states.tobytes() in seen:
             continue
         seen.add(states.tobytes())
-        found = evaluate(states)
-        if found is not None:
-            yield found
-            entry = (-found[0], next(number), _neighbours(graph, chosen, states, turns))
+        answer = evaluate(states)
+        if answer is not None:
+            yield answer
+            entry = (-answer[0], next(number), _neighbours(graph, chosen, states, turns))
             heapq.heappush(waiting, entry)
 
 
@@ -198,9 +198,9 @@ def _neighbours(
     turns: np.random.Generator,
 ) -> Iterator[NDArray[np.int64]]:
     """Yield the assignments that differ in one variable, in random order of the variables."""
-    for place in turns.permutation(len(chosen)):
-        for state in range(graph.cardinalities[chosen[place]]):
-            if state != states[place]:
+    for index in turns.permutation(len(chosen)):
+        for state in range(graph.cardinalities[chosen[index]]):
+            if state != states[index]:
                 neighbour = states.copy()
-                neighbour[place] = state
+                neighbour[index] = state
                 yield neighbour

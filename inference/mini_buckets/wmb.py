@@ -219,8 +219,8 @@ class WeightedMiniBuckets(Backend):
         if side == "lower" and log_z == -np.inf and self.clampings and (splits or not len(trace)):
             method = "clamping"
             try:
-                found = clamped_bound(graph, layout.table_limit, self.clampings, self.seed, stop)
-                log_z, marginals = found.log_z, found.marginals
+                bound = clamped_bound(graph, layout.table_limit, self.clampings, self.seed, stop)
+                log_z, marginals = bound.log_z, bound.marginals
             except ZeroPartitionError:
                 raise
             except InferenceError:  # No assignment was found, which says nothing of Z.

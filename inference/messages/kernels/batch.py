@@ -36,19 +36,19 @@ def pass_messages_for_each(
         variables = scope_variables[places[k, 2, 0] : places[k, 2, 1]]
         tables = table_starts[places[k, 3, 0] : places[k, 3, 1]]
         values = log_values[places[k, 4, 0] : places[k, 4, 1]]
-        code, found, log_z, trace = reduce_and_solve_pairs(
+        code, beliefs, log_z, trace = reduce_and_solve_pairs(
             cards, scopes, variables, tables, values,
             schedule, damping, tolerance, max_iterations, seed,
         )  # fmt: skip
         if code == NOT_PAIRS:
             graph = reduce_graph(cards, scopes, variables, tables, values)
-            code, found, log_z, trace = solve(
+            code, beliefs, log_z, trace = solve(
                 cards, graph, schedule, damping, tolerance, max_iterations, seed, never
             )
         codes[k], log_zs[k] = code, log_z
         if log_z == -np.inf:
             codes[k] = ZERO
         else:
-            for i in range(len(found)):
-                marginals[state_starts[k] + i] = found[i]
+            for i in range(len(beliefs)):
+                marginals[state_starts[k] + i] = beliefs[i]
             iterations[k], residuals[k] = len(trace), trace[-1]

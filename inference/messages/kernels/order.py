@@ -64,13 +64,13 @@ def sweep_targets(n, scope_starts, scope_variables):
     following = np.full(n_slots, -1, dtype=np.int64)
     for factor in range(len(scope_starts) - 1):
         for slot in range(scope_starts[factor], scope_starts[factor + 1]):
-            own = rank[scope_variables[slot]]
+            here = rank[scope_variables[slot]]
             for other in range(scope_starts[factor], scope_starts[factor + 1]):
                 at = rank[scope_variables[other]]
                 before, after = previous[slot], following[slot]
-                if at < own and (before < 0 or at > rank[scope_variables[before]]):
+                if at < here and (before < 0 or at > rank[scope_variables[before]]):
                     previous[slot] = other
-                if at > own and (after < 0 or at < rank[scope_variables[after]]):
+                if at > here and (after < 0 or at < rank[scope_variables[after]]):
                     following[slot] = other
     starts, slots = group(scope_variables, n)
     out = np.empty(n_targets, dtype=np.int64)
@@ -101,29 +101,29 @@ def slots_of(factors, scope_starts, out):
 
 
 @inner_kernel
-def raise_priority(heap, place, priority, factor, amount):
+def raise_priority(heap, heap_position, priority, factor, amount):
     """Add to a factor's priority and move it up the heap.
 
     Args:
         heap: int64, factors, none above one of larger priority.
-        place: int64 (n_factors,), where each factor is in `heap`.
+        heap_position: int64 (n_factors,), where each factor is in `heap`.
         priority: float64 (n_factors,).
     """
     priority[factor] += amount
-    at = place[factor]
+    at = heap_position[factor]
     while at > 0:
         above = (at - 1) // 2
         if priority[heap[above]] >= priority[factor]:
             break
         heap[at] = heap[above]
-        place[heap[at]] = at
+        heap_position[heap[at]] = at
         at = above
     heap[at] = factor
-    place[factor] = at
+    heap_position[factor] = at
 
 
 @inner_kernel
-def clear_first(heap, place, priority):
+def clear_first(heap, heap_position, priority):
     """Set the priority of the first factor to 0, move it down the heap and return it."""
     factor = heap[0]
     priority[factor] = 0.0
@@ -135,8 +135,8 @@ def clear_first(heap, place, priority):
         if priority[heap[below]] <= 0.0:
             break
         heap[at] = heap[below]
-        place[heap[at]] = at
+        heap_position[heap[at]] = at
         at = below
     heap[at] = factor
-    place[factor] = at
+    heap_position[factor] = at
     return factor

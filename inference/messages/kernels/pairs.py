@@ -196,24 +196,24 @@ def _in_range(pairs):
 
 
 @kernel
-def _scaled(v, own, pairs):
-    """Two numbers in the ratio of a belief's odds to `own`, of which the larger is exact."""
+def _scaled(v, odds, pairs):
+    """Two numbers in the ratio of a variable's odds to `odds`, of which the larger is exact."""
     belief, units = pairs.beliefs[v], pairs.units[v]
     if units > 0:
-        own *= _DOWN if units == 1 else 0.0
+        odds *= _DOWN if units == 1 else 0.0
     elif units < 0:
         belief *= _DOWN if units == -1 else 0.0
-    return belief, own
+    return belief, odds
 
 
 @kernel
 def _change(i, side, pairs):
     """Ratio of the new to the old odds of the message to the variable on one side."""
-    belief, own = _scaled(pairs.variables[i, 1 - side], pairs.odds[i, 1 - side], pairs)
+    belief, odds = _scaled(pairs.variables[i, 1 - side], pairs.odds[i, 1 - side], pairs)
     t00, t11 = pairs.tables[i, 0], pairs.tables[i, 3]
     # The entries in which the other variable, or the one on this side, is alone in state 1.
     other, this = pairs.tables[i, 1 + side], pairs.tables[i, 2 - side]
-    return (this * own + t11 * belief) / ((t00 * own + other * belief) * pairs.odds[i, side])
+    return (this * odds + t11 * belief) / ((t00 * odds + other * belief) * pairs.odds[i, side])
 
 
 @kernel
@@ -268,10 +268,10 @@ def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
             turns[pairs.factors[i]] = i
     random = np.full(1, seed, dtype=np.uint64)
     heap = np.empty(count if schedule == RESIDUAL else 0, dtype=np.int64)
-    place = np.empty(len(heap), dtype=np.int64)
+    heap_position = np.empty(len(heap), dtype=np.int64)
     ends = np.empty(2 * len(heap), dtype=np.int64)
     for i in range(len(heap)):
-        heap[i], place[i] = turns[i], pairs.factors[i]
+        heap[i], heap_position[i] = turns[i], pairs.factors[i]
         ends[2 * i], ends[2 * i + 1] = pairs.variables[i, 0], pairs.variables[i, 1]
     priority = np.full(len(heap), np.inf)
     starts, around = group(ends, len(graph.fixed))
@@ -297,7 +297,7 @@ def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
                 if schedule == RESIDUAL:
                     if priority[heap[0]] <= tolerance:
                         break
-                    i = clear_first(heap, place, priority)
+                    i = clear_first(heap, heap_position, priority)
                 for side in range(2):
                     ratio = _change(i, side, pairs)
                     highest, lowest = max(highest, ratio), min(lowest, ratio)
@@ -310,7 +310,7 @@ def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
                         other = around[entry] // 2
                         rest = damping if other == i else 1.0 - damping
                         if rest > 0.0:
-                            raise_priority(heap, place, priority, other, rest * change)
+                            raise_priority(heap, heap_position, priority, other, rest * change)
         if iteration % _REFRESHED_EVERY == _REFRESHED_EVERY - 1:
             _refresh(pairs)
             if not _in_range(pairs):
@@ -339,12 +339,12 @@ def _read_out(graph, pairs):
     for v in range(len(graph.fixed)):
         start, stop = graph.state_starts[v], graph.state_starts[v + 1]
         if graph.fixed[v] < 0 and stop - start == 2:
-            belief, one = _scaled(v, 1.0, pairs)
-            marginals[start] = one / (one + belief)
-            marginals[start + 1] = belief / (one + belief)
-            # Where the odds are beyond range, their unit is what `one` lost.
+            belief, base = _scaled(v, 1.0, pairs)
+            marginals[start] = base / (base + belief)
+            marginals[start + 1] = belief / (base + belief)
+            # Where the odds are beyond range, their unit is what `base` lost.
             log_z += graph.unary[start] + max(pairs.units[v], 0) * _LOG_UNIT
-            product *= one + belief
+            product *= base + belief
         else:
             log_z += _normalise(graph.unary[start:stop], marginals[start:stop])
         if not _LOW < product < _HIGH:

@@ -73,12 +73,12 @@ def read_out(cardinalities, graph, messages):
                 return marginals, -np.inf
             largest = -np.inf
             for i in range(count):
-                own = messages.log_messages[messages.slot_starts[slot] + i]
-                largest = max(largest, log_in[at + i] + own)
+                message = messages.log_messages[messages.slot_starts[slot] + i]
+                largest = max(largest, log_in[at + i] + message)
             total = 0.0
             for i in range(count):
-                own = messages.log_messages[messages.slot_starts[slot] + i]
-                total += math.exp(log_in[at + i] + own - largest)
+                message = messages.log_messages[messages.slot_starts[slot] + i]
+                total += math.exp(log_in[at + i] + message - largest)
             log_z -= largest + math.log(total)
         local = _log_sum(factor, cardinalities, graph, messages, log_in, digits)
         if local == -np.inf:

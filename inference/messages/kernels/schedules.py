@@ -110,7 +110,7 @@ def continue_run(
         n, read_only(graph.scope_starts), read_only(graph.scope_variables)
     )
     heap = np.arange(n_factors)
-    place = np.arange(n_factors)
+    heap_position = np.arange(n_factors)
     priority = np.full(n_factors, np.inf)
     adaptive = damping == ADAPTIVE
     if adaptive:
@@ -133,7 +133,7 @@ def continue_run(
                 if priority[heap[0]] <= tolerance:
                     break
                 # Everything that has not moved since the last update of this factor is in it.
-                factor = clear_first(heap, place, priority)
+                factor = clear_first(heap, heap_position, priority)
                 first, last = graph.scope_starts[factor], graph.scope_starts[factor + 1]
             for at in range(first, last):
                 slot = turns[at]
@@ -152,7 +152,9 @@ def continue_run(
                     if around[entry] == factor:
                         rest = damping + (1.0 - damping) * (1.0 - weights[factor])
                     if rest > 0.0:
-                        raise_priority(heap, place, priority, around[entry], rest * residual)
+                        raise_priority(
+                            heap, heap_position, priority, around[entry], rest * residual
+                        )
         refresh_beliefs(graph, messages)
         residuals[iteration] = largest
         if schedule == RESIDUAL:

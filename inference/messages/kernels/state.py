@@ -137,13 +137,13 @@ def incoming(slot, start, count, messages, out):
     message = messages.slot_starts[slot]
     largest = -np.inf
     for i in range(count):
-        own = messages.log_messages[message + i]
+        log_message = messages.log_messages[message + i]
         infinite = messages.zeros[start + i]
         value = messages.log_beliefs[start + i]
-        if own == -np.inf:
+        if log_message == -np.inf:
             infinite -= 1
         else:
-            value -= own
+            value -= log_message
         out[i] = -np.inf if infinite > 0 else value
         largest = max(largest, out[i])
     if largest == -np.inf:

@@ -173,18 +173,18 @@ def forward(
     bound = 0.0
     for factor in tree.constant_factors:
         bound += values[matches.table_starts[factor]]
-    for place in range(len(order)):
+    for bucket in range(len(order)):
         if stop[0] != 0:
             break
-        begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
-        count = cardinalities[order[place]]
+        begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
+        count = cardinalities[order[bucket]]
         for node in range(begin, end):
             tables[tree.table_starts[node] : tree.table_starts[node + 1]] = 0.0
             _add_inputs(
                 node, layouts.starts[node], layouts.starts[node + 1], cardinalities, tree,
                 layouts, values, tables, digits,
             )  # fmt: skip
-        for m in range(matches.bucket_starts[place], matches.bucket_starts[place + 1]):
+        for m in range(matches.bucket_starts[bucket], matches.bucket_starts[bucket + 1]):
             if step == 0.0:
                 break
             first_shift, last_shift = matches.starts[m], matches.starts[m + 1]
@@ -195,8 +195,8 @@ def forward(
             finite = True
             for s in range(first_shift, last_shift):
                 node = matches.nodes[s]
-                own = moments[(s - first_shift) * entries : (s - first_shift + 1) * entries]
-                own[:] = 0.0
+                moment = moments[(s - first_shift) * entries : (s - first_shift + 1) * entries]
+                moment[:] = 0.0
                 finite &= _belief(
                     node, count, weights[node], tree, tables, answers, use_answers, scratch
                 )
@@ -204,12 +204,14 @@ def forward(
                     break
                 k = _input_of(node, n_factors + s, tree, layouts)
                 shift_at = matches.table_starts[n_factors + s]
-                _sum_to_input(node, k, cardinalities, tree, layouts, scratch, own, shift_at, digits)
+                _sum_to_input(
+                    node, k, cardinalities, tree, layouts, scratch, moment, shift_at, digits
+                )
                 total = 0.0
                 for i in range(entries):
-                    total += own[i]
+                    total += moment[i]
                 for i in range(entries):
-                    own[i] = math.log(own[i] / total) if own[i] > 0.0 else -np.inf
+                    moment[i] = math.log(moment[i] / total) if moment[i] > 0.0 else -np.inf
             if not finite:
                 continue
             total_weight = 0.0
@@ -291,10 +293,10 @@ def backward(
     tree = matches.tree
     first_message = matches.table_starts[len(matches.table_starts) - 1]
     sums[:] = 0.0
-    for place in range(len(order) - 1, -1, -1):
-        begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
-        count = cardinalities[order[place]]
-        out = marginals[marginal_starts[order[place]] : marginal_starts[order[place]] + count]
+    for bucket in range(len(order) - 1, -1, -1):
+        begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
+        count = cardinalities[order[bucket]]
+        out = marginals[marginal_starts[order[bucket]] : marginal_starts[order[bucket]] + count]
         out[:] = 0.0
         entropies = np.zeros(end - begin)
         for node in range(begin, end):

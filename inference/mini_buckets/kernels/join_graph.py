@@ -117,15 +117,15 @@ def _take_logarithms(sums):
 
 
 @kernel
-def _log_sum_pairs(one, other):
+def _log_sum_pairs(first, second):
     largest = -np.inf
-    for i in range(len(one)):
-        largest = max(largest, one[i] + other[i])
+    for i in range(len(first)):
+        largest = max(largest, first[i] + second[i])
     if largest == -np.inf:
         return -np.inf
     total = 0.0
-    for i in range(len(one)):
-        total += math.exp(one[i] + other[i] - largest)
+    for i in range(len(first)):
+        total += math.exp(first[i] + second[i] - largest)
     return largest + math.log(total)
 
 
@@ -170,13 +170,13 @@ def propagate_join_graph(
     largest = 1
     widest = 1
     axes = 1
-    for place in range(n):
-        begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
+    for bucket in range(n):
+        begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
         if end - begin > 1:
             splits += 1
         for node in range(begin, end):
-            along_starts[node + 1] = along_starts[node] + cardinalities[order[place]]
-        widest = max(widest, cardinalities[order[place]])
+            along_starts[node + 1] = along_starts[node] + cardinalities[order[bucket]]
+        widest = max(widest, cardinalities[order[bucket]])
     for node in range(n_nodes):
         largest = max(largest, tree.table_starts[node + 1] - tree.table_starts[node])
         axes = max(axes, tree.starts[node + 1] - tree.starts[node])
@@ -191,10 +191,10 @@ def propagate_join_graph(
     trace = np.zeros(iterations, dtype=np.float64)
     state_starts = state_offsets(cardinalities)
     marginals = np.empty(state_starts[n], dtype=np.float64)
-    place_of = np.empty(n_nodes, dtype=np.int64)
-    for place in range(n):
-        for node in range(mini.bucket_starts[place], mini.bucket_starts[place + 1]):
-            place_of[node] = place
+    bucket_of = np.empty(n_nodes, dtype=np.int64)
+    for bucket in range(n):
+        for node in range(mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]):
+            bucket_of[node] = bucket
     log_z = 0.0
     for factor in tree.constant_factors:
         log_z += log_values[table_starts[factor]]
@@ -213,13 +213,13 @@ def propagate_join_graph(
                 given_up = True
                 break
             node = turn if turn < n_nodes else 2 * n_nodes - 1 - turn
-            place = place_of[node]
-            v = order[place]
+            bucket = bucket_of[node]
+            v = order[bucket]
             count = cardinalities[v]
-            begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
+            begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
             start, last = tree.table_starts[node], tree.table_starts[node + 1]
             sent, sent_last = tree.message_starts[node], tree.message_starts[node + 1]
-            own = along_starts[node]
+            along = along_starts[node]
             tables[start:last] = 0.0
             _add_inputs(
                 node, layouts.starts[node], layouts.starts[node + 1], cardinalities, tree,
@@ -231,9 +231,9 @@ def propagate_join_graph(
             for i in range(len(table)):
                 value = table[i] + down[sent + i // count]
                 if node > begin:
-                    value += onward[own - count + i % count]
+                    value += onward[along - count + i % count]
                 if node < end - 1:
-                    value += back[own + count + i % count]
+                    value += back[along + count + i % count]
                 table[i] = value
                 top = max(top, value)
                 if value > -np.inf:
@@ -268,7 +268,7 @@ def propagate_join_graph(
                     )
                 if node < end - 1:
                     log_z -= _log_sum_pairs(
-                        onward[own : own + count], back[own + count : own + 2 * count]
+                        onward[along : along + count], back[along + count : along + 2 * count]
                     )
                 continue
             first_child = tree.factor_starts[node + 1] - tree.factor_starts[node]
@@ -296,13 +296,13 @@ def propagate_join_graph(
                 _take_logarithms(sums[sent:sent_last])
             if node > begin:
                 change = max(change, _send(
-                    single[:count].copy(), onward[own - count : own], back[own : own + count],
-                    damping,
+                    single[:count].copy(), onward[along - count : along],
+                    back[along : along + count], damping,
                 ))  # fmt: skip
             if node < end - 1:
                 change = max(change, _send(
-                    single[:count].copy(), back[own + count : own + 2 * count],
-                    onward[own : own + count], damping,
+                    single[:count].copy(), back[along + count : along + 2 * count],
+                    onward[along : along + count], damping,
                 ))  # fmt: skip
             if mini.parents[node] >= 0:
                 up = first_message + sent

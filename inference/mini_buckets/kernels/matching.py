@@ -39,19 +39,19 @@ def _shared(places, starts, nodes, out):
     count = 0
     head = nodes[0]
     for entry in range(starts[head], starts[head + 1]):
-        place = places[entry]
+        position = places[entry]
         everywhere = True
         for node in nodes[1:]:
-            found = False
+            present = False
             for other in range(starts[node], starts[node + 1]):
-                if places[other] == place:
-                    found = True
+                if places[other] == position:
+                    present = True
                     break
-            if not found:
+            if not present:
                 everywhere = False
                 break
         if everywhere:
-            out[count] = place
+            out[count] = position
             count += 1
     return count
 
@@ -78,9 +78,9 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
         n_shifts = 0
         n_slots = len(scope_variables)
         n_entries = table_starts[n_factors]
-        for place in range(n):
-            bucket_starts[place] = n_matches
-            begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
+        for bucket in range(n):
+            bucket_starts[bucket] = n_matches
+            begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
             if end - begin < 2:
                 continue
             common = 0

@@ -69,11 +69,11 @@ def _unite(a, b, out):
 def _united_entries(a, entries, b, counts):
     """Entries of a table over two descending lists of places, the first of which has `entries`."""
     i = 0
-    for place in b:
-        while i < len(a) and a[i] > place:
+    for position in b:
+        while i < len(a) and a[i] > position:
             i += 1
-        if i == len(a) or a[i] != place:
-            entries *= counts[place]
+        if i == len(a) or a[i] != position:
+            entries *= counts[position]
     return entries
 
 
@@ -113,33 +113,33 @@ def partition(
         sort_descending(scopes[begin[factor] : size])
     for factor in range(n_factors - 1, -1, -1):
         if begin[factor + 1] > begin[factor]:
-            place = scopes[begin[factor + 1] - 1]
-            following[factor] = first[place]
-            first[place] = factor
+            bucket = scopes[begin[factor + 1] - 1]
+            following[factor] = first[bucket]
+            first[bucket] = factor
     node_of = np.full(n_factors, -1, dtype=np.int64)
     parents = np.empty(room, dtype=np.int64)
     starts = np.zeros(room + 1, dtype=np.int64)
     places = np.empty(len(scopes), dtype=np.int64)
     bucket_starts = np.zeros(n + 1, dtype=np.int64)
-    held = np.empty((0, 0), dtype=np.int64)
+    contents = np.empty((0, 0), dtype=np.int64)
     n_nodes = 0
     union = np.empty(n + 1, dtype=np.int64)
     counts = np.empty(n, dtype=np.float64)
     for i in range(n):
         counts[i] = cardinalities[order[i]]
-    for place in range(n):
+    for bucket in range(n):
         if stop[0] != 0:
-            for later in range(place, n):
+            for later in range(bucket, n):
                 bucket_starts[later] = n_nodes
             break
         count = 0
-        function = first[place]
+        function = first[bucket]
         while function >= 0:
             count += 1
             function = following[function]
         functions = np.empty(count, dtype=np.int64)
         sizes = np.empty(count, dtype=np.int64)
-        function = first[place]
+        function = first[bucket]
         widest = 1
         for k in range(count):
             functions[k] = function
@@ -148,8 +148,8 @@ def partition(
             function = following[function]
         by_size = by_descending(sizes)
         limit = max(i_bound + 1, widest)
-        if held.shape[0] < count or held.shape[1] < limit:
-            held = np.empty((max(count, 1), limit), dtype=np.int64)
+        if contents.shape[0] < count or contents.shape[1] < limit:
+            contents = np.empty((max(count, 1), limit), dtype=np.int64)
         lengths = np.zeros(max(count, 1), dtype=np.int64)
         entries = np.ones(max(count, 1), dtype=np.float64)
         opened = 0
@@ -160,11 +160,11 @@ def partition(
             best = -1
             best_overlap = -1
             for r in range(opened):
-                overlap = _common(held[r, : lengths[r]], scope)
+                overlap = _common(contents[r, : lengths[r]], scope)
                 fits = lengths[r] + len(scope) - overlap <= i_bound + 1
                 if fits and overlap < len(scope):
-                    own = held[r, : lengths[r]]
-                    fits = _united_entries(own, entries[r], scope, counts) <= table_limit
+                    bucket_scope = contents[r, : lengths[r]]
+                    fits = _united_entries(bucket_scope, entries[r], scope, counts) <= table_limit
                 # What lies within a mini-bucket costs nothing there, however large it is.
                 if (fits or overlap == len(scope)) and overlap > best_overlap:
                     best = r
@@ -175,15 +175,15 @@ def partition(
                 best = opened
                 opened += 1
             entries[best] = _united_entries(
-                held[best, : lengths[best]], entries[best], scope, counts
+                contents[best, : lengths[best]], entries[best], scope, counts
             )
-            size = _unite(held[best, : lengths[best]], scope, union)
+            size = _unite(contents[best, : lengths[best]], scope, union)
             for at in range(size):
-                held[best, at] = union[at]
+                contents[best, at] = union[at]
             lengths[best] = size
             chosen[by_size[k]] = best
         if opened == 0:
-            held[0, 0] = place
+            contents[0, 0] = bucket
             lengths[0] = 1
             opened = 1
         for k in range(count):
@@ -191,7 +191,7 @@ def partition(
                 node_of[functions[k]] = n_nodes + chosen[k]
             else:
                 parents[functions[k] - n_factors] = n_nodes + chosen[k]
-        bucket_starts[place] = n_nodes
+        bucket_starts[bucket] = n_nodes
         for r in range(opened):
             size = lengths[r]
             if n_factors + n_nodes + 2 >= len(following):
@@ -205,14 +205,14 @@ def partition(
             while begin[message] + size > len(scopes):
                 scopes = _longer(scopes)
             for at in range(size):
-                places[starts[n_nodes] + at] = held[r, at]
+                places[starts[n_nodes] + at] = contents[r, at]
             starts[n_nodes + 1] = starts[n_nodes] + size
             for at in range(size - 1):
-                scopes[begin[message] + at] = held[r, at]
+                scopes[begin[message] + at] = contents[r, at]
             begin[message + 1] = begin[message] + size - 1
             parents[n_nodes] = -1
             if size > 1:
-                target = held[r, size - 2]
+                target = contents[r, size - 2]
                 following[message] = first[target]
                 first[target] = message
             n_nodes += 1

@@ -73,17 +73,17 @@ def potential(scope_starts, scope_variables, table_starts, cardinalities, log_va
     """Log potential of an assignment."""
     total = 0.0
     for f in range(len(scope_starts) - 1):
-        place = 0
+        index = 0
         for slot in range(scope_starts[f], scope_starts[f + 1]):
             v = scope_variables[slot]
-            place = place * cardinalities[v] + states[v]
-        total += log_values[table_starts[f] + place]
+            index = index * cardinalities[v] + states[v]
+        total += log_values[table_starts[f] + index]
     return total
 
 
 @kernel
 def draw_weighted(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, order, found, random,
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, order, buckets, random,
     log_weights, sums, state_starts, stop,
 ):  # fmt: skip
     """Draw assignments from mini-buckets, with the logarithms of their weights f / q.
@@ -91,7 +91,7 @@ def draw_weighted(
     Return whether all were drawn.
 
     Args:
-        found: the mini-buckets, `Tightened`.
+        buckets: the mini-buckets, `Tightened`.
         random: uint64 (1,), state of the random numbers.
         log_weights: float64 (n_draws,), filled.
         sums: float64 (n_states,), zeros; filled with the weights of the draws in each state, in
@@ -99,8 +99,8 @@ def draw_weighted(
         state_starts: int64 (n_variables + 1,).
         stop: int64 (1,), looked up before every draw.
     """
-    found = lent(found)
-    mini, tree = found.mini, found.tree
+    buckets = lent(buckets)
+    mini, tree = buckets.mini, buckets.tree
     n = len(cardinalities)
     widest = 1
     for count in cardinalities:
@@ -113,20 +113,20 @@ def draw_weighted(
             return False
         log_q = 0.0
         possible = True
-        for place in range(n - 1, -1, -1):
-            v = order[place]
+        for bucket in range(n - 1, -1, -1):
+            v = order[bucket]
             count = cardinalities[v]
             shares[:count] = 0.0
-            for node in range(mini.bucket_starts[place], mini.bucket_starts[place + 1]):
+            for node in range(mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]):
                 index = message_index(node, cardinalities, tree, states)
-                message = found.messages[tree.message_starts[node] + index]
+                message = buckets.messages[tree.message_starts[node] + index]
                 if message == -np.inf:
                     possible = False
                     break
                 at = tree.table_starts[node] + index * count
-                weight = found.weights[node]
+                weight = buckets.weights[node]
                 for state in range(count):
-                    value = found.tables[at + state]
+                    value = buckets.tables[at + state]
                     if value > -np.inf:
                         shares[state] += weight * math.exp((value - message) / weight)
             if not possible:

@@ -20,8 +20,8 @@ _WEIGHT_STEP = 0.5
 def _first_weights(mini, sign):
     """Equal weights (sign > 0), or one positive weight, the largest mini-bucket's."""
     weights = np.ones(len(mini.parents), dtype=np.float64)
-    for place in range(len(mini.bucket_starts) - 1):
-        begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
+    for bucket in range(len(mini.bucket_starts) - 1):
+        begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
         if end - begin < 2:
             continue
         if sign > 0:
@@ -117,8 +117,8 @@ def _tightened(
     n_nodes = len(mini.parents)
     n_factors = len(scope_starts) - 1
     splits = 0
-    for place in range(n):
-        if mini.bucket_starts[place + 1] - mini.bucket_starts[place] > 1:
+    for bucket in range(n):
+        if mini.bucket_starts[bucket + 1] - mini.bucket_starts[bucket] > 1:
             splits += 1
     first_message = matches.table_starts[len(matches.table_starts) - 1]
     n_messages = tree.message_starts[n_nodes]
