@@ -332,7 +332,7 @@ def _squares(sampled: Posterior) -> list[float]:
     errors = sampled.stats["standard_errors"].values()
     unseen = 0.25 * float(sampled.stats.get("unseen_share", 0.0)) ** 2
     # A state that is certain has no error.
-    return [float(np.maximum(own**2 - unseen, 0.0).sum()) for own in errors]
+    return [float(np.maximum(error**2 - unseen, 0.0).sum()) for error in errors]
 
 
 def _nearest_to(reference: str, sampled: Posterior, candidates: dict[str, Posterior]) -> _Choice:
@@ -411,18 +411,18 @@ def improve(
     ]
     for lane in lanes:
         lane.start()
-    told = 0
+    seen = 0
     try:
         while any(lane.is_alive() for lane in lanes) and not work.error:
             try:
                 work.changed.wait(_LOOK_SECONDS)
-                answer = work.answer(stop, reason, told)
+                answer = work.answer(stop, reason, seen)
             except KeyboardInterrupt:
                 # What runs looks the wish up, and gives the best that it has.
                 stop.interrupt()
                 continue
             if answer is not None:
-                told, posterior = answer
+                seen, posterior = answer
                 yield posterior
             if best.closed:
                 return
@@ -467,14 +467,14 @@ class _Work:
                 if stop.over and self._best.runs:
                     break
                 try:
-                    found = algorithm(self._graph, stop.part(share * stop.remaining))
+                    posterior = algorithm(self._graph, stop.part(share * stop.remaining))
                 except ZeroPartitionError:
                     raise
                 except InferenceError as error:
                     self._best.failures[name.partition("(")[0]] = f"failed: {error}"
                     continue
                 with self._lock:
-                    if self._best.take(name, found):
+                    if self._best.take(name, posterior):
                         self._news += 1
                         self.changed.set()
         except Exception as error:
@@ -482,11 +482,11 @@ class _Work:
         finally:
             self.changed.set()
 
-    def answer(self, stop: Stop, reason: str, told: int) -> tuple[int, Posterior] | None:
+    def answer(self, stop: Stop, reason: str, seen: int) -> tuple[int, Posterior] | None:
         """The number of the answer, and it, if it is not the one that was told."""
         with self._lock:
             self.changed.clear()
-            if self._news == told:
+            if self._news == seen:
                 return None
             return self._news, self._best.answer(stop, reason)
 
@@ -570,11 +570,11 @@ class _Clamping:
     start: NDArray[np.int64] | None
 
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
-        found = clamped_bound(graph, self.table_limit, 2**40, self.seed, stop, self.start)
+        bound = clamped_bound(graph, self.table_limit, 2**40, self.seed, stop, self.start)
         return Posterior(
-            marginals=Marginals.of(graph, found.marginals),
-            log_z=found.log_z,
+            marginals=Marginals.of(graph, bound.marginals),
+            log_z=bound.log_z,
             log_z_kind=LogZKind.LOWER,
             status=Status.NOT_CONVERGED,
-            stats={"clamped": found.clamped, "assignments": found.assignments},
+            stats={"clamped": bound.clamped, "assignments": bound.assignments},
         )

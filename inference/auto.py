@@ -107,12 +107,12 @@ class Auto(Backend):
             for number in wide[first:last]:
                 start, refusal = time.perf_counter(), results[number]
                 try:
-                    *_, found = self._bounded(graphs[number], Stop(self.seconds), refusal)
+                    *_, posterior = self._bounded(graphs[number], Stop(self.seconds), refusal)
                 except FactormodelsError as error:
                     results[number] = error
                 else:
-                    stats = {**found.stats, "seconds": time.perf_counter() - start}
-                    results[number] = replace(found, stats=stats)
+                    stats = {**posterior.stats, "seconds": time.perf_counter() - start}
+                    results[number] = replace(posterior, stats=stats)
 
         run_in_ranges(run, len(wide), threads, at_once=True)
         return results
@@ -189,7 +189,7 @@ class Auto(Backend):
 def _told(posterior: Posterior) -> Posterior:
     """An exact posterior with what `auto` tells of every answer."""
     stats = posterior.stats
-    told = {
+    with_bounds = {
         **stats,
         "upper": posterior.log_z,
         "lower": posterior.log_z,
@@ -210,6 +210,6 @@ def _told(posterior: Posterior) -> Posterior:
         posterior.log_z,
         posterior.log_z_kind,
         posterior.status,
-        told,
+        with_bounds,
         Auto.name,
     )

@@ -67,10 +67,10 @@ def infer_batch(
     """
     built = as_backend(backend, **settings)
     workers = _workers(built, threads)
-    found: list[Posterior] = []
+    posteriors: list[Posterior] = []
     for window in _windows(graphs):
-        found += _posteriors(batch_results(window, built, workers), "graph", len(found))
-    return found
+        posteriors += _posteriors(batch_results(window, built, workers), "graph", len(posteriors))
+    return posteriors
 
 
 def infer_stream(
@@ -248,13 +248,13 @@ def _windows(graphs: Iterable[FactorGraph]) -> Iterator[Sequence[FactorGraph]]:
         yield from _slices(graphs)
         return
     window: list[FactorGraph] = []
-    held = 0
+    entries = 0
     for graph in graphs:
         window.append(graph)
-        held += len(checked_graph(graph).log_values)
-        if len(window) == _WINDOW or held > _WINDOW_ENTRIES:
+        entries += len(checked_graph(graph).log_values)
+        if len(window) == _WINDOW or entries > _WINDOW_ENTRIES:
             yield window
-            window, held = [], 0
+            window, entries = [], 0
     if window:
         yield window
 

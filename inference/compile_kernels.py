@@ -156,13 +156,13 @@ def main(arguments: Sequence[str]) -> None:
     known = sorted(_core_backends())
     parser.add_argument("backends", nargs="*", metavar="BACKEND", help=", ".join(known))
     parser.add_argument("-j", "--processes", type=int, help="processes side by side")
-    given = parser.parse_args(arguments)
-    for name in given.backends:
+    options = parser.parse_args(arguments)
+    for name in options.backends:
         if name not in known:
             parser.error(f"backend {name!r} has no kernels here: name any of {', '.join(known)}")
-    if given.processes is not None and given.processes < 1:
-        parser.error(f"-j must be 1 or more, not {given.processes}")
-    took = compile_kernels(given.backends, given.processes, _report)
+    if options.processes is not None and options.processes < 1:
+        parser.error(f"-j must be 1 or more, not {options.processes}")
+    took = compile_kernels(options.backends, options.processes, _report)
     sys.stdout.write(
         f"compiled kernels in {took:.0f} s: they are kept, and later runs start at once\n"
     )

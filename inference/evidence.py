@@ -76,11 +76,11 @@ class WithoutEvidence(Sequence[FactorGraph]):
         taken = list(self.graphs[numbers])
         # Graphs that differ in tables alone share the array of their evidence.
         checked: object = None
-        for place, graph in enumerate(taken):
+        for position, graph in enumerate(taken):
             if graph.evidence is checked:
                 continue
             if graph.has_evidence:
-                taken[place] = self._taken(range(len(self))[numbers][place])
+                taken[position] = self._taken(range(len(self))[numbers][position])
             else:
                 checked = graph.evidence
         return taken

@@ -50,13 +50,13 @@ def _share_of_free(_second: int) -> MemoryAllowance:
     """The allowance without a limit, looked up once a second: small graphs take less time."""
     import psutil
 
-    found = psutil.virtual_memory().available
+    available = psutil.virtual_memory().available
     reason = "three quarters of the memory that this machine has available"
     for left in _left_in_groups(_OWN_GROUPS, _GROUPS):
-        if left < found:
-            found = left
+        if left < available:
+            available = left
             reason = "three quarters of what the limit of the control group leaves"
-    return MemoryAllowance(int(SHARE * found), reason)
+    return MemoryAllowance(int(SHARE * available), reason)
 
 
 def require(needed: float, allowed: MemoryAllowance, what: str, instead: str) -> None:
@@ -80,13 +80,13 @@ def memory_size(count: float) -> str:
     return f"{2.0**exponent:,.4g} GiB" if exponent < 20.0 else f"2^{exponent:.0f} GiB"
 
 
-def _left_in_groups(own: Path, groups: Path) -> Iterator[int]:
+def _left_in_groups(listing: Path, groups: Path) -> Iterator[int]:
     """Yield what every control group above this process leaves of its limit, in bytes.
 
     Pages of files that the kernel would give up do not count as used.
     """
     try:
-        lines = own.read_text().splitlines()
+        lines = listing.read_text().splitlines()
     except OSError:
         return
     for line in lines:

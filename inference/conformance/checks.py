@@ -152,45 +152,47 @@ def order_does_not_matter(backend: Backend, exactness: Exactness) -> None:
     """Another order of variables and factors gives the same answer, permuted."""
     for seed, (where, graph) in enumerate(_exact_graphs(exactness)):
         moved, _ = relabelled(graph, seed)
-        one, other = backend.infer(graph), backend.infer(moved)
-        permuted = Marginals(graph.names, graph.cardinalities, in_order(graph, other.marginals))
+        original, reordered = backend.infer(graph), backend.infer(moved)
+        permuted = Marginals(graph.names, graph.cardinalities, in_order(graph, reordered.marginals))
         where = f"{where} in another order"
-        allowed = exactness.allowed(graph, one, other)
-        _near_marginals(replace(other, marginals=permuted), one, allowed, where)
-        _near(other.log_z, one.log_z, exactness.tolerance, f"{where}: log Z")
+        allowed = exactness.allowed(graph, original, reordered)
+        _near_marginals(replace(reordered, marginals=permuted), original, allowed, where)
+        _near(reordered.log_z, original.log_z, exactness.tolerance, f"{where}: log Z")
 
 
 def a_constant_moves_log_z_alone(backend: Backend, exactness: Exactness) -> None:
     """A number added to every log table moves log Z by that much per factor, and no marginal."""
     graph = exactness.graph(7)
     shifted = replace(graph, log_values=graph.log_values - 2.5)
-    one, other = backend.infer(graph), backend.infer(shifted)
+    original, with_constant = backend.infer(graph), backend.infer(shifted)
     where = "graph 7 with a constant"
-    _near_marginals(other, one, exactness.allowed(graph, one, other), where)
-    moved = None if one.log_z is None else one.log_z - 2.5 * graph.n_factors
-    _near(other.log_z, moved, exactness.tolerance, f"{where}: log Z")
+    _near_marginals(
+        with_constant, original, exactness.allowed(graph, original, with_constant), where
+    )
+    moved = None if original.log_z is None else original.log_z - 2.5 * graph.n_factors
+    _near(with_constant.log_z, moved, exactness.tolerance, f"{where}: log Z")
 
 
 def the_same_twice(backend: Backend, exactness: Exactness) -> None:
     """Two runs give the same numbers; what is drawn has a seed among the settings."""
     graph = random_graph(6, 10, max_arity=3, zero_probability=0.2, log_range=3.0, seed=4)
-    one, other = backend.infer(graph), backend.infer(graph)
+    first, second = backend.infer(graph), backend.infer(graph)
     if exactness.repeated == 0.0:
-        same = one.marginals.flat.tobytes() == other.marginals.flat.tobytes()
-        _require(same and one.log_z == other.log_z, "a second run gives other numbers")
+        same = first.marginals.flat.tobytes() == second.marginals.flat.tobytes()
+        _require(same and first.log_z == second.log_z, "a second run gives other numbers")
         return
-    allowed = np.full(one.marginals.flat.shape, exactness.repeated)
-    _near_marginals(other, one, allowed, "a second run")
-    scale = max(1.0, abs(one.log_z or 0.0))
-    _near(other.log_z, one.log_z, exactness.repeated * scale, "log Z of a second run")
+    allowed = np.full(first.marginals.flat.shape, exactness.repeated)
+    _near_marginals(second, first, allowed, "a second run")
+    scale = max(1.0, abs(first.log_z or 0.0))
+    _near(second.log_z, first.log_z, exactness.repeated * scale, "log Z of a second run")
 
 
 def degenerate_graphs_are_answered(backend: Backend, exactness: Exactness) -> None:
     """Graphs without variables, without factors, with constants, single states and zeros."""
-    for place, (cardinalities, factors) in enumerate(_DEGENERATE):
+    for number, (cardinalities, factors) in enumerate(_DEGENERATE):
         graph = FactorGraph.from_factors(cardinalities, factors)
         truth, posterior = Enumeration().infer(graph), backend.infer(graph)
-        where = f"degenerate graph {place}"
+        where = f"degenerate graph {number}"
         _near_marginals(posterior, truth, exactness.allowed(graph, posterior), where)
         if posterior.log_z is not None:
             _near(posterior.log_z, truth.log_z, exactness.tolerance, f"{where}: log Z")
@@ -215,7 +217,7 @@ def a_batch_gives_the_answers_of_single_graphs(backend: Backend, exactness: Exac
     shift = np.sin(np.arange(len(graph.log_values)))
     rows = graph.log_values + np.array([0.0, 0.5, 1.0])[:, None] * shift
     settings = [replace(graph, log_values=row) for row in rows]
-    observed = [one.with_evidence({0: 0}) for one in settings]
+    observed = [setting.with_evidence({0: 0}) for setting in settings]
     graphs = [*settings, _CONTRADICTION, exactness.graph(0), observed[1]]
     wide = exactness.graph_of_wide_ranges(1)
     if _unless_refused(backend, wide, "wide ranges 1") is not None:
@@ -225,8 +227,8 @@ def a_batch_gives_the_answers_of_single_graphs(backend: Backend, exactness: Exac
         ("setting", settings_results(graph, rows, backend, threads=2), settings),
         ("observed setting", settings_results(observed[0], rows, backend, threads=2), observed),
     ):
-        for number, (result, one) in enumerate(zip(results, asked, strict=True)):
-            where, alone = f"{what} {number} of a batch", backend.attempt(one)
+        for number, (result, single_graph) in enumerate(zip(results, asked, strict=True)):
+            where, alone = f"{what} {number} of a batch", backend.attempt(single_graph)
             if not (isinstance(result, Posterior) and isinstance(alone, Posterior)):
                 same = type(result) is type(alone) and str(result) == str(alone)
                 _require(same, f"{where} gives {result!r}, and alone {alone!r}")
@@ -239,7 +241,7 @@ def a_batch_gives_the_answers_of_single_graphs(backend: Backend, exactness: Exac
                 same = result.marginals.flat.tobytes() == alone.marginals.flat.tobytes()
                 same &= (result.log_z, result.status) == (alone.log_z, alone.status)
                 _require(same, f"{where} gives other numbers than alone")
-            _near_marginals(result, alone, exactness.allowed(one, result, alone), where)
+            _near_marginals(result, alone, exactness.allowed(single_graph, result, alone), where)
             _near(result.log_z, alone.log_z, exactness.tolerance, f"{where}: log Z")
 
 
@@ -256,21 +258,21 @@ def beliefs_are_the_gradient_of_log_z(backend: Backend, exactness: Exactness) ->
             continue
         # Other tables than those of the graph, which play no part.
         log_values = 0.5 * graph.log_values
-        found = beliefs(log_values)
+        answer = beliefs(log_values)
         alone = backend.infer(replace(graph, log_values=log_values))
-        allowed = exactness.allowed(graph, found.posterior, alone)
-        _near_marginals(found.posterior, alone, allowed, f"beliefs of {where}")
-        _near(found.posterior.log_z, alone.log_z, exactness.tolerance, f"{where}: log Z")
+        allowed = exactness.allowed(graph, answer.posterior, alone)
+        _near_marginals(answer.posterior, alone, allowed, f"beliefs of {where}")
+        _near(answer.posterior.log_z, alone.log_z, exactness.tolerance, f"{where}: log Z")
         _require(
-            found.entries.shape == log_values.shape,
-            f"beliefs have the shape {found.entries.shape}, not {log_values.shape}",
+            answer.entries.shape == log_values.shape,
+            f"beliefs have the shape {answer.entries.shape}, not {log_values.shape}",
         )
-        impossible = found.entries[log_values == -np.inf]
+        impossible = answer.entries[log_values == -np.inf]
         _require(bool((impossible == 0.0).all()), f"{where}: an entry of -inf has a belief")
         slopes = _differences(beliefs, log_values)
         # Differences err by the square of the step, and by the error of log Z over the step.
         slack = 10.0 * (_STEP**2 + exactness.tolerance / _STEP)
-        off = float(np.abs(found.entries - slopes).max(initial=0.0))
+        off = float(np.abs(answer.entries - slopes).max(initial=0.0))
         _require(off <= slack, f"{where}: a belief is {off} from the derivative of log Z")
 
 
@@ -358,8 +360,8 @@ def _unless_refused(backend: Backend, graph: FactorGraph, where: str) -> Posteri
     try:
         return backend.infer(graph)
     except ZeroPartitionError as error:
-        said = f"{where}: an assignment is possible, and the backend says: {error}"
-        raise ConformanceError(said) from error
+        message = f"{where}: an assignment is possible, and the backend says: {error}"
+        raise ConformanceError(message) from error
     except InferenceError:
         return None
 
@@ -382,18 +384,18 @@ def _require(holds: bool, otherwise: str) -> None:
         raise ConformanceError(otherwise)
 
 
-def _near(found: float | None, expected: float | None, tolerance: float, what: str) -> None:
-    if found is None or expected is None:
-        _require(found is expected, f"{what} is {found}, not {expected}")
+def _near(value: float | None, expected: float | None, tolerance: float, what: str) -> None:
+    if value is None or expected is None:
+        _require(value is expected, f"{what} is {value}, not {expected}")
         return
-    near = found == expected or math.isclose(found, expected, rel_tol=0.0, abs_tol=tolerance)
-    _require(near, f"{what} is {found}, not {expected} within {tolerance}")
+    near = value == expected or math.isclose(value, expected, rel_tol=0.0, abs_tol=tolerance)
+    _require(near, f"{what} is {value}, not {expected} within {tolerance}")
 
 
 def _near_marginals(
-    found: Posterior, expected: Posterior, allowed: NDArray[np.float64], where: str
+    posterior: Posterior, expected: Posterior, allowed: NDArray[np.float64], where: str
 ) -> None:
-    off = np.abs(found.marginals.flat - expected.marginals.flat)
+    off = np.abs(posterior.marginals.flat - expected.marginals.flat)
     wrong = np.flatnonzero(~(off <= allowed))
     if not len(wrong):
         return
@@ -402,5 +404,5 @@ def _near_marginals(
     name = expected.marginals.names[variable]
     raise ConformanceError(
         f"{where}: a marginal is off by {off[worst]}, and {allowed[worst]} is allowed; that of "
-        f"{name!r} is {found.marginals[name]}, not {expected.marginals[name]}"
+        f"{name!r} is {posterior.marginals[name]}, not {expected.marginals[name]}"
     )

@@ -115,17 +115,17 @@ def wide_ranges(graph: FactorGraph, seed: int) -> FactorGraph:
 def relabelled(graph: FactorGraph, seed: int) -> tuple[FactorGraph, NDArray[np.int64]]:
     """Graph with variables and factors in another order, and the new places."""
     rng = np.random.default_rng(seed)
-    place = rng.permutation(graph.n_variables)
+    position = rng.permutation(graph.n_variables)
     names = np.empty(graph.n_variables, dtype=object)
     cardinalities = np.empty(graph.n_variables, dtype=np.int64)
     evidence = np.full(graph.n_variables, UNOBSERVED)
-    names[place] = graph.names
-    cardinalities[place] = graph.cardinalities
-    evidence[place] = graph.evidence
-    factors = [([int(place[v]) for v in scope], table) for scope, table in graph.factors()]
+    names[position] = graph.names
+    cardinalities[position] = graph.cardinalities
+    evidence[position] = graph.evidence
+    factors = [([int(position[v]) for v in scope], table) for scope, table in graph.factors()]
     order = rng.permutation(len(factors))
     moved = FactorGraph.from_factors(
         cardinalities, [factors[i] for i in order], names=list(names), log=True
     )
     observed = {name: int(s) for name, s in zip(names, evidence, strict=True) if s != UNOBSERVED}
-    return moved.with_evidence(observed), place
+    return moved.with_evidence(observed), position

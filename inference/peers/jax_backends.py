@@ -90,8 +90,8 @@ class JaxElimination(Backend):
         results: dict[int, Result] = {}
         for numbers in by_structure(graphs):
             rows = np.stack([graphs[number].log_values for number in numbers])
-            found = self.solve_settings(graphs[numbers[0]], rows)
-            results.update(zip(numbers, found, strict=True))
+            row_results = self.solve_settings(graphs[numbers[0]], rows)
+            results.update(zip(numbers, row_results, strict=True))
         return [results[number] for number in range(len(graphs))]
 
     def solve_settings(
@@ -143,9 +143,9 @@ class JaxElimination(Backend):
         size = min(1 << (most.bit_length() - 1), 1 << (len(log_values) - 1).bit_length())
         rows = np.pad(log_values, ((0, -len(log_values) % size), (0, 0)), mode="edge")
         with jax.enable_x64(True):
-            found = _answers(sums, rows.reshape(len(rows) // size, size, rows.shape[1]))
+            parts = _answers(sums, rows.reshape(len(rows) // size, size, rows.shape[1]))
         log_z, marginals = (
-            np.array(part).reshape(len(rows), *part.shape[2:])[: len(log_values)] for part in found
+            np.array(part).reshape(len(rows), *part.shape[2:])[: len(log_values)] for part in parts
         )
         if graph.n_variables:
             starts = np.cumsum(graph.cardinalities) - graph.cardinalities
@@ -255,8 +255,10 @@ def _answers(sums: _Sums, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
     """
     states = jnp.zeros(sum(sums.states), rows.dtype)
     evaluate = jax.value_and_grad(partial(_log_z, sums), argnums=1)
-    found: tuple[jax.Array, jax.Array] = lax.map(jax.vmap(lambda row: evaluate(row, states)), rows)
-    return found
+    answers: tuple[jax.Array, jax.Array] = lax.map(
+        jax.vmap(lambda row: evaluate(row, states)), rows
+    )
+    return answers
 
 
 @dataclass(frozen=True)

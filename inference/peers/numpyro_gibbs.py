@@ -162,12 +162,12 @@ def _look_up(graph: FactorGraph) -> tuple[NDArray[Any], ...]:
     are filled up to the largest arity with strides of 0.
     """
     arities = np.diff(graph.scope_starts)
-    place = np.arange(len(graph.scope_variables)) - np.repeat(graph.scope_starts[:-1], arities)
+    slot = np.arange(len(graph.scope_variables)) - np.repeat(graph.scope_starts[:-1], arities)
     factor = np.repeat(np.arange(graph.n_factors), arities)
     variables = np.zeros((graph.n_factors, int(arities.max(initial=1))), dtype=np.int64)
-    variables[factor, place] = graph.scope_variables
+    variables[factor, slot] = graph.scope_variables
     strides = np.zeros_like(variables)
-    strides[factor, place] = slot_strides(*arrays_of(graph)[:3])
+    strides[factor, slot] = slot_strides(*arrays_of(graph)[:3])
     return graph.table_starts[:-1], variables, strides, graph.log_values
 
 

@@ -126,8 +126,8 @@ class PgmaxBeliefPropagation(Backend):
             )
             changes: list[float] = []
             while len(changes) < self.max_iterations:
-                arrays, found = advance(arrays)
-                changes += (np.asarray(found) / (1.0 - self.damping)).tolist()
+                arrays, step_changes = advance(arrays)
+                changes += (np.asarray(step_changes) / (1.0 - self.damping)).tolist()
                 if changes[-1] <= self.tolerance:
                     break
             messages.log_messages[:] = -np.inf
@@ -157,7 +157,7 @@ def _possible_entries(cardinalities: NDArray[np.int64], model: Reduced) -> list[
     # The number of every state among the possible ones of its variable.
     before = np.concatenate([[0], np.cumsum(alive)])
     numbers = before[:-1] - np.repeat(before[model.state_starts[:-1]], cardinalities)
-    found = []
+    entries = []
     for factor in range(len(model.table_starts) - 1):
         slots = slice(*model.scope_starts[factor : factor + 2])
         scope = model.scope_variables[slots]
@@ -165,10 +165,10 @@ def _possible_entries(cardinalities: NDArray[np.int64], model: Reduced) -> list[
         local = np.indices(tuple(cardinalities[scope])).reshape(len(scope), -1).T
         states = model.state_starts[scope] + local
         possible = (table > -np.inf) & alive[states].all(axis=1)
-        found.append(
+        entries.append(
             _Possible(scope.tolist(), int(slots.start), numbers[states[possible]], table[possible])
         )
-    return found
+    return entries
 
 
 def _groups(possible: list[_Possible]) -> list[list[_Possible]]:

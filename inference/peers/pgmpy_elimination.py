@@ -168,13 +168,13 @@ class _Elimination(VariableElimination):  # type: ignore[misc]
 
     def log_marginal(self, target: int, order: Sequence[int]) -> NDArray[np.float64]:
         """Unnormalised log marginal of a variable; all others are eliminated in `order`."""
-        found: _LogFactor = self._variable_elimination(
+        factor: _LogFactor = self._variable_elimination(
             [target],
             "marginalize",
             elimination_order=[variable for variable in order if variable != target],
             show_progress=False,
         )
-        result: NDArray[np.float64] = found.values
+        result: NDArray[np.float64] = factor.values
         return result
 
 

@@ -176,17 +176,17 @@ def _junction_tree(engine: Any) -> tuple[dict[int, set[int]], dict[int, list[int
     tree = engine.junctionTree()
     cliques = {node: tree.clique(node) for node in tree.nodes()}
     neighbours: dict[int, list[int]] = {node: [] for node in cliques}
-    for one, other in tree.edges():
-        neighbours[one].append(other)
-        neighbours[other].append(one)
+    for first, second in tree.edges():
+        neighbours[first].append(second)
+        neighbours[second].append(first)
     return cliques, neighbours
 
 
 def _marginals(engine: Any, model: Reduced, states: list[NDArray[np.int64]]) -> NDArray[np.float64]:
     values = np.zeros(len(model.unary))
     for v, possible in enumerate(states):
-        found = 1.0 if len(possible) == 1 else engine.posterior(v).toarray()
-        values[model.state_starts[v] + possible] = found
+        probabilities = 1.0 if len(possible) == 1 else engine.posterior(v).toarray()
+        values[model.state_starts[v] + possible] = probabilities
     return values
 
 

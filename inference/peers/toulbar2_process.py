@@ -33,9 +33,9 @@ def main(task_path: str, answer_path: str) -> None:
         if scope:
             network.AddFunction(scope, costs[table_starts[factor] : table_starts[factor + 1]])
     began = time.process_time()
-    found = network.Solve(timeLimit=seconds)
+    solution = network.Solve(timeLimit=seconds)
     answer = {
-        "states": None if found is None else [int(state) for state in found[0]],
+        "states": None if solution is None else [int(state) for state in solution[0]],
         "lowest_cost": network.GetDDualBound(),
         "ended": time.process_time() - began < seconds,
         "nodes": network.GetNbNodes(),

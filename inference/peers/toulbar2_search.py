@@ -163,7 +163,7 @@ def _searched(
         except subprocess.TimeoutExpired:
             raise InferenceError("toulbar2 did not end at its limit of time") from None
         if not answer.exists():
-            said = (done.stdout + done.stderr).strip().splitlines()
-            raise InferenceError(f"toulbar2 ended without an answer: {(said or ['nothing'])[-1]}")
-        found: dict[str, Any] = json.loads(answer.read_text())
-    return found
+            lines = (done.stdout + done.stderr).strip().splitlines()
+            raise InferenceError(f"toulbar2 ended without an answer: {(lines or ['nothing'])[-1]}")
+        result: dict[str, Any] = json.loads(answer.read_text())
+    return result

@@ -244,8 +244,10 @@ class AnnealedImportance(JudgedSampler):
             if not shares.any():
                 raise InferenceError("no particle of 'ais' ended in a possible state; ask for more")
             states = np.stack([group.states for group in groups])
-            own = np.stack([group.weights for group in groups])
-            weights = np.tile(own, self.draws) * (shares / shares.sum() / self.draws)[:, None]
+            group_weights = np.stack([group.weights for group in groups])
+            weights = (
+                np.tile(group_weights, self.draws) * (shares / shares.sum() / self.draws)[:, None]
+            )
         whole = support.expand_states(states)
         observed = graph.evidence != UNOBSERVED
         whole[..., observed] = graph.evidence[observed]
@@ -345,17 +347,17 @@ class AnnealedImportance(JudgedSampler):
             return _Group(population.log_z(), population.shares(), sums, states)
 
         workers = self._threads()
-        found: list[_Group] = []
+        groups: list[_Group] = []
         with stop.within(), ThreadPoolExecutor(workers) as pool:
             first = 0
             batch = schedule.groups
             while batch:
                 results = list(pool.map(run, range(first, first + batch)))
-                found += [group for group in results if group is not None]
+                groups += [group for group in results if group is not None]
                 first += batch
                 late = stop.remaining == math.inf or None in results or stop.over
                 batch = 0 if late else workers
-        return found
+        return groups
 
     def _failed(self, support: Support, stats: dict[str, Any]) -> Posterior:
         """What is certain where no particle, or only one group, came to an end."""

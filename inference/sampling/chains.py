@@ -68,12 +68,12 @@ def to_arviz(graph: FactorGraph, states: NDArray[Any]) -> DataTree:
         raise MissingDependencyError(
             "samples for ArviZ need arviz-base; run: pip install 'factorfacts[notebooks]'"
         ) from error
-    found: DataTree = from_dict(
+    tree: DataTree = from_dict(
         {"posterior": {"state": states}},
         coords={"variable": list(graph.names)},
         dims={"state": ["variable"]},
     )
-    return found
+    return tree
 
 
 def state_type(graph: FactorGraph) -> type[np.uint8] | type[np.int32]:
@@ -207,22 +207,26 @@ def posterior_of_chains(
             interrupts is no sign of a chain that does not move.
     """
     marginals, errors = standard_errors(support.graph, sums)
-    found = convergence(support.graph, states)
-    effective = found["effective_sample_size_min"]
+    diagnostics = convergence(support.graph, states)
+    effective = diagnostics["effective_sample_size_min"]
     if not independent:
         # A state that no draw is in may be as rare as one in the effective number of them.
         errors = np.where((marginals > 0.0) & (marginals < 1.0), errors, 1.0 / effective)
-    if found["constant_variables"] and not independent:
+    if diagnostics["constant_variables"] and not independent:
         still = np.zeros(support.graph.n_variables, dtype=bool)
         still[constant_variables(states)] = True
         errors = np.where(np.repeat(still, support.graph.cardinalities), np.inf, errors)
     doubt = ""
     if not connected:
         doubt = "zeros tie variables together, and nothing shows that a chain reaches every state"
-    elif found["constant_variables"] and not independent:
-        doubt = f"{counted(found['constant_variables'], 'variable')} had one state in all draws"
-    elif not found["r_hat_max"] < R_HAT_LIMIT:
-        doubt = f"the chains disagree: R-hat is {found['r_hat_max']:.4g}, not below {R_HAT_LIMIT}"
+    elif diagnostics["constant_variables"] and not independent:
+        doubt = (
+            f"{counted(diagnostics['constant_variables'], 'variable')} had one state in all draws"
+        )
+    elif not diagnostics["r_hat_max"] < R_HAT_LIMIT:
+        doubt = (
+            f"the chains disagree: R-hat is {diagnostics['r_hat_max']:.4g}, not below {R_HAT_LIMIT}"
+        )
     elif not effective >= min_effective:
         doubt = too_few("draws", effective, min_effective)
     judged: dict[str, float] = {}
@@ -239,7 +243,7 @@ def posterior_of_chains(
         status=Status.NOT_CONVERGED if doubt else Status.CONVERGED,
         stats={
             **stats,
-            **found,
+            **diagnostics,
             "connected": connected,
             **judged,
             "standard_errors": support.by_name(errors),

@@ -64,8 +64,8 @@ def frequencies(
         numbers: int64 (n_groups, n_draws), what each draw says.
     """
     sums = np.zeros((len(numbers), count))
-    for group, own in enumerate(numbers):
-        sums[group] = np.bincount(own, draws.weights[group], count)
+    for group, group_numbers in enumerate(numbers):
+        sums[group] = np.bincount(group_numbers, draws.weights[group], count)
     return jackknife(lambda total: total / total.sum(), sums, draws.effective)
 
 
@@ -127,11 +127,11 @@ def ratio_errors(
     used = shares > 0.0
     weights = shares[used] / shares.sum()
     totals = np.add.reduceat(sums[used], state_starts(graph)[:-1], axis=1)
-    own = sums[used] / np.repeat(totals, graph.cardinalities, axis=1)
-    values = weights @ own
+    group_marginals = sums[used] / np.repeat(totals, graph.cardinalities, axis=1)
+    values = weights @ group_marginals
     values /= np.repeat(np.add.reduceat(values, state_starts(graph)[:-1]), graph.cardinalities)
     if used.sum() < 2:
         return values, np.full(len(values), np.inf)
     n = len(shares)
-    variances = n / (n - 1) * (weights**2 @ (own - values) ** 2)
+    variances = n / (n - 1) * (weights**2 @ (group_marginals - values) ** 2)
     return values, np.sqrt(variances + effective**-2.0)

@@ -131,7 +131,7 @@ class MiniBucketSampling(Backend):
         drawn = self._draws(smaller, buckets, stop, beyond=True)
         stats: dict[str, Any] = {
             "samples": _PART * len(drawn.parts),
-            "split_buckets": buckets.found.splits,
+            "split_buckets": buckets.tightened.splits,
             "induced_width": buckets.width,
             "i_bound": buckets.i_bound,
             "seed": self.seed,
@@ -147,7 +147,7 @@ class MiniBucketSampling(Backend):
                 status=Status.NOT_CONVERGED,
                 stats={
                     **stats,
-                    "certain_upper": constant + buckets.found.bound,
+                    "certain_upper": constant + buckets.tightened.bound,
                     **why("no two parts of the draws had a positive weight in the time"),
                     "standard_errors": support.by_name(drawn.errors),
                 },
@@ -155,7 +155,7 @@ class MiniBucketSampling(Backend):
         witness = drawn.witness(self._certain_lower(smaller, stop)).moved(constant)
         log_z, spread, _ = log_mean(drawn.sizes, self.confidence)
         log_z += constant - math.log(_PART)
-        bound = buckets.found.bound
+        bound = buckets.tightened.bound
         lower, upper = bounds_of_mean(drawn.log_weights - bound, self.confidence)
         lower = max(lower + constant + bound, witness.certain_lower)
         upper += constant + bound
@@ -226,7 +226,7 @@ class MiniBucketSampling(Backend):
                 "memory_limit or use backend 'ais'"
             )
         with stop.within(0.5 * stop.remaining) as enough:
-            found = Tightened.of(
+            tightened = Tightened.of(
                 *tighten_for_draws(
                     *arrays_of(graph),
                     order,
@@ -239,12 +239,12 @@ class MiniBucketSampling(Backend):
                     enough,
                 )
             )
-        if found.bound == -np.inf:
+        if tightened.bound == -np.inf:
             raise zero_partition()
         exact = None
-        if found.splits == 0:
+        if tightened.splits == 0:
             exact = WeightedMiniBuckets(i_bound=i_bound, seed=self.seed, restarts=self.restarts)
-        return _Buckets(order, width, i_bound, found, exact)
+        return _Buckets(order, width, i_bound, tightened, exact)
 
     def _certain_lower(self, graph: FactorGraph, stop: Stop) -> float:
         """A lower bound on log Z by mean field; -inf where none was found at once."""
@@ -263,7 +263,7 @@ class MiniBucketSampling(Backend):
             beyond: whether they go on after `samples` while there is time, if that is limited.
         """
         starts = state_starts(graph)
-        found = buckets.found
+        tightened = buckets.tightened
         took = 0.0
 
         def run(number: int) -> _Part | None:
@@ -275,12 +275,12 @@ class MiniBucketSampling(Backend):
             random = random_state(np.random.SeedSequence([self.seed, 1, number]))
             arrays = arrays_of(graph)
             if not draw_weighted(
-                *arrays, buckets.order, found, random, log_weights, sums, starts, stop.flag
+                *arrays, buckets.order, tightened, random, log_weights, sums, starts, stop.flag
             ):
                 return None
             took = time.monotonic() - began
             # No weight exceeds the bound, but for rounding.
-            return _Part(np.minimum(log_weights, found.bound), sums)
+            return _Part(np.minimum(log_weights, tightened.bound), sums)
 
         workers = self.threads if self.threads is not None else os.cpu_count() or 1
         parts: list[_Part] = []
@@ -295,7 +295,7 @@ class MiniBucketSampling(Backend):
                 parts += [part for part in results[:kept] if part is not None]
                 if kept < count:
                     break
-        return _Drawn.of(graph, found.bound, parts)
+        return _Drawn.of(graph, tightened.bound, parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,14 +306,14 @@ class _Buckets:
         order: int64 (n,), the elimination order.
         width: its induced width.
         i_bound: what memory and time left of the i-bound.
-        found: the tightened mini-buckets.
+        tightened: the tightened mini-buckets.
         exact: what answers where no bucket is split; None where one is.
     """
 
     order: NDArray[np.int64]
     width: int
     i_bound: int
-    found: Tightened
+    tightened: Tightened
     exact: WeightedMiniBuckets | None
 
 

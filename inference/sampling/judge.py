@@ -272,8 +272,8 @@ def judge_marginals(
             f"{ratios[state]:.3g} standard errors apart"
         )
     # Two errors reach what the witness says, as far as that is known.
-    own = np.maximum(errors, 0.5 * (apart - 2.0 * witness.errors))
-    return JudgedMarginals(np.hypot(own, half), doubt or _unseen(witness))
+    widened = np.maximum(errors, 0.5 * (apart - 2.0 * witness.errors))
+    return JudgedMarginals(np.hypot(widened, half), doubt or _unseen(witness))
 
 
 def too_few(what: str, effective: float, least: float) -> str:

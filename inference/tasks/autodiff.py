@@ -113,9 +113,9 @@ def _last_kept(second: Second) -> Second:
 
     def evaluate(row: NDArray[np.float64]) -> NDArray[np.float64]:
         point = row.tobytes()
-        for known, found in last:
+        for known, kept in last:
             if known == point:
-                return found
+                return kept
         last[:] = [(point, second(row))]
         return last[0][1]
 
@@ -147,20 +147,22 @@ def _in_jax(compute: Compute, second: Second | None) -> Callable[[jax.Array], ja
 
         def on_processor(words: Any) -> list[Any]:
             row = np.asarray(words).reshape(-1)
-            found = function(row.view(dtype).astype(np.float64))
-            made = [np.atleast_1d(np.asarray(one, dtype=dtype)) for one in found]
+            computed = function(row.view(dtype).astype(np.float64))
+            made = [np.atleast_1d(np.asarray(array, dtype=dtype)) for array in computed]
             if not pair:
-                return [one.reshape(shape) for one, shape in zip(made, shapes, strict=True)]
+                return [array.reshape(shape) for array, shape in zip(made, shapes, strict=True)]
             return [
-                one.view(np.uint32).reshape(shape + pair)
-                for one, shape in zip(made, shapes, strict=True)
+                array.view(np.uint32).reshape(shape + pair)
+                for array, shape in zip(made, shapes, strict=True)
             ]
 
         kind = np.uint32 if pair else dtype
         results = [library.ShapeDtypeStruct(shape + pair, kind) for shape in shapes]
-        given = library.lax.bitcast_convert_type(arguments, kind) if pair else arguments
-        found = library.pure_callback(on_processor, results, given, vmap_method="sequential")
-        return [library.lax.bitcast_convert_type(one, dtype) if pair else one for one in found]
+        passed = library.lax.bitcast_convert_type(arguments, kind) if pair else arguments
+        returned = library.pure_callback(on_processor, results, passed, vmap_method="sequential")
+        return [
+            library.lax.bitcast_convert_type(array, dtype) if pair else array for array in returned
+        ]
 
     def evaluated(arguments: jax.Array) -> tuple[jax.Array, jax.Array]:
         value, gradient = called(compute, arguments, (), arguments.shape)
@@ -169,8 +171,8 @@ def _in_jax(compute: Compute, second: Second | None) -> Callable[[jax.Array], ja
     def second_at(arguments: jax.Array) -> jax.Array:
         if second is None:
             raise _beyond("second")
-        (found,) = called(lambda row: [second(row)], arguments, 2 * arguments.shape)
-        return found
+        (hessian,) = called(lambda row: [second(row)], arguments, 2 * arguments.shape)
+        return hessian
 
     def refused(*_: Any) -> Any:
         raise _beyond("third")
@@ -229,11 +231,11 @@ def _torch_function() -> Any:
         def forward(
             ctx: Any, arguments: torch.Tensor, compute: Compute, second: Second | None
         ) -> torch.Tensor:
-            found = [compute(row) for row in rows_of(arguments)]
-            gradients = np.array([gradient for _, gradient in found]).reshape(arguments.shape)
+            computed = [compute(row) for row in rows_of(arguments)]
+            gradients = np.array([gradient for _, gradient in computed]).reshape(arguments.shape)
             ctx.save_for_backward(arguments)
             ctx.gradients, ctx.second = library.from_numpy(gradients).to(arguments), second
-            values = np.array([value for value, _ in found]).reshape(arguments.shape[:-1])
+            values = np.array([value for value, _ in computed]).reshape(arguments.shape[:-1])
             result: torch.Tensor = library.from_numpy(values).to(arguments)
             return result
 
@@ -263,9 +265,9 @@ def _torch_function() -> Any:
     class Curvature(function):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, arguments: torch.Tensor, second: Second) -> torch.Tensor:  # noqa: ARG004
-            found = [second(row) for row in rows_of(arguments)]
+            rows = [second(row) for row in rows_of(arguments)]
             shape = (*arguments.shape, arguments.shape[-1])
-            result: torch.Tensor = library.from_numpy(np.array(found).reshape(shape)).to(arguments)
+            result: torch.Tensor = library.from_numpy(np.array(rows).reshape(shape)).to(arguments)
             return result
 
         @staticmethod

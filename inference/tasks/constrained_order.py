@@ -134,11 +134,11 @@ def _with_borders_last(
     """
     turned = np.zeros(len(order), dtype=np.bool_)
     tail: list[int] = []
-    for place in np.flatnonzero(order >= n_inside).tolist():
-        if turned[place]:
+    for border in np.flatnonzero(order >= n_inside).tolist():
+        if turned[border]:
             continue
         leaves: list[int] = []
-        bucket = place
+        bucket = border
         while bucket >= 0:
             # A vertex met first in this bucket leaves when the turned way goes on from it.
             start, end = buckets.starts[bucket], buckets.starts[bucket + 1]

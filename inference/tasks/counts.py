@@ -102,7 +102,7 @@ def _eliminated(
     calibrated = exact.calibrate(graph)
     below = subtrees(calibrated.tree, (counted >= 0).astype(np.int64), 1)
     require_memory(8.0 * below.room, exact.allowance(), "the distribution of the count")
-    found = np.zeros((1, int(free.sum()) + 1))
+    weights = np.zeros((1, int(free.sum()) + 1))
     pass_rows(
         COUNT,
         calibrated.graph.cardinalities,
@@ -111,8 +111,8 @@ def _eliminated(
         calibrated.tables,
         counted,
         below,
-        found,
+        weights,
     )
     probabilities = np.zeros(len(wanted) + 1)
-    probabilities[certain : certain + found.size] = found[0] / found.sum()
+    probabilities[certain : certain + weights.size] = weights[0] / weights.sum()
     return CountDistribution(probabilities)

@@ -232,9 +232,9 @@ class Statistics:
         entries = np.flatnonzero(asked)
         for turn in turns(self._components[self._factor[entries]]):
             chosen = entries[turn]
-            held = np.zeros(len(self._components), dtype=np.bool_)
-            held[self._factor[chosen]] = True
-            tables = np.where(held[self._factor], -np.inf, self._log_values)
+            excluded = np.zeros(len(self._components), dtype=np.bool_)
+            excluded[self._factor[chosen]] = True
+            tables = np.where(excluded[self._factor], -np.inf, self._log_values)
             tables[chosen] = self._log_values[chosen]
             tables.flags.writeable = False
             yield chosen, self._beliefs_at(tables) - self.beliefs
@@ -251,15 +251,15 @@ class Statistics:
         # Where all entries of a factor weigh alike, nothing varies.
         relative = weights - weights[self.fixed][self._factor]
         of_entry = self._components[self._factor]
-        found = np.zeros((weights.shape[1],) * 2)
+        total = np.zeros((weights.shape[1],) * 2)
         counted = relative.any(axis=1) & (rates[of_entry] != 0.0)
         for entries, rows in self.covariances(counted):
             moved = np.stack(
                 [np.bincount(of_entry, rows * column, len(rates)) for column in relative.T], axis=1
             )
             scale = self.beliefs[entries] * rates[of_entry[entries]]
-            found += (scale[:, None] * relative[entries]).T @ moved[of_entry[entries]]
-        return (found + found.T) / 2.0
+            total += (scale[:, None] * relative[entries]).T @ moved[of_entry[entries]]
+        return (total + total.T) / 2.0
 
 
 def factor_components(graph: FactorGraph) -> NDArray[np.int64]:

@@ -124,11 +124,11 @@ def search_map(
         best = map_assignment(graph, exact)
     except TooLargeError as error:
         try:
-            found = search_toulbar2(graph, seconds=seconds, digits=digits, seed=seed)
+            searched = search_toulbar2(graph, seconds=seconds, digits=digits, seed=seed)
         except MissingDependencyError as missing:
             raise MissingDependencyError(f"{error}; or let toulbar2 search: {missing}") from None
-        assignment = Assignment(graph.names, found.states, found.log_potential)
-        return SearchedAssignment(assignment, found.upper, found.status, found.stats)
+        assignment = Assignment(graph.names, searched.states, searched.log_potential)
+        return SearchedAssignment(assignment, searched.upper, searched.status, searched.stats)
     stats = {"seconds": time.perf_counter() - began}
     return SearchedAssignment(best, best.log_potential, Status.EXACT, stats)
 

@@ -105,7 +105,9 @@ def open_marginals(
         )
     tables = {pair: _distinct(choices) for pair, choices in tables.items()}
     walks = Walks.of(graph, tables)
-    touched = np.isin(walks.components, walks.components[[one for pair in tables for one in pair]])
+    touched = np.isin(
+        walks.components, walks.components[[variable for pair in tables for variable in pair]]
+    )
     bounds = np.full((graph.n_variables, 2), np.nan)
     if not touched.any():
         return bounds
@@ -130,7 +132,7 @@ def _attained(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats]) -> F
     None, too, where a choice leaves no assignment possible.
     """
     known = {int(v): int(graph.evidence[v]) for v in np.flatnonzero(graph.evidence != UNOBSERVED)}
-    free = sorted({one for pair in tables for one in pair} - known.keys())
+    free = sorted({variable for pair in tables for variable in pair} - known.keys())
     n_states = 2 ** len(free)
     if prod(map(len, tables.values())) > _MOST_CHOICES or n_states > _MOST_STATES:
         return None
@@ -140,15 +142,15 @@ def _attained(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats]) -> F
     exact = Exact(seconds_limit=_MOST_SECONDS / n_states, search_seconds=_SEARCH_SECONDS)
     log_z, p = np.full(n_states, -np.inf), np.zeros((n_states, graph.n_variables))
     clamped = [graph.with_evidence(each) for each in states]
-    for number, found in enumerate(batch_results(clamped, exact)):
-        if isinstance(found, Posterior):
-            log_z[number], p[number] = found.log_z, found.marginals.of_state(1)
-        elif not isinstance(found, ZeroPartitionError):
+    for number, result in enumerate(batch_results(clamped, exact)):
+        if isinstance(result, Posterior):
+            log_z[number], p[number] = result.log_z, result.marginals.of_state(1)
+        elif not isinstance(result, ZeroPartitionError):
             return None
     log_weights = log_z[None]
     for (first, second), choices in tables.items():
-        own = np.stack([choices[:, each[first], each[second]] for each in states], axis=1)
-        log_weights = (log_weights[:, None] + own).reshape(-1, n_states)
+        added = np.stack([choices[:, each[first], each[second]] for each in states], axis=1)
+        log_weights = (log_weights[:, None] + added).reshape(-1, n_states)
     largest = log_weights.max(axis=1, keepdims=True)
     if not np.isfinite(largest).all():
         return None
@@ -253,7 +255,7 @@ def _drawn(
     observed = np.flatnonzero(graph.evidence != UNOBSERVED).tolist()
     opened = FactorGraph.from_factors(
         graph.cardinalities, [*graph.factors(), *tables.items()], log=True
-    ).with_evidence({one: int(graph.evidence[one]) for one in observed})
+    ).with_evidence({variable: int(graph.evidence[variable]) for variable in observed})
     draws = settings.weighted_draws(opened)
     if draws.status is not Status.CONVERGED:
         raise InferenceError("groups of draws do not agree")
@@ -288,8 +290,8 @@ def _add_weighed(
     lacking = []
     for rows in np.array_split(left, _blocks(len(left), n_groups * (n_draws + n_variables))):
         change = np.zeros((len(rows), n_groups, n_draws))
-        for place, own in enumerate(more):
-            change += own[rows[:, place]]
+        for column, log_ratio in enumerate(more):
+            change += log_ratio[rows[:, column]]
         largest = change.max(axis=(1, 2), keepdims=True)
         factors = np.exp(change - np.where(np.isfinite(largest), largest, 0.0))
         weights = draws.weights * factors

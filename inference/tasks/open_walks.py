@@ -104,7 +104,7 @@ class Walks:
     def sums(self, messages: Floats) -> Floats:
         """Log odds of each variable by messages along each edge, (n, 2)."""
         return self.odds[:, None] + np.stack(
-            [np.bincount(self.targets, one, len(self.odds)) for one in messages.T], axis=1
+            [np.bincount(self.targets, column, len(self.odds)) for column in messages.T], axis=1
         )
 
     def largest(self, values: Floats, counts: NDArray[np.int64]) -> Floats:
@@ -120,10 +120,10 @@ class Walks:
         ranks = np.empty(len(order), dtype=np.int64)
         ranks[order] = np.arange(len(order)) - firsts[self.targets[order]]
         # Where its own is among the largest, one more is taken in its place.
-        own = ranks[self.backwards] < counts
+        includes_own = ranks[self.backwards] < counts
         starts, ends = firsts[self.sources], firsts[self.sources + 1]
-        sums = before[np.minimum(starts + counts + own, ends)] - before[starts]
-        rest: Floats = sums - np.where(own, values[self.backwards], 0.0)
+        sums = before[np.minimum(starts + counts + includes_own, ends)] - before[starts]
+        rest: Floats = sums - np.where(includes_own, values[self.backwards], 0.0)
         return rest
 
     def messages(self, boxes: Floats) -> Floats:
@@ -134,10 +134,10 @@ class Walks:
         """
         odds = np.clip(boxes, -_ANY_ODDS, _ANY_ODDS)[:, None, :]
         table = self.tables[..., None]
-        found = np.logaddexp(odds + table[:, :, 1, 1], table[:, :, 0, 1]) - np.logaddexp(
+        sent = np.logaddexp(odds + table[:, :, 1, 1], table[:, :, 0, 1]) - np.logaddexp(
             odds + table[:, :, 1, 0], table[:, :, 0, 0]
         )
-        return np.stack([found.min(axis=(1, 2)), found.max(axis=(1, 2))], axis=1)
+        return np.stack([sent.min(axis=(1, 2)), sent.max(axis=(1, 2))], axis=1)
 
     def _odds_by(self, length: int) -> Floats:
         """Bounds on the log odds of every variable (n, 2), by walks of a length.

@@ -80,15 +80,15 @@ def _pairs(
         below,
         pairs,
     )
-    own = weights[wanted]
-    within = np.arange(total) - np.repeat(np.cumsum(own) - own, own)
-    columns = np.repeat(below.begins[wanted], own) + within
+    sizes = weights[wanted]
+    within = np.arange(total) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    columns = np.repeat(below.begins[wanted], sizes) + within
     result: NDArray[np.float64] = pairs[np.ix_(columns, columns)]
     # The kernel fills one half: the target that comes first in post-order gives the row.
     result += result.T
     starts = np.cumsum(graph.cardinalities) - graph.cardinalities
-    marginals = calibrated.marginals[np.repeat(starts[wanted], own) + within]
-    roots = np.repeat(_roots(calibrated, wanted), own)
+    marginals = calibrated.marginals[np.repeat(starts[wanted], sizes) + within]
+    roots = np.repeat(_roots(calibrated, wanted), sizes)
     apart = roots[:, None] != roots[None, :]
     result[apart] = np.outer(marginals, marginals)[apart]
     np.fill_diagonal(result, marginals)

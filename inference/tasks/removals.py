@@ -315,7 +315,7 @@ def _near_posteriors(
     # Observed targets have lost their other states; what is known of them stays.
     asked = graph.evidence[near.targets] == UNOBSERVED
     asked_starts = np.concatenate([[0], np.cumsum(asked)])[near.starts]
-    found = result[asked]
+    posteriors = result[asked]
     posteriors_without(
         *model,
         groups.starts,
@@ -323,7 +323,7 @@ def _near_posteriors(
         asked_starts,
         near.targets[asked],
         state,
-        found,
+        posteriors,
     )
-    result[asked] = found
+    result[asked] = posteriors
     return result

@@ -30,15 +30,15 @@ def positions(graph: FactorGraph, variables: Variables, role: str) -> NDArray[np
     """
     if isinstance(variables, str):
         raise InputError(f"{role} is the text {variables!r}; give a list of names")
-    found: dict[int, None] = {}
+    chosen: dict[int, None] = {}
     for variable in variables:
         position = _position(graph, variable, role)
-        if position in found:
+        if position in chosen:
             raise InputError(f"{role} name {graph.names[position]!r} twice; give it once")
-        found[position] = None
-    if not found:
+        chosen[position] = None
+    if not chosen:
         raise InputError(f"{role} are empty; give at least one variable")
-    return np.fromiter(found, dtype=np.int64, count=len(found))
+    return np.fromiter(chosen, dtype=np.int64, count=len(chosen))
 
 
 def wanted_states(

@@ -218,7 +218,7 @@ def _broken(products: Floats, stop: Stop) -> _Triangles:
     """Inequalities that a symmetric matrix of products of spins breaks, the worst of them first."""
     n = len(products)
     later = np.tri(n, k=-1, dtype=np.bool_).T
-    found = []
+    broken = []
     for first in range(n - 2):
         if stop.over:
             break
@@ -231,10 +231,10 @@ def _broken(products: Floats, stop: Stop) -> _Triangles:
                 worst = np.argsort(value, kind="stable")[:_TRIANGLES_PER_ROW]
                 second, third = np.divmod(at[worst], len(row))
                 columns = (value[worst], first, second + first + 1, third + first + 1, sign, other)
-                found.append(np.column_stack(np.broadcast_arrays(*columns)))
-    if not found:
+                broken.append(np.column_stack(np.broadcast_arrays(*columns)))
+    if not broken:
         return _NO_TRIANGLES
-    rows = np.concatenate(found)
+    rows = np.concatenate(broken)
     rows = rows[np.argsort(rows[:, 0], kind="stable")[: _TRIANGLES_PER_SPIN * n]]
     first, second, third = rows[:, 1:4].T.astype(np.int64)
     pairs = np.column_stack([first * n + second, first * n + third, second * n + third])
@@ -265,8 +265,8 @@ class _Search:
         for multiple in range(len(at) - len(self.triangles.signs), len(at)):
             bounds[multiple] = (0.0, None)
         options = {"maxiter": _STEPS, "maxcor": 20}
-        found = minimize(self, at, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        return np.asarray(found.x)
+        result = minimize(self, at, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        return np.asarray(result.x)
 
     def with_triangles(self, at: Floats) -> Floats:
         """Parameters with those triangles that count, and those that are broken there."""
@@ -276,8 +276,8 @@ class _Search:
         more = _broken(self.products, self.stop)
         self.triangles = _Triangles(
             *(
-                np.concatenate([own[count], new])
-                for own, new in zip(self.triangles, more, strict=True)
+                np.concatenate([kept[count], new])
+                for kept, new in zip(self.triangles, more, strict=True)
             )
         )
         return np.concatenate([at[:n_others], at[n_others:][count], np.zeros(len(more.signs))])
@@ -326,13 +326,14 @@ class _Search:
             self.spin_means = np.empty(len(spins.fields))
             self.spin_means[spins.joined] = 2.0 * mean
             self.spin_means[spins.summed] = 2.0 * weights * (outer + 2.0 * along)
-        own = np.diagonal(moments) / (2.0 * slopes[joined] ** 2) - 0.5 / slopes[joined]
+        joined_moments = np.diagonal(moments) / (2.0 * slopes[joined] ** 2) - 0.5 / slopes[joined]
         moments = moments - self.barrier * barrier
         self.products[:n, :n] = 2.0 * moments
         self.products[:n, n] = self.products[n, :n] = 2.0 * mean
         quadratic = np.asarray((ties @ moments) * ties.toarray()).sum(axis=1)
         squares = (
-            np.concatenate([outer**2 + 4.0 * outer * along + 2.0 * quadratic, own]) - points**2
+            np.concatenate([outer**2 + 4.0 * outer * along + 2.0 * quadratic, joined_moments])
+            - points**2
         )
         small = points < 1e-3
         bends = np.where(

@@ -46,13 +46,13 @@ def move_particles(
     for particle in range(len(states)):
         if stop[0] != 0:
             return
-        own = states[particle]
-        find_places(scope_starts, scope_variables, table_starts, room, own, places)
+        particle_states = states[particle]
+        find_places(scope_starts, scope_variables, table_starts, room, particle_states, places)
         for _ in range(sweeps):
             draw_blocks(
                 cardinalities, scope_starts, scope_variables, factor_starts, factors, log_values,
-                blocks, room, True, places, own, random, weights[particle] if summed else 1.0,
-                summed, sums,
+                blocks, room, True, places, particle_states, random,
+                weights[particle] if summed else 1.0, summed, sums,
             )  # fmt: skip
         energies[particle, 0] = 0.0
         energies[particle, 1] = 0.0
@@ -169,11 +169,11 @@ def anneal(
         if total * total < resample * count * squares:
             log_z[0] += largest + np.log(total / count)
             # Systematic: one random number, and evenly spaced places from it on.
-            place = uniform(random)
+            shift = uniform(random)
             passed = 0.0
             source = -1
             for particle in range(count):
-                while passed <= (particle + place) / count * total and source < count - 1:
+                while passed <= (particle + shift) / count * total and source < count - 1:
                     source += 1
                     passed += np.exp(log_weights[source] - largest)
                 # Rounding must not lead to one without weight at the end of the row.

@@ -207,20 +207,20 @@ def root_blocks(cardinalities, scope_starts, scope_variables, factor_starts, fac
                     f = factors[entry]
                     if linked[f] == b:
                         continue
-                    own = -1
+                    v_slot = -1
                     others = 0
                     for slot in range(scope_starts[f], scope_starts[f + 1]):
                         if scope_variables[slot] == v:
-                            own = slot
+                            v_slot = slot
                         elif member[b, scope_variables[slot]]:
                             others += 1
                     if others == 0:
-                        single_slots[n_singles] = own
+                        single_slots[n_singles] = v_slot
                         n_singles += 1
                         continue
                     linked[f] = b
                     links[n_links] = f
-                    parent_slots[n_links] = own
+                    parent_slots[n_links] = v_slot
                     child_starts[n_links] = tail
                     entries = cardinalities[v]
                     for slot in range(scope_starts[f], scope_starts[f + 1]):

@@ -125,9 +125,9 @@ def run_chain(
                 for f in range(n_factors):
                     potentials[level] += log_values[places[copy, f]]
         if sweep >= 0:
-            own = states[copy_at[0]]
+            current = states[copy_at[0]]
             for v in range(n):
-                drawn[sweep, v] = own[v]
+                drawn[sweep, v] = current[v]
         if sweep == 0:
             refused[:] = 0.0
             tries[:] = 0.0

@@ -18,19 +18,19 @@ def assign(cardinalities, tree, tables, uniforms, choices, states):
         states: int32 (n, n_variables), written.
     """
     tree = lent(tree)
-    given = len(choices) > 0
+    has_choices = len(choices) > 0
     for i in range(len(states)):
         for c in range(len(tree.parents) - 1, -1, -1):
             first = tree.starts[c] + tree.separator_sizes[c]
             message = tree.message_starts[c]
-            if given and choices[message] < 0:
+            if has_choices and choices[message] < 0:
                 continue
             row = 0
             for entry in range(tree.starts[c], first):
                 variable = tree.variables[entry]
                 row = row * cardinalities[variable] + states[i, variable]
             chosen = 0
-            if given:
+            if has_choices:
                 chosen = choices[message + row]
             else:
                 group = (tree.table_starts[c + 1] - tree.table_starts[c]) // (

@@ -72,11 +72,11 @@ def add_without(
     for d in range(len(states)):
         if weights[d] == 0.0:
             continue
-        own = states[d]
+        drawn = states[d]
         for f in range(n_factors):
             places[f] = table_starts[f]
             for slot in range(scope_starts[f], scope_starts[f + 1]):
-                places[f] += own[scope_variables[slot]] * strides[slot]
+                places[f] += drawn[scope_variables[slot]] * strides[slot]
         # Products of the factors on a variable for each of its states: zeros are counted apart.
         logs[:] = 0.0
         zeros[:] = 0
@@ -84,7 +84,7 @@ def add_without(
             for slot in range(scope_starts[f], scope_starts[f + 1]):
                 v = scope_variables[slot]
                 if asked[v]:
-                    base = places[f] - own[v] * strides[slot]
+                    base = places[f] - drawn[v] * strides[slot]
                     for x in range(cardinalities[v]):
                         value = log_values[base + x * strides[slot]]
                         if value == -np.inf:
@@ -103,11 +103,11 @@ def add_without(
                     if evidence[c] >= 0 and x != evidence[c]:
                         continue
                     value, none = logs[starts[c] + x], zeros[starts[c] + x]
-                    first = x == own[c]
+                    first = x == drawn[c]
                     for entry in range(shared_starts[pair], shared_starts[pair + 1]):
                         f, of_c, of_t = shared[entry]
-                        base = places[f] - own[c] * of_c - own[t] * of_t
-                        here = log_values[base + x * of_c + own[t] * of_t]
+                        base = places[f] - drawn[c] * of_c - drawn[t] * of_t
+                        here = log_values[base + x * of_c + drawn[t] * of_t]
                         there = log_values[base + x * of_c + s * of_t]
                         if here == -np.inf:
                             none -= 1

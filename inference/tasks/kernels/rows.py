@@ -115,9 +115,9 @@ def pass_rows(operation, cardinalities, tree, program, tables, targets, below, r
 
 
 @kernel
-def _convolve(one, length, values, begin, width, sums):
+def _convolve(first, length, values, begin, width, sums):
     """Write the distribution of the sum of two numbers, whose own are given."""
     sums[: length + width - 1] = 0.0
     for x in range(length):
         for y in range(width):
-            sums[x + y] += one[x] * values[begin + y]
+            sums[x + y] += first[x] * values[begin + y]
