@@ -218,8 +218,8 @@ def minus(quantity: Quantity, other: Quantity) -> Quantity:
     ends = quantity.lowest - other.highest, quantity.highest - other.lowest
     numerators = None
     if quantity.numerators is not None and other.numerators is not None:
-        one, two = quantity.numerators, other.numerators
-        numerators = one[0] - two[0], one[1] - two[1]
+        if_true, if_false = zip(quantity.numerators, other.numerators, strict=True)
+        numerators = if_true[0] - if_true[1], if_false[0] - if_false[1]
         if not any(each.any() for each in numerators):
             # Whatever the labels are.
             ends = 0.0, 0.0
