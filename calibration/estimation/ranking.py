@@ -57,7 +57,8 @@ class Auroc(Linearised):
         del power
         known, claims = self.labelled, self.claims
         p, y, weights = claims.p[known], claims.y[known], self.weights[known]
-        if not 0 < weights @ y < weights.sum():
+        # Of sums alone rounding could make a difference.
+        if not ((weights * y).any() and (weights * (1 - y)).any()):
             raise InputError(
                 f"{self.title}: all labels that count are the same; label more, as --choose says"
             )

@@ -226,9 +226,14 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
     if claims.counting.any():
         tell("estimates")
         columns = _columns(table, settings)
+        said = len(remarks)
         rows, differences = _estimates(frame, claims, columns, settings, remarks)
-        sentences += _verdicts(rows)
-        tables["estimates"] = _estimates_table(rows, settings)
+        if not rows and settings.choose is None:
+            why = " ".join(dict.fromkeys(remarks[said:])).removesuffix(".")
+            raise InputError(f"{table.source}: {why}")
+        if rows:
+            sentences += _verdicts(rows)
+            tables["estimates"] = _estimates_table(rows, settings)
         if differences:
             tables["differences"] = _differences_table(differences)
     if settings.choose is not None:
@@ -508,7 +513,12 @@ def _quantities(
             coefficients = REGRESSIONS[name](on, *judged, **how)
             made |= {each.title: each for each in coefficients}
             continue
-        quantity = QUANTITIES[name](*judged, **how, **more.get(name, {}))
+        try:
+            quantity = QUANTITIES[name](*judged, **how, **more.get(name, {}))
+        except InputError as error:
+            # Of other models, and other quantities, there may be estimates.
+            remarks.append(f"{of}: {error}.")
+            continue
         if not quantity.labelled.any() or (
             isinstance(quantity, Quantity) and not (quantity.labelled & (quantity.size > 0)).any()
         ):
@@ -653,7 +663,7 @@ def _verdicts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
             responses = counted(row["n_responses"], "response")
             why = f"labels are of {responses}"
             if unvaried:
-                why = f"labels of {responses} do not vary, or are fitted exactly"
+                why = f"labels of {responses} are alike, or fitted exactly"
             sentences.append(
                 f"{of}{row['title']} {number(row['value'])}; there is no interval, for {why}: "
                 "label more."

@@ -354,6 +354,14 @@ def test_auroc_of_tied_predictions_is_that_of_labels(n_ones: int) -> None:
     assert 0 < found.lower < 0.5 < found.upper < 1
 
 
+def test_labels_of_one_kind_have_no_auroc_whatever_their_weights() -> None:
+    p, _, responses, *_ = drawn(2)
+    for seed in range(5):
+        weights = np.random.default_rng(seed).random(p.size)
+        area = auroc(p, np.ones(p.size), responses, weights=weights)
+        refused("all labels that count are the same", estimate, area)
+
+
 def test_a_calibration_error_that_does_not_vary_has_no_interval() -> None:
     y = [True if number < 20 else None for number in range(40)]
     found = estimate(ece(np.full(40, 0.7), y, np.arange(40) // 2))

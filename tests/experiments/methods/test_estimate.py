@@ -264,6 +264,30 @@ def test_why_there_is_no_interval_is_said() -> None:
     found = estimate(table, quantities="share,ece,ols", on="x")
     for name in ("ECE 0.300", "linear: x 0.000"):
         (told,) = (each for each in found.sentences if each.startswith(name))
-        assert "there is no interval, for labels of 4 responses do not vary" in told
+        assert "there is no interval, for labels of 4 responses are alike" in told
     (told,) = estimate(table[table["response"] == "r0"]).sentences[:1]
     assert "there is no interval, for labels are of 1 response:" in told
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"quantities": "auroc"}, "AUROC: all labels that count are the same; label more"),
+        ({"quantities": "f1-at-k"}, "F1@K is left out: it needs responses all of whose claims"),
+        (
+            {"quantities": "kept-precision", "threshold": 1.0},
+            "threshold is 1, and no claim has a probability of as much; give a lower one",
+        ),
+    ],
+)
+def test_where_nothing_is_estimated_the_reason_is_an_error(asked: Any, said: str) -> None:
+    table = drawn(n_responses=10)
+    table["label"] = [True if number % 6 < 5 else None for number in range(60)]
+    with pytest.raises(InputError) as caught:
+        estimate(table, **asked)
+    assert said in str(caught.value)
+    # Others are estimated all the same, and what is to be labelled next is chosen.
+    both = estimate(table, **{**asked, "quantities": f"share,{asked['quantities']}"})
+    assert list(both["estimates"]["quantity"]) == ["share"]
+    assert any(said in each for each in both.sentences)
+    assert "estimates" not in estimate(table, choose=2, unit="claim", **asked).tables
