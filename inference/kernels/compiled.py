@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from threading import Lock, local
 from typing import Any, Literal
 
@@ -83,10 +83,8 @@ class Kernel:
             return getattr(self.dispatcher, name)
         # Loading Numba is no more an algorithm's time than compiling is.
         with PREPARATION.counted(), _MAKING:
-            from inference.kernels.compiling import dispatcher_of
-
             if "dispatcher" not in vars(self):
-                self.dispatcher = dispatcher_of(self.py_func, *self._options)
+                self.dispatcher = _compiler()(self.py_func, *self._options)
         return self.dispatcher
 
     def __reduce__(self) -> str:
@@ -108,6 +106,33 @@ class Kernel:
                 return _as_python(self.py_func(*arguments))
         finally:
             _MODE.within = False
+
+
+@cache
+def _compiler() -> Callable[..., Any]:
+    """Load Numba in another thread, where no interrupt of this one reaches it.
+
+    Numba fills tables when it is imported and before its first compilation. A table that an
+    interrupt left half filled would fail every later compilation of the process.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    # Its end waits for the thread, also after an interrupt.
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(_load_compiler).result()
+
+
+def _load_compiler() -> Callable[..., Any]:
+    from numba import njit
+
+    from inference.kernels.compiling import dispatcher_of
+
+    njit(_nothing)()
+    return dispatcher_of
+
+
+def _nothing() -> None:
+    """Return nothing: the smallest function to compile."""
 
 
 def _as_python(result: Any) -> Any:

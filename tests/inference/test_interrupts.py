@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import fr2
 from inference import Status, entries, infer, infer_anytime
+from inference.exact.small import end_interpretation
 from inference.kernels.compiled import kernel
 from inference.tasks import (
     count_distribution,
@@ -155,6 +156,9 @@ BACKENDS: dict[str, dict[str, Any]] = {
 
 def ends_of(names: Iterable[str]) -> dict[str, dict[str, int]]:
     """How runs of backends and tasks end."""
+
+    # Numba is loaded before, and not amid a run that is interrupted.
+    end_interpretation()
 
     def infers(name: str) -> Run:
         return lambda number: infer(_graph(number), name, **BACKENDS[name])

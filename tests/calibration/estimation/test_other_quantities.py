@@ -301,7 +301,7 @@ def held(name: str, factor: float, n_labelled: int, *, whole: bool) -> list[floa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("factor", [1.0, 0.6])
+@pytest.mark.parametrize("factor", [pytest.param(1.0, marks=pytest.mark.nightly), 0.6])
 @pytest.mark.parametrize(
     ("name", "n_labelled", "whole"),
     [

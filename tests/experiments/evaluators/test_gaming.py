@@ -155,7 +155,7 @@ def test_curves_of_corrupted_responses_pass_the_clean_level_without_core_alone()
     drawn = points[points.padding == "repetitive"].rename(columns={"version": "response"})
     drawn["core"] = np.where(drawn.guard == NO_GUARD, "without", "with")
     figure = curve_figure(drawn, LABELS, "repetitive")
-    assert figure.axes[0].get_xlabel() == "repetitive sentences appended"
+    assert figure.axes[0].get_xlabel() == "Repetitive sentences appended"
 
 
 def test_versions_and_paddings_of_a_response_ask_about_each_pair_once() -> None:
