@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+__all__: list[str]
+
 from experiments.evaluators.assess import AssessSettings
 from experiments.evaluators.coherence import CoherenceSettings
 from experiments.evaluators.fastfact import FastFactRun

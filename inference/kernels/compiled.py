@@ -127,7 +127,8 @@ def _load_compiler() -> Callable[..., Any]:
 
     from inference.kernels.compiling import dispatcher_of
 
-    njit(_nothing)()
+    dispatcher: Any = njit(_nothing)
+    dispatcher()
     return dispatcher_of
 
 

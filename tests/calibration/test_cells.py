@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from calibration.cells import (
 from factormodels.errors import InputError
 
 
-def frame(**methods: list[float | None]) -> pd.DataFrame:
+def frame(**methods: Sequence[float | None]) -> pd.DataFrame:
     """A row per claim and method, two claims a response; every fourth claim has no label."""
     n = len(next(iter(methods.values())))
     return pd.concat(
@@ -137,10 +138,11 @@ def test_a_bad_frame_is_refused(changed: dict[str, Any], by: Any, said: str) -> 
 
 def long_frame() -> pd.DataFrame:
     """Two data sets with the same ids, two methods on each, of which one lacks a probability."""
-    parts = [
-        frame(a=P, b=[None, *P[:0:-1]]).assign(dataset=dataset, p=lambda t, s=shift: t.p * s)
-        for dataset, shift in (("one", 1.0), ("other", 0.9))
-    ]
+    parts = []
+    for dataset, shift in (("one", 1.0), ("other", 0.9)):
+        part = frame(a=P, b=[None, *P[:0:-1]]).assign(dataset=dataset)
+        part["p"] *= shift
+        parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 

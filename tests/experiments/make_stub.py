@@ -33,6 +33,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+__all__: list[str]
+
 '''
 
 _PLACE = "str | os.PathLike[str]"

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -285,8 +286,8 @@ def own_table(path: Path, graphs: list[FactGraph], *more: str) -> Path:
 def test_columns_of_ones_own(tmp_path: Path) -> None:
     graphs, judge = biographies(0, 20), tmp_path / "judge.json"
     table = own_table(tmp_path / "mine.csv", graphs)
-    numbers = {"table": table, "numbers": ("chance",)}
-    mine = {**numbers, "groups": ("part",)}
+    numbers: dict[str, Any] = {"table": table, "numbers": ("chance",)}
+    mine: dict[str, Any] = {**numbers, "groups": ("part",)}
     found = fit(
         graphs, penalty=30.0, folds=0, causes=("part", "response"), columns=(), save=judge, **mine
     )

@@ -66,7 +66,7 @@ def test_every_name_can_be_imported_and_called() -> None:
     for name in experiments.__all__:
         assert callable(getattr(experiments, name))
     with pytest.raises(AttributeError, match="nothing"):
-        experiments.nothing  # noqa: B018
+        experiments.nothing  # type: ignore[attr-defined]  # noqa: B018
 
 
 @pytest.mark.parametrize("name", experiments.__all__)
@@ -437,9 +437,8 @@ def test_a_report_finds_data_that_moved(folder: Path) -> None:
     found = run({"study": "s", "datasets": [{"path": "mine.jsonl"}], "outputs": ["csv"]})
     (folder / "mine.jsonl").rename(folder / "moved.jsonl")
     refused(r"say where the file is with `data` mine=PATH", report, found.folder)
-    assert Path(
-        report(found.folder, data={"mine": Path("moved.jsonl")})["page"]["page"][0]
-    ).is_file()
+    by_name: Any = {"mine": Path("moved.jsonl")}
+    assert Path(report(found.folder, data=by_name)["page"]["page"][0]).is_file()
     moved = {"mine": "moved.jsonl"}
     refused(r"name a file in it$", report, found.folder, out=".", data=moved)
     refused("`settings` is '.'; give ReportSettings or name its fields", report, found.folder, ".")

@@ -104,9 +104,8 @@ def test_a_plan_that_was_interpreted_serves_machine_code() -> None:
     with interpreted():
         plan = Plan.of(graph, 0, 1000, 2e9, 1e9)
     compiled = Plan.of(graph, 0, 1000, 2e9, 1e9)
-    for ours, other in zip(
-        (*plan.tree, *plan.program), (*compiled.tree, *compiled.program), strict=True
-    ):
+    arrays: Any = zip((*plan.tree, *plan.program), (*compiled.tree, *compiled.program), strict=True)
+    for ours, other in arrays:
         assert ours.dtype == other.dtype
         assert ours.tobytes() == other.tobytes()
     assert plan.cost == compiled.cost

@@ -214,7 +214,7 @@ def test_predictions_narrow_it_if_they_tell_something_and_never_widen_it() -> No
 @pytest.mark.parametrize("name", ["share", "mean-share", "brier"])
 def test_intervals_of_ten_labels_cover_new_populations(whole: bool, name: str) -> None:
     # The truth is that of the law, from a large draw; biased predictions beside good ones.
-    make = QUANTITIES[name]
+    make: Any = QUANTITIES[name]
     p, y, responses = drawn(0, 20_000)
     held = {"good": 0, "biased": 0}
     n_draws = 400
@@ -253,7 +253,7 @@ def test_what_is_predicted_is_the_mean_and_variance_of_what_labels_would_tell(na
     p, _, responses = drawn(3, 6, 4)
     uneven = responses[np.arange(p.size) % 5 > 0]
     p = p[np.arange(p.size) % 5 > 0]
-    make = QUANTITIES[name]
+    make: Any = QUANTITIES[name]
     found, if_true, if_false = (
         make(p, np.full(p.size, label), uneven) for label in (np.nan, 1.0, 0.0)
     )

@@ -152,12 +152,12 @@ def test_with_all_labels_they_are_the_scores_themselves() -> None:
         (logistic, sm.GLM(y, design, family=sm.families.Binomial())),
     ):
         fit = model.fit(cov_type="cluster", cov_kwds=groups)
-        found = [estimate(each, power=0.0) for each in make(columns, p, y, responses)]
-        assert [each.value for each in found] == pytest.approx(fit.params.tolist(), abs=1e-9)
+        fitted = [estimate(each, power=0.0) for each in make(columns, p, y, responses)]
+        assert [each.value for each in fitted] == pytest.approx(fit.params.tolist(), abs=1e-9)
         # Theirs are without a correction for few responses; residuals of one of fifty left out are
         # a fiftieth or so larger, of the trait of an outlying one more.
-        assert [each.error for each in found] == pytest.approx(fit.bse.tolist(), rel=0.12)
-        assert all(one.error > error for one, error in zip(found, fit.bse, strict=True))
+        assert [each.error for each in fitted] == pytest.approx(fit.bse.tolist(), rel=0.12)
+        assert all(one.error > error for one, error in zip(fitted, fit.bse, strict=True))
 
 
 # --- what is known exactly ----------------------------------------------------------------------

@@ -37,7 +37,10 @@ def test_hand_values_of_other_norms() -> None:
 def test_scores_take_any_number_of_bins() -> None:
     p, y, responses = draw(np.random.default_rng(3), 40)
     names = ("ece", "ece_equal_mass", "mce", "ace")
-    how = {"ece_equal_mass": {"strategy": "quantile"}, "mce": {"norm": "maximum"}}
+    how: dict[str, dict[str, Any]] = {
+        "ece_equal_mass": {"strategy": "quantile"},
+        "mce": {"norm": "maximum"},
+    }
     how |= {"ace": {"norm": "average"}}
     for n_bins in (4, 15):
         found = score(p, y, responses, scores=names, n_bins=n_bins)

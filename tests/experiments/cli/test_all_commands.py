@@ -125,7 +125,8 @@ def taken_apart(line: str) -> list[str]:
 def test_examples_are_calls_in_python_and_commands_in_the_help(name: str) -> None:
     function = function_named(name)
     command = command_of(function)
-    block = inspect.getdoc(function).partition("Examples::")[2].partition("\n\nArgs:")[0]
+    text = inspect.getdoc(function) or ""
+    block = text.partition("Examples::")[2].partition("\n\nArgs:")[0]
     examples = re.split(r"\n(?=    \S)", block.strip("\n"))
     called = f"{inspect.unwrap(function).__name__}("
     assert examples[0].strip().startswith(called)

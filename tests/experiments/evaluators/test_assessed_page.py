@@ -27,7 +27,7 @@ HOSTILE = (
 )
 """A text that would end the data, run, fetch or turn a line if it were taken for anything else."""
 
-OFFLINE = {"relations": "lexical", "retriever": "given", "atoms": "given"}
+OFFLINE: dict[str, Any] = {"relations": "lexical", "retriever": "given", "atoms": "given"}
 
 
 def assessed(graph: FactGraph, *variants: str) -> FactGraph:

@@ -292,7 +292,7 @@ def test_a_chunk_is_shown_without_the_rest_of_the_response() -> None:
     shown: tuple[tuple[ShownContext, bool], ...] = (("chunk", False), ("response", True))
     for context, others in shown:
         model = AnsweringModel(answer)
-        fastfact(text=RESPONSES["r0"], model=model, documents=NOTES, stride=2, context=context)
+        fastfact(text=RESPONSES["r0"], model=model, documents=NOTES, stride="2", context=context)
         asked = [request for request in model.asked if request.stage == "pre-verification"]
         assert len(asked) == 2
         assert ("Alder" in asked[1].messages[-1].content) == others
@@ -335,7 +335,7 @@ def test_what_is_missing_is_no_false_claim() -> None:
     assert math.isnan(row["f1"])
     assert math.isnan(row["precision"])
     part = fastfact(
-        text=RESPONSES["r0"], model=AnsweringModel(lost), documents=NOTES, k_prime=1, stride=2
+        text=RESPONSES["r0"], model=AnsweringModel(lost), documents=NOTES, k_prime=1, stride="2"
     )
     (row,) = part["responses"].to_dict("records")
     assert (row["missing_chunks"], row["supported"], row["missing"]) == (1, 1, 1)

@@ -405,7 +405,7 @@ def test_responses_without_text_do_not_stop_those_whose_claims_are_taken(tmp_pat
     found = assess(path, atoms="sentences", documents=documents)
     assert found.sentences[:2] == (empty, "1 response without a text: left out.")
     assert set(found["claims"].response) == {"t-001"}
-    asked = {"model": "openai/x", "dry_run": True, "max_calls": 9}
+    asked: dict[str, Any] = {"model": "openai/x", "dry_run": True, "max_calls": 9}
     planned = self_knowledge(path, **asked)
     assert planned.sentences[0] == empty
     counted = fastfact(path, documents=documents, **asked)

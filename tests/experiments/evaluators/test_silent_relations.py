@@ -65,7 +65,9 @@ def test_assess_says_it_too(beside: dict[str, Any], said: str, tmp_path: Path) -
     recorded.write_text("\n".join(map(json.dumps, answers)))
     found = assess(
         path,
-        **{"relations": f"recorded:{recorded}", "atoms": "given", "retriever": "given"},
+        relations=f"recorded:{recorded}",
+        atoms="given",
+        retriever="given",
         variant=["FR1"],
     )
     assert said in " ".join(found.sentences)

@@ -16,7 +16,7 @@ from tests.experiments.methods.test_omissions import bridge
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
-COMMANDS = {
+COMMANDS: dict[str, tuple[Callable[..., Any], int, dict[str, Any]]] = {
     "coherence": (coherence, 1, {}),
     "omissions": (omissions, 2, {}),
     "revise": (revise, 1, {"drop": 0.5}),
@@ -42,7 +42,6 @@ def test_a_dry_run_counts_calls_and_asks_nobody(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_limit_on_calls_stops_it(name: str, tmp_path: Any) -> None:
-    call: Callable[..., object]
     call, _, own = COMMANDS[name]
     with ScriptedServer(lambda *_: Reply(nothing(None))) as server:  # type: ignore[arg-type]
         model = LitellmSettings("openai/test", server.url)

@@ -539,7 +539,7 @@ def test_what_each_cost_is_told_where_a_file_says_it(tmp_path: Path) -> None:
         }
     }  # fmt: skip
     verdict = {"verdicts": {f"a{i}": {"label": "supported", "p": 0.9} for i in range(1, 6)}}
-    own = [
+    own: Any = [
         replace(
             graph,
             metadata={"assessors": {"ours": verdict}, "consumption": {**taken, "queries": taken[

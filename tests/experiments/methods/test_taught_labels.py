@@ -22,7 +22,7 @@ from factormodels.recorded_verdicts import recorded_marks
 from tests.calibration.learned_potentials.data import of_cities
 from tests.refusals import refused
 
-QUICK = {"n_bootstrap": 20, "resamples": 20}
+QUICK: dict[str, Any] = {"n_bootstrap": 20, "resamples": 20}
 
 
 def claims(n: int = 12, taught: int = 4, **columns: Any) -> pd.DataFrame:

@@ -286,7 +286,7 @@ def test_names_in_attributes_of_a_frame_are_read_in_memory_and_from_its_file(
 ) -> None:
     frame = pd.DataFrame(ROWS)
     frame.attrs.update(attributes)
-    quick = {"n_bootstrap": 20, "resamples": 19}
+    quick: dict[str, Any] = {"n_bootstrap": 20, "resamples": 19}
     assert score(frame, **quick)["scores"]["brier"].tolist() == [pytest.approx(BRIER, abs=1e-12)]
     # Parquet's keys are texts.
     frame.attrs = json.loads(json.dumps(attributes))

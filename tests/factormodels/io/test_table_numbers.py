@@ -66,7 +66,7 @@ def test_labels_and_judgements_with_a_decimal_comma_are_told(
 ) -> None:
     table, sheet = tmp_path / "t.csv", tmp_path / "sheet.csv"
     table.write_text(TABLE)
-    quickly = {"n_bootstrap": 20, "resamples": 19}
+    quickly: dict[str, Any] = {"n_bootstrap": 20, "resamples": 19}
     assert any(f"'label' {SAID}" in one for one in score(table, **quickly).sentences)
     judged = tmp_path / "judged.csv"
     judged.write_text("response;claim;judgement;label\nr;a;1,0;1,0\nr;b;0,0;0,0\nr;c;1,0;1,0\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from factormodels.extraction.asking.table import (
     REFUSAL,
     STAGES,
 )
-from factormodels.extraction.language_model import Completion, Failure
+from factormodels.extraction.language_model import Completion, Failure, Request
 from factormodels.extraction.prompts import load_prompt, prompt_names
 from factormodels.extraction.sentences import Chunk
 from tests.factormodels.extraction.models import AnsweringModel
@@ -45,6 +46,11 @@ ABOUT: dict[str, Any] = {
 """What the reader of an answer has to know beside it, as in the example of the prompt."""
 
 
+def _answered(answer: str, _: Request) -> str:
+    """Return the answer to whatever is asked."""
+    return answer
+
+
 def test_every_prompt_is_asked_by_a_row() -> None:
     assert {stage.prompt for stage in STAGES} == set(prompt_names())
     rows = Counter((stage.name, stage.prompt) for stage in STAGES)
@@ -66,7 +72,7 @@ def test_the_examples_of_a_prompt_are_read_by_its_row(stage: ModelStage[Any]) ->
             about = Chunk(int(lines[0].partition(":")[0]), texts)
         question = Question(stage, dict(example.fields), about)
         blank = replace(question, fields={**dict.fromkeys(prompt.slots, ""), **example.fields})
-        (found,) = ask_all(AnsweringModel(lambda _, one=example: one.answer), [blank])
+        (found,) = ask_all(AnsweringModel(partial(_answered, example.answer)), [blank])
         assert not isinstance(found, Failure), found
 
 
