@@ -118,12 +118,14 @@ def test_responses_are_ranked_by_doubt_and_opened_by_the_keyboard(
     page.keyboard.press("Enter")
     graph = next(graph for graph in graphs if graph.id == ranked[1])
     body = page.locator("#listed > li").nth(1)
+    body.locator("article").first.wait_for()
     assert body.locator("article").count() == len(graph.atoms)
     for card, atom in zip(body.locator("article").all(), graph.atoms, strict=True):
         p = graph.metadata["assessment"]["FR2"]["atoms"][atom.id]["p"]
         assert atom.text in card.locator("h4").inner_text()
         assert f"P(true) {p:.3f}" in card.inner_text()
     body.get_by_role("button", name="Next response").click()
+    page.locator("#listed > li").nth(2).locator("article").first.wait_for()
     assert page.locator("#listed > li > details[open]").count() == 1
     assert page.locator("#listed > li").nth(2).locator("article").count() > 0
 
@@ -171,6 +173,7 @@ def test_estimates_are_said_to_be_estimates(
 def test_texts_do_not_act(watched: Watched) -> None:
     page = watched.page
     page.locator(SUMMARIES, has_text="hostile").click()
+    page.locator("article").first.wait_for()
     for folded in page.locator("#listed .body details > summary").all():
         if folded.is_visible():
             folded.click()
@@ -188,6 +191,7 @@ def test_words_and_verdicts_choose_responses_and_claims(watched: Watched) -> Non
     page.get_by_label("Find").fill("CURIE warsaw")
     assert page.locator("#listed-count").inner_text() == "1 of 6 responses"
     page.locator(SUMMARIES).click()
+    page.locator("article").first.wait_for()
     texts = page.locator("article h4").all_inner_texts()
     assert texts
     assert all("Warsaw" in text for text in texts)
@@ -242,6 +246,7 @@ def test_an_address_opens_a_claim_of_a_long_list(browser: Browser, tmp_path: Pat
 def test_paper_has_what_is_folded(watched: Watched) -> None:
     page = watched.page
     page.locator(SUMMARIES).first.click()
+    page.locator("article").first.wait_for()
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("article li").count() > 0
@@ -259,6 +264,7 @@ def test_it_fits_and_can_be_read(
     watched = opened(browser, path.as_uri(), width, scheme)
     page = watched.page
     page.locator(SUMMARIES, has_text="hostile").click()
+    page.locator("article").first.wait_for()
     for folded in page.locator("details.part > summary").all():
         folded.click()
     assert page.evaluate("document.documentElement.scrollWidth") == width
