@@ -277,10 +277,10 @@ def score(
     response are paired in their order, which all models must have in common: as many claims, with
     the same labels.
 
-    A long frame of cells, as a study's rows are, is given alone: ``score(frame, by=["dataset",
-    "backend"])``. Its columns are p, label, response and claim (or atom), or those that are named.
-    Each combination of values of `by` is a cell, scored as a model is; claims without a probability
-    are left out, and counted.
+    A long frame of cells, as a study's rows are, is given alone:
+    ``score(frame, by=["dataset", "backend"])``. Its columns are p, label, response and claim (or
+    atom), or those that are named. Each combination of values of `by` is a cell, scored as a model
+    is; claims without a probability are left out, and counted.
 
     A score that is not defined is nan, or infinite, and has a status that says why; that is not an
     error. Scores that need no labels are over all claims.

@@ -43,7 +43,7 @@ class Judgements(CellClaims):
     seconds: NDArray[np.float64]
     kept_by: tuple[str, ...]
     kept: NDArray[np.int64]
-    counts: NDArray[np.bool_]
+    counts: NDArray[Any]
 
     def selected(self, selection: str | None) -> Judgements:
         """The same rows, NaN in place of the posteriors of atoms that a selection leaves out.
