@@ -20,13 +20,18 @@ from typing import Any, Literal
 
 from numba import __version__ as numba_version
 from numba import njit, types
-from numba.core.event import Listener, install_listener
 
 from inference.kernels import rules  # noqa: F401 - how views and counts of bits are compiled
 from inference.kernels.interrupts import guard_interrupts
 from inference.kernels.preparation import PREPARATION
 from inference.kernels.storage import keep_on_disk, warn_of_no_storage
 from inference.kernels.symbols import link_by_symbol
+
+try:
+    from numba.core.event import Listener, install_listener
+except ImportError:
+    # A release of Numba that tells of its compilations in another way.
+    Listener, install_listener = object, None
 
 logger = logging.getLogger(__name__)
 
@@ -144,8 +149,16 @@ def _prepared(dispatcher: Any, kept: bool) -> Callable[..., Any]:
 
 @contextmanager
 def _announced(dispatcher: Any, kept: bool) -> Iterator[None]:
-    """Tell of the compilation of a kernel in the block, and not of what is read from disk."""
+    """Tell of the compilation of a kernel in the block, and not of what is read from disk.
+
+    A Numba without these events does not say which of the two it does: then nothing is announced,
+    but that machine code is not kept.
+    """
     announcement = _Announcement(dispatcher, kept)
+    if install_listener is None:
+        announcement.warn_where_not_kept()
+        yield
+        return
     try:
         with install_listener("numba:compile", announcement):
             yield
@@ -153,7 +166,7 @@ def _announced(dispatcher: Any, kept: bool) -> Iterator[None]:
         announcement.timer.cancel()
 
 
-class _Announcement(Listener):
+class _Announcement(Listener):  # type: ignore[misc] # a class of Numba's, or `object`
     """What one compilation is announced by, of all that Numba tells of."""
 
     def __init__(self, dispatcher: Any, kept: bool) -> None:
@@ -167,7 +180,7 @@ class _Announcement(Listener):
         self.timer.daemon = True
 
     def _is_told(self, event: Any) -> bool:
-        return event.data["dispatcher"] is self._kernel and current_thread() is self._thread
+        return event.data.get("dispatcher") is self._kernel and current_thread() is self._thread
 
     def on_start(self, event: Any) -> None:
         """Begin to wait."""
@@ -175,13 +188,17 @@ class _Announcement(Listener):
             return
         self._depth += 1
         if self._depth == 1:
-            if not self._kept:
-                warn_of_no_storage(
-                    f"it is not known how Numba {numba_version} keeps them",
-                    "install the newest release of Numba that is accepted here",
-                )
+            self.warn_where_not_kept()
             self._start = time.perf_counter()
             self.timer.start()
+
+    def warn_where_not_kept(self) -> None:
+        """Say, once a process, that this Numba's machine code is not kept on disk."""
+        if not self._kept:
+            warn_of_no_storage(
+                f"it is not known how Numba {numba_version} keeps them",
+                "install the newest release of Numba that is accepted here",
+            )
 
     def on_end(self, event: Any) -> None:
         """Say how long it took."""

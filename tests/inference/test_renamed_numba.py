@@ -25,6 +25,9 @@ LINKED = (
 )  # fmt: skip
 """What Numba compiles and links by."""
 
+TOLD = ("Listener", "install_listener")
+"""What Numba tells of its compilations by."""
+
 RENAMING = """
 import re, sys
 from importlib.machinery import PathFinder, SourceFileLoader
@@ -61,10 +64,16 @@ def _run(code: str, *names: str, folder: Path = ROOT) -> tuple[str, str]:
 
 
 def test_infer_answers_without_numbas_private_names() -> None:
-    said, warned = _run(INFERRING, *STORED, *LINKED)
+    said, warned = _run(INFERRING, *STORED, *LINKED, *TOLD)
     expected = infer(small_graph(), "cavi")
     assert json.loads(said) == [expected.log_z, expected.marginals.flat.tolist()]
     assert warned.count("compiled kernels cannot be kept on disk") == 1
+
+
+def test_nothing_is_announced_where_numba_has_no_events() -> None:
+    said, warned = _run(INFERRING, *TOLD)
+    assert json.loads(said)[0] == infer(small_graph(), "cavi").log_z
+    assert warned == ""
 
 
 def test_kernels_are_linked_where_they_cannot_be_called_by_symbol(
