@@ -37,7 +37,7 @@ from experiments.study.units import sentence
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text
-from factormodels.io.result_store import KeptValues
+from factormodels.io.store.results import KeptValues
 from factormodels.learned_from import LearnedFrom
 from factormodels.nouns import counted
 from inference import Backend

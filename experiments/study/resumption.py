@@ -25,7 +25,7 @@ from factormodels.io.arrow_files import undamaged
 from factormodels.io.files import prepare_folder, remove_empty
 from factormodels.io.long_columns import stored_table
 from factormodels.io.plain_yaml import plain_hash
-from factormodels.io.result_store import (
+from factormodels.io.store.results import (
     STORE,
     ResultStore,
     open_store,

@@ -20,7 +20,7 @@ from factormodels.extraction.relation_models.recorded import recorded_in_graphs
 from factormodels.extraction.sentences import sentences_of
 from factormodels.fact_graph import FactGraph
 from factormodels.io.plain_yaml import plain_hash
-from factormodels.io.result_store import KeptValues
+from factormodels.io.store.results import KeptValues
 from factormodels.nouns import counted
 from factormodels.selection import (
     Core,

@@ -55,7 +55,7 @@ from factormodels.extraction.stages.relations import (
     with_relations,
 )
 from factormodels.fact_graph import FactGraph
-from factormodels.io.result_store import KeptValues
+from factormodels.io.store.results import KeptValues
 from factormodels.learned_from import LearnedFrom
 from factormodels.recorded_verdicts import recorded_marks, verdicts_of
 from factormodels.variants import merge_duplicate_contexts

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -21,7 +21,8 @@ from factormodels.extraction.language_model import Completion, Usage
 from factormodels.extraction.language_model.accounting import Ledger
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.optional_libraries import optional_module
-from factormodels.io.sqlite_files import connected, sound_database
+from factormodels.io.store.sqlite import sound_database
+from factormodels.io.store.tables import Store, StoredTable, StoreLayout
 
 Vectors = NDArray[np.float32]
 
@@ -32,6 +33,16 @@ TEXTS_AT_ONCE = 64
 """Texts of one call, which are kept as soon as it is answered."""
 
 STAGE = "embeddings"
+
+_VECTORS = StoredTable(
+    "vectors",
+    {"key": "TEXT", "vector": "BLOB", "tokens": "INTEGER", "cost": "REAL"},
+    key=("key",),
+    in_order=True,
+)
+_LAYOUT = StoreLayout(
+    "a store of embeddings", "remove the file to have them made anew", (_VECTORS,)
+)
 
 
 class EmbeddingError(FactormodelsError):
@@ -287,17 +298,11 @@ class VectorStore:
             (key, row.tobytes(), *share)
             for key, row, share in zip(texts, vectors, shares, strict=True)
         ]
-        problem = "embeddings cannot be kept beside the documents"
-        with sound_database(self._path, problem, "make the folder writable, or copy the documents"):
+        mend = "make the folder writable, or copy the documents"
+        with sound_database(self._path, "embeddings cannot be kept beside the documents", mend):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(connected(self._path, ("vectors",))) as file:
-                file.execute("BEGIN IMMEDIATE")
-                file.execute(
-                    "CREATE TABLE IF NOT EXISTS vectors "
-                    "(key TEXT PRIMARY KEY, vector BLOB, tokens INTEGER, cost REAL)"
-                )
-                file.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?, ?)", rows)
-                file.execute("COMMIT")
+            with closing(Store(self._path, replace(_LAYOUT, mend=mend))) as store:
+                store.put(_VECTORS.name, *rows)
 
     def _stored(self, keys: Iterable[str]) -> None:
         """Take what the file has of some keys into memory."""
@@ -305,25 +310,18 @@ class VectorStore:
             return
         usages = []
         with (
-            sound_database(
-                self._path,
-                "these embeddings cannot be read",
-                "remove the file to have them made anew",
-            ),
-            closing(connected(self._path, ("vectors",))) as file,
+            closing(Store(self._path, _LAYOUT, read_only=True)) as store,
+            store.sound("these embeddings cannot be read"),
         ):
-            file.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            for key in keys:
-                for vector, tokens, cost in file.execute(
-                    "SELECT vector, tokens, cost FROM vectors WHERE key = ?", (key,)
-                ):
-                    stored = np.frombuffer(vector, dtype=np.float32)
-                    lengths = {len(other) for other in islice(self._known.values(), 1)}
-                    if not np.isfinite(stored).all() or ({len(stored)} - lengths and lengths):
-                        raise ValueError("a vector is damaged")
-                    self._known[key] = stored
-                    if tokens is not None:
-                        usages.append(Usage(int(tokens), 0, None if cost is None else float(cost)))
+            for row in filter(None, (store.get(_VECTORS.name, key) for key in keys)):
+                key, vector, tokens, cost = row
+                stored = np.frombuffer(vector, dtype=np.float32)
+                lengths = {len(other) for other in islice(self._known.values(), 1)}
+                if not np.isfinite(stored).all() or ({len(stored)} - lengths and lengths):
+                    raise ValueError("a vector is damaged")
+                self._known[key] = stored
+                if tokens is not None:
+                    usages.append(Usage(int(tokens), 0, None if cost is None else float(cost)))
         self._count(sum(usages, Usage()) if usages else None, cached=True)
 
     def _count(self, usage: Usage | None, *, cached: bool = False) -> None:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from experiments.study.rows import read_rows
 from factormodels import write_many
-from factormodels.io.result_store import STORE
+from factormodels.io.store.results import STORE
 from factormodels.synthetic import labelled_responses
 from tests.endurance import Row
 from tests.experiments.conftest import begin, call, cluster_here

@@ -21,7 +21,7 @@ from experiments.study.reading import load_study
 from experiments.study.resumption import UNITS
 from experiments.study.runner import StudyDesign, design, run_study
 from experiments.study.units import decode, encode
-from factormodels.io.result_store import STORE, read_store
+from factormodels.io.store.results import STORE, read_store
 from inference import get_backend
 from inference.warm_up import warm_up
 from tests.experiments import strange

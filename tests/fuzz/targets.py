@@ -68,7 +68,7 @@ from factormodels.io.networks.uai import parse_uai
 from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
 from factormodels.io.plain_yaml import parse_yaml
 from factormodels.io.published.factscore import with_passages
-from factormodels.io.result_store import STORE, open_store
+from factormodels.io.store.results import STORE, open_store
 from factormodels.io.tables import read_table
 from factormodels.selection.bleached import read_templates
 from tests.commands import called

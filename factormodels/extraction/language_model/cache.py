@@ -1,8 +1,6 @@
 """Answers of language models, kept on disk: a finished call is never paid for twice.
 
-The file is SQLite. While it is written to, the latest answers are in a file beside it (the
-write-ahead log): several processes may share it, and one that is killed leaves every answer that it
-stored. Whoever is last to close it leaves one file, which holds everything.
+They are kept in a store of `factormodels.io.store.tables`, which several processes may share.
 """
 
 from __future__ import annotations
@@ -10,10 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import math
 import os
-import time
-import weakref
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
@@ -32,31 +27,30 @@ from factormodels.extraction.language_model import (
 )
 from factormodels.extraction.language_model.prices import Prices
 from factormodels.io.json_text import refuse_many_values
-from factormodels.io.sqlite_files import (
-    close_connection,
-    connected,
-    is_locked,
-    lacks_table,
-    sound_database,
-)
+from factormodels.io.store.tables import Store, StoredTable, StoreLayout
 
 T = TypeVar("T")
 
-_APPLICATION = 0x666D6361
-"""Marks the file as ours: "fmca" in ASCII."""
+_ANSWERS = StoredTable(
+    "answers",
+    {"key": "TEXT", "model": "TEXT", "prompt": "TEXT", "answer": "TEXT"},
+    key=("key",),
+)
+_PARAMETERS = StoredTable(
+    "parameters",
+    {"model": "TEXT", "parameter": "TEXT", "refused": "INTEGER"},
+    key=("model", "parameter"),
+    younger=True,
+)
+_FAILURES = StoredTable("failures", {"key": "TEXT", "failure": "TEXT"}, key=("key",), younger=True)
 
-_TABLES = ("answers", "parameters", "failures")
-
-_VERSION = 1
-_PATIENCE = 60.0
-"""Seconds to try while another process makes the file."""
-
-_PAUSE = 0.01
-"""Seconds between two tries to open the file."""
-
-_LAG = 1.0
-"""Seconds by which what is stored may be newer than the file without the log beside it."""
-
+_LAYOUT = StoreLayout(
+    "a cache of answers",
+    "give another file or a new name",
+    (_ANSWERS, _PARAMETERS, _FAILURES),
+    application=0x666D6361,  # "fmca" in ASCII
+    version=1,
+)
 
 _DEPENDED_ON = ("temperature", "max_tokens", "top_logprobs", "seed", "sample")
 """What of a request an answer depends on, beside its messages and its prompt."""
@@ -95,64 +89,7 @@ class AnswerCache:
             raise InputError(
                 f"{self.path}: there is no such cache; give the file of an earlier run"
             )
-        with self._sound("this cannot be used as a cache"):
-            self._connection = connected(self.path, _TABLES)
-            self._prepare_patiently()
-        self._closing = weakref.finalize(
-            self, close_connection, self._connection, whole=not read_only
-        )
-        self._logged = -math.inf
-
-    def _sound(self, problem: str, mend: str = "") -> AbstractContextManager[None]:
-        """Of the block, an error that names the file where this is damaged."""
-        return sound_database(self.path, problem, mend or "give another file or a new name")
-
-    def _prepare_patiently(self) -> None:
-        # The change to write-ahead mode fails at once where other statements wait for a lock.
-        deadline = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                return self._prepare()
-            except Exception as error:
-                if not is_locked(error) or time.monotonic() > deadline:
-                    raise
-            time.sleep(_PAUSE)
-
-    def _prepare(self) -> None:
-        # In this order: whoever finds a table finds the marks that were committed with it.
-        empty = not self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
-        owner = self._connection.execute("PRAGMA application_id").fetchone()[0]
-        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-        if not empty and (owner, version) != (_APPLICATION, _VERSION):
-            what = f"version {version}" if owner == _APPLICATION else "another program's"
-            raise InputError(
-                f"{self.path}: this database is {what}, not a cache of version {_VERSION}; give "
-                "another file or a new name"
-            )
-        if self.read_only:
-            self._connection.execute("PRAGMA query_only = ON")
-            return
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        # Written answers survive the death of the process; a power cut may lose the last ones.
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        if empty:
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS answers "
-                "(key TEXT PRIMARY KEY, model TEXT, prompt TEXT, answer TEXT) WITHOUT ROWID"
-            )
-            self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-            self._connection.execute(f"PRAGMA user_version = {_VERSION}")
-            self._connection.execute("COMMIT")
-        # Younger than the other one: a file that was made before has neither.
-        self._connection.execute(
-            "CREATE TABLE IF NOT EXISTS parameters "
-            "(model TEXT, parameter TEXT, refused INTEGER, PRIMARY KEY (model, parameter)) "
-            "WITHOUT ROWID"
-        )
-        self._connection.execute(
-            "CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, failure TEXT) WITHOUT ROWID"
-        )
+        self._store = Store(self.path, _LAYOUT, read_only=read_only)
 
     def get(self, key: str) -> Completion | None:
         """Stored answer, or None.
@@ -160,15 +97,12 @@ class AnswerCache:
         Raises:
             InputError: if what is stored is damaged.
         """
-        with self._sound(f"the entry {key[:12]} cannot be read"):
-            rows = self._execute("SELECT answer FROM answers WHERE key = ?", (key,))
-            if not rows:
+        with self._store.sound(f"the entry {key[:12]} cannot be read"):
+            row = self._store.get(_ANSWERS.name, key)
+            if row is None:
                 return None
-            refuse_many_values(rows[0][0], self.path)
-            return _decoded(rows[0][0])
-
-    def _execute(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
-        return self._connection.execute(statement, values).fetchall()
+            refuse_many_values(row[-1], self.path)
+            return _decoded(row[-1])
 
     def put(self, key: str, model: str, request: Request, answer: Completion) -> None:
         """Store an answer; one that is stored already stays.
@@ -176,26 +110,14 @@ class AnswerCache:
         Raises:
             InputError: if the file cannot be written.
         """
-        if self.read_only:
-            return
         prompt = f"{request.prompt.name} {request.prompt.version}"
-        self._write(
-            "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)",
-            (key, model, prompt, _encoded(answer)),
-        )
-
-    def _write(self, statement: str, values: tuple[object, ...]) -> None:
-        with self._sound("an answer cannot be stored", "free some space or give another file"):
-            self._execute(statement, values)
-            if time.monotonic() - self._logged > _LAG:
-                # What is copied without the log is then no damaged file, and nearly all there is.
-                self._execute("PRAGMA wal_checkpoint(PASSIVE)")
-                self._logged = time.monotonic()
+        with self._writing():
+            self._store.put(_ANSWERS.name, (key, model, prompt, _encoded(answer)))
 
     def remove(self, key: str) -> None:
         """Forget an answer, one that turned out to be of no use."""
-        if not self.read_only:
-            self._write("DELETE FROM answers WHERE key = ?", (key,))
+        with self._writing():
+            self._store.remove(_ANSWERS.name, key)
 
     def failure(self, key: str) -> Failure | None:
         """Failure of the last call, which a replay repeats and nobody else; None if there is none.
@@ -203,12 +125,12 @@ class AnswerCache:
         Raises:
             InputError: if the file cannot be read.
         """
-        with self._sound(f"the failure of {key[:12]} cannot be read"):
-            rows = self._read("SELECT failure FROM failures WHERE key = ?", (key,))
-            if not rows:
+        with self._store.sound(f"the failure of {key[:12]} cannot be read"):
+            row = self._store.get(_FAILURES.name, key)
+            if row is None:
                 return None
-            refuse_many_values(rows[0][0], self.path)
-            return _decoded_failure(rows[0][0])
+            refuse_many_values(row[-1], self.path)
+            return _decoded_failure(row[-1])
 
     def note_failure(self, key: str, failure: Failure | None) -> None:
         """Note that the last call failed, for replays; None: that it did not.
@@ -223,10 +145,11 @@ class AnswerCache:
                 "unread": failure.unread,
                 "usage": _usage_values(failure),
             }
-            values = (key, json.dumps(known))
-            self._write("INSERT OR REPLACE INTO failures VALUES (?, ?)", values)
+            with self._writing():
+                self._store.put(_FAILURES.name, (key, json.dumps(known)), replace=True)
         elif self.failure(key) is not None:
-            self._write("DELETE FROM failures WHERE key = ?", (key,))
+            with self._writing():
+                self._store.remove(_FAILURES.name, key)
 
     def lacking(self, model: str, *, refused: bool = False) -> frozenset[str]:
         """Parameters that a model was found not to take.
@@ -235,21 +158,12 @@ class AnswerCache:
             model: the model's name.
             refused: only those that its server refused, which cannot be known without asking.
         """
-        with self._sound("what models lack cannot be read"):
-            rows = self._read(
-                "SELECT parameter FROM parameters WHERE model = ? AND refused >= ?",
-                (model, int(refused)),
+        with self._store.sound("what models lack cannot be read"):
+            return frozenset(
+                str(parameter)
+                for _, parameter, was_refused in self._store.rows(_PARAMETERS.name, model=model)
+                if was_refused >= refused
             )
-            return frozenset(str(name) for (name,) in rows)
-
-    def _read(self, statement: str, values: tuple[object, ...]) -> list[Any]:
-        try:
-            return self._execute(statement, values)
-        except Exception as error:
-            # A file of before, opened to be read only.
-            if lacks_table(error):
-                return []
-            raise
 
     def note_lacking(self, model: str, parameters: Iterable[str], *, refused: bool) -> None:
         """Note that a model does not take some parameters.
@@ -257,18 +171,22 @@ class AnswerCache:
         Raises:
             InputError: if the file cannot be written.
         """
-        for name in parameters:
-            self._write(
-                "INSERT OR IGNORE INTO parameters VALUES (?, ?, ?)", (model, name, int(refused))
-            )
+        with self._writing():
+            for name in parameters:
+                self._store.put(_PARAMETERS.name, (model, name, int(refused)))
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return self._store.sound(
+            "an answer cannot be stored", "free some space or give another file"
+        )
 
     def __len__(self) -> int:
-        with self._sound("its answers cannot be counted"):
-            return int(self._execute("SELECT COUNT(*) FROM answers")[0][0])
+        with self._store.sound("its answers cannot be counted"):
+            return self._store.count(_ANSWERS.name)
 
     def close(self) -> None:
         """Close the file, which then is one file, unless another process has it open."""
-        self._closing()
+        self._store.close()
 
 
 class CachedModel:

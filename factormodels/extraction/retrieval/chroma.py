@@ -14,7 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from factormodels.io.guarded_opening import refuse_larger
-from factormodels.io.sqlite_files import Connection, connected, sound_database
+from factormodels.io.store.sqlite import Connection, connected, sound_database
 
 FILE = "chroma.sqlite3"
 """The file's name, in the folder of a database."""

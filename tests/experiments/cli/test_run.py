@@ -19,7 +19,7 @@ import pytest
 
 from experiments.study.rows import SCHEMA, read_rows
 from factormodels.datasets import load
-from factormodels.io.result_store import STORE
+from factormodels.io.store.results import STORE
 from tests.experiments.conftest import invoke, study_file
 
 pytestmark = pytest.mark.slow

@@ -27,7 +27,7 @@ from factormodels.datasets import load
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
-from factormodels.io.result_store import STORE
+from factormodels.io.store.results import STORE
 from factormodels.variants import merge_duplicate_contexts, variant
 from inference import infer
 from tests.experiments.conftest import KEY, invoke

@@ -30,7 +30,7 @@ from experiments.study.runner import Progress, StudyDesign, design, run_study
 from experiments.study.units import strengthened
 from factormodels import FactGraph, InputError, write_many
 from factormodels.datasets import load
-from factormodels.io.result_store import STORE, open_store
+from factormodels.io.store.results import STORE, open_store
 from factormodels.synthetic import labelled_responses
 from factormodels.variants import variant
 from inference import infer

@@ -24,7 +24,7 @@ from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
 from factormodels.io import write_many
-from factormodels.io.result_store import STORE, read_store
+from factormodels.io.store.results import STORE, read_store
 from factormodels.variants import merge_duplicate_contexts
 from tests.experiments.conftest import EXAMPLE, invoke, study_file
 from tests.experiments.study.test_runner import assert_same_files

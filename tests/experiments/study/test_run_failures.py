@@ -17,7 +17,7 @@ from experiments.study import outputs
 from experiments.study.rows import read_rows
 from factormodels.datasets import load
 from factormodels.factor_graph import FactorGraph
-from factormodels.io.result_store import STORE
+from factormodels.io.store.results import STORE
 from inference import Backend, Entry, LogZKind, Marginals, Posterior, Status, register, unregister
 from tests.experiments.conftest import invoke, study_file
 

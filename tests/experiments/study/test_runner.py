@@ -31,7 +31,7 @@ from experiments.study.runner import (
 )
 from factormodels import write_many
 from factormodels.datasets import load
-from factormodels.io.result_store import STORE
+from factormodels.io.store.results import STORE
 from factormodels.nouns import counted
 from tests.experiments import strange
 from tests.experiments.conftest import environment, invoke, study_file

@@ -141,14 +141,14 @@ def test_a_replay_names_the_first_missing_request(path: Path) -> None:
 def test_files_that_are_no_cache_are_refused_and_left_alone(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("These are my notes, and they are longer than a header of SQLite." * 20)
-    refused(r"notes.txt: this cannot be used as a cache", AnswerCache, text)
+    refused(r"notes.txt: this is not a cache of answers", AnswerCache, text)
     assert text.read_text().startswith("These are my notes")
     other = tmp_path / "other.db"
     for mode in ("delete", "wal"):
         with closing(sqlite3.connect(other)) as connection:
             connection.execute(f"PRAGMA journal_mode = {mode}")
             connection.execute("CREATE TABLE IF NOT EXISTS t (x)")
-        refused("this database is another program's, not a cache", AnswerCache, other)
+        refused("this is not a cache of answers, or one of another version", AnswerCache, other)
         gc.collect()
         # It stays in its mode.
         with closing(sqlite3.connect(other)) as connection:

@@ -14,8 +14,8 @@ from factormodels.extraction.language_model import Completion, Message, PromptId
 from factormodels.extraction.language_model.cache import AnswerCache
 from factormodels.extraction.retrieval.chroma import chroma_texts
 from factormodels.io.guarded_opening import size_limit
-from factormodels.io.result_store import open_store, read_store
-from factormodels.io.sqlite_files import connected, sound_database
+from factormodels.io.store.results import open_store, read_store
+from factormodels.io.store.sqlite import connected, sound_database
 from tests.refusals import refused
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
@@ -56,7 +56,9 @@ def test_a_cache_is_read_from_a_table_alone(name: str, tmp_path: Path) -> None:
     def read() -> None:
         AnswerCache(path, read_only=True).get("k")
 
-    refused(rf"c\.sqlite: .* cannot be (read|used as a cache) \(.*{NOT_RUN}\); give", read)
+    refused(
+        rf"c\.sqlite: .* cannot be (read|used as a cache of answers) \(.*{NOT_RUN}\); give", read
+    )
 
 
 @pytest.mark.parametrize("table", ["failures", "parameters"])
@@ -79,7 +81,7 @@ WRITTEN: dict[str, str] = {
 @pytest.mark.parametrize("name", WRITTEN)
 def test_nothing_is_run_when_an_answer_is_stored(name: str, tmp_path: Path) -> None:
     path = cache(tmp_path / "c.sqlite", WRITTEN[name])
-    refused(f"this cannot be used as a cache .*{NOT_RUN}", AnswerCache, path)
+    refused(f"this cannot be used as a cache of answers .*{NOT_RUN}", AnswerCache, path)
 
 
 def test_triggers_that_come_later_are_not_run(tmp_path: Path) -> None:
@@ -108,7 +110,11 @@ def _opened(path: Path) -> Any:
 def test_a_store_of_results_is_a_table(use: Callable[[Path], Any], tmp_path: Path) -> None:
     view = f"CREATE VIEW kept AS {ENDLESS} i AS kind, i AS key, i AS value, i AS checksum FROM n;"
     path = database(tmp_path / "s.sqlite", view, application=0x666D7273, version=1)
-    refused(rf"s\.sqlite: it is damaged \(.*({NOT_RUN}|it is a view)\); mend it", use, path)
+    refused(
+        rf"s\.sqlite: this cannot be used as a store .* \(.*({NOT_RUN}|it is a view)\); mend it",
+        use,
+        path,
+    )
 
 
 @pytest.mark.parametrize("name", ["collections", "segments", "embeddings", "embedding_metadata"])
@@ -167,7 +173,7 @@ def test_a_statement_ends_though_its_tables_multiply(tmp_path: Path) -> None:
 
 def test_every_statement_has_its_own_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = database(tmp_path / "t.sqlite", "CREATE TABLE t (i)")
-    monkeypatch.setattr("factormodels.io.sqlite_files._LEAST_STEPS", 100_000)
+    monkeypatch.setattr("factormodels.io.store.sqlite._LEAST_STEPS", 100_000)
     with closing(connected(path, ("t",))) as file:
         file.executemany("INSERT INTO t VALUES (?)", [(i,) for i in range(60)])
         # Together more than a million steps, of which one statement takes some ten thousand.

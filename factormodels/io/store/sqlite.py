@@ -7,6 +7,8 @@ tables that the caller names, and takes a number of steps in proportion to the s
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
@@ -168,23 +170,10 @@ def _authorizer(tables: frozenset[str]) -> Callable[..., int]:
     return lambda *asked: sqlite3.SQLITE_OK if allowed(*asked) else sqlite3.SQLITE_DENY
 
 
-def close_connection(connection: sqlite3.Connection, *, whole: bool) -> None:
-    """Close a connection, of one that wrote leaving one file where nobody else has it open.
-
-    Args:
-        connection: a connection; one that is closed already stays so.
-        whole: whether the file leaves write-ahead mode: it then holds everything, and can be read
-            where nothing can be written beside it. While others have it open that is refused at
-            once, and left to the last of them.
-    """
-    with suppress(*DAMAGE):
-        if whole:
-            connection.execute("PRAGMA journal_mode = DELETE")
-    connection.close()
-
-
 @contextmanager
-def sound_database(path: Path, problem: str, mend: str) -> Iterator[None]:
+def sound_database(
+    path: Path, problem: str, mend: str, *, of_the_disk: bool = True
+) -> Iterator[None]:
     """Turn what the block meets in a damaged file, or one in use, into an error that names it.
 
     What the block makes of the values that it took from the file belongs into it too: a flipped
@@ -194,9 +183,11 @@ def sound_database(path: Path, problem: str, mend: str) -> Iterator[None]:
         path: the file.
         problem: what cannot be done, such as "an answer cannot be stored".
         mend: what to do.
+        of_the_disk: whether a full or broken disk is such an error as well, and not an OSError.
 
     Raises:
         InputError: if the block meets damage.
+        OSError: if the disk is full or broken, unless `of_the_disk`.
     """
     try:
         yield
@@ -212,12 +203,20 @@ def sound_database(path: Path, problem: str, mend: str) -> Iterator[None]:
         RecursionError,
         MemoryError,
     ) as error:
+        if not of_the_disk:
+            if isinstance(error, OSError):
+                raise
+            number = _OF_THE_DISK.get(_code(error))
+            if number is not None:
+                raise OSError(number, os.strerror(number), os.fspath(path)) from None
         raise InputError(f"{path}: {problem} ({reason_of(error)}); {mend}") from None
 
 
 def reason_of(error: BaseException) -> str:
     """Return why a statement failed, in one line."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+    if isinstance(error, UnicodeDecodeError):
+        return "a text in it is no UTF-8"
+    code = _code(error)
     # Of a column or a function that is not allowed, the message alone tells.
     if "prohibited" in str(error) or "not authorized" in str(error):
         code = sqlite3.SQLITE_AUTH
@@ -225,11 +224,28 @@ def reason_of(error: BaseException) -> str:
     return _REASONS.get(code, text)
 
 
-def is_locked(error: Exception) -> bool:
+def is_no_database(error: BaseException) -> bool:
+    """Whether a statement failed because the file is none of SQLite's."""
+    return _code(error) == sqlite3.SQLITE_NOTADB
+
+
+def is_locked(error: BaseException) -> bool:
     """Whether a statement failed because another process was writing, and may be tried again."""
     return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
 
 
-def lacks_table(error: Exception) -> bool:
+def lacks_table(error: BaseException) -> bool:
     """Whether a statement failed because the file has no table of its name."""
     return isinstance(error, sqlite3.OperationalError) and "no such table" in str(error)
+
+
+def _code(error: BaseException) -> int:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+
+
+_OF_THE_DISK = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_READONLY: errno.EROFS,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from factormodels.errors import InputError
-from factormodels.io.result_store import STORE, open_store, read_store, remove_store
+from factormodels.io.store.results import STORE, open_store, read_store, remove_store
 from tests.experiments.conftest import environment
 from tests.memory import writing_at_most
 from tests.refusals import refused
@@ -122,7 +122,7 @@ def test_a_name_of_its_table_that_is_no_text_is_damage(path: Path) -> None:
     # What SQLite says of it quotes the bytes, which no text can hold.
     content = path.read_bytes().replace(b"tablekeptkept", b"tablek\x80ptkept")
     path.write_bytes(content.replace(b"CREATE TABLE kept", b"CREATX TABLE kept"))
-    sentence = r"it is damaged \(one of its names is no text\); mend it"
+    sentence = r"cannot be used as a store of results \(a text in it is no UTF-8\); mend it"
     refused(sentence, records, path)
     with pytest.raises(InputError, match=sentence), open_store(path, MEND):
         pass
@@ -131,7 +131,7 @@ def test_a_name_of_its_table_that_is_no_text_is_damage(path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from factormodels.io.result_store import open_store
+from factormodels.io.store.results import open_store
 with open_store(Path(sys.argv[1]), "mend it") as store:
     for number in range(2000):
         store.append("units", b"%d " % number * 100)

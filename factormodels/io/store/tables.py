@@ -1,0 +1,322 @@
+"""The one store: a file of SQLite with a table for each kind of thing that is kept.
+
+Whatever is kept (answers, failures, embeddings, results), the file is opened, recognized, made,
+extended, shared and closed here. An owner of a store declares its tables and says what a row
+means.
+
+While a file is written to, its latest rows are in a file beside it (the write-ahead log): several
+processes may share it, and one that is killed leaves every row that it wrote. Whoever is last to
+close it leaves one file, which holds everything.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import time
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from factormodels.errors import InputError
+from factormodels.io.guarded_opening import check_regular
+from factormodels.io.store.sqlite import (
+    DAMAGE,
+    Connection,
+    connected,
+    is_locked,
+    is_no_database,
+    lacks_table,
+    sound_database,
+)
+
+_PATIENCE = 60.0
+"""Seconds to try while another process makes the file."""
+
+_PAUSE = 0.01
+"""Seconds between two tries to open the file."""
+
+_LAG = 1.0
+"""Seconds of rows that a loss of power may cost, or a copy without the log beside the file; the
+death of a process costs none."""
+
+_SMALLEST_PAGE = 512
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """A table of a store.
+
+    Attributes:
+        name: its name.
+        columns: the type of each column in SQL, by name.
+        key: the columns that tell a row from another; a row with a NULL among them is like no
+            other.
+        in_order: whether rows are read in the order in which they were first written; otherwise in
+            that of the key.
+        younger: whether files of earlier versions may lack it.
+    """
+
+    name: str
+    columns: Mapping[str, str]
+    key: tuple[str, ...]
+    in_order: bool = False
+    younger: bool = False
+
+    @property
+    def definition(self) -> str:
+        """The statement that makes it."""
+        columns = ", ".join(f"{name} {kind}" for name, kind in self.columns.items())
+        unique = f"{'UNIQUE' if self.in_order else 'PRIMARY KEY'} ({', '.join(self.key)})"
+        form = "" if self.in_order else " WITHOUT ROWID"
+        return f"CREATE TABLE IF NOT EXISTS {self.name} ({columns}, {unique}){form}"
+
+    def insertion(self, *, replace: bool) -> str:
+        """The statement that writes a row; of one with the same key the first or the last stays."""
+        others = ", ".join(
+            f"{name} = excluded.{name}" for name in self.columns if name not in self.key
+        )
+        values = ", ".join("?" * len(self.columns))
+        # A row that is written again stays where the first one was.
+        update = f"UPDATE SET {others}" if replace else "NOTHING"
+        return (
+            f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({values}) "
+            f"ON CONFLICT ({', '.join(self.key)}) DO {update}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLayout:
+    """What a kind of store holds.
+
+    Attributes:
+        what: what errors call such a file, such as "a cache of answers".
+        mend: what to do with a file that is none or is damaged.
+        tables: its tables.
+        application: the number that marks a file as this kind; 0 for files without a mark.
+        version: the version of its tables.
+        of_the_disk: whether a full disk is an error that names the file, and not an OSError.
+    """
+
+    what: str
+    mend: str
+    tables: tuple[StoredTable, ...]
+    application: int = 0
+    version: int = 0
+    of_the_disk: bool = True
+
+
+class Store:
+    """Tables in a file, made if there is none, which several processes may share.
+
+    It is closed by `close`, when nobody holds it any more, and at the end of the interpreter.
+
+    Args:
+        path: the file.
+        layout: its tables.
+        read_only: whether to make and to write nothing.
+
+    Raises:
+        InputError: if the file is no such store, or cannot be opened.
+        OSError: if the disk does not let it be opened, as the layout says.
+    """
+
+    def __init__(self, path: Path, layout: StoreLayout, *, read_only: bool = False) -> None:
+        self.path = path
+        self.layout = layout
+        self.read_only = read_only
+        self._tables = {table.name: table for table in layout.tables}
+        self._logged = -math.inf
+        with self.sound(f"this cannot be used as {layout.what}"):
+            self._connection = self._connected()
+            try:
+                self._empty = self._prepare_patiently()
+            except BaseException:
+                # In the mode that it is in: it may be another program's.
+                self._connection.close()
+                raise
+        self._closing = weakref.finalize(self, _close, self._connection, whole=not read_only)
+
+    @property
+    def connection(self) -> Connection:
+        """The open file, for statements of its owner; use it within `sound`."""
+        return self._connection
+
+    def sound(self, problem: str, mend: str = "") -> AbstractContextManager[None]:
+        """Turn what the block meets in a damaged file into an error that names it.
+
+        Args:
+            problem: what cannot be done.
+            mend: what to do; as the layout says if omitted.
+        """
+        return sound_database(
+            self.path, problem, mend or self.layout.mend, of_the_disk=self.layout.of_the_disk
+        )
+
+    def get(self, table: str, *key: Any) -> tuple[Any, ...] | None:
+        """Return the row of a key, or None; use it within `sound`."""
+        known = self._tables[table]
+        rows = self._read(known, f"{_select(known)} WHERE {_equal(known.key)}", key)
+        return next(iter(rows), None)
+
+    def rows(self, table: str, **where: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows with the given values of columns; use it within `sound`."""
+        known = self._tables[table]
+        # The sign keeps the index out of the search: it would have all rows sorted.
+        sign = "+" if known.in_order else ""
+        chosen = f" WHERE {_equal(where, sign)}" if where else ""
+        order = " ORDER BY rowid" if known.in_order else ""
+        yield from self._read(known, f"{_select(known)}{chosen}{order}", tuple(where.values()))
+
+    def count(self, table: str, **where: Any) -> int:
+        """Return the number of rows with the given values of columns; use it within `sound`."""
+        known = self._tables[table]
+        chosen = f" WHERE {_equal(where)}" if where else ""
+        statement = f"SELECT count(*) FROM {known.name}{chosen}"
+        return int(next(iter(self._read(known, statement, tuple(where.values()))), (0,))[0])
+
+    def put(self, table: str, *rows: tuple[Any, ...], replace: bool = False) -> None:
+        """Write rows, all or none; nothing if the store is read only; use it within `sound`.
+
+        Args:
+            table: the table.
+            rows: a value for each column.
+            replace: whether a row takes the place of one with the same key; otherwise that stays.
+        """
+        if self.read_only:
+            return
+        statement = self._tables[table].insertion(replace=replace)
+        if len(rows) == 1:
+            self._connection.execute(statement, rows[0])
+        else:
+            with self._transaction():
+                self._connection.executemany(statement, rows)
+        self._log()
+
+    def clear(self, table: str) -> None:
+        """Remove every row; use it within `sound`."""
+        self._connection.execute(f"DELETE FROM {self._tables[table].name}")
+
+    def remove(self, table: str, *key: Any) -> None:
+        """Remove the row of a key; nothing if the store is read only; use it within `sound`."""
+        if not self.read_only:
+            known = self._tables[table]
+            self._connection.execute(f"DELETE FROM {known.name} WHERE {_equal(known.key)}", key)
+            self._log()
+
+    def close(self) -> None:
+        """Close the file, which then is one file, unless another process has it open."""
+        self._closing()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def _log(self) -> None:
+        if time.monotonic() - self._logged > _LAG:
+            # What is copied without the log is then no damaged file, and nearly all there is.
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            self._logged = time.monotonic()
+
+    def _read(self, table: StoredTable, statement: str, values: Iterable[Any]) -> Iterable[Any]:
+        if self._empty:
+            return ()
+        try:
+            return self._connection.execute(statement, tuple(values))
+        except sqlite3.Error as error:
+            # A file of an earlier version, opened to be read only.
+            if table.younger and lacks_table(error):
+                return ()
+            raise
+
+    def _connected(self) -> Connection:
+        if not self.path.exists() and self.read_only:
+            return sqlite3.connect(":memory:", isolation_level=None)
+        # SQLite takes a file of less than a page for an empty one, and would write over it. The
+        # file is not looked into: closing it would drop the locks that SQLite has on it in this
+        # process.
+        check_regular(self.path)
+        if self.path.exists() and 0 < self.path.stat().st_size < _SMALLEST_PAGE:
+            raise self._foreign()
+        return connected(self.path, self._tables)
+
+    def _prepare_patiently(self) -> bool:
+        # The change to write-ahead mode fails at once where other statements wait for a lock.
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return self._prepare()
+            except sqlite3.Error as error:
+                if is_no_database(error):
+                    raise self._foreign() from None
+                if not is_locked(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(_PAUSE)
+
+    def _prepare(self) -> bool:
+        """Check the file, and make what it lacks; whether it holds nothing even so."""
+        execute = self._connection.execute
+        # In this order: whoever finds a table finds the marks that were committed with it.
+        empty = execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
+        application, version = (
+            execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        )
+        ours = (self.layout.application, self.layout.version)
+        if (application, version) != ours and not (empty and (application, version) == (0, 0)):
+            raise self._foreign()
+        if self.read_only:
+            execute("PRAGMA query_only = ON")
+            return empty
+        execute("PRAGMA journal_mode = WAL")
+        # Written rows survive the death of the process; a loss of power may cost the last ones.
+        execute("PRAGMA synchronous = NORMAL")
+        if empty:
+            with self._transaction():
+                make_tables(self._connection, self.layout)
+        for table in self.layout.tables:
+            if table.younger:
+                execute(table.definition)
+        return False
+
+    def _foreign(self) -> InputError:
+        return InputError(
+            f"{self.path}: this is not {self.layout.what}, or one of another version; "
+            f"{self.layout.mend}"
+        )
+
+
+def make_tables(connection: Connection, layout: StoreLayout) -> None:
+    """Make the tables of a layout in an empty database, and mark it."""
+    for table in layout.tables:
+        connection.execute(table.definition)
+    connection.execute(f"PRAGMA application_id = {layout.application}")
+    connection.execute(f"PRAGMA user_version = {layout.version}")
+
+
+def _select(table: StoredTable) -> str:
+    return f"SELECT {', '.join(table.columns)} FROM {table.name}"
+
+
+def _equal(columns: Iterable[str], sign: str = "") -> str:
+    return " AND ".join(f"{sign}{name} = ?" for name in columns)
+
+
+def _close(connection: Connection, *, whole: bool) -> None:
+    """Close a connection, of one that wrote leaving one file where nobody else has it open."""
+    with suppress(*DAMAGE):
+        if whole:
+            # Out of write-ahead mode the file holds everything, and can be read where nothing can
+            # be written beside it. While others have it open that is refused at once, and left to
+            # the last of them.
+            connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
