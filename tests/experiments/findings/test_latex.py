@@ -7,6 +7,7 @@ import math
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ from experiments.findings.venues import POINTS, VENUES, Venue, fitted, venue_nam
 from experiments.study.reading import embedded_studies
 from factormodels.io.files import write_text
 from tests.experiments.findings.embedded_figures import of_commands, of_studies
-from tests.experiments.findings.pdf_boxes import text_faults
+from tests.experiments.findings.page_faults import count_rules, page_faults
 from tests.experiments.findings.study_tables import kept_tables, table_of
 from tests.experiments.findings.test_markup import HOSTILE, HOSTILE_IN_LATEX
 from tests.refusals import refused
@@ -259,34 +260,90 @@ def compiled(folder: Path, *parts: str) -> str:
 OVER = r"(?:Overfull .[hv]box|Float too large|LaTeX Warning: Text page).*"
 
 
+def set_at(venue: str, folder: Path, tables: Mapping[str, Table]) -> str:
+    """Compile tables to paper.pdf, several to a page, and return what pdflatex says of it."""
+    for name, one in tables.items():
+        write_text(folder / f"{name}.tex", latex(one, name, (), VENUES[venue]))
+    inputs = [f"\\input{{{name}}}" for name in tables]
+    if venue == "slides":
+        inputs = [f"\\begin{{frame}}[allowframebreaks]\n{each}\n\\end{{frame}}" for each in inputs]
+    else:
+        # LaTeX keeps few floats that wait.
+        inputs[5::6] = [rf"{each}\clearpage" for each in inputs[5::6]]
+    return compiled(
+        folder, DOCUMENTS[venue], *PACKAGES, r"\begin{document}", *inputs, r"\end{document}"
+    )
+
+
+@pytest.fixture(scope="module")
+def embedded() -> dict[str, Table]:
+    """Tables of many shapes, and those of every embedded study."""
+    kept = {f"study-{at}": table_of(each) for at, each in enumerate(kept_tables())}
+    return TABLES | kept
+
+
 @pytest.mark.slow
 @with_latex
 @pytest.mark.parametrize("venue", VENUES)
-def test_latex_sets_nothing_too_wide_or_too_high(venue: str, tmp_path: Path) -> None:
-    of_studies = {f"study-{at}": table_of(each) for at, each in enumerate(kept_tables())}
-    for name, one in (TABLES | of_studies).items():
-        (tmp_path / f"{name}.tex").write_text(latex(one, name, (), VENUES[venue]))
-    around = ("", r"\clearpage")
-    if venue == "slides":
-        around = (r"\begin{frame}[allowframebreaks]", r"\end{frame}")
-    inputs = [f"{around[0]}\n\\input{{{name}}}\n{around[1]}\n" for name in TABLES | of_studies]
-    parts = [DOCUMENTS[venue], *PACKAGES, r"\begin{document}", *inputs, r"\end{document}"]
-    assert re.findall(OVER, compiled(tmp_path, *parts)) == []
-    assert text_faults(tmp_path / "paper.pdf") == []
+def test_latex_sets_nothing_too_wide_or_too_high(
+    venue: str, tmp_path: Path, embedded: dict[str, Table]
+) -> None:
+    assert re.findall(OVER, set_at(venue, tmp_path, embedded)) == []
+
+
+@pytest.mark.slow
+@with_latex
+@pytest.mark.parametrize(
+    "venue",
+    [pytest.param(venue, marks=[] if venue == "acl" else pytest.mark.nightly) for venue in VENUES],
+)
+def test_pages_with_tables_can_be_read(
+    venue: str, tmp_path: Path, embedded: dict[str, Table]
+) -> None:
+    set_at(venue, tmp_path, embedded)
+    assert page_faults(tmp_path / "paper.pdf") == []
 
 
 @with_latex
-def test_numbers_above_each_other_and_off_the_page_are_noticed(tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_page_is_noticed(tmp_path: Path) -> None:
     compiled(
         tmp_path,
-        r"\documentclass{article}\begin{document}",
+        *(r"\documentclass{article}", *PACKAGES, r"\begin{document}"),
         r"\footnotesize 0.42\rlap{\textsubscript{0.31}}\textsuperscript{0.57} and 0.86",
-        r"\par\noindent\hspace*{-200pt}lost\end{document}",
+        r"\par\noindent\hspace*{-200pt}lost\clearpage",
+        # The caption of an old table, whose class leaves no room below.
+        r"\begin{table}\centering\caption{A gap}",
+        r"\begin{tabular}{l}\toprule one cell\\\bottomrule\end{tabular}\end{table}",
+        r"\clearpage over\llap{written}\end{document}",
     )
-    assert text_faults(tmp_path / "paper.pdf") == [
+    assert page_faults(tmp_path / "paper.pdf") == [
         "page 1: 'lost' is outside the page",
-        "page 1: '0.31' is over '0.57'",
+        "page 1: '0.57' touches '0.31'",
+        "page 2: 'Table1:Agap' touches a rule",
+        "page 3: 'overwritten' has ink over ink",
     ]
+
+
+SPLIT_BY_INFINITY = r"""
+\begin{table*}\centering\caption{Losses.}
+\begin{tabular}{lr}\toprule m & a\\\midrule x & $\infty$\\\bottomrule\end{tabular}\end{table*}
+\begin{table*}\centering\caption{Continued.}
+\begin{tabular}{lr}\toprule m & b\\\midrule x & 0.500\\\bottomrule\end{tabular}\end{table*}
+"""
+"""What was once made of one table with an infinite log loss."""
+
+
+@with_latex
+def test_an_infinite_log_loss_splits_no_table(tmp_path: Path) -> None:
+    def rules(*parts: str) -> list[int]:
+        compiled(tmp_path, DOCUMENTS["acl"], *PACKAGES, *parts, r"\end{document}")
+        return count_rules(tmp_path / "paper.pdf")
+
+    columns = (Column("m", "m"), Column("a", "log loss", digits=3), Column("b", "Brier", digits=3))
+    data = [{"m": "x", "a": math.inf, "b": 0.5}]
+    text = latex(Table(data, columns, "Losses."), "t", (), VENUES["acl"])
+    assert rules(r"\begin{document}", text) == [3]
+    assert rules(r"\begin{document}", SPLIT_BY_INFINITY) == [6]
 
 
 @with_latex
