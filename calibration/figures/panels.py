@@ -46,7 +46,7 @@ LETTERS_BESIDE = 20
 
 _NAME = "name of a line"
 _LETTER = 0.055
-"""Width of a letter of a name below a panel, in inches."""
+"""Width of a letter of a name below or beside a panel, in inches."""
 
 _BESIDE, _CLOSEST = 0.5, 0.12
 """Inches beside a panel for its numbers, and between two slanted names that do not touch."""
@@ -385,7 +385,10 @@ def name_places(figure: ShownFigure, place: Axes, names: Sequence[str], columns:
     """
 
     def arrange() -> None:
-        room = figure.get_figwidth() / columns - _BESIDE
+        beside = [line for name in _names_beside(place) for line in name.get_text().split("\n")]
+        room = (
+            figure.get_figwidth() / columns - _BESIDE - _LETTER * max(map(len, beside), default=0)
+        )
         apart = 0.9 * room / max(len(names) - 1, 1)
         widest = max(
             (len(name) + len(next_name) + 1 for name, next_name in pairwise(names)), default=0

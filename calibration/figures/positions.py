@@ -39,6 +39,7 @@ class Panel:
         label: what the vertical axis says.
         colours: which of the palette each quantity has, in order.
         is_share: whether the axis runs from 0 to 1; else from 0 to what the intervals need.
+        title: whose the quantities are, above the panel.
     """
 
     table: PositionTable
@@ -46,6 +47,7 @@ class Panel:
     label: str
     colours: tuple[int, ...]
     is_share: bool = True
+    title: str = ""
 
 
 def label_panels(table: PositionTable) -> tuple[Panel, Panel]:
@@ -60,11 +62,14 @@ def label_panels(table: PositionTable) -> tuple[Panel, Panel]:
     )
 
 
-def knowledge_panels(table: PositionTable, label: str = "Share of claims") -> tuple[Panel, Panel]:
+def knowledge_panels(table: PositionTable, title: str = "") -> tuple[Panel, Panel]:
     """Panels of SK and SU, and of factuality and sigma (the paper's figures 2 and 3)."""
     known = {"self_known": "Self-Known", "self_unknown": "Self-Unknown"}
     predicted = {"factuality": "factuality", "sigma": "σ"}
-    return Panel(table, known, label, (0, 1)), Panel(table, predicted, label, (2, 6))
+    return (
+        Panel(table, known, "Share of claims", (0, 1), title=title),
+        Panel(table, predicted, "Share of claims", (2, 6), title=title),
+    )
 
 
 def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> Figure:
@@ -136,6 +141,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_ylim(0, 1 if panel.is_share else highest * 1.05 or 1)
     axes.set_xlabel("Relative position of the sentence")
     axes.set_ylabel(panel.label)
+    # Two dollar signs in a name are not mathematics.
+    axes.set_title(panel.title, pad=7.0).set_parse_math(False)
     name_lines(axes, lines)
 
 

@@ -166,11 +166,12 @@ def _break_texts_that_leave(figure: Figure) -> list[tuple[Text, str]]:
     broken = []
     titles = [axes.title for axes in figure.axes]
     across = [axes.xaxis.label for axes in figure.axes]
+    upright = [axes.yaxis.label for axes in figure.axes]
     for axes in figure.axes:
         labels: tuple[tuple[Text, int, list[Text]], ...] = (
             (axes.title, 0, titles),
             (axes.xaxis.label, 0, across),
-            (axes.yaxis.label, 1, []),
+            (axes.yaxis.label, 1, [*upright, *across]),
         )
         for text, along, alike in labels:
             whole, characters = text.get_text(), len(text.get_text())

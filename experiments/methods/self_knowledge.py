@@ -812,7 +812,7 @@ def _figures(
     panels = [
         panel
         for setting, knowledge in first.knowledge.items()
-        for panel in knowledge_panels(knowledge, _joined("Share of claims", titles[setting]))
+        for panel in knowledge_panels(knowledge, titles[setting])
     ]
     if first.flips is not None:
         rates = {name: name.partition("_")[0] for name in _FLIPS}
@@ -824,19 +824,20 @@ def _figures(
         by_model = {group.name: group.knowledge[setting] for group in asked}
         name, positions = next(iter(by_model.items()))
         compared = {"factuality": "human", "sigma": "σ"}
-        panels = [Panel(positions, compared, _joined("Factuality", name, how), (2, 6))]
+        whose = _joined(name, how)
+        panels = [Panel(positions, compared, "Factuality", (2, 6), title=whose)]
         add("3", "Factuality and σ by position", panels, {"": positions}, setting)
-        labels = {name: _joined("Share of claims", name, how) for name in by_model}
         panels = [
-            p
+            panel
             for name, knowledge in by_model.items()
-            for p in knowledge_panels(knowledge, labels[name])
+            for panel in knowledge_panels(knowledge, _joined(name, how))
         ]
         add("4", "Self-knowledge by model", panels, by_model, setting)
         if len(groups) > 1:
             both = {"self_known": "Self-Known", "self_unknown": "Self-Unknown"}
             panels = [
-                Panel(knowledge, both, labels[name], (0, 1)) for name, knowledge in by_model.items()
+                Panel(knowledge, both, "Share of claims", (0, 1), title=_joined(name, how))
+                for name, knowledge in by_model.items()
             ]
             add("6b", "Self-Known and Self-Unknown by model", panels, by_model, setting)
     if table.has_sentences:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from experiments import draw, estimate, score, select
+from experiments import apply, draw, estimate, fastfact, fit, score, select, self_knowledge
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.table import data_frame
 from factormodels.datasets import load
@@ -20,7 +22,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 def of_commands() -> dict[str, PaperFigure]:
-    """Draw the figures of `score` (of few models and of many), `estimate`, `select` and `draw`."""
+    """Draw the figures of all commands that have any; of `score` those of few and many models."""
     generator = np.random.default_rng(0)
     models = ["a", "a longer name of a model", *"bcdef"]
     rows = [
@@ -36,11 +38,56 @@ def of_commands() -> dict[str, PaperFigure]:
     few = [row | {"label": row["label"] if at % 4 else None} for at, row in enumerate(rows[::7])]
     made |= estimate(few).draw()
     made |= select("demonstration", domain="things").draw()
+    with TemporaryDirectory() as folder:
+        made |= _of_annotated(Path(folder))
+        made |= _of_a_judge(Path(folder))
+    made |= _of_self_knowledge()
     for graph in load("demonstration").graphs[:2]:
         made[graph.id] = draw(graph).draw()["graph"]
     made["at-odds"] = draw(load("at-odds").graphs[0]).draw()["graph"]
     network = draw(grid(3, 3, coupling=1.0, field=1.0, seed=0))
     return {**made, "network": network.draw()["graph"]}
+
+
+def _of_annotated(folder: Path) -> dict[str, PaperFigure]:
+    """Draw what `fastfact --annotated` does, of responses of which every other has one claim."""
+    claim = {"claim": "It is so.", "pre-label": "supported", "annotator_label": "supported"}
+    details = {"action": "kept", "modification": "unchanged", "agreement": "agreed"}
+    claims = [{**claim, "annotation_status_details": details}] * 9
+    path = folder / "annotated.jsonl"
+    lines = [
+        {"question": "Is it?", "response": "It is so.", "model": f"m{at}",
+         "prompt_source": "bench", "claims_lst": claims[: 1 + 4 * (at % 3)]}
+        for at in range(6)
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return {**fastfact(path, annotated=True).draw()}
+
+
+def _of_a_judge(folder: Path) -> dict[str, PaperFigure]:
+    """Draw the law of evidence that `apply` tests."""
+    graphs = list(load("factscore").graphs)
+    fit(graphs[:8], penalty=30.0, folds=0, save=folder / "judge.json")
+    return {**apply(folder / "judge.json", graphs[8:14], n_bootstrap=20).draw()}
+
+
+def _of_self_knowledge() -> dict[str, PaperFigure]:
+    """Draw every figure of `self_knowledge`, of three models and two settings."""
+    generator = np.random.default_rng(0)
+    drawn = generator.random((3 * 60, 3)) < 0.6
+    rows = [
+        {
+            "model": ("a", "a longer name of a model", "c")[at // 60],
+            "response": at // 6,
+            "sentence": 1 + at % 3,
+            "label": "S" if supported else "NS",
+            "question_answering": "correct" if direct else "incorrect",
+            "none_of_the_above": "correct" if other else "none",
+        }
+        for at, (supported, direct, other) in enumerate(drawn)
+    ]
+    found = self_knowledge(data_frame(rows), n_bootstrap=20)
+    return {f"self-knowledge-{name}": shown for name, shown in found.draw().items()}
 
 
 def of_studies() -> dict[str, PaperFigure]:

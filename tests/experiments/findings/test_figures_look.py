@@ -37,19 +37,30 @@ def faults(figures: Mapping[str, PaperFigure], venues: Iterable[Venue]) -> dict[
     return found
 
 
-@pytest.mark.slow
-def test_figures_of_commands_can_be_read_at_every_venue() -> None:
-    """Some thirty pictures."""
-    assert faults(of_commands(), VENUES.values()) == {}
+def narrow_and_wide(figures: Mapping[str, PaperFigure]) -> dict[str, list[str]]:
+    """Return what is wrong with figures in the narrowest column, or on the narrowest page."""
+    narrow = {name for name, shown in figures.items() if shown.figure.get_figwidth() <= COLUMN}
+    wide = figures.keys() - narrow
+    return {
+        **faults({name: figures[name] for name in narrow}, [VENUES["acl"]]),
+        **faults({name: figures[name] for name in wide}, [VENUES["slides"]]),
+    }
 
 
 @pytest.mark.slow
-def test_figures_of_embedded_studies_can_be_read_where_there_is_least_room() -> None:
-    """All of them are drawn in the narrowest column, or on the narrowest page if they are wide."""
-    drawn = of_studies()
-    narrow = {name for name, shown in drawn.items() if shown.figure.get_figwidth() <= COLUMN}
-    assert faults({name: drawn[name] for name in narrow}, [VENUES["acl"]]) == {}
-    assert faults({name: drawn[name] for name in drawn.keys() - narrow}, [VENUES["slides"]]) == {}
+@pytest.mark.parametrize("drawn", [of_commands, of_studies])
+def test_figures_can_be_read_where_there_is_least_room(
+    drawn: Callable[[], dict[str, PaperFigure]],
+) -> None:
+    assert narrow_and_wide(drawn()) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("drawn", [of_commands, of_studies])
+def test_figures_can_be_read_at_every_venue(drawn: Callable[[], dict[str, PaperFigure]]) -> None:
+    """Some hundred pictures."""
+    assert faults(drawn(), VENUES.values()) == {}
 
 
 @pytest.mark.parametrize("pixels", [390, 662])
