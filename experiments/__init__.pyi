@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 __all__: list[str]
 
+from experiments.columns.responses import ResponsesIn
+from experiments.columns.sources import Data
 from experiments.evaluators.assess import AssessSettings
 from experiments.evaluators.coherence import CoherenceSettings
 from experiments.evaluators.fastfact import FastFactRun
-from experiments.evaluators.inputs import ResponsesIn
 from experiments.findings.findings import Findings
 from experiments.methods.convert import ConvertSettings
 from experiments.methods.datasets import DatasetsSettings
@@ -25,7 +26,6 @@ from experiments.methods.infer import InferSettings
 from experiments.methods.keep import KeepSettings
 from experiments.methods.lists import ListSettings
 from experiments.methods.omissions import OmissionSettings
-from experiments.methods.probability_table import Data
 from experiments.methods.revise import ReviseSettings
 from experiments.methods.run import RunSettings
 from experiments.methods.score import ScoreSettings

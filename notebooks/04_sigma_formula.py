@@ -67,11 +67,12 @@ from calibration.self_knowledge import (
 from calibration.self_knowledge.balance import judged_counts
 from experiments.analyses.ours.sigma_on_labels import in_sample
 from experiments.analyses.user_data import user_data
+from experiments.columns.judged_claims import judged_claims, judged_graphs
+from experiments.columns.options import ClaimColumns
+from experiments.columns.placed_claims import claims_of_graphs
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table, interval_column
-from experiments.settings.judged_claims import ClaimColumns, judged_claims, judged_graphs
-from experiments.settings.labelled_claims import claims_of_graphs
 from factormodels import datasets
 from factormodels.io.tables import read_table
 

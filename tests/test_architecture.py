@@ -34,7 +34,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("errors", "object_repr"), ("control_characters", "nouns")),
     ),
     "factormodels.io": (
-        *(("file_report",), ("flat_rows", "reading", "taught_responses", "writing")),
+        *(("file_report",), ("reading", "taught_responses", "writing")),
         *(("networks", "published", "tables"), ("relation_table",), ("claim_rows", "labels")),
         ("claim_records", "fact_graph_json", "learned_files", "store"),
         ("files", "records"),
@@ -83,7 +83,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "experiments": (
         *(("cli",), ("methods",), ("analyses", "pages"), ("study",), ("evaluators",)),
-        *(("asking",), ("findings", "progress", "settings"), ("destination",)),
+        *(("asking",), ("columns",), ("findings", "progress", "settings"), ("destination",)),
     ),
 }
 """The rooms of a package, its folders and the modules at its top, from the highest to the lowest:

@@ -18,6 +18,7 @@ from experiments.asking.relation_models import Relations
 from experiments.asking.searchers import EvidenceSettings
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
+from experiments.columns.responses import LoadedResponses, ResponseSettings
 from experiments.evaluators.assess_tables import (
     call_table,
     claim_table,
@@ -44,7 +45,6 @@ from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
 from experiments.evaluators.early_exits import EXIT_KEY, early_exit, unless
 from experiments.evaluators.estimate import estimate
 from experiments.evaluators.few_calls import DECISIVE, few_calls_sentences
-from experiments.evaluators.inputs import LoadedResponses, ResponseSettings
 from experiments.evaluators.response import Compared, summarise_judged, with_core
 from experiments.evaluators.setup import AssessmentPlan, Stride, make_plan
 from experiments.findings.findings import Findings
@@ -63,7 +63,7 @@ from factormodels.variants import between_claims, variant
 from inference.warm_up import warm_up
 
 if TYPE_CHECKING:
-    from experiments.evaluators.inputs import ResponsesIn
+    from experiments.columns.responses import ResponsesIn
 
 MOST_MISSING = 0.05
 """The share of relations, or of verdicts, that may be missing of an assessment that is complete."""

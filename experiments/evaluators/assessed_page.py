@@ -13,6 +13,7 @@ from typing import Any
 
 from calibration.scores.measures import entropy_warnings
 from experiments.asking.failed_calls import failure_sentences
+from experiments.columns.assessed_metadata import METADATA_KEY
 from experiments.evaluators.assess_tables import (
     measure_sentences,
     missing_sentences,
@@ -25,7 +26,7 @@ from experiments.evaluators.batch import CONSUMPTION_KEY, calls_of_graphs
 from experiments.evaluators.core import kept_claims
 from experiments.evaluators.listed_evidence import Borne, evidence_of, graphs_shown, n_relations
 from experiments.evaluators.marked_texts import marked_response
-from experiments.evaluators.response import METADATA_KEY, judged, summarise_judged, with_core
+from experiments.evaluators.response import judged, summarise_judged, with_core
 from experiments.findings.findings import Findings
 from experiments.findings.responses import (
     Effect,

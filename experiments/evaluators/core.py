@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from experiments.asking.relation_models import relation_model
-from experiments.evaluators.response import CORE_KEY
+from experiments.columns.assessed_metadata import CORE_KEY
 from experiments.evaluators.threads import LocalRelations
 from experiments.settings import Option, Settings
 from factormodels.errors import InputError

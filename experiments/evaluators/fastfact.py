@@ -27,6 +27,7 @@ from experiments.asking.searchers import (
 )
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
+from experiments.columns.responses import LoadedResponses, ResponseSettings
 from experiments.evaluators.annotated import aligned, counts_figure
 from experiments.evaluators.batch import Batch, BatchSettings, assess_responses
 from experiments.evaluators.core import CoreSettings, core_stage
@@ -45,7 +46,6 @@ from experiments.evaluators.fastfact_tables import (
     response_table,
     shown_table,
 )
-from experiments.evaluators.inputs import LoadedResponses, ResponseSettings
 from experiments.evaluators.setup import Stride, stride_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame
@@ -66,7 +66,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
-    from experiments.evaluators.inputs import ResponsesIn
+    from experiments.columns.responses import ResponsesIn
 
 PAGE_RETRIEVERS = tuple(name for name, entry in RETRIEVERS.items() if entry.by_pages)
 """Names of the retrievers that find the pages of which the best pieces are read."""

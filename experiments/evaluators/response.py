@@ -15,6 +15,7 @@ from calibration.scores.measures import entropy_warnings, recall_of_counts, verd
 from calibration.scores.registry import MEASURES as PAPERS_MEASURES
 from calibration.scores.response_measures import measure_responses
 from calibration.scoring import score
+from experiments.columns.assessed_metadata import CORE_KEY, METADATA_KEY
 from experiments.evaluators.evidence import ContextEvidence, context_removals, evidence_of_atoms
 from experiments.evaluators.open_relations import ANYTHING, Range, open_measures, open_posteriors
 from experiments.findings.table import named
@@ -88,9 +89,6 @@ def measured(
             row |= named(name, (estimate.value, *estimate.interval))
     return row
 
-
-METADATA_KEY = "assessment"
-CORE_KEY = "core"
 
 MEASURES = (
     *("n_atoms", "supported", "contradicted", "undecided"),

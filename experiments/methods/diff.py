@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.columns.cell_names import CELL, cell_words
 from experiments.findings.findings import Findings
 from experiments.findings.markup import read_csv
 from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
 from experiments.findings.text import ABSENT, small
 from experiments.settings import front_door
 from experiments.settings.limits import DrawnSettings
-from experiments.study.cell_names import CELL, cell_words
 from experiments.study.files import MANIFEST, ROWS, read_manifest
 from factormodels.errors import InputError
 from factormodels.io.files import read_text

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -35,41 +34,39 @@ from calibration.estimation.linear import Linearised
 from calibration.grouping import Grouping, group_by_response
 from calibration.intervals import student_quantile
 from calibration.validation import Floats, Integers
+from experiments.columns.cells import ShareColumn, label_column, truth
+from experiments.columns.claims import part_name, read_claims
+from experiments.columns.frame import ClaimFrame
+from experiments.columns.options import ProbabilityColumns, TaughtSettings
+from experiments.columns.resolved import Columns
+from experiments.columns.roles import (
+    LABEL,
+    SHEET_BATCH,
+    SHEET_CLAIM,
+    SHEET_PROBABILITY,
+    SHEET_RESPONSE,
+)
+from experiments.columns.sources import name_of
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.markup import csv_text
 from experiments.findings.table import ENDS, Table, columns_as, data_frame, named, text_columns
 from experiments.findings.text import interval, number
-from experiments.methods.probability_table import (
-    ProbabilityColumns,
-    TaughtSettings,
-    judged_frame,
-    model_parts,
-    name_of,
-    part_name,
-    read_labels,
-    truth,
-    without_taught,
-)
 from experiments.progress import tell
 from experiments.settings import USUAL, ColumnNames, Names, Numbers, Option, Words, front_door
-from experiments.settings.columns import LABEL, Columns
 from experiments.settings.limits import DrawnSettings, KPolicy
 from factormodels.claims import ClaimLabel
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.claim_rows import cell_name
 from factormodels.io.files import write_text
-from factormodels.io.labels import comma_remark
-from factormodels.io.table_numbers import Notation, cell_share, notation_remark
 from factormodels.io.tables import DataTable, read_table
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from experiments.methods.probability_table import Data
+    from experiments.columns.sources import Data
 
-_TEXT = ("claim text", "atom text", "text", "statement", "fact")
 _SHEET = ("label", "probability", "batch")
 """Columns of a sheet beside those that say which claim it is."""
 
@@ -140,7 +137,7 @@ class _Claims:
     """The claims of a table, each once, with what is known of them.
 
     Attributes:
-        frame: a row each, in order: place, group, claim, by, and its mean p.
+        frame: a row each, in order: place, response, claim, by, and its mean p.
         y: True, False or None, (n,), object.
         irrelevant: bool (n,), whether a label says that it does not count.
         batch: int64 (n,), the batch in which it was labelled; -1: it has no label.
@@ -212,8 +209,9 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
             f"--minutes {text}: give two numbers, to read a response and to label a claim, the "
             "second above 0"
         )
-    frame, table, remarks = judged_frame(data, settings, labelled=False)
-    frame, claims = _claims(frame, table, settings, remarks)
+    judged = read_claims(data, settings, labelled=False, texts=settings.choose is not None)
+    judged, claims = _claims(judged, settings)
+    table, remarks = judged.table, judged.remarks
     if not claims.counting.any() and settings.choose is None:
         counts = " that counts" if claims.labelled.any() else ""
         raise InputError(
@@ -227,7 +225,7 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
         tell("estimates")
         columns = _columns(table, settings)
         said = len(remarks)
-        rows, differences = _estimates(frame, claims, columns, settings, remarks)
+        rows, differences = _estimates(judged, claims, columns, settings, remarks)
         if not rows and settings.choose is None:
             why = " ".join(dict.fromkeys(remarks[said:])).removesuffix(".")
             raise InputError(f"{table.source}: {why}")
@@ -251,37 +249,37 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
 # -------------------------------------------------------------------------------------- labels
 
 
-def _claims(
-    frame: pd.DataFrame, table: DataTable, settings: EstimateSettings, remarks: list[str]
-) -> tuple[pd.DataFrame, _Claims]:
+def _claims(judged: ClaimFrame, settings: EstimateSettings) -> tuple[ClaimFrame, _Claims]:
     """Every claim once, with its label from the table or from a sheet, and what that stands for.
 
     Responses whose own labels taught the probabilities are in neither, with a label or without.
     """
+    frame = judged.frame
     once = frame.drop_duplicates("place").reset_index(drop=True)
     once["p"] = frame.groupby("place", sort=False)["p"].mean().to_numpy()
-    owners = [(*by, str(group)) for by, group in zip(once["by"], once["group"], strict=True)]
+    responses = zip(once["by"], once["response"], strict=True)
+    owners = [(*by, str(response)) for by, response in responses]
     grouping = group_by_response(owners)
     order = once.groupby(grouping.index).cumcount() + 1
     numbered = once["claim"].isna()
     once["claim"] = once["claim"].where(~numbered, order.astype(str))
-    y = once["y"].to_numpy(dtype=object).copy()
+    y = once["label"].to_numpy(dtype=object).copy()
     irrelevant = once["irrelevant"].to_numpy(dtype=bool).copy()
-    known = once["y"].notna().to_numpy() | irrelevant
+    known = once["label"].notna().to_numpy() | irrelevant
     batch = np.where(known, 0, -1)
     chances = np.full(len(once), np.nan)
     places = {
         (*owner, claim): index
         for index, (owner, claim) in enumerate(zip(owners, once["claim"], strict=True))
     }
+    of_sheets: list[str] = []
     for at, source in enumerate(settings.labels, 1):
         claim_values = (y, irrelevant, batch, chances)
-        remarks += _read_sheet(
-            read_table(source), at, frame.attrs["by"], places, settings, claim_values
-        )
+        of_sheets += _read_sheet(read_table(source), at, judged.by, places, settings, claim_values)
+    judged = replace(judged, remarks=[*judged.remarks, *of_sheets])
     counting = once["place"][[value is not None for value in y]]
-    frame = without_taught(frame, frame["place"].isin(counting), table.source, settings, remarks)
-    stays = once["place"].isin(frame["place"]).to_numpy()
+    judged = judged.without_taught(frame["place"].isin(counting), settings)
+    stays = once["place"].isin(judged.frame["place"]).to_numpy()
     if not stays.all():
         once = once[stays].reset_index(drop=True)
         y, irrelevant, batch, chances = (each[stays] for each in (y, irrelevant, batch, chances))
@@ -289,8 +287,7 @@ def _claims(
             [owner for owner, stay in zip(owners, stays, strict=True) if stay]
         )
     weights = _weights(batch, chances, grouping)
-    by = tuple(frame.attrs["by"])
-    return frame, _Claims(once, y, irrelevant, batch, weights, grouping, by)
+    return judged, _Claims(once, y, irrelevant, batch, weights, grouping, judged.by)
 
 
 def _read_sheet(
@@ -308,15 +305,13 @@ def _read_sheet(
     y, irrelevant, batch, chances = known
     names = Columns(sheet.columns, sheet.source)
     group_columns = [names.given("--by", name) for name in by]
-    response = names.required("response", None, ("response",), "response")
-    claim = names.required("claim", None, ("claim",), "claim")
-    label = names.required("--label", None, LABEL, "label")
-    probability = names.optional("probability", None, ("probability",), "probability")
-    batches = names.optional("batch", None, ("batch",), "batch")
-    labels = [row.get(label) for row in sheet.rows]
-    meanings = read_labels(labels, f"{sheet.source}: column {label!r}", settings, labelled=False)
-    notations = Counter[Notation]()
-    for position, (row, meaning) in enumerate(zip(sheet.rows, meanings, strict=True)):
+    response = names.required(SHEET_RESPONSE)
+    claim = names.required(SHEET_CLAIM)
+    labels = label_column(sheet, names.required(LABEL), settings, labelled=False)
+    probability = names.optional(SHEET_PROBABILITY)
+    batches = names.optional(SHEET_BATCH)
+    shares = None if probability is None else ShareColumn(sheet, probability)
+    for position, (row, meaning) in enumerate(zip(sheet.rows, labels.meanings, strict=True)):
         if meaning is None:
             continue
         key = (
@@ -338,17 +333,19 @@ def _read_sheet(
         own_batch = _batch(row, batches, number, sheet.place(position, batches or ""))
         y[claim_number], batch[claim_number] = truth(meaning), own_batch
         irrelevant[claim_number] = meaning is ClaimLabel.IRRELEVANT
-        if probability is not None:
-            where = sheet.place(position, probability)
-            chance, notation = cell_share(row.get(probability), where, "a probability")
+        if shares is not None:
+            chance = shares.read(position)
             if chance == 0:
-                raise InputError(f"{where}: a probability of being drawn is 0; it is above 0")
+                raise InputError(
+                    f"{sheet.place(position, probability)}: a probability of being drawn is 0; it "
+                    "is above 0"
+                )
             chances[claim_number] = math.nan if chance is None else chance
-            notations.update(notation)
+    n_unfilled = sum(meaning is None for meaning in labels.meanings)
     said_so = [
-        comma_remark(label, labels),
-        notation_remark(str(probability), notations),
-        _unfilled(meanings.count(None), len(meanings)),
+        labels.comma_remark(),
+        "" if shares is None else shares.remark(),
+        _unfilled(n_unfilled, len(labels.meanings)),
     ]
     return [f"{sheet.source}: {remark}" for remark in said_so if remark]
 
@@ -438,7 +435,7 @@ def _number(value: Any, where: str) -> float:
 
 
 def _estimates(
-    frame: pd.DataFrame,
+    judged: ClaimFrame,
     claims: _Claims,
     columns: Mapping[str, Floats],
     settings: EstimateSettings,
@@ -449,7 +446,9 @@ def _estimates(
     where = {index: number for number, index in enumerate(claims.frame["place"])}
     rows: list[dict[str, Any]] = []
     differences: list[dict[str, Any]] = []
-    for data, part in model_parts(frame, remarks).items():
+    parts, of_parts = judged.parts()
+    remarks += of_parts
+    for data, part in parts.items():
         made: dict[str, dict[str, Linearised | Inverted]] = {}
         same: dict[str, tuple[Any, ...]] = {}
         for model, model_rows in part.groupby("model", sort=False):
@@ -458,7 +457,9 @@ def _estimates(
                 remarks.append(f"{_of(data, str(model))}: no claim has a label that counts.")
                 continue
             ids = model_rows["claim"] if "claim" in model_rows else model_rows["place"]
-            same[str(model)] = tuple(zip(model_rows["group"], ids, claims.y[numbers], strict=True))
+            same[str(model)] = tuple(
+                zip(model_rows["response"], ids, claims.y[numbers], strict=True)
+            )
             of = _of(data, str(model))
             made[str(model)] = _quantities(
                 model_rows, numbers, claims, columns, settings, remarks, of
@@ -498,7 +499,7 @@ def _quantities(
     of: str,
 ) -> dict[str, Linearised | Inverted]:
     made: dict[str, Linearised | Inverted] = {}
-    judged = rows["p"].to_numpy(), claims.y[numbers], rows["group"].to_numpy()
+    judged = rows["p"].to_numpy(), claims.y[numbers], rows["response"].to_numpy()
     how = {"irrelevant": claims.irrelevant[numbers], "weights": claims.weights[numbers]}
     more: dict[str, dict[str, Any]] = {
         "f1-at-k": {"k": settings.k},
@@ -707,7 +708,7 @@ def _chosen(
     drawn = draw(chances, settings.seed + batch)
     drawn_claims = drawn if unit is Unit.CLAIM else drawn[grouping.index]
     each = chances if unit is Unit.CLAIM else chances[grouping.index]
-    rows = _sheet_rows(table, claims, drawn_claims, each, batch)
+    rows = _sheet_rows(claims, drawn_claims, each, batch)
     if settings.sheet is not None:
         write_text(settings.sheet, csv_text(rows))
     cost = float(minutes[drawn].sum())
@@ -733,23 +734,16 @@ def _minutes(unit: Unit, grouping: Grouping, minutes: Sequence[float]) -> Floats
     return reading + labelling * grouping.sizes.astype(float)
 
 
-def _sheet_rows(
-    table: DataTable,
-    claims: _Claims,
-    chosen: Any,
-    chances: Floats,
-    batch: int,
-) -> list[dict[str, Any]]:
-    text = Columns(table.columns, table.source).optional("text", None, _TEXT, "text")
+def _sheet_rows(claims: _Claims, chosen: Any, chances: Floats, batch: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for index in np.flatnonzero(chosen):
         row = claims.frame.iloc[index]
         rows.append(
             {
                 **dict(zip(claims.by, row["by"], strict=True)),
-                "response": str(row["group"]),
+                "response": str(row["response"]),
                 "claim": row["claim"],
-                **({} if text is None else {"text": table.rows[row["place"]].get(text)}),
+                **({"text": row["text"]} if "text" in claims.frame else {}),
                 "label": None,
                 "probability": float(chances[index]),
                 "batch": batch,

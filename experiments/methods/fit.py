@@ -37,14 +37,14 @@ from calibration.learned_potentials.methods import (
     recalibrated,
 )
 from calibration.learned_potentials.shift import FEW, FEWEST
+from experiments.columns.cells import label_column, truth
+from experiments.columns.options import LabelColumns
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import interval, number, some_of
-from experiments.methods.probability_table import read_labels, truth
 from experiments.progress import tell
 from experiments.settings import USUAL, ColumnNames, Names, Option, Settings, front_door
-from experiments.settings.columns import LabelColumns
 from experiments.settings.inputs import graphs_of
 from experiments.settings.limits import DrawnSettings, ObjectiveName, VariantName
 from factormodels.claims import Atom
@@ -306,10 +306,9 @@ def _votes(
             f"{path}: there is no column 'label'; it has {', '.join(table.columns)}; call what is "
             "known of each claim so"
         )
-    values = [row.get("label") for row in table.rows]
-    labels = read_labels(values, str(path), LabelColumns(), labelled=labelled)
+    labels = label_column(table, "label", LabelColumns(), labelled=labelled, where=str(path))
     atoms: dict[str, list[Atom]] = {}
-    for row, label in zip(table.rows, labels, strict=True):
+    for row, label in zip(table.rows, labels.meanings, strict=True):
         atom = Atom(str(row["claim"]), label=truth(label))
         atoms.setdefault(str(row["response"]), []).append(atom)
     return tuple(FactGraph(name, tuple(each)) for name, each in atoms.items()), user_columns

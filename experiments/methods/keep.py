@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from itertools import groupby
 from operator import itemgetter
@@ -14,24 +15,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from experiments.columns.claims import read_claims
+from experiments.columns.frame import ClaimFrame
+from experiments.columns.options import ProbabilityColumns, TaughtSettings
+from experiments.columns.sources import name_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import number, p_value, some_of
-from experiments.methods.probability_table import (
-    ProbabilityColumns,
-    TaughtSettings,
-    judged_frame,
-    name_of,
-    without_taught,
-)
 from experiments.progress import tell
 from experiments.settings import USUAL, Option, front_door
-from experiments.settings.columns import Columns
 from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
-from factormodels.io.not_used import forget
-from factormodels.io.tables import DataTable
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom
 from factormodels.nouns import counted
 
@@ -39,10 +34,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibration.recalibration.conformal import ConformalFilter, HeldOut
-    from experiments.methods.probability_table import Data
+    from experiments.columns.sources import Data
 
-_TEXT = ("claim text", "atom text", "text", "statement", "fact")
-_ANSWER = ("answer", "answer text", "response text", "output", "generation")
 _SUFFIXES = (".txt", ".md", ".html", ".json", ".jsonl")
 _SUSPECT = 0.05
 """P values below it say that new responses are unlike the labelled ones."""
@@ -111,20 +104,22 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
             "--precision 1 cannot be promised in the mean; give one below 1, or "
             "--guarantee probability"
         )
-    known, learned_from, remarks = _frame(labelled, settings, labelled=True)
-    known = without_taught(known, known["y"].notna(), learned_from.source, settings, remarks)
-    groups = known.loc[known["y"].notna(), "group"].unique()
+    learned_from = _with_one_probability(labelled, settings, labelled=True)
+    learned_from = learned_from.without_taught(learned_from.has_label, settings)
+    known = learned_from.frame
+    groups = known.loc[learned_from.has_label, "response"].unique()
     if len(groups) < 2:
         whose = "".join(f", {name!r}" for name in groups)
         raise InputError(
-            f"{learned_from.source}: labels that count are of {counted(len(groups), 'response')}"
-            f"{whose}; label two or more: the threshold is learned on some, and the promise is "
-            "tried on others"
+            f"{learned_from.table.source}: labels that count are of "
+            f"{counted(len(groups), 'response')}{whose}; label two or more: the threshold is "
+            "learned on some, and the promise is tried on others"
         )
-    fresh, table, more = _frame(new, settings, labelled=False)
-    seen = fresh.loc[fresh["taught"], "group"].unique().tolist()
+    of_new = _with_one_probability(new, settings, labelled=False)
+    fresh, remarks = of_new.frame, [*learned_from.remarks, *of_new.remarks]
+    seen = fresh.loc[fresh["taught"], "response"].unique().tolist()
     if seen:
-        more.append(
+        remarks.append(
             f"Labels of {counted(len(seen), 'new response')} ({some_of(seen)}) taught their "
             "probabilities: the guarantee does not hold for what is kept of them."
         )
@@ -133,17 +128,21 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
         "confidence": settings.confidence,
         "guarantee": settings.guarantee,
     }
-    parts = (known["p"].to_numpy(), known["y"].to_numpy(dtype=object), known["group"].to_numpy())
+    parts = (
+        known["p"].to_numpy(),
+        known["label"].to_numpy(dtype=object),
+        known["response"].to_numpy(),
+    )
     conformal = conformal_filter(*parts, **promised)
     tell("tries the promise on halves")
     tried = held_out(*parts, n_splits=settings.splits, seed=settings.seed, **promised)
-    claims = _claims(fresh.assign(kept=conformal.keep(fresh["p"].to_numpy())), table)
+    claims = _claims(fresh.assign(kept=conformal.keep(fresh["p"].to_numpy())))
     by_response = claims.groupby("response", sort=False)
     if settings.answers is not None:
         write_text(settings.answers, _written(by_response, settings))
     alike = exchangeability(
-        *(known["p"].to_numpy(), known["group"].to_numpy()),
-        *(fresh["p"].to_numpy(), fresh["group"].to_numpy()),
+        *(known["p"].to_numpy(), known["response"].to_numpy()),
+        *(fresh["p"].to_numpy(), fresh["response"].to_numpy()),
     )
     sentences = [
         _promise(conformal, settings),
@@ -155,7 +154,7 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
     ]
     return Findings(
         source=f"{name_of(new)} by {name_of(labelled)}",
-        sentences=tuple(dict.fromkeys([*sentences, *remarks, *more])),
+        sentences=tuple(dict.fromkeys([*sentences, *remarks])),
         tables={
             "claims": Table(
                 claims.drop(columns="answer"),
@@ -171,46 +170,38 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
     )
 
 
-def _frame(
-    data: Data, settings: KeepSettings, *, labelled: bool
-) -> tuple[pd.DataFrame, DataTable, list[str]]:
-    """Claims with one probability each; those whose response has a label, if there must be."""
-    frame, table, remarks = judged_frame(data, settings, labelled=labelled)
-    if len(several := frame.attrs["columns"]) > 1:
+def _with_one_probability(data: Data, settings: KeepSettings, *, labelled: bool) -> ClaimFrame:
+    """Claims with one probability each; answers of several models are several responses."""
+    claims = read_claims(data, settings, labelled=labelled, texts=True)
+    if len(claims.columns) > 1:
         raise InputError(
-            f"{table.source}: there are several probabilities, {', '.join(several)}; choose one "
-            "with --p"
+            f"{claims.table.source}: there are several probabilities, "
+            f"{', '.join(claims.columns)}; choose one with --p"
         )
-    # Answers of several models to one question are several responses.
-    owners = zip(frame["by"], frame["group"], strict=True)
-    frame["group"] = [", ".join((*by, str(group))) for by, group in owners]
-    return frame, table, remarks
+    owners = zip(claims.frame["by"], claims.frame["response"], strict=True)
+    named = [", ".join((*by, str(response))) for by, response in owners]
+    return replace(claims, frame=claims.frame.assign(response=named))
 
 
-def _claims(frame: pd.DataFrame, table: DataTable) -> pd.DataFrame:
+def _claims(frame: pd.DataFrame) -> pd.DataFrame:
     """A row per claim with its text, and with the whole text of its response where it is known."""
-    names = Columns(table.columns, table.source)
-    text = names.optional("text", None, _TEXT, "text")
-    whole = names.optional("answer", None, _ANSWER, "answer")
-    forget(table.source, names.used)
-    rows = [table.rows[index] for index in frame["place"]]
-    order = frame.groupby("group", sort=False).cumcount() + 1
+    order = frame.groupby("response", sort=False).cumcount() + 1
+    columns = ("response", "claim", "p", "kept", "taught", "text", "answer")
+    said = frame.reindex(columns=columns, fill_value="")
     return data_frame(
         [
             {
                 "response": str(response),
-                "claim": str(claim or at),
-                "text": str((row.get(text) if text else None) or claim or ""),
+                "claim": str(claim or number),
+                "text": str(text or claim or ""),
                 "p": float(p),
                 "kept": bool(kept),
                 "kept_text": "kept" if kept else "dropped",
-                "answer": str((whole and row.get(whole)) or ""),
+                "answer": str(answer or ""),
                 **({f"p_{LEARNED_FROM}": str(LearnedFrom.THIS_RESPONSE)} if taught else {}),
             }
-            for response, claim, p, kept, taught, at, row in zip(
-                *(frame[name] for name in ("group", "claim", "p", "kept", "taught")),
-                *(order, rows),
-                strict=True,
+            for response, claim, p, kept, taught, text, answer, number in zip(
+                *(said[name] for name in columns), order, strict=True
             )
         ]
     )

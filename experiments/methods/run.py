@@ -371,8 +371,8 @@ def _plan(planned: StudyDesign, folder: Path, settings: RunSettings) -> Findings
     Raises:
         InputError: if the folder holds another run, or `only` selects no cell.
     """
+    from experiments.columns.cell_names import shown
     from experiments.study.cell_choice import select
-    from experiments.study.cell_names import shown
     from experiments.study.predicted_inference import predicted_inference
     from experiments.study.runner import n_finished
 

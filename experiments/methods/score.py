@@ -17,23 +17,16 @@ from calibration.estimate import Estimate
 from calibration.intervals import IntervalSettings, Scale, mean_interval
 from calibration.scores.measures import entropy_warnings, f1_at_k
 from calibration.scores.registry import REGISTRY, USUAL_SCORES, scores_named
+from experiments.columns.claims import read_claims
+from experiments.columns.options import ProbabilityColumns, TaughtSettings
+from experiments.columns.sources import name_of
+from experiments.columns.verdicts import mark_column, marks_by_model, posteriors_by_model
 from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.reliability import reliability_figure
 from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column, named
 from experiments.findings.text import interval, number
-from experiments.methods.probability_table import (
-    ProbabilityColumns,
-    TaughtSettings,
-    judged_frame,
-    labelled_parts,
-    mark_column,
-    marks_by_model,
-    name_of,
-    posteriors_by_model,
-    without_taught,
-)
 from experiments.progress import tell
 from experiments.settings import USUAL, Files, Names, Option, front_door
 from experiments.settings.inputs import graphs_of
@@ -51,7 +44,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibration.scoring import ScoreTable
-    from experiments.methods.probability_table import Data
+    from experiments.columns.sources import Data
 
 
 _COMPARED: Mapping[str, str] = MappingProxyType({"brier": "Brier", "auroc": "AUROC", "ece": "ECE"})
@@ -321,7 +314,7 @@ class _Block:
 
     Attributes:
         name: of the data; empty where there is one.
-        frame: columns p, y, group, model and, where there are ids, claim.
+        frame: columns p, label, response, model and, where there are ids, claim.
         found: their scores and tests.
     """
 
@@ -373,13 +366,12 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     asked = settings
     if others is not None and not settings.p:
         asked = settings.model_copy(update={"p": others.models})
-    frame, table, remarks = judged_frame(
-        data if others is None else others.table, asked, judges=True
-    )
-    frame = without_taught(frame, frame["y"].notna(), table.source, settings, remarks)
+    claims = read_claims(data if others is None else others.table, asked, judges=True)
+    claims = claims.without_taught(claims.has_label, settings)
     # Of a score that is not among these.
     with entropy_warnings():
-        parts = labelled_parts(frame, remarks)
+        parts, of_parts = claims.labelled_parts()
+        remarks = [*claims.remarks, *of_parts]
         blocks = [_block(name, part, settings) for name, part in parts.items()]
     tables = {"scores": _scores(blocks), "intervals": _intervals(blocks)}
     tested = _tests(blocks)
@@ -417,7 +409,7 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
             f"--reference {reference}: there is no such model; it has {', '.join(models)}"
         )
     scored = scores_of(
-        *("p", "y", "group"),
+        *("p", "label", "response"),
         data=frame,
         model="model",
         claim="claim" if "claim" in frame else None,
@@ -641,7 +633,9 @@ def _recalibrated(
             part = block.of(model)
             of = ": ".join(filter(None, (block.name, model)))
             tell(f"{of}: {', '.join(names)}")
-            p, y, groups = (part[name].to_numpy(dtype=object) for name in ("p", "y", "group"))
+            p, y, groups = (
+                part[name].to_numpy(dtype=object) for name in ("p", "label", "response")
+            )
             maps = recalibrations(p, y, groups, names, n_folds=settings.folds, seed=settings.seed)
             scored = scores_of(
                 *(maps.p, y, groups),
@@ -725,7 +719,7 @@ def _agreement(blocks: Sequence[_Block]) -> list[str]:
             # Their claims cannot be paired.
             continue
         claim = "claim" if "claim" in block.frame else None
-        cells = cells_of(block.frame, "model", label="y", response="group", claim=claim)
+        cells = cells_of(block.frame, "model", label="label", response="response", claim=claim)
         alike = [
             _some([cells[at].named["model"] for at in group.positions], " = ")
             for group in agreeing(cells).groups

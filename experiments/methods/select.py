@@ -17,6 +17,7 @@ from experiments.asking.ledger_table import cost_tables, planned_findings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, Model
+from experiments.columns.responses import load_responses
 from experiments.evaluators.core import claims_with_sources
 from experiments.evaluators.core_choices import (
     KEPT,
@@ -25,7 +26,6 @@ from experiments.evaluators.core_choices import (
     CoreChoices,
     kept_by_sentence,
 )
-from experiments.evaluators.inputs import load_responses
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame

@@ -45,7 +45,16 @@ from calibration.tabular import Frame
 from experiments.analyses.positions import TITLES, position_table
 from experiments.asking.ledger_table import ledger_table
 from experiments.asking.session import asking
-from experiments.evaluators.inputs import load_responses
+from experiments.columns.judged_claims import (
+    JudgedTable,
+    judged_claims,
+    judged_graphs,
+    placed_claims,
+)
+from experiments.columns.options import ClaimColumns
+from experiments.columns.placed_claims import claims_of_graphs, load_claims
+from experiments.columns.responses import load_responses
+from experiments.columns.sources import name_of, table_of
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import (
@@ -58,7 +67,6 @@ from experiments.findings.table import (
     text_columns,
 )
 from experiments.findings.text import number, p_value
-from experiments.methods.probability_table import name_of, table_of
 from experiments.methods.self_judged_claims import (
     AskSettings,
     ask_claims,
@@ -68,14 +76,6 @@ from experiments.methods.self_judged_claims import (
 from experiments.progress import tell
 from experiments.settings import USUAL, Numbers, Option, front_door
 from experiments.settings.inputs import is_dataset
-from experiments.settings.judged_claims import (
-    ClaimColumns,
-    JudgedTable,
-    judged_claims,
-    judged_graphs,
-    placed_claims,
-)
-from experiments.settings.labelled_claims import claims_of_graphs, load_claims
 from experiments.settings.limits import DrawnSettings
 from factormodels import datasets
 from factormodels.errors import InputError
@@ -89,8 +89,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from experiments.evaluators.inputs import ResponsesIn
-    from experiments.methods.probability_table import Data
+    from experiments.columns.responses import ResponsesIn
+    from experiments.columns.sources import Data
 
     ClaimData = Data | ResponsesIn
 

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from calibration.learned_potentials.graph_fitting import WHOLE
+from experiments.columns.cell_names import RECORDED
 from experiments.evaluators.evidence import Removals, context_removals
-from experiments.study.cell_names import RECORDED
 from experiments.study.data import NoRelationsError, Related, related_graph
 from experiments.study.design import NO_VIEW, GraphView
 from experiments.study.learned_priors import CrossFittedPriors, Key

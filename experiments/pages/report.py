@@ -126,10 +126,9 @@ def _assessed(source: Path, settings: ReportSettings) -> tuple[bytes, int]:
     Raises:
         InputError: if a response was not assessed, or there is none of an id.
     """
-    from experiments.evaluators.assessed_metadata import check_assessment
+    from experiments.columns.assessed_metadata import METADATA_KEY, check_assessment
     from experiments.evaluators.assessed_page import findings_of_graphs
     from experiments.evaluators.batch import GRAPHS
-    from experiments.evaluators.response import METADATA_KEY
     from factormodels.io import read_many
 
     graphs = read_many(source)

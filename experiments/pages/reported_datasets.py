@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.columns.cell_names import RECORDED
 from experiments.pages.report import ReportSettings
-from experiments.study.cell_names import RECORDED
 from experiments.study.config import OWN_PRIORS
 from experiments.study.data import StudyData
 from experiments.study.design import NO_VIEW, GraphView, StudyCell

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibration.figures.panels import COLUMN
 from calibration.figures.style import COLOURS, MARKERS, paper_style
+from experiments.columns.cell_names import CELL, NO_GRAPH, shown
 from experiments.findings.page import inline_svg, page, write_page
 from experiments.findings.table import ENDS, Column
 from experiments.findings.text import small
@@ -18,7 +19,6 @@ from experiments.pages.report import AS_PLANNED, ReportSettings
 from experiments.pages.reported_datasets import Part, Watch, parts_of
 from experiments.pages.study_responses import listed_of_study
 from experiments.study import tables
-from experiments.study.cell_names import CELL, NO_GRAPH, shown
 from experiments.study.config import Study, as_plain
 from experiments.study.diagrams import diagrams
 from experiments.study.frame import read_judgements

@@ -9,9 +9,14 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    model_validator,
+)
 
 from experiments.settings import Option, Settings
 from experiments.settings.mends import value_words
@@ -32,6 +37,24 @@ def _backend_name(backend: Any) -> str:
     return backend if isinstance(backend, str) else repr(backend)
 
 
+class _NameWithSettings(str):
+    """The name of a backend behind which settings stood.
+
+    Attributes:
+        typed: the settings as they were typed, by name: ``damping=0.5`` by damping.
+    """
+
+    __slots__ = ("typed",)
+
+    typed: dict[str, str]
+
+    def __new__(cls, name: str, texts: Iterable[str] = ()) -> Self:
+        """Make a name that knows the texts of its settings."""
+        made = super().__new__(cls, name)
+        made.typed = {text.partition("=")[0].strip(): text for text in texts}
+        return made
+
+
 class AlgorithmSettings(Settings):
     """Inference."""
 
@@ -47,16 +70,23 @@ class AlgorithmSettings(Settings):
     @model_validator(mode="before")
     @classmethod
     def _behind_the_name(cls, values: Any) -> Any:
-        """What stands behind the name of the backend, as settings of it."""
+        """Take what stands behind the name of the backend as settings of it."""
         backend = values.get("backend")
         if not isinstance(backend, str) or "=" not in backend:
             return values
         name, *texts = re.split(r",(?=[^,=]+=)", backend)
         return {
             **values,
-            "backend": name,
+            "backend": _NameWithSettings(name, texts),
             "backend_settings": parse_settings(texts, values.get("backend_settings") or {}),
         }
+
+    def _place(self, setting: str) -> str:
+        """How errors name a setting: as it was typed, behind the name of the backend or alone."""
+        behind = self.backend.typed if isinstance(self.backend, _NameWithSettings) else {}
+        return (
+            f"--backend {self.backend},{behind[setting]}" if setting in behind else _option(setting)
+        )
 
     @property
     def algorithm(self) -> Backend:
@@ -69,7 +99,7 @@ class AlgorithmSettings(Settings):
         if not isinstance(self.backend, str):
             built: Backend = self.backend
             return built
-        return build_backend(self.backend, self.backend_settings)
+        return build_backend(self.backend, self.backend_settings, self._place)
 
 
 def parse_settings(

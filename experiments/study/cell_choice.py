@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from experiments.study.cell_names import CELL
+from experiments.columns.cell_names import CELL
 from experiments.study.design import StudyCell
 from factormodels.errors import InputError, nearest
 

@@ -31,6 +31,7 @@ from pydantic.dataclasses import dataclass
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from calibration.significance.comparison import MEANS_OVER_RESPONSES
 from experiments.asking.settings import AnswerSettings
+from experiments.columns.cell_names import NO_GRAPH, RECORDED
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.settings import Settings, meanings_of
 from experiments.settings.limits import (
@@ -47,7 +48,6 @@ from experiments.settings.limits import (
     VariantName,
 )
 from experiments.settings.selection_rule import SelectionRule, Weights
-from experiments.study.cell_names import NO_GRAPH, RECORDED
 from factormodels import datasets
 from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING

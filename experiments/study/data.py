@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from experiments.study.cell_names import RECORDED
+from experiments.columns.cell_names import RECORDED
 from experiments.study.config import DatasetChoice, Subset
 from experiments.study.packed_graphs import HELD, PART, KnownClaims, PackedPart, Responses
 from experiments.study.reading import LoadedStudy

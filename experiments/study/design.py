@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
+from experiments.columns.cell_names import CELL, NO_GRAPH, RECORDED
 from experiments.settings.backend_settings import build_backend, setting_types
-from experiments.study.cell_names import CELL, NO_GRAPH, RECORDED
 from experiments.study.config import BackendChoice, Priors, PriorSetting, Study, allows
 from experiments.study.reading import LoadedStudy
 from factormodels.errors import MissingDependencyError

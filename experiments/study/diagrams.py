@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.cells import are_close
+from experiments.columns.cell_names import NO_GRAPH
 from experiments.findings.artefacts import Origin, PaperFigure, write_artefact
 from experiments.findings.reliability import reliability_figure
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
-from experiments.study.cell_names import NO_GRAPH
 from experiments.study.config import OWN_PRIORS
 from experiments.study.frame import read_judgements
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile

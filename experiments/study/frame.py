@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibration.cells import CellClaims
-from experiments.study.cell_names import CELL
+from experiments.columns.cell_names import CELL
 from experiments.study.config import Study
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile
 from factormodels.io.long_columns import joined, pieces, piecewise, stored_column, texts_differ

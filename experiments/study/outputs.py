@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from experiments.columns.cell_names import CELL
 from experiments.findings.artefacts import Origin
 from experiments.findings.latex import latex
 from experiments.findings.markup import csv_text
 from experiments.findings.table import markdown
 from experiments.findings.venues import venue_named
-from experiments.study.cell_names import CELL
 from experiments.study.config import EVERYTHING, Study, config_hash
 from experiments.study.data import StudyData
 from experiments.study.design import StudyCell, absent_backends

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from experiments.study.cell_names import RECORDED
+from experiments.columns.cell_names import RECORDED
 from experiments.study.data import StudyData, related_graph
 from experiments.study.design import StudyCell
 from experiments.study.units import factor_graph

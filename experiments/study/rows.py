@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from experiments.study.cell_names import CELL
+from experiments.columns.cell_names import CELL
 from experiments.study.files import ROWS
 from factormodels.errors import InputError
 from factormodels.io.arrow_files import ParquetGroups

@@ -26,9 +26,9 @@ from calibration.intervals import IntervalSettings
 from calibration.scores.measures import entropy_warnings
 from calibration.scores.registry import MEASURES
 from calibration.scoring import DEFAULT_INTERVALS
+from experiments.columns.cell_names import CELL, NO_GRAPH, cell_words
 from experiments.evaluators.response import COLUMNS, measured
 from experiments.findings.table import named
-from experiments.study.cell_names import CELL, NO_GRAPH, cell_words
 from experiments.study.config import Selector, Study
 from experiments.study.frame import Judgements, cross_fitted_folds, read_judgements
 from experiments.study.rows import ABSENT, FAILED, CellRows, RowsFile

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration.cells import SAME_POSTERIORS
+from experiments.columns.cell_names import CELL, NO_GRAPH, cell_words
 from experiments.findings.table import ENDS
 from experiments.findings.text import duration, number, small
-from experiments.study.cell_names import CELL, NO_GRAPH, cell_words
 from experiments.study.scores import COMPARED, REFERENCE, AgreeingCells
 from factormodels.nouns import counted
 

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
+from experiments.columns.cell_names import NO_GRAPH, shown
 from experiments.findings.table import Column, Table
 from experiments.findings.text import duration, small
-from experiments.study.cell_names import NO_GRAPH, shown
 from experiments.study.config import Study
 from experiments.study.scores import WITHIN_FOLDS, AgreeingCells, with_absent_named
 from factormodels.nouns import counted

@@ -23,7 +23,7 @@ from experiments.asking.relation_models import (
     relation_model_facts,
 )
 from experiments.asking.session import answering
-from experiments.study.cell_names import RECORDED
+from experiments.columns.cell_names import RECORDED
 from experiments.study.config import (
     AssessorChoice,
     LanguageModelChoice,

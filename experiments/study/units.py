@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.study.cell_names import RECORDED
+from experiments.columns.cell_names import RECORDED
 from experiments.study.data import Related, StudyData, related_graph
 from experiments.study.design import GraphView, StudyCell
 from experiments.study.packed_graphs import PackedGraphs

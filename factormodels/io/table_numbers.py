@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
@@ -15,11 +18,16 @@ from factormodels.words import ABSENT, folded
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?")
 
 
+PER_CENT_HEADING = re.compile(r"[\s,]*[(\[]?%[)\]]?$")
+"""Sign behind the name of a column whose numbers are per cent."""
+
+
 class Notation(StrEnum):
     """What a number of a cell has that a program's numbers have not."""
 
     COMMA = "a decimal comma"
     PERCENT = "a per cent sign"
+    HEADING = "a per cent sign in the heading of its column"
     ROUNDED = "a rounding error beyond 0 or 1"
 
 
@@ -52,8 +60,27 @@ def cell_number(value: Any) -> tuple[float, frozenset[Notation]]:
     return number, frozenset(notation)
 
 
+def heading_is_per_cent(column: str, values: Iterable[Any]) -> bool:
+    """Whether the numbers of a column are per cent without a sign of their own.
+
+    Its heading has the sign, as in ``confidence (%)``, and some number is more than 1. Where none
+    is, they are shares: nobody writes a column of confidences that are all below one per cent.
+    """
+    if PER_CENT_HEADING.search(column) is None:
+        return False
+    return any(number > 1 for number in _bare_numbers(values))
+
+
+def _bare_numbers(values: Iterable[Any]) -> Iterator[float]:
+    for value in values:
+        with suppress(TypeError, ValueError, OverflowError):
+            number, notation = cell_number(value)
+            if Notation.PERCENT not in notation and math.isfinite(number):
+                yield number
+
+
 def cell_share(
-    value: Any, where: str, what: str, rounding: float = 0.0
+    value: Any, where: str, what: str, rounding: float = 0.0, *, per_cent: bool = False
 ) -> tuple[float | None, frozenset[Notation]]:
     """Number from 0 to 1 that a cell holds, None where it is empty, and how it was written.
 
@@ -63,6 +90,7 @@ def cell_share(
         what: what it should be, such as "a probability".
         rounding: distance from 1 to the next number of the column's type, if that is coarser than
             Python's float; a number that lies a few of these beyond 0 or 1 is 0 or 1.
+        per_cent: whether a number without a sign is per cent, as `heading_is_per_cent` tells.
 
     Raises:
         InputError: if it is none.
@@ -75,10 +103,17 @@ def cell_share(
         raise InputError(
             f"{where}: {shown(value)} is not {what}; give a number from 0 to 1"
         ) from None
+    if per_cent and Notation.PERCENT not in notation:
+        number, notation = number / 100, notation | {Notation.HEADING}
     if not 0 <= number <= 1:
         slack = _ROUNDINGS * max(rounding, _rounding_of(value))
         if -slack <= number <= 1 + slack:
             return min(max(number, 0.0), 1.0), notation | {Notation.ROUNDED}
+        if per_cent:
+            raise InputError(
+                f"{where}: {shown(value)} is not {what}; give a number from 0 to 100, for the "
+                "heading of the column says per cent"
+            )
         hint = ", or per cent with their sign" if 1 < number <= 100 else ""
         raise InputError(f"{where}: {shown(value)} is not {what}; give a number from 0 to 1{hint}")
     return number, notation
@@ -101,6 +136,12 @@ def notation_remark(column: str, counts: dict[Notation, int]) -> str:
     if written:
         sentences.append(
             f"Column {column!r} has numbers, {' and '.join(written)}: read as shares, 62,5 % as "
+            "0.625."
+        )
+    if headed := counts.get(Notation.HEADING):
+        many = "number is" if headed == 1 else "numbers are"
+        sentences.append(
+            f"The heading of column {column!r} says per cent: {headed:,} {many} read so, 62.5 as "
             "0.625."
         )
     if rounded := counts.get(Notation.ROUNDED):

@@ -32,10 +32,10 @@ import factormodels
 from experiments import run as run_study
 from experiments.analyses.schemas_by_name import schema
 from experiments.analyses.user_data import VARIABLE, user_data
-from experiments.evaluators.inputs import load_responses
+from experiments.columns.placed_claims import load_claims
+from experiments.columns.responses import load_responses
 from experiments.findings.markup import csv_records, read_csv
 from experiments.settings.inputs import with_evidence
-from experiments.settings.labelled_claims import load_claims
 from experiments.study.design import algorithms, cells
 from experiments.study.files import read_manifest
 from experiments.study.frame import read_judgements

@@ -146,7 +146,7 @@ def test_bad_evidence_is_refused(graph_file: Path, evidence: str, said: tuple[st
             ("encoding conditonal", "did you mean 'conditional'", "implication, conditional"),
         ),
         (["--dampin", "0.5"], ("--dampin ", "'--damping'")),
-        (["--backend", "lbp,dampin=0.5"], ("--dampin", "'damping'")),
+        (["--backend", "lbp,dampin=0.5"], ("--backend lbp,dampin=0.5: ", "'damping'")),
         (["--damping", "half"], ("--damping", "'half'", "number")),
         (["--damping", "'0.5'"], ("--damping", "'0.5'", "number")),
         (["--damping", "1.5"], ("1.5", "to below 1")),

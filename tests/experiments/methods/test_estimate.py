@@ -14,7 +14,7 @@ import pytest
 from calibration.estimation import QUANTITIES, REGRESSIONS, share
 from calibration.estimation import estimate as estimated
 from experiments import estimate
-from experiments.evaluators.response import METADATA_KEY
+from experiments.columns.assessed_metadata import METADATA_KEY
 from factormodels import Atom, FactGraph, write_many
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke

@@ -12,7 +12,7 @@ import pytest
 
 from calibration.recalibration.conformal import conformal_filter
 from experiments import keep
-from experiments.evaluators.response import METADATA_KEY
+from experiments.columns.assessed_metadata import METADATA_KEY
 from factormodels import Atom, FactGraph, write_many
 from factormodels.errors import InputError
 from tests.commands import called

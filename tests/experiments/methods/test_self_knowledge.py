@@ -14,8 +14,8 @@ import pytest
 
 from calibration.self_knowledge import IntervalSettings, label_positions, write_records
 from experiments import self_knowledge
+from experiments.columns.placed_claims import load_claims
 from experiments.findings.findings import Findings
-from experiments.settings.labelled_claims import load_claims
 from factormodels.errors import InputError
 from tests.calibration.self_knowledge.claims import in_sentence, random_records
 from tests.experiments.conftest import invoke
@@ -254,7 +254,7 @@ def test_a_rogan_gladen_out_of_its_range_is_said() -> None:
 @pytest.mark.parametrize(
     ("change", "options", "said"),
     [
-        ({"judgement": "perhaps"}, {}, "row 1: column 'judgement': 'perhaps' is not a judgement"),
+        ({"judgement": "perhaps"}, {}, "row 1, column 'judgement': 'perhaps' is not a judgement"),
         ({"judgement": None}, {}, "no labelled claim has an answer"),
         ({"label": None}, {}, "there is no label"),
         ({"sentence": 0}, {}, "0 is not a sentence's position"),

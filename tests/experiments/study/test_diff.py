@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from experiments.columns.cell_names import CELL
 from experiments.methods.diff import compare_runs, diff, grouped
-from experiments.study.cell_names import CELL
 from experiments.study.reading import load_study
 from experiments.study.rows import RowsFile, read_rows
 from experiments.study.runner import design, run_study

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
+from experiments.columns.cell_names import CELL
 from experiments.findings.artefacts import Origin
 from experiments.findings.latex import latex
 from experiments.findings.table import markdown
 from experiments.findings.terminal import show
-from experiments.study.cell_names import CELL
 from experiments.study.config import DatasetChoice, Reliability, Study
 from experiments.study.diagrams import MAX_CURVES, diagrams, distinct_curves, write_diagrams
 from experiments.study.rows import SCHEMA, RowsFile, write_rows

@@ -12,12 +12,8 @@ from pydantic.dataclasses import dataclass
 from calibration.self_knowledge import ClaimRecord, Setting
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import hash_of, user_data
-from experiments.settings.judged_claims import (
-    ClaimColumns,
-    JudgedTable,
-    judged_claims,
-    judged_graphs,
-)
+from experiments.columns.judged_claims import JudgedTable, judged_claims, judged_graphs
+from experiments.columns.options import ClaimColumns
 from experiments.settings.limits import Probability
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels import datasets

@@ -10,7 +10,7 @@ import pytest
 
 from calibration.self_knowledge import IntervalSettings, label_positions
 from experiments import self_knowledge
-from experiments.settings.labelled_claims import load_claims
+from experiments.columns.placed_claims import load_claims
 from tests.experiments.analyses.papers.conftest import run_study, say_where
 from tests.pages import findings
 

@@ -5,23 +5,31 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import starmap
-from typing import Annotated, Any
+from typing import Any
 
 from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
-from experiments.settings import USUAL, ColumnName, ColumnNames, Option
-from experiments.settings.columns import (
+from experiments.columns.cells import LabelColumn, ShareColumn, label_column
+from experiments.columns.layouts import with_layout
+from experiments.columns.nested_rows import FlatTable, column_names_of, flat_table
+from experiments.columns.options import ClaimColumns
+from experiments.columns.placed_claims import LabelledClaims
+from experiments.columns.resolved import Columns, mark_columns, marks_of
+from experiments.columns.roles import (
+    CLAIM_OR_WORDS,
+    CONDITION,
+    CONFIDENCE,
+    JUDGEMENT,
     LABEL,
     MODEL,
+    POSITION,
     RESPONSE,
-    Columns,
-    LabelColumns,
-    mark_columns,
-    marks_of,
+    SENTENCE,
+    SENTENCES,
+    SETTING,
+    VOTES,
 )
-from experiments.settings.labelled_claims import LabelledClaims
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -33,11 +41,10 @@ from factormodels.io.claim_rows import (
     repeated_rows,
     required_name,
 )
-from factormodels.io.flat_rows import FlatRow, column_names_of, flat_rows
-from factormodels.io.labels import LabelSpelling, comma_remark, label_spelling, meaning_remark
+from factormodels.io.labels import comma_remark
 from factormodels.io.not_used import note_cells
-from factormodels.io.published.self_judgements import ACCURATE, RIGHT, VOTES
-from factormodels.io.table_numbers import Notation, cell_number, cell_share, notation_remark
+from factormodels.io.published.self_judgements import VOTES as VOTES_KEY
+from factormodels.io.table_numbers import cell_number
 from factormodels.io.tables import DataTable
 from factormodels.learned_from import LearnedFrom, mark_of
 from factormodels.nouns import counted, is_or_are
@@ -52,96 +59,11 @@ _SETTINGS: Mapping[str, Setting] = {
     ),
 }
 
-_CLAIM = ("claim id", "claim", "atom id", "atom", "subclaim", "fact")
-_SENTENCE = ("sentence", "sentence index", "sentence id", "sentence number")
-_SENTENCES = ("sentences", "n sentences", "num sentences")
-_POSITION = ("position", "relative position")
-_JUDGEMENT = ("judgement", "judgment", "self judgement", "model judgement", "judged", "answer")
-_CONFIDENCE = (
-    *("confidence", "self confidence", "model confidence", "verbalised confidence"),
-    *("verbalized confidence", "p true", "probability", "gpt score", "llm score", "model score"),
-)
-_VOTES = ("votes", "answers", "samples")
-_CONDITION = ("condition",)
-_SETTING = ("setting",)
-
 _MOST_NAMED = 3
 """Responses that an error names."""
 
 _GRID = 1_000_000
 """A relative position is a place on a grid so fine that no edge of a bin is missed."""
-
-
-class ClaimColumns(LabelColumns):
-    """Columns of the table."""
-
-    group: Annotated[ColumnName, USUAL] = None
-    """Id of the response that the claim belongs to."""
-
-    judgement: Annotated[ColumnNames, Option("[SETTING=]COLUMN", usual=True)] = ()
-    """What the model says: correct/incorrect, yes/no, A/B/C; repeatable by setting."""
-
-    confidence: Annotated[ColumnName, USUAL] = None
-    """Its confidence, from 0 to 1."""
-
-    votes: Annotated[ColumnNames, USUAL] = ()
-    """Several answers per claim: a column of lists, or repeated, a column each."""
-
-    claim: ColumnName = None
-    """Id of the claim, if several rows are about one."""
-
-    sentence: ColumnName = None
-    """Index of its sentence, from 1."""
-
-    sentences: ColumnName = None
-    """Number of sentences of the response."""
-
-    position: ColumnName = None
-    """Relative position, as a share or in percent, instead of a sentence."""
-
-    in_order: bool = False
-    """Claims are in the order of their response: use their order as position."""
-
-    model_column: ColumnName = None
-    """The model being judged."""
-
-    condition: ColumnName = None
-    """What distinguishes answers, such as with and without retrieval."""
-
-    setting: Annotated[str | None, Option("COLUMN|NAME")] = None
-    """How the model was asked: a column, or direct_asking, question_answering or
-    none_of_the_above."""
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """Columns by which the files of an owner are known, and what they mean.
-
-    Attributes:
-        owner: whose files they are.
-        keys: columns that these files have.
-        columns: what they mean; an option that is given goes before.
-    """
-
-    owner: str
-    keys: frozenset[str]
-    columns: ClaimColumns
-
-
-_LAYOUTS = (
-    _Layout(
-        "tatsu-lab/conformal-factual-lm",
-        frozenset(("subclaim", "gpt-score", "annotation")),
-        ClaimColumns(label="annotation", true=(RIGHT,), confidence="gpt-score", in_order=True),
-    ),
-    _Layout(
-        "SelfCheckGPT",
-        frozenset(("main_sentences", "annotation", "responses.prompt")),
-        ClaimColumns(
-            label="annotation", true=(ACCURATE,), votes=("responses.prompt",), in_order=True
-        ),
-    ),
-)
 
 
 @dataclass
@@ -244,7 +166,7 @@ class _Source:
 
 
 def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
-    """The claims of a table, whose responses may hold lists of them (`flat_rows`).
+    """The claims of a table, whose responses may hold lists of them (`flat_table`).
 
     Args:
         table: the table.
@@ -254,30 +176,27 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
         InputError: if a column is not there or cannot be told, or a cell cannot be read; the
             message names the place.
     """
-    source = table.source
-    names = Columns(column_names_of(table), source)
-    wanted, known = _as_known(names, wanted)
-    label = names.required("--label", wanted.label, LABEL, "label")
-    rows: Sequence[FlatRow] = flat_rows(table, label)
-    fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in names.names else None
-    at = _columns(names, wanted, label, rows, has_setting=fixed is None)
-    answer_sources, kind = _said(names, wanted)
-    _refuse_taught(names, rows, at, answer_sources, label)
-    spelling = label_spelling(
-        (row.values.get(label) for row in rows),
-        f"{source}: column {label!r}",
-        wanted.true,
-        wanted.irrelevant,
-    )
+    columns = Columns(column_names_of(table), table.source)
+    wanted, known_layout = with_layout(columns.names, wanted)
+    label = columns.required(LABEL, wanted.label)
+    rows = flat_table(table, label)
+    fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in columns.names else None
+    at = _resolve(columns, wanted, label, rows, has_setting=fixed is None)
+    answer_sources, kind = _answer_sources(columns, wanted)
+    _refuse_taught(columns, rows, at, answer_sources, label)
+    # Before rows are left out: a word of another spelling is refused wherever it stands.
+    labels = label_column(rows, label, wanted)
     setting = fixed or _untold_setting(rows, answer_sources, kind)
     # In lists of claims the order tells them apart.
-    identity = None if _are_nested(rows) else at.claim or names.known(_CLAIM)
+    identity = None if rows.is_nested else at.claim or columns.known(CLAIM_OR_WORDS)
     several = at.claim is not None and kind != "confidence"
-    rows, repeated = _distinct(rows, identity, at, answer_sources, spelling, several=several)
-    notations: dict[str, Counter[Notation]] = {}
-    groups, n_unlabelled = _gathered(
-        rows, at, answer_sources, spelling, setting, notations, table.rounding
-    )
+    repeated, repeats = _repeated(rows, identity, at, answer_sources, labels, several=several)
+    shares = {
+        source.column: ShareColumn(rows, source.column, "a confidence")
+        for source in answer_sources
+        if source.is_confidence
+    }
+    groups, n_unlabelled = _gathered(rows, repeated, at, answer_sources, labels, setting, shares)
     asked = {
         setting
         for claims in groups.values()
@@ -286,11 +205,12 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     }
     if not asked:
         raise InputError(
-            f"{source}: no labelled claim has an answer of the model; see that "
+            f"{table.source}: no labelled claim has an answer of the model; see that "
             f"{' and '.join(repr(answer.column) for answer in answer_sources)} is filled"
         )
+    used = {*columns.used, *(answer.column for answer in answer_sources)}
     if table.form != "table":
-        note_cells(table.rows, {*names.used, *(answer.column for answer in answer_sources)}, source)
+        note_cells(table.rows, used, table.source)
     is_known = fixed is not None or at.setting is not None or answer_sources[0].setting is not None
     return JudgedTable(
         groups=groups,
@@ -303,29 +223,19 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
         has_positions=bool(at.in_order or at.sentence or at.position),
         has_sentences=at.sentence is not None,
         remarks=(
-            *known,
-            *_remarks(names, at, n_unlabelled),
-            *filter(None, [repeated]),
-            *_comma_remarks(rows, answer_sources, label),
-            *filter(
-                None,
-                [
-                    meaning_remark(
-                        label,
-                        [row.values.get(label) for row in rows],
-                        spelling,
-                        table.classes.get(label, ()),
-                    )
-                ],
-            ),
-            *filter(None, starmap(notation_remark, notations.items())),
+            *known_layout,
+            *_remarks(columns, at, n_unlabelled),
+            *filter(None, [repeats]),
+            *labels.remarks(),
+            *_comma_remarks(rows, answer_sources),
+            *filter(None, (share.remark() for share in shares.values())),
         ),
     )
 
 
 def _refuse_taught(
-    names: Columns,
-    rows: Sequence[FlatRow],
+    columns: Columns,
+    table: FlatTable,
     at: ClaimColumns,
     answer_sources: Sequence[_Source],
     label: str,
@@ -335,20 +245,20 @@ def _refuse_taught(
     Raises:
         InputError: if there are some, or a mark cannot be read.
     """
-    marked = mark_columns(names, [row.values for row in rows])
-    columns = {mark for answer in answer_sources for mark in marks_of(marked, answer.column, names)}
+    marked = mark_columns(columns, table.rows)
+    marks = {mark for answer in answer_sources for mark in marks_of(marked, answer.column, columns)}
     taught = dict.fromkeys(
-        _response(row, at)
-        for row in rows
-        for mark in columns
-        if mark_of(row.values.get(mark), row.where) is LearnedFrom.THIS_RESPONSE
-        and folded(row.values.get(label))
+        _response(table, index, at)
+        for index, row in enumerate(table.rows)
+        for mark in marks
+        if mark_of(row.get(mark), table.place(index)) is LearnedFrom.THIS_RESPONSE
+        and folded(row.get(label))
     )
     if taught:
         some = ", ".join([*taught][:_MOST_NAMED]) + (", ..." if len(taught) > _MOST_NAMED else "")
         raise InputError(
-            f"{names.where}: labels of {counted(len(taught), 'response')} ({some}) taught what is "
-            "said of their claims, and cannot judge it; give labels of other responses, or "
+            f"{columns.where}: labels of {counted(len(taught), 'response')} ({some}) taught what "
+            "is said of their claims, and cannot judge it; give labels of other responses, or "
             "cross-fitted posteriors, which factormodels fit writes"
         )
 
@@ -392,7 +302,7 @@ def judged_graphs(
     Raises:
         InputError: if there are no votes and no confidences.
     """
-    if confidence is None and not any(VOTES in graph.metadata for graph in graphs):
+    if confidence is None and not any(VOTES_KEY in graph.metadata for graph in graphs):
         raise InputError(f"{source}: it holds no votes on claims; name a file of claims")
     atoms = [(graph, atom) for graph in graphs for atom in graph.atoms]
     rows = tuple(
@@ -402,7 +312,7 @@ def judged_graphs(
             "sentences": graph.metadata["sentences"],
             "label": atom.label,
             **(
-                {"votes": list(graph.metadata[VOTES][atom.id])}
+                {"votes": list(graph.metadata[VOTES_KEY][atom.id])}
                 if confidence is None
                 else {"confidence": confidence[number]}
             ),
@@ -413,49 +323,17 @@ def judged_graphs(
     return judged_claims(table, ClaimColumns(setting=setting))
 
 
-def _as_known(names: Columns, wanted: ClaimColumns) -> tuple[ClaimColumns, tuple[str, ...]]:
-    """What is wanted with what is known of the owner's layout, and what is said of that."""
-    layout = next((layout for layout in _LAYOUTS if layout.keys <= set(names.names)), None)
-    if layout is None:
-        return wanted, ()
-    known = layout.columns
-    if wanted.judgement or wanted.confidence or wanted.votes:
-        known = known.model_copy(update={"confidence": None, "votes": ()})
-    if wanted.sentence or wanted.position:
-        known = known.model_copy(update={"in_order": False})
-    if wanted.label:
-        known = known.model_copy(update={"true": ()})
-    updates = {
-        name: value
-        for name in ClaimColumns.model_fields
-        if (value := getattr(wanted, name)) not in (None, (), False)
-    }
-    known = known.model_copy(update=updates)
-    meanings = {
-        "label": known.label,
-        "true (every other label is false)": ", ".join(known.true),
-        "confidence": known.confidence,
-        "votes": ", ".join(known.votes),
-        "claims in order": "yes" if known.in_order else "",
-    }
-    sentence = "; ".join(f"{meaning}: {value}" for meaning, value in meanings.items() if value)
-    return known, (f"Known as a file of {layout.owner}. {sentence[0].upper()}{sentence[1:]}.",)
+def _comma_remarks(table: FlatTable, answer_sources: Sequence[_Source]) -> Iterator[str]:
+    """Yield sentences on judgements that are whole numbers with a decimal comma."""
+    for answer in answer_sources:
+        if not answer.is_confidence:
+            cells = (row.get(answer.column) for row in table.rows)
+            if remark := comma_remark(answer.column, cells):
+                yield remark
 
 
-def _comma_remarks(
-    rows: Sequence[FlatRow], answer_sources: Sequence[_Source], label: str
-) -> Iterator[str]:
-    """Sentences on labels and judgements that are whole numbers with a decimal comma."""
-    for column in (
-        label,
-        *(answer.column for answer in answer_sources if not answer.is_confidence),
-    ):
-        if remark := comma_remark(column, (row.values.get(column) for row in rows)):
-            yield remark
-
-
-def _remarks(names: Columns, at: ClaimColumns, n_unlabelled: int) -> tuple[str, ...]:
-    remarks = [names.remark()] if names.guessed else []
+def _remarks(columns: Columns, at: ClaimColumns, n_unlabelled: int) -> tuple[str, ...]:
+    remarks = [columns.remark()] if columns.guessed else []
     if n_unlabelled:
         remarks.append(
             f"{counted(n_unlabelled, 'claim')} without a label {is_or_are(n_unlabelled)} left out."
@@ -473,29 +351,22 @@ def _remarks(names: Columns, at: ClaimColumns, n_unlabelled: int) -> tuple[str, 
     return tuple(remarks)
 
 
-def _columns(
-    names: Columns, wanted: ClaimColumns, label: str, rows: Sequence[FlatRow], *, has_setting: bool
+def _resolve(
+    columns: Columns, wanted: ClaimColumns, label: str, table: FlatTable, *, has_setting: bool
 ) -> ClaimColumns:
     """Where the columns are; None where there is none."""
-    cells = [row.values for row in rows]
-    nested = _are_nested(rows)
-    response = (
+    if not table.is_nested:
+        response: str | None = columns.required(RESPONSE, wanted.group)
+    else:
         # An object that holds claims is a response; its own name for it need not be known.
-        names.given("--group", wanted.group)
-        if nested and wanted.group
-        else None
-        if nested
-        else names.required("--group", wanted.group, RESPONSE, "response")
-    )
-    setting = (
-        names.optional("--setting", wanted.setting, _SETTING, "setting") if has_setting else None
-    )
+        response = columns.given("--group", wanted.group) if wanted.group else None
+    setting = columns.optional(SETTING, wanted.setting) if has_setting else None
     # A text that occurs twice is two claims, unless somebody says that it names one.
     claim = None
     if wanted.claim is not None or setting is not None:
-        claim = names.optional("--claim", wanted.claim, _CLAIM, "claim")
-    sentence = names.optional("--sentence", wanted.sentence, _SENTENCE, "sentence")
-    position = names.optional("--position", wanted.position, _POSITION, "position")
+        claim = columns.optional(CLAIM_OR_WORDS, wanted.claim)
+    sentence = columns.optional(SENTENCE, wanted.sentence)
+    position = columns.optional(POSITION, wanted.position)
     if wanted.in_order and (wanted.sentence or wanted.position):
         option = "--sentence" if wanted.sentence else "--position"
         raise InputError(f"--in-order and {option} both give a claim's position; leave one out")
@@ -506,20 +377,16 @@ def _columns(
         "group": response,
         "claim": claim,
         "sentence": sentence,
-        "sentences": names.optional("--sentences", wanted.sentences, _SENTENCES, "sentences"),
+        "sentences": columns.optional(SENTENCES, wanted.sentences),
         "position": None if sentence else position,
-        "model_column": names.filled("--model-column", wanted.model_column, MODEL, "model", cells),
-        "condition": names.filled("--condition", wanted.condition, _CONDITION, "condition", cells),
+        "model_column": columns.filled(MODEL, table.rows, wanted.model_column),
+        "condition": columns.filled(CONDITION, table.rows, wanted.condition),
         "setting": setting,
     }
     return wanted.model_copy(update=known_columns)
 
 
-def _are_nested(rows: Sequence[FlatRow]) -> bool:
-    return all(row.parent is not None for row in rows)
-
-
-def _said(names: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], str]:
+def _answer_sources(columns: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], str]:
     """Columns of what the model says, and what that is."""
     n_given = sum(map(bool, (wanted.judgement, wanted.confidence, wanted.votes)))
     if n_given > 1:
@@ -527,114 +394,108 @@ def _said(names: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], st
             "--judgement, --confidence and --votes are three forms of what the model says; give one"
         )
     if wanted.judgement:
-        return tuple(_judgement(names, text) for text in wanted.judgement), "judgement"
+        return tuple(_judgement(columns, text) for text in wanted.judgement), "judgement"
     if wanted.confidence:
-        column = names.given("--confidence", wanted.confidence)
+        column = columns.given("--confidence", wanted.confidence)
         return (_Source(column, None, is_confidence=True),), "confidence"
     if wanted.votes:
-        return tuple(_Source(names.given("--votes", name), None) for name in wanted.votes), "votes"
+        return tuple(_Source(columns.given("--votes", name), None) for name in wanted.votes), (
+            "votes"
+        )
     settings = [
         _Source(name, setting)
-        for name in names.names
+        for name in columns.names
         if (setting := _SETTINGS.get(folded(name.removeprefix("judgements.")))) is not None
     ]
     if settings:
         return tuple(settings), "judgement"
-    for known, kind in ((_JUDGEMENT, "judgement"), (_VOTES, "votes"), (_CONFIDENCE, "confidence")):
-        known_column = names.optional("", None, known, kind)
+    for role in (JUDGEMENT, VOTES, CONFIDENCE):
+        known_column = columns.optional(role)
         if known_column is not None:
-            return (_Source(known_column, None, is_confidence=kind == "confidence"),), kind
+            source = _Source(known_column, None, is_confidence=role is CONFIDENCE)
+            return (source,), role.meaning
     raise InputError(
-        f"{names.where}: no column is known to hold what the model says of its claims; name it "
-        "with --judgement, --confidence or --votes; it has "
-        f"{', '.join(names.names)}"
+        f"{columns.where}: no column is known to hold what the model says of its claims; name it "
+        f"with --judgement, --confidence or --votes; it has {', '.join(columns.names)}"
     )
 
 
-def _judgement(names: Columns, text: str) -> _Source:
+def _judgement(columns: Columns, text: str) -> _Source:
     setting, equals, column = text.partition("=")
-    if not equals or text in names.names:
-        return _Source(names.given("--judgement", text), None)
+    if not equals or text in columns.names:
+        return _Source(columns.given("--judgement", text), None)
     if folded(setting) not in _SETTINGS:
         raise InputError(
             f"--judgement {text}: {setting!r} is not a setting; use one of {', '.join(Setting)}"
         )
-    return _Source(names.given("--judgement", column), _SETTINGS[folded(setting)])
+    return _Source(columns.given("--judgement", column), _SETTINGS[folded(setting)])
 
 
-def _distinct(
-    rows: Sequence[FlatRow],
+def _repeated(
+    table: FlatTable,
     identity: str | None,
     at: ClaimColumns,
     answer_sources: Sequence[_Source],
-    spelling: LabelSpelling,
+    labels: LabelColumn,
     *,
     several: bool,
-) -> tuple[Sequence[FlatRow], str]:
-    """Rows without those that repeat a claim, and a sentence on these.
+) -> tuple[frozenset[int], str]:
+    """Rows that repeat a claim, and a sentence on them.
 
     Args:
-        rows: the rows.
+        table: the table.
         identity: the column that identifies a claim within its response; None: there is none.
         at: where the columns are.
-        said: columns of what the model says.
-        spelling: of the labels.
+        answer_sources: columns of what the model says.
+        labels: the labels.
         several: whether rows of one claim are several answers, which may be alike.
 
     Raises:
         InputError: if two rows of one claim differ in its label or in what the model says.
     """
     if identity is None or several:
-        return rows, ""
+        return frozenset(), ""
     around = (at.model_column, at.condition, at.sentence, at.position, at.setting)
     claims = []
-    for row in rows:
-        name, response = cell_name(row.values.get(identity)), _response(row, at)
-        row_identity = (
-            *(cell_name(row.values.get(column or "")) for column in around),
-            response,
-            name,
-        )
+    for index, row in enumerate(table.rows):
+        name, response = cell_name(row.get(identity)), _response(table, index, at)
+        row_identity = (*(cell_name(row.get(column or "")) for column in around), response, name)
+        stated = {answer.column: folded(row.get(answer.column)) for answer in answer_sources}
         claims.append(
             ClaimRow(
                 row_identity if name else None,
                 f"claim {shown(name)} of response {response!r}",
-                {"label": label_word(spelling.read(row.values.get(str(at.label))))}
-                | {
-                    answer.column: folded(row.values.get(answer.column))
-                    for answer in answer_sources
-                },
-                row.values,
-                row.where,
+                {"label": label_word(labels.meanings[index])} | stated,
+                row,
+                table.place(index),
             )
         )
     mend = "keep one row of each claim"
     if at.claim is None:
         mend += f", or say --claim {identity!r} if rows of one claim are several answers"
     repeated = repeated_rows(claims, alike=False, mend=mend)
-    left = [row for number, row in enumerate(rows) if number not in set(repeated)]
-    return left, repeated_remark(claims, repeated)
+    return frozenset(repeated), repeated_remark(claims, repeated)
 
 
 def _gathered(
-    rows: Sequence[FlatRow],
+    table: FlatTable,
+    left_out: Collection[int],
     at: ClaimColumns,
     answer_sources: Sequence[_Source],
-    spelling: LabelSpelling,
+    labels: LabelColumn,
     untold: Setting,
-    notations: dict[str, Counter[Notation]],
-    rounding: Mapping[str, float],
+    shares: Mapping[str, ShareColumn],
 ) -> tuple[dict[tuple[str, str], tuple[JudgedClaim, ...]], int]:
     """The claims of rows, in which a claim may stand more than once, by (model, condition).
 
     Args:
-        rows: the rows.
+        table: the table.
+        left_out: rows that repeat others.
         at: where the columns are.
-        said: columns of what the model says.
-        spelling: of the labels.
+        answer_sources: columns of what the model says.
+        labels: the labels.
         untold: the setting of what no column says it of.
-        notations: where it is counted how confidences are written, by column.
-        rounding: of columns of coarse numbers, as `DataTable` has it.
+        shares: the columns of confidences.
 
     Returns:
         The claims, numbered within their response, and how many rows have no label.
@@ -643,132 +504,130 @@ def _gathered(
     seen: dict[tuple[Any, ...], dict[str, int]] = {}
     lengths: Counter[tuple[Any, ...]] = Counter()
     n_unlabelled = 0
-    for number, row in enumerate(rows):
+    for index, row in enumerate(table.rows):
+        if index in left_out:
+            continue
         group = (
-            _name(row, at.model_column, "model") if at.model_column else "",
-            _name(row, at.condition, "condition") if at.condition else "",
+            _name(table, index, at.model_column, "model") if at.model_column else "",
+            _name(table, index, at.condition, "condition") if at.condition else "",
         )
-        name = _response(row, at)
-        claims = groups.setdefault(group, {}).setdefault(name, {})
-        key = f"row {number}" if at.claim is None else _name(row, at.claim, "claim")
-        orders = seen.setdefault((group, name), {})
+        response = _response(table, index, at)
+        claims = groups.setdefault(group, {}).setdefault(response, {})
+        key = f"row {index}" if at.claim is None else _name(table, index, at.claim, "claim")
+        orders = seen.setdefault((group, response), {})
         order = orders.setdefault(key, len(orders) + 1)
-        sentence = order if at.in_order else _sentence(row, at)
-        lengths[group, name] = max(lengths[group, name], _length(row, at, sentence))
-        label = spelling.read(row.values.get(str(at.label)))
+        sentence = order if at.in_order else _sentence(table, index, at)
+        length = _length(table, index, at, sentence)
+        lengths[group, response] = max(lengths[group, response], length)
+        label = labels.meanings[index]
         if label is None:
             n_unlabelled += 1
             continue
-        claim = claims.setdefault(key, JudgedClaim(name, key, sentence, None, label))
+        claim = claims.setdefault(key, JudgedClaim(response, key, sentence, None, label))
         if claim.label != label:
             raise InputError(
-                f"{row.where}: claim {key!r} of response {name!r} is {label} here and "
-                f"{claim.label} before; give each claim one label"
+                f"{table.place(index)}: claim {key!r} of response {response!r} is {label} here "
+                f"and {claim.label} before; give each claim one label"
             )
         for answer in answer_sources:
-            setting = answer.setting or _setting(row, at.setting, untold)
-            value = row.values.get(answer.column)
-            location = f"{row.where}: column {answer.column!r}"
+            setting = answer.setting or _setting(table, index, at.setting, untold)
             if answer.is_confidence:
-                confidence, notation = cell_share(
-                    value, location, "a confidence", rounding.get(answer.column, 0.0)
-                )
-                notations.setdefault(answer.column, Counter()).update(notation)
+                confidence = shares[answer.column].read(index)
                 if confidence is not None:
                     claim.confidence[setting] = confidence
-            elif answers := _answers(value, location):
+            elif answers := _answers(row.get(answer.column), table.place(index, answer.column)):
                 claim.answers[setting] = (*claim.answers.get(setting, ()), *answers)
     # How long a response is, its last row tells.
     return {
         group: tuple(
-            replace(claim, claim=f"a{number}", sentences=lengths[group, name] or None)
-            for name, claims in responses.items()
+            replace(claim, claim=f"a{number}", sentences=lengths[group, response] or None)
+            for response, claims in responses.items()
             for number, claim in enumerate(claims.values(), 1)
         )
         for group, responses in groups.items()
     }, n_unlabelled
 
 
-def _setting(row: FlatRow, column: str | None, untold: Setting) -> Setting:
+def _setting(table: FlatTable, index: int, column: str | None, untold: Setting) -> Setting:
     if column is None:
         return untold
-    word = row.values.get(column)
+    word = table.rows[index].get(column)
     if folded(word) not in _SETTINGS:
         raise InputError(
-            f"{row.where}: column {column!r}: {shown(word)} is not a setting; use one of "
+            f"{table.place(index, column)}: {shown(word)} is not a setting; use one of "
             f"{', '.join(Setting)}"
         )
     return _SETTINGS[folded(word)]
 
 
-def _untold_setting(
-    rows: Sequence[FlatRow], answer_sources: Sequence[_Source], kind: str
-) -> Setting:
+def _untold_setting(table: FlatTable, answer_sources: Sequence[_Source], kind: str) -> Setting:
     """Setting of judgements of which it is not said: the third if there are three of them."""
     three = any(
         ModelJudgement.NEITHER
-        in _answers(row.values.get(answer.column), f"{row.where}: column {answer.column!r}")
-        for row in rows
+        in _answers(row.get(answer.column), table.place(index, answer.column))
+        for index, row in enumerate(table.rows)
         for answer in answer_sources
         if kind == "judgement"
     )
     return Setting.NONE_OF_THE_ABOVE if three else Setting.DIRECT_ASKING
 
 
-def _name(row: FlatRow, column: str, what: str) -> str:
-    return required_name(row.values.get(column), f"{row.where}, column {column!r}", what)
+def _name(table: FlatTable, index: int, column: str, what: str) -> str:
+    return required_name(table.rows[index].get(column), table.place(index, column), what)
 
 
-def _response(row: FlatRow, at: ClaimColumns) -> str:
-    return str(row.parent) if at.group is None else _name(row, at.group, "response")
+def _response(table: FlatTable, index: int, at: ClaimColumns) -> str:
+    if at.group is None:
+        return str(table.parents[index])
+    return _name(table, index, at.group, "response")
 
 
-def _sentence(row: FlatRow, at: ClaimColumns) -> int | None:
+def _sentence(table: FlatTable, index: int, at: ClaimColumns) -> int | None:
     """Index of the claim's sentence, or its place on the grid; None where neither is told."""
     if at.sentence is not None:
-        return _whole(row, at.sentence)
+        return _whole(table, index, at.sentence)
     if at.position is None:
         return None
-    location = f"{row.where}: column {at.position!r}"
-    position = _number(row.values.get(at.position), location, "a relative position")
+    where = table.place(index, at.position)
+    position = _number(table.rows[index].get(at.position), where, "a relative position")
     # Percents and shares cannot be told apart in (0, 1]; no response begins at one percent only.
     share = position / 100 if position > 1 else position
     if not 0 <= share <= 1:
-        raise InputError(f"{location}: {position:g} is not a position; give a share or percents")
+        raise InputError(f"{where}: {position:g} is not a position; give a share or percents")
     return max(1, round(share * _GRID))
 
 
-def _length(row: FlatRow, at: ClaimColumns, sentence: int | None) -> int:
+def _length(table: FlatTable, index: int, at: ClaimColumns, sentence: int | None) -> int:
     """How many places the response has, as far as this row tells."""
     if at.sentence is not None and at.sentences is not None:
-        length = _whole(row, at.sentences)
+        length = _whole(table, index, at.sentences)
         if sentence is not None and sentence > length:
             raise InputError(
-                f"{row.where}: sentence {sentence} of {length} does not exist; mend it"
+                f"{table.place(index)}: sentence {sentence} of {length} does not exist; mend it"
             )
         return length
     return _GRID if at.position is not None else sentence or 0
 
 
-def _whole(row: FlatRow, column: str) -> int:
-    location = f"{row.where}: column {column!r}"
-    value = _number(row.values.get(column), location, "a number of sentences")
+def _whole(table: FlatTable, index: int, column: str) -> int:
+    where = table.place(index, column)
+    value = _number(table.rows[index].get(column), where, "a number of sentences")
     if value < 1 or not value.is_integer():
-        raise InputError(f"{location}: {value:g} is not a sentence's position; count from 1")
+        raise InputError(f"{where}: {value:g} is not a sentence's position; count from 1")
     return int(value)
 
 
-def _number(value: Any, location: str, what: str) -> float:
+def _number(value: Any, where: str, what: str) -> float:
     try:
         number, _ = cell_number(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{location}: {shown(value)} is not a number; give {what}") from None
+        raise InputError(f"{where}: {shown(value)} is not a number; give {what}") from None
     if not math.isfinite(number):
-        raise InputError(f"{location}: {shown(value)} is not finite; give {what}")
+        raise InputError(f"{where}: {shown(value)} is not finite; give {what}")
     return number
 
 
-def _answers(value: Any, location: str) -> list[ModelJudgement]:
+def _answers(value: Any, where: str) -> list[ModelJudgement]:
     """Judgements in a cell: one, or a list of several; those that are absent left out."""
     several: Iterable[Any] = [value]
     if isinstance(value, list):
@@ -783,7 +642,7 @@ def _answers(value: Any, location: str) -> list[ModelJudgement]:
         truth = truth_of(word, letters=True)
         if truth is None:
             raise InputError(
-                f"{location}: {shown(word)} is not a judgement; write correct or incorrect, yes or "
+                f"{where}: {shown(word)} is not a judgement; write correct or incorrect, yes or "
                 "no, true or false, or A, B or C; empty where there is none"
             )
         judgements.append(truth)

@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 
 from experiments import assess, fastfact, self_knowledge
-from experiments.evaluators.inputs import (
+from experiments.columns.resolved import Columns
+from experiments.columns.responses import (
     ResponseSettings,
     empty_remark,
-    guessed_column,
     load_responses,
 )
+from experiments.columns.roles import RESPONSE_TEXT
 from factormodels import read_many
 from tests.experiments.conftest import invoke
 from tests.factormodels.io.published.release_records import FACTOOL, FASTFACT, RESPONSE, lines
@@ -80,12 +81,12 @@ def test_columns_are_named_and_numbers_name_rows(tmp_path: Path) -> None:
     (graph,) = named.load(tmp_path / "t.parquet").graphs
     assert (graph.id, graph.query, graph.response) == ("7", "Why?", "It is red.")
     refused(
-        "the column 'sayd' of --text-column is unknown .did you mean 'said'",
+        "--text-column sayd: there is no such column .did you mean 'said'",
         ResponseSettings(text_column="sayd").load,
         tmp_path / "t.parquet",
     )
     refused(
-        "the column 'whut' of --question-column is unknown",
+        "--question-column whut: there is no such column",
         ResponseSettings(text_column="said", question_column="whut").load,
         tmp_path / "t.parquet",
     )
@@ -101,7 +102,7 @@ def test_columns_are_named_and_numbers_name_rows(tmp_path: Path) -> None:
     ],
 )
 def test_an_obvious_column_is_guessed(columns: tuple[str, ...], expected: str | None) -> None:
-    assert guessed_column(columns, "response") == expected
+    assert Columns(columns, "t.csv").known(RESPONSE_TEXT) == expected
 
 
 def test_columns_that_leave_a_doubt_are_asked_for(tmp_path: Path) -> None:

@@ -19,23 +19,27 @@ from factormodels.errors import InputError
 from factormodels.io.tables import DataTable
 
 
-@dataclass(frozen=True, slots=True)
-class FlatRow:
-    """One row.
+@dataclass(frozen=True, eq=False)
+class FlatTable(DataTable):
+    """A table whose rows stood in lists of records.
 
     Attributes:
-        values: its cells by column; those of the objects around it included.
-        where: its place in the file, which errors name.
-        parent: number of the object that holds it, from 1 and in order; None in a plain table.
-        order: its place in that object, from 1; None in a plain table.
-        length: how many places that object has; None in a plain table.
+        places: place of the record of each row in the file.
+        parents: number of the object that holds each row, from 1 and in order; None for a record
+            that is a row itself.
     """
 
-    values: Mapping[str, Any]
-    where: str
-    parent: int | None = None
-    order: int | None = None
-    length: int | None = None
+    places: tuple[str, ...] = ()
+    parents: tuple[int | None, ...] = ()
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether every row stood in a list of an object."""
+        return None not in self.parents
+
+    def place(self, row: int, column: str | None = None) -> str:
+        """How an error names a row, counted from 0, or its cell in a column."""
+        return self.places[row] if column is None else f"{self.places[row]}, column {column!r}"
 
 
 def column_names_of(table: DataTable) -> tuple[str, ...]:
@@ -43,8 +47,8 @@ def column_names_of(table: DataTable) -> tuple[str, ...]:
     return tuple(_names_of(table.rows))
 
 
-def flat_rows(table: DataTable, column: str) -> list[FlatRow]:
-    """Rows that have a column, in order.
+def flat_table(table: DataTable, column: str) -> FlatTable:
+    """A row for each place that has a column, in order.
 
     Args:
         table: the table, whose cells may hold lists and objects.
@@ -53,27 +57,40 @@ def flat_rows(table: DataTable, column: str) -> list[FlatRow]:
     Raises:
         InputError: for a record that has no such column.
     """
-    rows: list[FlatRow] = []
-    parents = 0
+    rows: list[Mapping[str, Any]] = []
+    numbers: list[int] = []
+    parents: list[int | None] = []
+    n_parents = 0
     for number, record in enumerate(table.rows):
-        where = table.place(number)
         for outer, inner in _groups(record, column):
             children = inner
             if children is None:
                 if column not in outer:
                     raise InputError(
-                        f"{where}: there is no {column!r}; it has {', '.join(sorted(outer))}"
+                        f"{table.place(number)}: there is no {column!r}; it has "
+                        f"{', '.join(sorted(outer))}"
                     )
                 if not isinstance(outer[column], list):
-                    rows.append(FlatRow(outer, where))
+                    rows.append(outer)
+                    numbers.append(number)
+                    parents.append(None)
                     continue
                 children = _entries(outer, len(outer[column]))
-            parents += 1
-            rows += [
-                FlatRow(child, where, parents, number, len(children))
-                for number, child in enumerate(children, start=1)
-            ]
-    return rows
+            n_parents += 1
+            rows += children
+            numbers += [number] * len(children)
+            parents += [n_parents] * len(children)
+    return FlatTable(
+        table.source,
+        table.form,
+        column_names_of(table),
+        tuple(rows),
+        tuple(table.lines[number] for number in numbers),
+        table.classes,
+        table.rounding,
+        tuple(map(table.place, numbers)),
+        tuple(parents),
+    )
 
 
 def _entries(outer: Mapping[str, Any], length: int) -> list[dict[str, Any]]:

@@ -11,11 +11,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
+from experiments.columns.resolved import Columns
+from experiments.columns.roles import (
+    CONTEXTS,
+    ID,
+    QUESTION,
+    RESPONSE_TEXT,
+    TOPIC,
+    UNIQUE_IN_ROWS,
+    Role,
+)
 from experiments.settings import USUAL, ColumnName, Option, Settings, Words
 from experiments.settings.inputs import check_named, graphs_of, is_dataset, read_graphs
 from experiments.settings.limits import Language
 from factormodels.decoded_values import shown
-from factormodels.errors import InputError, nearest, unknown_name
+from factormodels.errors import InputError, nearest
 from factormodels.extraction.sentences import LANGUAGE_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.io.arrow_files import is_binary_table
@@ -52,46 +62,8 @@ if TYPE_CHECKING:
 COLUMNS_KEY = "columns"
 """Where the metadata of a response have the cells of its row that are nothing else."""
 
-NAMES = MappingProxyType(
-    {
-        "response": (
-            ("response",),
-            (
-                *("answer", "completion", "generation", "output", "prediction", "generated text"),
-                *("model response", "model answer", "model output", "llm response", "llm answer"),
-            ),
-            ("text", "content", "body"),
-        ),
-        "question": (
-            ("query", "question"),
-            ("prompt", "instruction", "input", "user input", "user prompt", "user query"),
-        ),
-        "id": (("id", "response id"), ("uid", "uuid", "identifier")),
-        "topic": (("topic",),),
-        "contexts": (
-            *(("retrieved contexts",), ("contexts",), ("retrieved passages",), ("passages",)),
-            ("context",),
-        ),
-    }
-)
-"""Names by which a column is known to hold something, those before others that leave no doubt."""
-
-_IDENTIFIERS = (
-    *("qid", "q id", "question id", "query id", "prompt id", "answer id", "completion id"),
-    *(
-        "generation id",
-        "sample id",
-        "instance id",
-        "example id",
-        "item id",
-        "record id",
-        "entry id",
-    ),
-    *("row id", "doc id", "document id", "guid", "key", "idx", "index", "id str"),
-    *("task id", "case id", "problem id", "custom id", "request id", "conversation id"),
-    *("dialogue id", "dialog id", "page id", "pageid", "article id", "topic id"),
-)
-"""Names of columns that identify rows where each row has a value of its own."""
+_ROLES = {role.meaning: role for role in (RESPONSE_TEXT, QUESTION, ID, TOPIC, CONTEXTS)}
+"""Roles of the columns of a table of responses, by what they hold."""
 
 _MOST_PLACES = 10
 """Empty responses whose places a sentence names."""
@@ -107,35 +79,6 @@ _OWN_NAMES = MappingProxyType(
 )
 
 
-def guessed_column(columns: Iterable[str], role: str) -> str | None:
-    """Return the column whose name says that it holds what a role of `NAMES` means.
-
-    Raises:
-        InputError: if two names say so equally.
-    """
-    by_name = _by_name(columns)
-    for names in NAMES[role]:
-        matches = [column for name in names for column in by_name.get(name, ())]
-        if len(matches) > 1:
-            option = _COLUMN_OPTIONS.get(role, "").replace("_", "-")
-            remedy = f"name one with --{option}" if option else "rename all but one"
-            raise InputError(
-                f"the columns {' and '.join(map(repr, matches))} may each hold the {role}; {remedy}"
-            )
-        if matches:
-            return matches[0]
-    return None
-
-
-def _by_name(columns: Iterable[str]) -> dict[str, list[str]]:
-    """Columns by their names in lower case and separate words: `questionId` is "question id"."""
-    by_name: dict[str, list[str]] = {}
-    for column in columns:
-        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_-]", " ", column)
-        by_name.setdefault(" ".join(words.casefold().split()), []).append(column)
-    return by_name
-
-
 def _identifier(table: DataTable, rows: Sequence[int]) -> tuple[str | None, str]:
     """Return the column that identifies rows, and a sentence on one that looks so and does not.
 
@@ -143,9 +86,8 @@ def _identifier(table: DataTable, rows: Sequence[int]) -> tuple[str | None, str]
         table: the table, of which no column is certain to hold ids.
         rows: the rows that hold responses.
     """
-    by_name = _by_name(table.columns)
     remark = ""
-    for column in (column for name in _IDENTIFIERS for column in by_name.get(name, ())):
+    for column in Columns(table.columns, table.source).all_known(UNIQUE_IN_ROWS):
         first: dict[str, int] = {}
         for row in rows:
             name = cell_name(table.rows[row].get(column))
@@ -187,7 +129,8 @@ def responses_of_table(
         InputError: if a column is absent or none is obvious, a cell does not fit, or every
             response is empty; the message names the place.
     """
-    chosen = {role: _column(table, columns, role) for role in NAMES}
+    known_columns = Columns(table.columns, table.source)
+    chosen = {meaning: _column(known_columns, columns, role) for meaning, role in _ROLES.items()}
     response = chosen["response"]
     if response is None:
         raise InputError(
@@ -255,18 +198,10 @@ def _require_column(table: DataTable, row: int, column: str) -> None:
     )
 
 
-def _column(table: DataTable, columns: ResponseSettings, role: str) -> str | None:
-    option = _COLUMN_OPTIONS.get(role)
-    column: str | None = option and getattr(columns, option)
-    if column is None:
-        try:
-            return guessed_column(table.columns, role)
-        except InputError as error:
-            raise InputError(f"{table.source}: {error}") from None
-    if column not in table.columns:
-        subject = f"{table.source}: the column {column!r} of --{str(option).replace('_', '-')}"
-        raise InputError(unknown_name(subject, column, table.columns))
-    return column
+def _column(known: Columns, columns: ResponseSettings, role: Role) -> str | None:
+    option = _COLUMN_OPTIONS.get(role.meaning)
+    name: str | None = option and getattr(columns, option)
+    return known.known(role) if name is None else known.given(role.option, name)
 
 
 def _response(
@@ -625,7 +560,7 @@ def _is_table(text: str) -> bool:
     if not looks_like_table(text):
         return False
     names = column_names(text)
-    if guessed_column(names, "response") is not None:
+    if Columns(names, "the text").known(RESPONSE_TEXT) is not None:
         return True
     # Three lines of prose hardly have as many semicolons, or two commas, each; code ends with one.
     rows = sum(1 for _ in table_records(text, ""))

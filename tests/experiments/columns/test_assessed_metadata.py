@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from experiments import report
+from experiments.columns.assessed_metadata import check_assessment
 from experiments.evaluators.assess_tables import stage_remarks
-from experiments.evaluators.assessed_metadata import check_assessment
 from experiments.evaluators.assessed_page import findings_of_graphs, listed_responses
 from experiments.evaluators.response import judged
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind

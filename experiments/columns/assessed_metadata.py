@@ -12,13 +12,18 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from experiments.evaluators.response import CORE_KEY, METADATA_KEY
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.fact_graph import FactGraph
 from factormodels.recorded_verdicts import ASSESSORS_KEY
+
+METADATA_KEY = "assessment"
+"""Key of the metadata of a response under which its assessments are, by variant."""
+
+CORE_KEY = "core"
+"""Key of an assessment under which the claims are that Core selects."""
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]

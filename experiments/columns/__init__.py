@@ -1,0 +1,1 @@
+"""Any table of claims or responses in: which column is what, its labels and numbers, its frame."""

@@ -1,0 +1,122 @@
+"""Columns of labels and of shares: every cell read once, and what a reader must know of how."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.columns.options import LabelColumns
+from factormodels.claims import ClaimLabel
+from factormodels.io.labels import LabelSpelling, comma_remark, label_spelling, meaning_remark
+from factormodels.io.table_numbers import (
+    Notation,
+    cell_share,
+    heading_is_per_cent,
+    notation_remark,
+)
+from factormodels.io.tables import DataTable
+from factormodels.words import NO_LABEL, folded
+
+
+@dataclass(frozen=True, eq=False)
+class LabelColumn:
+    """The labels of a table, in whatever words it has them.
+
+    Attributes:
+        name: the column; None: there is none, and no row has a label.
+        values: its cells.
+        meanings: what they say, None where there is no label.
+        spelling: how they are spelled; None where there is no label at all.
+        classes: names of classes that the file states of the column's integers.
+    """
+
+    name: str | None
+    values: Sequence[Any]
+    meanings: Sequence[ClaimLabel | None]
+    spelling: LabelSpelling | None
+    classes: Sequence[str] = ()
+
+    def remarks(self) -> list[str]:
+        """Sentences on decimal commas, and on which words are true where that may be in doubt."""
+        sentences = [self.comma_remark()]
+        if self.name is not None and self.spelling is not None:
+            sentences.append(meaning_remark(self.name, self.values, self.spelling, self.classes))
+        return [sentence for sentence in sentences if sentence]
+
+    def comma_remark(self) -> str:
+        """A sentence on labels that are written as "1,0"; empty where none is."""
+        return "" if self.name is None else comma_remark(self.name, self.values)
+
+
+def label_column(
+    table: DataTable,
+    name: str | None,
+    columns: LabelColumns,
+    *,
+    labelled: bool = True,
+    where: str = "",
+) -> LabelColumn:
+    """The labels of a table.
+
+    Args:
+        table: the table.
+        name: its column of labels; None: there is none.
+        columns: which words mean true, and which do not count.
+        labelled: whether there must be a label.
+        where: what errors name; the file and the column if empty.
+
+    Raises:
+        InputError: for words of no known spelling and, if there must be a label, if there is none.
+    """
+    values = [None if name is None else row.get(name) for row in table.rows]
+    if not labelled and all(folded(value) in NO_LABEL for value in values):
+        return LabelColumn(name, values, [None] * len(values), None)
+    spelling = label_spelling(
+        values, where or f"{table.source}: column {name!r}", columns.true, columns.irrelevant
+    )
+    meanings = [spelling.read(value) for value in values]
+    return LabelColumn(name, values, meanings, spelling, table.classes.get(str(name), ()))
+
+
+def truth(label: ClaimLabel | None) -> bool | None:
+    """Whether a label says that a claim is true; None if there is none that counts."""
+    return None if label in (None, ClaimLabel.IRRELEVANT) else label is ClaimLabel.SUPPORTED
+
+
+class ShareColumn:
+    """A column of numbers from 0 to 1, or of per cent where its cells or its heading say so.
+
+    Args:
+        table: the table.
+        name: the column.
+        what: what its numbers are, such as "a probability"; errors name it.
+    """
+
+    def __init__(self, table: DataTable, name: str, what: str = "a probability") -> None:
+        self.table = table
+        self.name = name
+        self.what = what
+        self._per_cent = heading_is_per_cent(name, (row.get(name) for row in table.rows))
+        self._notations = Counter[Notation]()
+
+    def read(self, index: int) -> float | None:
+        """The share in a row, None where the cell is empty.
+
+        Raises:
+            InputError: if the cell holds none.
+        """
+        share, notation = cell_share(
+            self.table.rows[index].get(self.name),
+            self.table.place(index, self.name),
+            self.what,
+            self.table.rounding.get(self.name, 0.0),
+            per_cent=self._per_cent,
+        )
+        self._notations.update(notation)
+        return share
+
+    def remark(self) -> str:
+        """A sentence on how the cells that were read are written; empty where they are plain."""
+        return notation_remark(self.name, self._notations)

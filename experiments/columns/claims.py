@@ -1,0 +1,488 @@
+"""Claims with probabilities and labels, from any table of them, as one long frame.
+
+`read_claims` is how every method that takes probabilities reads its data. Which column has which
+role is declared in `experiments.columns.roles`, files of known owners in `layouts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from experiments.columns.cell_names import CELL
+from experiments.columns.cells import LabelColumn, ShareColumn, label_column, truth
+from experiments.columns.frame import ClaimFrame
+from experiments.columns.layouts import with_layout
+from experiments.columns.nested_rows import FlatTable, column_names_of, flat_table
+from experiments.columns.options import ProbabilityColumns
+from experiments.columns.resolved import Columns, mark_columns, marks_of
+from experiments.columns.roles import (
+    ANSWER,
+    ANY_TEXT,
+    CLAIM,
+    CLAIM_TEXT,
+    DATA,
+    LABEL,
+    MODEL,
+    PROBABILITY,
+    RESPONSE,
+    SHOWN_TEXT,
+    TEXT_BESIDE_ID,
+)
+from experiments.columns.sources import table_of
+from experiments.columns.verdicts import judged_table
+from experiments.findings.table import data_frame
+from factormodels.claims import ClaimLabel
+from factormodels.decoded_values import shown
+from factormodels.errors import InputError
+from factormodels.io.claim_rows import (
+    ClaimRow,
+    cell_name,
+    label_word,
+    repeated_remark,
+    repeated_rows,
+    required_name,
+)
+from factormodels.io.not_used import note_cells
+from factormodels.io.tables import DataTable
+from factormodels.learned_from import LearnedFrom, mark_of
+from factormodels.nouns import counted, is_or_are
+from factormodels.words import folded
+
+if TYPE_CHECKING:
+    from experiments.columns.sources import Data
+
+_ID_OF_A_RESPONSE = ("response", "response id")
+"""Names that leave no doubt that a column tells which claims are of one response."""
+
+
+def read_claims(
+    data: Data,
+    options: ProbabilityColumns,
+    *,
+    labelled: bool = True,
+    judges: bool = False,
+    texts: bool = False,
+) -> ClaimFrame:
+    """The claims of data with their probabilities and labels, and what a reader must know.
+
+    Of records that carry verdicts, the probabilities are those of everybody who gave some, where
+    no column is named. Columns that nothing is read of are noted as not used.
+
+    Args:
+        data: a file, the name of an embedded dataset, a data frame, or records.
+        options: which columns are what, where their names do not tell.
+        labelled: whether there must be labels.
+        judges: whether models judge the same responses, so that a claim has one label under all.
+        texts: whether what claims and responses say is wanted too.
+
+    Raises:
+        InputError: if the data cannot be read, a column is missing, a cell is no probability or
+            label, or rows of one claim state different things.
+    """
+    table, assessors = judged_table(table_of(data))
+    wanted = options if options.p else options.model_copy(update={"p": assessors})
+    table, wanted, known_layout = _with_row_per_claim(table, wanted, labelled=labelled)
+    resolved = _resolve(table, wanted, labelled=labelled, judges=judges, texts=texts)
+    labels = label_column(table, resolved.label, wanted, labelled=labelled)
+    read = _Rows(table, resolved, labels)
+    read.refuse_contradictions()
+    remarks = [
+        *known_layout,
+        *filter(None, [resolved.columns.remark(), read.repeated_remark(), *labels.remarks()]),
+        *read.number_remarks(),
+        *_response_remarks(table, wanted, resolved, read.kept),
+    ]
+    # Records with verdicts have become columns of ours.
+    if not assessors and table.form != "table":
+        note_cells(table.rows, {*resolved.columns.used, *resolved.by}, table.source)
+    frame = data_frame(read.long_rows())
+    return ClaimFrame(frame, table, resolved.by, resolved.probabilities, remarks)
+
+
+def _with_row_per_claim(
+    table: DataTable, wanted: ProbabilityColumns, *, labelled: bool
+) -> tuple[DataTable, ProbabilityColumns, tuple[str, ...]]:
+    """The table with a row for each claim, where responses hold lists of them.
+
+    Returns:
+        The table, the options filled in by the layout of a known owner, and what is said of it.
+    """
+
+    def has_roles(columns: Columns, options: ProbabilityColumns) -> bool:
+        has_labels = not labelled or columns.has(LABEL, options.label)
+        asked = options.p or (None,)
+        return has_labels and all(columns.has(PROBABILITY, name) for name in asked)
+
+    if has_roles(Columns(table.columns, table.source), wanted):
+        return table, wanted, ()
+    names = column_names_of(table)
+    filled, remarks = with_layout(names, wanted)
+    nested = Columns(names, table.source)
+    # An error is about the columns that a person sees.
+    if not has_roles(nested, filled):
+        return table, wanted, ()
+    name = next(iter(filled.p), None)
+    column = nested.required(PROBABILITY) if name is None else nested.given("--p", name)
+    return flat_table(table, column), filled, remarks
+
+
+@dataclass(frozen=True, eq=False)
+class _Resolved:
+    """Which columns of a table have which roles; None where no column has one.
+
+    Attributes:
+        columns: all columns, with what was guessed and used of them.
+        probabilities: the columns of probabilities.
+        label: the column of labels.
+        response: the column of the responses.
+        claim: the column of the claims' ids.
+        identity: the column that identifies a claim: its id, or else what it says.
+        text_beside_id: the column of what claims say, where another has their ids.
+        by: the columns that part data and models.
+        of_models: those of them that tell the judges of the same responses apart.
+        shown_text: the column of what claims say, if it is wanted.
+        answer: the column of whole responses, if it is wanted.
+    """
+
+    columns: Columns
+    probabilities: tuple[str, ...]
+    label: str | None
+    response: str | None
+    claim: str | None
+    identity: str | None
+    text_beside_id: str | None
+    by: tuple[str, ...]
+    of_models: tuple[str, ...]
+    shown_text: str | None
+    answer: str | None
+
+
+def _resolve(
+    table: DataTable, wanted: ProbabilityColumns, *, labelled: bool, judges: bool, texts: bool
+) -> _Resolved:
+    """Find the column of each role.
+
+    Raises:
+        InputError: if an option names no column, or a role that is needed has none.
+    """
+    columns = Columns(table.columns, table.source)
+    nested = _parents(table) is not None
+    probabilities = tuple(columns.given("--p", name) for name in wanted.p)
+    if not probabilities:
+        lacks_labels = labelled and wanted.label is None and columns.known(LABEL) is None
+        lacking = (LABEL,) if lacks_labels else ()
+        probabilities = (columns.required(PROBABILITY, lacking=lacking),)
+    if labelled:
+        label: str | None = columns.required(LABEL, wanted.label)
+    else:
+        label = columns.optional(LABEL, wanted.label)
+    # An object that holds claims is a response; its own name for it need not be known.
+    guesses = not nested
+    response = (
+        columns.filled(RESPONSE, table.rows, wanted.group) if guesses or wanted.group else None
+    )
+    claim = columns.filled(CLAIM, table.rows, wanted.claim) if guesses or wanted.claim else None
+    text_beside_id = _text_beside_id(columns, table, response, claim)
+    identity = claim or columns.filled(CLAIM_TEXT, table.rows)
+    if identity is None and response is not None:
+        text = columns.filled(ANY_TEXT, table.rows)
+        if text is not None and _differs_within(table.rows, response, text):
+            identity = text
+        else:
+            columns.guessed.pop(ANY_TEXT.meaning, None)
+    by = tuple(columns.given("--by", name) for name in wanted.by)
+    if not by and len(probabilities) == 1:
+        by = _known_parts(columns, table)
+        if by:
+            columns.guessed["model"] = ", ".join(by)
+    # Elsewhere a model may have written the responses, and its claims have labels of their own.
+    models = columns.all_known(MODEL)
+    return _Resolved(
+        columns,
+        probabilities,
+        label,
+        response,
+        claim,
+        identity,
+        text_beside_id,
+        by,
+        tuple(name for name in by if judges and name in models),
+        columns.quietly(SHOWN_TEXT) if texts else None,
+        columns.quietly(ANSWER) if texts else None,
+    )
+
+
+def _text_beside_id(
+    columns: Columns, table: DataTable, response: str | None, claim: str | None
+) -> str | None:
+    """The column of what claims say where they have ids: rows of one id must say the same."""
+    if response is None or claim is None:
+        return None
+    text = columns.known(TEXT_BESIDE_ID)
+    # It may be the id itself, or what the whole response says.
+    if text in (None, claim) or not _differs_within(table.rows, response, str(text)):
+        return None
+    return text
+
+
+def _known_parts(columns: Columns, table: DataTable) -> tuple[str, ...]:
+    """Columns known as models, data or parts of a study's cells that hold more than one value."""
+    known = {*columns.all_known(MODEL), *columns.all_known(DATA), *CELL}
+    return tuple(
+        name
+        for name in columns.names
+        if name in known and len({str(row.get(name)) for row in table.rows}) > 1
+    )
+
+
+@dataclass(frozen=True)
+class _KeptRow:
+    """A row of the table that has a probability.
+
+    Attributes:
+        index: the row of the table.
+        by: what it says of the columns that part data and models.
+        response: its response; the row itself where no column tells.
+        claim: id of its claim; None without one.
+        label: what its label says.
+        p: its probabilities by column.
+    """
+
+    index: int
+    by: tuple[str, ...]
+    response: str | int
+    claim: str | None
+    label: ClaimLabel | None
+    p: Mapping[str, float]
+
+
+class _Rows:
+    """The rows of a table that have a probability, each claim once.
+
+    Args:
+        table: the table.
+        resolved: which columns have which roles.
+        labels: its labels.
+
+    Raises:
+        InputError: if a cell is no probability or names nothing, or no row has a probability.
+    """
+
+    def __init__(self, table: DataTable, resolved: _Resolved, labels: LabelColumn) -> None:
+        self.table, self.resolved, self.labels = table, resolved, labels
+        self.shares = [ShareColumn(table, column) for column in resolved.probabilities]
+        self.kept: list[_KeptRow] = []
+        self._unanswered = 0
+        # What rows state of claims: of those with a probability, of labels alone, and of labels
+        # whoever judges the claim.
+        self._stated: list[ClaimRow] = []
+        self._labelled: list[ClaimRow] = []
+        self._labelled_for_all: list[ClaimRow] = []
+        self._repeated: list[int] = []
+        for index in range(len(table.rows)):
+            self._read(index)
+        if not self.kept:
+            column = resolved.probabilities[0]
+            raise InputError(f"{table.source}: column {column!r} holds no probability")
+
+    def _read(self, index: int) -> None:
+        row, resolved, label = self.table.rows[index], self.resolved, self.labels.meanings[index]
+        read = {share.name: share.read(index) for share in self.shares}
+        p = {column: value for column, value in read.items() if value is not None}
+        self._unanswered += len(read) - len(p)
+        naming = [*resolved.by, *filter(None, (resolved.response, resolved.claim))]
+        if not p and (label is None or not all(cell_name(row.get(name)) for name in naming)):
+            return
+        by = tuple(
+            # Columns of a study's own rows may be empty.
+            part_name(row.get(name)) if name in CELL else self._name(index, name, name)
+            for name in resolved.by
+        )
+        response = self._response(index)
+        claim = None if resolved.claim is None else self._name(index, resolved.claim, "claim")
+        stated = self._claim_row(index, by, response, claim)
+        if label is not None:
+            self._labelled.append(stated)
+            if stated.claim is not None and resolved.response is not None and resolved.of_models:
+                # Whatever a model says of it, a claim has one label.
+                of_data = tuple(
+                    part
+                    for part, name in zip(by, resolved.by, strict=True)
+                    if name not in resolved.of_models
+                )
+                claim_of_all = (*of_data, *stated.claim[len(by) :], stated.text)
+                self._labelled_for_all.append(replace(stated, claim=claim_of_all))
+        if p:
+            several = len(resolved.probabilities) > 1
+            probabilities = {
+                f"probability {name!r}" if several else "probability": p.get(name)
+                for name in resolved.probabilities
+            }
+            self._stated.append(replace(stated, stated={**stated.stated, **probabilities}))
+            self.kept.append(_KeptRow(index, by, response, claim, label, p))
+
+    def _response(self, index: int) -> str | int:
+        if self.resolved.response is not None:
+            return self._name(index, self.resolved.response, "response")
+        parents = _parents(self.table)
+        return index if parents is None else str(parents[index])
+
+    def _claim_row(
+        self, index: int, by: tuple[str, ...], response: str | int, claim: str | None
+    ) -> ClaimRow:
+        """What a row states of its claim: its label, and its text where another column has ids."""
+        row, resolved = self.table.rows[index], self.resolved
+        words = claim or cell_name(row.get(resolved.identity or "")) or None
+        of_response = resolved.response is not None
+        # Of unknown responses many may have a claim c1; words are those of one claim. In lists of
+        # claims the order tells them apart.
+        is_known = of_response or (len((words or "").split()) > 1 and not self._is_nested)
+        return ClaimRow(
+            (*by, str(response) if of_response else "", words) if words and is_known else None,
+            f"claim {shown(words)}" + (f" of response {response!r}" if of_response else ""),
+            {"label": label_word(self.labels.meanings[index])},
+            row,
+            self.table.place(index),
+            cell_name(row.get(resolved.text_beside_id)) if resolved.text_beside_id else "",
+        )
+
+    @property
+    def _is_nested(self) -> bool:
+        return _parents(self.table) is not None
+
+    def _name(self, index: int, column: str, what: str) -> str:
+        row = self.table.rows[index]
+        return required_name(row.get(column), self.table.place(index, column), what)
+
+    def refuse_contradictions(self) -> None:
+        """Leave out rows that repeat a claim.
+
+        Raises:
+            InputError: if rows of one claim state different things.
+        """
+        response, of_models = self.resolved.response, self.resolved.of_models
+        alike, mend = response is None, _mend(response)
+        self._repeated = repeated_rows(self._stated, alike=alike, mend=mend)
+        # A row without a probability is left out, but its label may contradict another row's.
+        repeated_rows(self._labelled, alike=alike, mend=mend)
+        of_all = _mend_of_models(response, of_models)
+        repeated_rows(self._labelled_for_all, alike=False, mend=of_all)
+        for position in reversed(self._repeated):
+            del self.kept[position]
+
+    def repeated_remark(self) -> str:
+        """A sentence on the rows that repeat a claim; empty where there is none."""
+        return repeated_remark(self._stated, self._repeated)
+
+    def number_remarks(self) -> Iterator[str]:
+        """Yield sentences on how probabilities are written, and on those that are missing."""
+        yield from filter(None, (share.remark() for share in self.shares))
+        unanswered = self._unanswered
+        for column in self.resolved.probabilities:
+            if all(column not in row.p for row in self.kept):
+                yield f"Column {column!r} has no value: it is left out."
+                unanswered -= len(self.table.rows)
+        if unanswered:
+            yield (
+                f"{counted(unanswered, 'row')} without a probability {is_or_are(unanswered)} left "
+                "out."
+            )
+
+    def long_rows(self) -> list[dict[str, Any]]:
+        """A row for each claim and column of probabilities, as `ClaimFrame.frame` has them."""
+        resolved, rows = self.resolved, self.table.rows
+        marked = mark_columns(resolved.columns, rows)
+        marks = {
+            column: marks_of(marked, column, resolved.columns) for column in resolved.probabilities
+        }
+
+        def is_taught(index: int, column: str) -> bool:
+            return any(
+                mark_of(rows[index].get(mark), self.table.place(index, mark))
+                is LearnedFrom.THIS_RESPONSE
+                for mark in marks[column]
+            )
+
+        said = {"text": resolved.shown_text, "answer": resolved.answer}
+
+        return [
+            {
+                "p": p,
+                "label": truth(row.label),
+                "irrelevant": row.label is ClaimLabel.IRRELEVANT,
+                "place": row.index,
+                "response": row.response,
+                "claim": row.claim,
+                "by": row.by,
+                "column": column,
+                "taught": is_taught(row.index, column),
+                **{
+                    what: str(rows[row.index].get(column) or "")
+                    for what, column in said.items()
+                    if column is not None
+                },
+            }
+            for row in self.kept
+            for column, p in row.p.items()
+        ]
+
+
+def _response_remarks(
+    table: DataTable, wanted: ProbabilityColumns, resolved: _Resolved, rows: Sequence[_KeptRow]
+) -> Iterator[str]:
+    """Yield sentences on claims that are taken as independent."""
+    response = resolved.response
+    if response is None:
+        if _parents(table) is None:
+            yield (
+                "No column says which claims are of one response, so claims are taken as "
+                "independent; name it with --group."
+            )
+    elif wanted.group is None and folded(response) not in _ID_OF_A_RESPONSE and _are_single(rows):
+        yield (
+            f"No two rows have one value of {response!r}, so claims are taken as independent; if "
+            "another column says which are of one response, name it with --group."
+        )
+
+
+def _are_single(rows: Sequence[_KeptRow]) -> bool:
+    """Whether there are several rows, and no two of one response and model."""
+    return len({(row.by, row.response) for row in rows}) == len(rows) > 1
+
+
+def _parents(table: DataTable) -> tuple[int | None, ...] | None:
+    """Numbers of the objects that hold the rows; None where rows are not of lists in objects."""
+    return table.parents if isinstance(table, FlatTable) and table.is_nested else None
+
+
+def part_name(value: Any) -> str:
+    """Name of a part of a table: of a model, of data, or of a cell of a study."""
+    return cell_name(value) or str(value)
+
+
+def _differs_within(rows: Sequence[Mapping[str, Any]], response: str, column: str) -> bool:
+    """Whether some rows of one response differ in a column, as in the texts of their claims."""
+    first: dict[str, str] = {}
+    return any(
+        first.setdefault(cell_name(row.get(response)), value) != value
+        for row in rows
+        if (value := cell_name(row.get(column)))
+    )
+
+
+def _mend(response: str | None) -> str:
+    """What to do about rows of one claim that differ."""
+    if response is None:
+        return "name the column of the responses with --group, or keep one row of each claim"
+    parted = "or part the rows by a column that tells them apart with --by"
+    return f"keep one row of each claim, {parted}, or name another column of ids with --claim"
+
+
+def _mend_of_models(response: str | None, models: Sequence[str]) -> str:
+    """What to do about a claim whose label differs between models."""
+    return (
+        "correct one of them, or give answers of different models ids of their own in "
+        f"{response!r} ({', '.join(map(repr, models))} alone does not tell responses apart)"
+    )

@@ -1,0 +1,158 @@
+"""The long frame of claims: a row for each claim and judge, its checks, and how it is parted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from experiments.columns.options import TaughtSettings
+from experiments.columns.roles import DATA
+from experiments.findings.text import some_of
+from factormodels.errors import InputError
+from factormodels.io.tables import DataTable
+from factormodels.nouns import counted
+from factormodels.words import folded
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class ClaimFrame:
+    """Claims with probabilities and labels, a row for each claim and judge.
+
+    Attributes:
+        frame: a row for each claim and column of probabilities: response, claim (its id, None
+            without one), p, label (True, False, or None without a label that counts), irrelevant
+            (whether a label says that it does not count), place (row of the table), by (values of
+            the columns that part data and models), column (which p), and taught (whether labels of
+            the response taught p). Where they were asked for and a column has them, text and answer
+            (what the claim and the whole response say, empty where it is not known).
+        table: the table that they are from.
+        by: the columns that part data and models.
+        columns: the columns of probabilities.
+        remarks: what a reader must know of how they were read.
+    """
+
+    frame: pd.DataFrame
+    table: DataTable
+    by: tuple[str, ...]
+    columns: tuple[str, ...]
+    remarks: list[str]
+
+    @property
+    def has_label(self) -> Any:
+        """Whether each row has a label that counts, bool (n,)."""
+        return self.frame["label"].notna()
+
+    def without_taught(self, labelled: Any, settings: TaughtSettings) -> ClaimFrame:
+        """The claims without those of responses whose own labels taught the probabilities.
+
+        Args:
+            labelled: bool (n,), which rows have a label that is to be used.
+            settings: whether such responses may be left out.
+
+        Raises:
+            InputError: if such a response has a label and is not to be left out, or none is left.
+        """
+        frame, source = self.frame, self.table.source
+        taught = frame["response"].isin(frame.loc[frame["taught"], "response"])
+        if not taught.any():
+            return self
+        named = frame.loc[taught & labelled, "response"].unique().tolist()
+        if named and not settings.leave_out_taught:
+            raise InputError(
+                f"{source}: labels of {counted(len(named), 'response')} ({some_of(named)}) taught "
+                "the probabilities, and cannot judge or correct them; give labels of other "
+                "responses, or cross-fitted posteriors, which factormodels fit writes, or leave "
+                "these responses out with --leave-out-taught"
+            )
+        left_out = frame.loc[taught, "response"].unique().tolist()
+        if taught.all():
+            raise InputError(
+                f"{source}: labels of all {counted(len(left_out), 'response')} taught the "
+                "probabilities; give other responses, or cross-fitted posteriors, which "
+                "factormodels fit writes"
+            )
+        remark = (
+            f"{counted(len(left_out), 'response')} ({some_of(left_out)}) "
+            f"{'is' if len(left_out) == 1 else 'are'} left out: their labels taught the "
+            "probabilities."
+        )
+        kept = frame[~taught].reset_index(drop=True)
+        return replace(self, frame=kept, remarks=[*self.remarks, remark])
+
+    def parts(self) -> tuple[dict[str, pd.DataFrame], list[str]]:
+        """The frame by data, with the models in a column, and remarks.
+
+        A column that parts responses is data; another tells models apart.
+
+        Raises:
+            InputError: if two models, or two sets of data, have one name.
+        """
+        keys, remarks = self.frame["by"], list[str]()
+        of_data = [index for index in range(len(self.by)) if self._is_data(index)]
+        # Where every column parts the responses, the models have none in common.
+        if len(of_data) == len(self.by) and self.by and not any(map(_is_known_data, self.by)):
+            of_data = []
+            remarks.append("The models have no response in common, so they are not paired.")
+        several = len(self.columns) > 1
+        of_models = [index for index in range(len(self.by)) if index not in of_data]
+        models = [
+            ", ".join(filter(None, (_joined(key, of_models), column if several else "")))
+            or self.columns[0]
+            for key, column in zip(keys, self.frame["column"], strict=True)
+        ]
+        data = [_joined(key, of_data) for key in keys]
+        self._refuse_one_name(models, data)
+        named = self.frame.assign(model=models, data=data)
+        if several and not of_models:
+            # Columns of one row are of one claim, whatever its id.
+            named["claim"] = named["place"]
+        elif named["claim"].isna().any():
+            named = named.drop(columns="claim")
+        return {str(name): part for name, part in named.groupby("data", sort=False)}, remarks
+
+    def _is_data(self, index: int) -> bool:
+        """Whether a column of `by` tells data apart: by its name, or since it parts responses."""
+        if _is_known_data(self.by[index]):
+            return True
+        values = self.frame.assign(part=[key[index] for key in self.frame["by"]])
+        return bool(values.groupby("response")["part"].nunique().max() == 1)
+
+    def _refuse_one_name(self, models: Sequence[str], data: Sequence[str]) -> None:
+        first: dict[tuple[str, str], Sequence[str]] = {}
+        for key, model, of in zip(self.frame["by"], models, data, strict=True):
+            if tuple(first.setdefault((of, model), key)) != tuple(key):
+                earlier, later = (" and ".join(map(repr, k)) for k in (first[of, model], key))
+                raise InputError(
+                    f"--by {','.join(self.by)}: rows with {earlier} and rows with {later} have "
+                    f"one name, {', '.join(key)!r}; give them values that tell them apart without "
+                    "the commas"
+                )
+
+    def labelled_parts(self) -> tuple[dict[str, pd.DataFrame], list[str]]:
+        """Those of `parts` that have a label, and remarks.
+
+        Raises:
+            InputError: if none has.
+        """
+        parts, remarks = self.parts()
+        labelled = {name: part for name, part in parts.items() if part["label"].notna().any()}
+        remarks += [
+            f"{name}: no claim has a label, so nothing is scored."
+            for name in parts
+            if name not in labelled
+        ]
+        if not labelled:
+            raise InputError("no claim that has a probability has a label; give labelled claims")
+        return labelled, remarks
+
+
+def _is_known_data(name: str) -> bool:
+    return folded(name) in DATA.names
+
+
+def _joined(key: Sequence[str], indices: Sequence[int]) -> str:
+    return ", ".join(key[index] for index in indices)

@@ -1,0 +1,221 @@
+"""Which columns of a user's table have which roles: as options say, or by their names.
+
+Case, dashes, underscores, words that are run together as in ``questionId``, and a sign of per cent
+behind a name make no difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.columns.roles import Role
+from factormodels.errors import InputError, nearest
+from factormodels.io.claim_rows import is_blank_column
+from factormodels.io.table_numbers import PER_CENT_HEADING
+from factormodels.learned_from import LEARNED_FROM, LearnedFrom
+from factormodels.words import folded
+
+_MOST_SHOWN = 30
+"""Columns that an error lists."""
+
+_WITHIN_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+class Columns:
+    """The columns of a table, and which of them were found by their names.
+
+    Attributes:
+        names: all of them, in order.
+        where: the file, which errors name.
+        guessed: what was not said and was found: column by meaning.
+        used: columns that were asked for and found.
+    """
+
+    def __init__(self, names: Sequence[str], where: object) -> None:
+        self.names = tuple(names)
+        self.where = where
+        self.guessed: dict[str, str] = {}
+        self.used: set[str] = set()
+        # The column of the very name goes first, then what takes more to be alike.
+        spellings = (
+            folded,
+            lambda name: folded(PER_CENT_HEADING.sub("", name)),
+            lambda name: folded(_WITHIN_CAMEL_CASE.sub(" ", name)),
+        )
+        self._by_name: dict[str, list[str]] = {}
+        for spelled in spellings:
+            for name in self.names:
+                alike = self._by_name.setdefault(spelled(name), [])
+                if name not in alike:
+                    alike.append(name)
+
+    def given(self, option: str, name: str) -> str:
+        """Column of a name.
+
+        Raises:
+            InputError: if there is none, with the nearest.
+        """
+        if name not in self.names and folded(name) in self._by_name:
+            name = self._by_name[folded(name)][0]
+        if name in self.names:
+            self.used.add(name)
+            return name
+        near = nearest(name, self.names)
+        hint = f" (did you mean {near!r}?)" if near else ""
+        raise InputError(
+            f"{self.where}: {option} {name}: there is no such column{hint}; it has {self.listed()}"
+        )
+
+    def listed(self) -> str:
+        """Return the first columns and the number of the others, as errors list them."""
+        more = len(self.names) - _MOST_SHOWN
+        return ", ".join(self.names[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+    def known(self, role: Role) -> str | None:
+        """First column that has one of the names of a role, in their order; None if none has.
+
+        Raises:
+            InputError: if two have names between which nothing decides.
+        """
+        for names in role.names:
+            if isinstance(names, str):
+                if names in self._by_name:
+                    return self._by_name[names][0]
+                continue
+            matches = [column for name in names for column in self._by_name.get(name, ())]
+            if len(matches) > 1:
+                remedy = f"name one with {role.option}" if role.option else "rename all but one"
+                raise InputError(
+                    f"{self.where}: the columns {' and '.join(map(repr, matches))} may each hold "
+                    f"the {role.meaning}; {remedy}"
+                )
+            if matches:
+                return matches[0]
+        return None
+
+    def has(self, role: Role, name: str | None) -> bool:
+        """Whether there is the column that the option of a role names, or one known as it."""
+        if name is None:
+            return self.known(role) is not None
+        return name in self.names or folded(name) in self._by_name
+
+    def quietly(self, role: Role) -> str | None:
+        """Column of a role by its name, as `known`, that is used and not remarked on."""
+        column = self.known(role)
+        if column is not None:
+            self.used.add(column)
+        return column
+
+    def all_known(self, role: Role) -> list[str]:
+        """Every column that has one of the names of a role, in their order."""
+        return [column for name in role.spellings() for column in self._by_name.get(name, ())]
+
+    def optional(self, role: Role, name: str | None = None) -> str | None:
+        """Column that the option of a role names, or one of the names it is known by, or None.
+
+        Args:
+            role: what it holds.
+            name: what the option says; None: not given; an empty text: there is none.
+
+        Raises:
+            InputError: if the option names no column.
+        """
+        if name is not None:
+            return self.given(role.option, name) if name else None
+        column = self.known(role)
+        if column is not None:
+            self.used.add(column)
+            if folded(column) != role.meaning:
+                self.guessed[role.meaning] = column
+        return column
+
+    def filled(
+        self, role: Role, rows: Sequence[Mapping[str, Any]], name: str | None = None
+    ) -> str | None:
+        """Column as `optional` finds it; one that is found by its name has a value in some row.
+
+        Raises:
+            InputError: if the option names no column.
+        """
+        column = self.optional(role, name)
+        if column is None or name is not None:
+            return column
+        if not is_blank_column(row.get(column) for row in rows):
+            return column
+        self.guessed.pop(role.meaning, None)
+        return None
+
+    def required(self, role: Role, name: str | None = None, *, lacking: Sequence[Role] = ()) -> str:
+        """Column as `optional` finds it.
+
+        Args:
+            role: what it holds.
+            name: what its option says; None: not given.
+            lacking: other roles that are needed and that no column has; the error names all.
+
+        Raises:
+            InputError: if there is none.
+        """
+        column = self.optional(role, name)
+        if column is not None:
+            return column
+        missing = (role, *lacking)
+        needed = " or ".join(f"the {each.meaning}" for each in missing)
+        it = "it" if len(missing) == 1 else "them"
+        raise InputError(
+            f"{self.where}: no column is known as {needed}; name {it} with "
+            f"{' and '.join(each.option for each in missing)}; it has {self.listed()}"
+        )
+
+    def remark(self) -> str:
+        """What was guessed, in a sentence; empty if nothing was."""
+        if not self.guessed:
+            return ""
+        guesses = ", ".join(f"{meaning} {column!r}" for meaning, column in self.guessed.items())
+        return f"Columns known by their names: {guesses}."
+
+
+_JOINED = re.compile(r" (?:x|y|\d+)$")
+"""What is put behind the name of a column when tables are joined."""
+
+
+def mark_columns(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Columns that tell from which labels probabilities were learned.
+
+    A column is known by its name or, since tables are renamed and joined, by its first value.
+
+    Args:
+        columns: the columns of the table.
+        rows: its rows.
+
+    Returns:
+        The name, as `folded` gives it, of the column of probabilities by that of the column; empty
+        where the name does not tell it.
+    """
+    end = f" {folded(LEARNED_FROM)}"
+    values = {str(mark) for mark in LearnedFrom}
+    marks: dict[str, str] = {}
+    for name in columns.names:
+        plain = _JOINED.sub("", f" {folded(name)}")
+        if plain.endswith(end):
+            marks[name] = plain.removesuffix(end).strip()
+        elif next((v for row in rows if (v := folded(row.get(name)))), "") in values:
+            marks[name] = ""
+    return marks
+
+
+def marks_of(marked: Mapping[str, str], column: str, columns: Columns) -> list[str]:
+    """Columns whose marks are those of a column of probabilities.
+
+    These are that of the column's own name and, since a column of probabilities may have been
+    renamed, all whose column of probabilities is not there.
+
+    Args:
+        marked: what `mark_columns` gives.
+        column: the column of probabilities.
+        columns: the columns of the table.
+    """
+    known = {folded(name) for name in columns.names}
+    return [name for name, of in marked.items() if of == folded(column) or of not in known]

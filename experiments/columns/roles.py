@@ -1,0 +1,154 @@
+"""Roles of columns, each declared once: what a column holds, and the names it is known by.
+
+A new spelling of a column is a word here, and a new role a line; every reader of a table knows it
+then. `experiments.columns.resolved` says which names are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a column may hold.
+
+    Attributes:
+        meaning: what it holds, as messages call it.
+        option: the option that names such a column; empty where no option does.
+        names: names by which it is known, the likeliest first. Between names of one tuple nothing
+            decides, so a table with two columns of such names is refused.
+    """
+
+    meaning: str
+    option: str
+    names: tuple[str | tuple[str, ...], ...]
+
+    def spellings(self) -> Iterator[str]:
+        """Yield every name, one by one."""
+        for names in self.names:
+            yield from (names,) if isinstance(names, str) else names
+
+
+_ID_OF_TEXT = (
+    *("question id", "prompt id", "qid", "query id", "answer id", "doc id", "document id"),
+    *("sample id", "instance id", "example id", "item id", "record id", "task id"),
+    *("generation id", "conversation id"),
+)
+"""Names of ids that several rows of a table of claims may share."""
+
+_UNIQUE_ID = ("uid", "uuid", "guid")
+
+# ------------------------------------------------------------------------------ tables of claims
+
+RESPONSE = Role(
+    "response",
+    "--group",
+    ("response", "response id", "group", "document", "id", *_ID_OF_TEXT, *_UNIQUE_ID),
+)
+LABEL = Role(
+    "label",
+    "--label",
+    (
+        *("label", "human label", "gold", "gold label", "annotation", "annotator label", "truth"),
+        *("ground truth", "human", "human judgement", "is true", "correct", "supported"),
+        *("factual", "y"),
+    ),
+)
+PROBABILITY = Role(
+    "probability",
+    "--p",
+    ("p", "prob", "probability", "confidence", "conf", "score", "p true", "prediction"),
+)
+CLAIM = Role("claim", "--claim", ("claim id", "claim", "atom id", "atom"))
+CLAIM_OR_WORDS = Role("claim", "--claim", (*CLAIM.names, "subclaim", "fact"))
+"""A claim's id, or words short enough to be one."""
+CLAIM_TEXT = Role(
+    "claim text",
+    "",
+    (
+        *("claim text", "atom text", "subclaim", "fact", "atomic fact", "statement"),
+        "proposition",
+    ),
+)
+TEXT_BESIDE_ID = Role("claim text", "", (*CLAIM_TEXT.names, "text"))
+"""What claims say, beside a column of their ids."""
+ANY_TEXT = Role("claim text", "", ("text", "content"))
+"""Texts, which may be of claims or of whole responses."""
+SHOWN_TEXT = Role("text", "", ("claim text", "atom text", "text", "statement", "fact"))
+"""What a claim says, for whoever reads or labels it."""
+ANSWER = Role("answer", "", ("answer", "answer text", "response text", "output", "generation"))
+"""The whole response, beside its claims."""
+MODEL = Role("model", "--model-column", ("model", "method", "system", "model name", "model id"))
+DATA = Role("data", "--by", ("dataset", "data", "benchmark", "split"))
+
+# What a model says of its own claims, and where they stand.
+JUDGEMENT = Role(
+    "judgement",
+    "--judgement",
+    ("judgement", "judgment", "self judgement", "model judgement", "judged", "answer"),
+)
+CONFIDENCE = Role(
+    "confidence",
+    "--confidence",
+    (
+        *("confidence", "self confidence", "model confidence", "verbalised confidence"),
+        *("verbalized confidence", "p true", "probability", "gpt score", "llm score"),
+        "model score",
+    ),
+)
+VOTES = Role("votes", "--votes", ("votes", "answers", "samples"))
+CONDITION = Role("condition", "--condition", ("condition",))
+SETTING = Role("setting", "--setting", ("setting",))
+SENTENCE = Role(
+    "sentence", "--sentence", ("sentence", "sentence index", "sentence id", "sentence number")
+)
+SENTENCES = Role("sentences", "--sentences", ("sentences", "n sentences", "num sentences"))
+POSITION = Role("position", "--position", ("position", "relative position"))
+
+# A sheet of labels that a person filled in, in the columns of `factormodels estimate`.
+SHEET_RESPONSE = Role("response", "response", ("response",))
+SHEET_CLAIM = Role("claim", "claim", ("claim",))
+SHEET_PROBABILITY = Role("probability", "probability", ("probability",))
+SHEET_BATCH = Role("batch", "batch", ("batch",))
+
+# --------------------------------------------------------------------------- tables of responses
+
+RESPONSE_TEXT = Role(
+    "response",
+    "--text-column",
+    (
+        ("response",),
+        (
+            *("answer", "completion", "generation", "output", "prediction", "generated text"),
+            *("model response", "model answer", "model output", "llm response", "llm answer"),
+        ),
+        ("text", "content", "body"),
+    ),
+)
+QUESTION = Role(
+    "question",
+    "--question-column",
+    (
+        ("query", "question"),
+        ("prompt", "instruction", "input", "user input", "user prompt", "user query"),
+    ),
+)
+ID = Role("id", "--id-column", (("id", "response id"), ("uid", "uuid", "identifier")))
+TOPIC = Role("topic", "", (("topic",),))
+CONTEXTS = Role(
+    "contexts",
+    "",
+    (("retrieved contexts",), ("contexts",), ("retrieved passages",), ("passages",), ("context",)),
+)
+UNIQUE_IN_ROWS = Role(
+    "id",
+    "--id-column",
+    (
+        *("qid", "q id", *_ID_OF_TEXT, "completion id", "entry id", "row id", "guid"),
+        *("key", "idx", "index", "id str", "case id", "problem id", "custom id", "request id"),
+        *("dialogue id", "dialog id", "page id", "pageid", "article id", "topic id"),
+    ),
+)
+"""What identifies rows where each has a value of its own."""

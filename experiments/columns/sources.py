@@ -1,0 +1,84 @@
+"""The table that data are: of a file, an embedded dataset, a data frame, or records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.settings.inputs import check_named, is_dataset, read_graphs
+from factormodels.errors import InputError
+from factormodels.io.class_names import class_columns, with_class_names
+from factormodels.io.fact_graph_json import fact_graph_object
+from factormodels.io.tables import DataTable, given_classes, given_rows, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Data = str | os.PathLike[str] | pd.DataFrame | DataTable | Iterable[Mapping[str, Any]]
+
+_ROUNDINGS = {2: 2.0**-10, 4: 2.0**-23}
+"""Distance from 1 to the next number of float16 and float32, by their bytes."""
+
+IN_MEMORY = "the table"
+"""What a table that is not a file is called."""
+
+
+def table_of(data: Data) -> DataTable:
+    """The table of a file, an embedded dataset, a data frame, or records.
+
+    Raises:
+        InputError: if the file cannot be read, or there is no row.
+    """
+    if isinstance(data, DataTable):
+        return data
+    if isinstance(data, str | os.PathLike):
+        path = Path(data)
+        if is_dataset(path):
+            graphs = tuple(map(fact_graph_object, read_graphs(path)))
+            names = tuple(dict.fromkeys(name for graph in graphs for name in graph))
+            return DataTable(str(data), "fact-graph", names, graphs, (None,) * len(graphs))
+        if str(path) != "-":
+            check_named(path)
+        return read_table(data)
+    records = given_rows(data)
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, Mapping):
+            kind = type(record).__name__
+            raise InputError(f"row {number} is a {kind}; give a mapping from columns to values")
+    if not records:
+        raise InputError(f"{IN_MEMORY} has no rows; give at least one")
+    classes = given_classes(data, IN_MEMORY)
+    rows = tuple(
+        with_class_names(
+            {str(key): value for key, value in record.items()},
+            classes,
+            f"{IN_MEMORY}, row {number}",
+        )
+        for number, record in enumerate(records, 1)
+    )
+    return DataTable(
+        IN_MEMORY,
+        "table",
+        tuple(dict.fromkeys(name for row in rows for name in row)),
+        rows,
+        (None,) * len(rows),
+        dict(class_columns(classes)),
+        _roundings(data),
+    )
+
+
+def _roundings(frame: Any) -> dict[str, float]:
+    """Distance from 1 to the next number, of the columns of float32 and float16 of a frame."""
+    kinds: Any = getattr(frame, "dtypes", None)
+    roundings: dict[str, float] = {}
+    for name, kind in kinds.items() if hasattr(kinds, "items") else ():
+        if getattr(kind, "kind", "") == "f" and kind.itemsize in _ROUNDINGS:
+            roundings[str(name)] = _ROUNDINGS[kind.itemsize]
+    return roundings
+
+
+def name_of(data: Data) -> str:
+    """What data are called: the name of the file, or `IN_MEMORY`."""
+    return Path(data).name if isinstance(data, str | os.PathLike) else IN_MEMORY

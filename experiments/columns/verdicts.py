@@ -1,0 +1,136 @@
+"""Responses that carry verdicts, and logs of samples, as tables with a column for each judge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.columns.assessed_metadata import METADATA_KEY, check_posteriors
+from factormodels.fact_graph import FactGraph
+from factormodels.io.published.evaluation_logs import KEYS, scored_rows
+from factormodels.io.published.formats import format_of
+from factormodels.io.tables import DataTable
+from factormodels.learned_from import LEARNED_FROM, LearnedFrom, relations_mark
+from factormodels.recorded_verdicts import recorded_marks, recorded_verdicts
+from inference import infer_batch
+
+_JUDGED = ("fact-graph", "factreasoner", "factreasoner-results")
+"""Formats of responses that may carry verdicts."""
+
+AS_GIVEN = "as given"
+"""What posteriors of graphs that carry no verdicts are called: those of inference."""
+
+
+def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
+    """A row per claim or sample, if the records carry verdicts of such, and who gave these.
+
+    Of fact graphs and of outputs of other tools: columns response, claim, text, answer (the whole
+    response), label, and P(true) of each assessor by name and of each variant under which we
+    assessed the response ourselves, None where there is none; and beside the P(true) of an assessor
+    that learned from labels, the mark of `LearnedFrom`. Of logs of evaluation tools: a row per
+    sample, with the columns of `scored_rows`. Another table stays as it is.
+
+    Raises:
+        InputError: if a record is malformed.
+    """
+    logged = _logged_table(table)
+    if logged is not None:
+        return logged
+    rows: list[dict[str, Any]] = []
+    lines: list[int | None] = []
+    models: dict[str, None] = {}
+    marked: dict[str, None] = {}
+    graphs: list[FactGraph] = []
+    for record, line in zip(table.rows, table.lines, strict=True):
+        form = format_of(record)
+        if form is None or form.name not in _JUDGED or not record.keys() >= set(form.keys):
+            return table, ()
+        graph: FactGraph = form.parse(record, table.source, line)
+        graphs.append(graph)
+        by_model = posteriors_by_model(graph, table.source)
+        models |= dict.fromkeys(by_model)
+        marks = marks_by_model(graph)
+        marked |= dict.fromkeys(marks)
+        for atom in graph.atoms:
+            rows.append(
+                {
+                    "response": graph.id,
+                    "claim": atom.id,
+                    "text": atom.text,
+                    "answer": graph.response,
+                    "label": atom.label,
+                    **{model: p[atom.id] for model, p in by_model.items() if atom.id in p},
+                    **{mark_column(model): str(mark) for model, mark in marks.items()},
+                }
+            )
+            lines.append(line)
+    if not models:
+        # Graphs that nobody has judged are judged as they stand.
+        models = {AS_GIVEN: None}
+        answers = infer_batch([graph.to_factor_graph() for graph in graphs], "auto")
+        posteriors = [
+            p
+            for answer, graph in zip(answers, graphs, strict=True)
+            for p in answer.marginals.of_state(1)[: len(graph.atoms)].tolist()
+        ]
+        for row, p in zip(rows, posteriors, strict=True):
+            row[AS_GIVEN] = p
+    marks_of_models = [mark_column(model) for model in models if model in marked]
+    columns = ("response", "claim", "text", "answer", "label", *models, *marks_of_models)
+    return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), tuple(models)
+
+
+def _logged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]] | None:
+    """The table of a log's samples and its scorers; None where the records are of no log."""
+    rows: list[dict[str, Any]] = []
+    lines: list[int | None] = []
+    for record, line in zip(table.rows, table.lines, strict=True):
+        scored = scored_rows(record, table.source, line)
+        if scored is None:
+            return None
+        rows += scored
+        lines += [line] * len(scored)
+    scorers = tuple(dict.fromkeys(name for row in rows for name in row if name not in KEYS))
+    columns = (*KEYS, *scorers)
+    return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), scorers
+
+
+def posteriors_by_model(graph: FactGraph, source: str) -> dict[str, dict[str, float | None]]:
+    """P(true) of the claims of a response by who judged them: other tools, and our variants.
+
+    Args:
+        graph: the response.
+        source: its file, for messages.
+
+    Raises:
+        InputError: if its metadata lack, or garble, what an assessment has.
+    """
+    by_model = {
+        name: {atom: verdict.p_true for atom, verdict in verdicts.items()}
+        for name, verdicts in recorded_verdicts(graph).items()
+    }
+    if METADATA_KEY in graph.metadata:
+        check_posteriors(graph, source)
+    for variant, view in graph.metadata.get(METADATA_KEY, {}).items():
+        unanswered = view.get("unanswered", ())
+        by_model[variant] = {
+            atom: None if atom in unanswered else judged["p"]
+            for atom, judged in view.get("atoms", {}).items()
+        }
+    return by_model
+
+
+def marks_by_model(graph: FactGraph) -> dict[str, LearnedFrom]:
+    """Labels that taught the posteriors of a response, by the names of `posteriors_by_model`.
+
+    Posteriors from relations, among them `AS_GIVEN`, have the mark of the relation model.
+    """
+    marks = recorded_marks(graph)
+    of_relations = relations_mark(graph)
+    if of_relations is not None:
+        marks |= dict.fromkeys((*graph.metadata.get(METADATA_KEY, {}), AS_GIVEN), of_relations)
+    return marks
+
+
+def mark_column(model: str) -> str:
+    """Name of the column that tells from which labels a model's probabilities were learned."""
+    return f"{model}_{LEARNED_FROM}"
