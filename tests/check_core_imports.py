@@ -39,7 +39,7 @@ def check_absent(libraries: Sequence[str]) -> None:
 
 
 def import_every_module(packages: Sequence[str]) -> list[str]:
-    """Import every module but those of backends that declare an optional library.
+    """Import every module but those that are imported once an optional library was asked for.
 
     Returns:
         The names of the imported modules.
@@ -47,7 +47,7 @@ def import_every_module(packages: Sequence[str]) -> list[str]:
     Raises:
         CheckError: if a module cannot be imported.
     """
-    optional = _modules_of_optional_backends()
+    optional = {*_modules_of_optional_backends(), "factormodels.extraction.http.transport"}
     imported = []
     for name in _module_names(packages):
         if name.endswith(".__main__") or any(_is_within(name, module) for module in optional):

@@ -9,10 +9,10 @@ from pydantic import Field, PlainSerializer
 
 from experiments.settings import USUAL, Option, Settings
 from experiments.settings.limits import Calls, Count, FilePath, Positive, Price
+from factormodels.extraction.http.requests import HttpSettings
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.language_model.prices import Prices, prices_per_million
-from factormodels.extraction.retrieval.http import HttpSettings
 
 
 def name_of_model(model: Any) -> str | None:

@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from factormodels.errors import LimitReachedError
-from factormodels.extraction.http_answers import AnswerRefused
+from factormodels.extraction.http.bounds import AnswerRefused
 
 _TOO_MANY = 429
 _TRANSIENT_STATUS = {408, 409, 425, _TOO_MANY}

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from factormodels.extraction.http_answers import (
+from factormodels.extraction.http.bounds import (
     ENCODINGS,
     AnswerBody,
     AnswerRefused,
     refuse_foreign_redirect,
 )
+from factormodels.extraction.http.waits import seconds_to_wait
 from factormodels.extraction.optional_libraries import optional_module
-from factormodels.extraction.server_waits import seconds_to_wait
 
 if TYPE_CHECKING:
     import httpx
@@ -98,7 +98,7 @@ def guarded_session(litellm: Any) -> httpx.AsyncClient:
     transport: Any = library.AsyncBaseTransport
     client: Any = library.AsyncClient
 
-    class GuardedTransport(transport):  # type: ignore[misc]
+    class RoutingTransport(transport):  # type: ignore[misc]
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             key = f"guarded_client_of_{request.url.copy_with(query=None)}"
             clients = litellm.in_memory_llm_clients_cache
@@ -114,11 +114,11 @@ def guarded_session(litellm: Any) -> httpx.AsyncClient:
                 extensions=answer.extensions,
             )
 
-    class GuardedSession(client):  # type: ignore[misc]
+    class LastingSession(client):  # type: ignore[misc]
         async def aclose(self) -> None:
             """Stay open: the clients that are built around this one are many."""
 
-    return GuardedSession(transport=GuardedTransport(), follow_redirects=True)
+    return LastingSession(transport=RoutingTransport(), follow_redirects=True)
 
 
 def _prepare(request: httpx.Request) -> None:

@@ -32,7 +32,7 @@ def quiet_litellm() -> Any:
     """Litellm, which asks no network for prices, prints nothing and reports to nobody.
 
     The answers of servers are bounded, and redirects to other servers refused, as
-    `factormodels.extraction.http_answers` says.
+    `factormodels.extraction.http.bounds` says.
 
     Raises:
         MissingDependencyError: if it is not installed.

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Sequence
 
 from factormodels.errors import InputError
-from factormodels.extraction.addresses import host_of
+from factormodels.extraction.http.addresses import host_of
 from factormodels.extraction.language_model.litellm_library import quiet_litellm
 from factormodels.extraction.language_model.model_parameters import provider_of
 

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from factormodels.extraction.http.waits import longer_than_allowed
 from factormodels.extraction.language_model.call_errors import is_transient
 from factormodels.extraction.language_model.guarded_http import Exchange, exchange
 from factormodels.extraction.optional_libraries import optional_module
-from factormodels.extraction.server_waits import longer_than_allowed
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState

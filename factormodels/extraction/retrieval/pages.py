@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from factormodels.errors import InputError
+from factormodels.extraction.http.requests import HttpSettings, RequestFailed, request
 from factormodels.extraction.retrieval.base import CONTEXT_CHARACTERS, Passage, Retrieved
 from factormodels.extraction.retrieval.bm25 import ChunkIndex
 from factormodels.extraction.retrieval.chunks import ChunkSettings, split_document
 from factormodels.extraction.retrieval.documents import page_text
-from factormodels.extraction.retrieval.http import HttpSettings, RequestFailed, request
 from factormodels.extraction.retrieval.pdf import is_pdf, pdf_text
 
 if TYPE_CHECKING:

@@ -15,14 +15,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from factormodels.extraction.concurrency import each, run_until_done
-from factormodels.extraction.retrieval.base import Retrieved, checked_top_k
-from factormodels.extraction.retrieval.chunks import ChunkSettings
-from factormodels.extraction.retrieval.http import (
+from factormodels.extraction.http.requests import (
     HttpSettings,
     RequestFailed,
     http_client,
     request,
 )
+from factormodels.extraction.retrieval.base import Retrieved, checked_top_k
+from factormodels.extraction.retrieval.chunks import ChunkSettings
 from factormodels.extraction.retrieval.pages import Hit, Reading, checked_reading, passages_of
 from factormodels.extraction.retrieval.usefulness import repeats, why_useless
 from factormodels.extraction.retrieval.web_cache import PAGES, SEARCHES, WebStore

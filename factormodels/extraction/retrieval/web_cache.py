@@ -13,10 +13,10 @@ from concurrent.futures import Future
 from typing import Any
 
 from factormodels.errors import InputError
+from factormodels.extraction.http.requests import RequestFailed
 from factormodels.extraction.language_model import Completion, Message, PromptIdentity, Request
 from factormodels.extraction.language_model.cache import AnswerCache, cache_key
 from factormodels.extraction.language_model.limits import Budget
-from factormodels.extraction.retrieval.http import RequestFailed
 
 SEARCHES, PAGES = "searches", "pages"
 

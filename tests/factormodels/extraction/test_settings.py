@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from factormodels.extraction.http.requests import HttpSettings
 from factormodels.extraction.language_model.limits import Budget, Pace
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.language_model.prices import prices_per_million
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 from factormodels.extraction.retrieval.chunks import ChunkSettings
-from factormodels.extraction.retrieval.http import HttpSettings
 from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
 from factormodels.extraction.sentences import split_chunks
 from tests.factormodels.extraction.models import AnsweringModel

@@ -13,7 +13,7 @@ import pytest
 
 from factormodels.extraction.concurrency import run_until_done
 from factormodels.extraction.embeddings import EmbeddingError, LitellmEmbedder
-from factormodels.extraction.http_answers import (
+from factormodels.extraction.http.bounds import (
     MOST_BYTES,
     AnswerBody,
     AnswerRefused,

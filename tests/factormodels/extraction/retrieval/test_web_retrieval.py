@@ -14,12 +14,12 @@ from pypdf import PdfWriter
 from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
 from factormodels.errors import LimitReachedError
+from factormodels.extraction.http.requests import HttpSettings
 from factormodels.extraction.language_model.cache import AnswerCache
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.retrieval.base import Retrieved
 from factormodels.extraction.retrieval.chunks import ChunkSettings
 from factormodels.extraction.retrieval.google import KEY_VARIABLE, GoogleRetriever
-from factormodels.extraction.retrieval.http import HttpSettings
 from factormodels.extraction.retrieval.pages import Reading, capped
 from factormodels.extraction.retrieval.pdf import pdf_text
 from factormodels.extraction.retrieval.usefulness import repeats, why_useless

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from factormodels.extraction.addresses import (
+from factormodels.extraction.http.addresses import (
     AddressError,
     host_of,
     is_public,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from factormodels.extraction.server_waits import seconds_to_wait, seconds_until
+from factormodels.extraction.http.waits import seconds_to_wait, seconds_until
 
 NOW = datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
 EPOCH = NOW.timestamp()

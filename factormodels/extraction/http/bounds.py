@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from factormodels.extraction.addresses import AddressError, place_of, web_address
+from factormodels.extraction.http.addresses import AddressError, place_of, web_address
 
 if TYPE_CHECKING:
     import httpx

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from factormodels.extraction.addresses import PrivateAddressError, public_addresses
 from factormodels.extraction.concurrency import run_until_done
-from factormodels.extraction.retrieval.http import (
+from factormodels.extraction.http.addresses import PrivateAddressError, public_addresses
+from factormodels.extraction.http.requests import (
     HttpSettings,
     RequestFailed,
     http_client,
@@ -194,7 +194,7 @@ def test_a_redirect_into_the_machine_is_not_followed(monkeypatch: pytest.MonkeyP
             return ["127.0.0.1"]
 
         # A name of the internet whose address is, for the test, that of the server.
-        monkeypatch.setattr("factormodels.extraction.retrieval.http.public_addresses", resolved)
+        monkeypatch.setattr("factormodels.extraction.http.transport.public_addresses", resolved)
         monkeypatch.setenv("NO_PROXY", "*")
         said = failure(f"http://public.example:{port}/start", HttpSettings())
         assert "private network" in said

@@ -10,17 +10,16 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from factormodels.errors import InputError
-from factormodels.extraction.addresses import (
+from factormodels.extraction.http.addresses import (
     AddressError,
     PrivateAddressError,
-    goes_through_proxy,
+    UnknownHostError,
     place_of,
-    public_addresses,
     web_address,
 )
-from factormodels.extraction.http_answers import ENCODINGS, MOST_BYTES, AnswerBody, AnswerRefused
+from factormodels.extraction.http.bounds import ENCODINGS, MOST_BYTES, AnswerRefused
+from factormodels.extraction.http.waits import longer_than_allowed, seconds_to_wait
 from factormodels.extraction.optional_libraries import optional_module
-from factormodels.extraction.server_waits import longer_than_allowed, seconds_to_wait
 
 if TYPE_CHECKING:
     import httpx
@@ -31,9 +30,6 @@ LONGEST_WAIT = 300.0
 
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_MOST_ADDRESSES = 3
-_MOST_OF_AN_ERROR = 65_536
-"""Bytes of the body of an error that is read."""
 
 
 class RequestFailed(Exception):
@@ -120,18 +116,17 @@ async def http_client(settings: HttpSettings) -> AsyncIterator[httpx.AsyncClient
         MissingDependencyError: if httpx is not installed.
     """
     library = optional_module("httpx", "llm")
+    from factormodels.extraction.http.transport import GuardedTransport
+
     async with library.AsyncClient(
+        transport=GuardedTransport(
+            settings.max_bytes, allow_private_hosts=settings.allow_private_hosts
+        ),
         timeout=settings.timeout,
         follow_redirects=False,
         headers={"User-Agent": settings.user_agent, "Accept-Encoding": ENCODINGS},
-        event_hooks={"response": [_keep_location]},
     ) as client:
         yield client
-
-
-async def _keep_location(response: httpx.Response) -> None:
-    """Keep where a redirect leads from the client, which reads it even where it follows none."""
-    response.extensions["location"] = response.headers.pop("location", "")
 
 
 async def request(
@@ -213,9 +208,7 @@ async def _followed(
             address = web_address(target, base)
         except AddressError as error:
             raise RequestFailed(str(error)) from None
-        status, target, body, charset = await _sent(
-            client, settings, method, address, params, headers, json
-        )
+        status, target, body, charset = await _sent(client, method, address, params, headers, json)
         if status not in _REDIRECTS or not target:
             return body, charset
         base = str(address)
@@ -226,7 +219,6 @@ async def _followed(
 
 async def _sent(
     client: httpx.AsyncClient,
-    settings: HttpSettings,
     method: str,
     url: httpx.URL,
     params: dict[str, str],
@@ -236,26 +228,18 @@ async def _sent(
     httpx = optional_module("httpx", "llm")
     location = place_of(str(url))
     try:
-        targets = await _targets(url, settings)
-        for number, (target, extra, extensions) in enumerate(targets, 1):
-            sending = client.build_request(
-                method,
-                target,
-                params=params or None,
-                headers={**headers, **extra},
-                json=json,
-                extensions={"timeout": client.timeout.as_dict(), **extensions},
-            )
-            try:
-                response = await client.send(sending, stream=True)
-                break
-            except (httpx.ConnectError, httpx.ConnectTimeout):
-                if number == len(targets):
-                    raise
-        try:
-            return await _answer(response, settings, location)
-        finally:
-            await response.aclose()
+        response = await client.request(
+            method, url, params=params or None, headers=headers, json=json
+        )
+    except PrivateAddressError:
+        raise RequestFailed(
+            f"{location}: this is an address inside a machine or a private network, and these are "
+            "not fetched; --allow-private-hosts (allow_private_hosts) permits it"
+        ) from None
+    except AnswerRefused as error:
+        raise RequestFailed(f"{location}: {error}") from None
+    except UnknownHostError:
+        raise _Transient("the name of the server has no address") from None
     except httpx.TimeoutException:
         raise _Transient("no answer in time") from None
     except httpx.TransportError as error:
@@ -263,73 +247,13 @@ async def _sent(
         raise _Transient(f"the connection failed ({type(error).__name__})") from None
     except httpx.HTTPError as error:
         raise RequestFailed(f"{location}: {type(error).__name__}") from None
-
-
-async def _targets(
-    url: httpx.URL, settings: HttpSettings
-) -> list[tuple[httpx.URL, dict[str, str], dict[str, str]]]:
-    """(address, headers, extensions) by which a URL is asked for, one after another.
-
-    The addresses that were looked at are those that are connected to: a name that is resolved
-    twice may point elsewhere the second time.
-    """
-    if settings.allow_private_hosts:
-        return [(url, {}, {})]
-    host = url.raw_host.decode("ascii")
-    try:
-        addresses = await public_addresses(host, url.port or (443 if url.scheme == "https" else 80))
-    except PrivateAddressError:
-        raise RequestFailed(
-            f"{place_of(str(url))}: this is an address inside a machine or a private network, and "
-            "these are not fetched; --allow-private-hosts (allow_private_hosts) permits it"
-        ) from None
-    except (OSError, UnicodeError):
-        if goes_through_proxy(url.scheme, host):
-            return [(url, {}, {})]  # behind some proxies names have no address
-        raise _Transient("the name of the server has no address") from None
-    if goes_through_proxy(url.scheme, host):
-        return [(url, {}, {})]
-    # The certificate is held against the name, although the connection is to an address.
-    named = {"Host": url.netloc.decode("ascii")}
-    return [
-        (url.copy_with(host=address), named, {"sni_hostname": host})
-        for address in addresses[:_MOST_ADDRESSES]
-    ]
-
-
-async def _answer(
-    response: httpx.Response, settings: HttpSettings, location: str
-) -> tuple[int, str, bytes, str]:
     status = response.status_code
     if status in _RETRIED:
-        words = await _error_text(response)
+        words = response.content.decode("utf-8", "replace")
         wait = seconds_to_wait(response.headers, status, words, now=datetime.now(UTC))
         raise _Transient(f"status {status}", wait or 0.0)
     if status in _REDIRECTS:
         return status, response.extensions["location"], b"", ""
     if status != 200:
         raise RequestFailed(f"{location}: status {status}")
-    try:
-        body = await _body(response, settings.max_bytes)
-    except AnswerRefused as error:
-        raise RequestFailed(f"{location}: {error}") from None
-    return status, "", body, response.charset_encoding or ""
-
-
-async def _body(response: httpx.Response, most: int) -> bytes:
-    body = AnswerBody(response, most)
-    if response.is_stream_consumed:
-        # A transport that hands on whole answers, as mocks and caches do; httpx has decoded it.
-        body.add(response.content)
-        return response.content
-    async for chunk in response.aiter_raw():
-        body.add(chunk)
-    return body.decoded()
-
-
-async def _error_text(response: httpx.Response) -> str:
-    """Body of an error, which may say how long to wait; empty if it is too long for that."""
-    try:
-        return (await _body(response, _MOST_OF_AN_ERROR)).decode("utf-8", "replace")
-    except AnswerRefused:
-        return ""
+    return status, "", response.content, response.charset_encoding or ""

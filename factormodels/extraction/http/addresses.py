@@ -65,6 +65,10 @@ class PrivateAddressError(Exception):
     """A host stands inside this machine or a private network."""
 
 
+class UnknownHostError(Exception):
+    """The name of a host has no address."""
+
+
 def web_address(text: str, base: str = "") -> httpx.URL:
     """An address of http or https of which every part can be asked for.
 
@@ -119,9 +123,13 @@ async def public_addresses(host: str, port: int) -> list[str]:
 
     Raises:
         PrivateAddressError: if any of them is inside a machine or a private network.
-        OSError: if the host has no address.
+        UnknownHostError: if the host has no address.
     """
-    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    loop = asyncio.get_running_loop()
+    try:
+        entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise UnknownHostError from None
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
     # One private address is enough: which of them is connected to is not the caller's choice.
     if not all(is_public(address) for address in addresses):
@@ -146,10 +154,13 @@ def is_public(address: str) -> bool:
     return (translated or unicast) and all(is_public(str(inner)) for inner in _embedded(known))
 
 
-def goes_through_proxy(scheme: str, host: str) -> bool:
-    """Whether the environment says that requests to a host go through a proxy."""
+def proxy_of(scheme: str, host: str) -> str | None:
+    """The proxy through which the environment has requests to a host go; None if it names none."""
     proxies = getproxies()
-    return (scheme in proxies or "all" in proxies) and not proxy_bypass(host)
+    proxy = proxies.get(scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(host):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
