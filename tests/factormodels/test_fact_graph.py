@@ -133,6 +133,13 @@ def test_columns_are_those_of_the_claims(graph: FactGraph) -> None:
             assert list(column) == [getattr(one, field.name) for one in getattr(GRAPH, part)]
 
 
+def test_a_derived_graph_has_the_columns_of_what_is_left() -> None:
+    left = GRAPH.derived(GRAPH.contexts[:1], ())
+    assert list(left.column("contexts", "id")) == [GRAPH.contexts[0].id]
+    assert list(left.column("relations", "kind")) == []
+    assert pickle.loads(pickle.dumps(left)) == left
+
+
 def test_a_fact_graph_survives_pickling_copying_and_serves_as_a_key() -> None:
     twin: Any
     assert GRAPH.atom_ids == ("a1", "a2")
