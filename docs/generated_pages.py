@@ -196,12 +196,12 @@ def datasets_list() -> str:
 
 def formats_table() -> str:
     """Formats of datasets that are read."""
-    from factormodels.io.published.formats import FORMATS
+    from factormodels.io.formats.registry import formats
 
     rows = [
         f"| `{each.name}` | {each.title} | {each.owner} | {each.holds} | "
         f"{', '.join(f'`{key}`' for key in each.keys)} |"
-        for each in FORMATS
+        for each in formats()
     ]
     return _table(("format", "dataset", "published by", "gives", "known by"), rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -58,39 +58,6 @@ def text_field(record: Mapping[str, Any], key: str, where: str, default: str | N
     return as_text(value, f"{where}: key {key!r}")
 
 
-def filled_field(record: Mapping[str, Any], key: str, where: str) -> str:
-    """Text at `key`, which must not be blank.
-
-    Raises:
-        InputError: if it is absent, no text, or blank.
-    """
-    value = text_field(record, key, where)
-    if not value.strip():
-        raise InputError(f"{where}: key {key!r} is empty; give its text or drop the record")
-    return value
-
-
-def first_key(record: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """First of some spellings of a key that a record has; the first if it has none."""
-    return next((key for key in keys if key in record), keys[0])
-
-
-def named_id(record: Mapping[str, Any], keys: Sequence[str], where: str) -> str:
-    """Return the id that a record gives itself under the first filled key; "" if under none.
-
-    Raises:
-        InputError: if it is neither text nor a whole number.
-    """
-    for key in keys:
-        value = record.get(key)
-        if value is None or value == "":
-            continue
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            raise InputError(f"{where}: key {key!r}: {shown(value)} names nothing; give text")
-        return str(value).strip()
-    return ""
-
-
 def list_field(
     record: Mapping[str, Any], key: str, where: str, default: list[Any] | None = None
 ) -> list[Any]:
@@ -103,32 +70,6 @@ def list_field(
     if not isinstance(value, list):
         raise InputError(f"{where}: key {key!r}: {shown(value)} is not a list; give a list there")
     return value
-
-
-def objects_field(
-    record: Mapping[str, Any], key: str, where: str, default: list[Any] | None = None
-) -> list[tuple[dict[str, Any], str]]:
-    """Objects of the list at `key`, each with its place; `default` as for `list_field`.
-
-    Raises:
-        InputError: if it is not a list, one of its entries no object, or it is absent without a
-            default.
-    """
-    places = [
-        (value, f"{where}: {key}[{position}]")
-        for position, value in enumerate(list_field(record, key, where, default))
-    ]
-    return [(as_object(value, location), location) for value, location in places]
-
-
-def texts_field(record: Mapping[str, Any], key: str, where: str) -> list[str]:
-    """List of texts at `key`; an empty one where it is absent or null.
-
-    Raises:
-        InputError: if it is not a list, or one of its entries is not text.
-    """
-    entries = list_field(record, key, where, [])
-    return [as_text(entry, f"{where}: key {key!r}") for entry in entries]
 
 
 def _field(record: Mapping[str, Any], key: str, where: str, default: object) -> object:

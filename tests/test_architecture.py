@@ -35,7 +35,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "factormodels.io": (
         *(("file_report",), ("reading", "taught_responses", "writing")),
-        *(("networks", "published", "tables"), ("relation_table",), ("claim_rows", "labels")),
+        *(("formats", "networks", "tables"), ("relation_table",), ("claim_rows", "labels")),
         ("claim_records", "fact_graph_json", "learned_files", "store"),
         ("files", "records"),
         *(("arrow_files", "json_tables"), ("class_names",)),

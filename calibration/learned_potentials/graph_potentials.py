@@ -22,7 +22,7 @@ from factormodels.claims import LEAST_PROBABILITY, Relation, evidence_or_neutral
 from factormodels.encodings import DEFAULT_ENCODING, get_encoding
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
-from factormodels.io.published.stances import DEFAULT_STANCES, StanceMapping
+from factormodels.io.formats.stances import DEFAULT_STANCES, StanceMapping
 
 RelationClass = Callable[[FactGraph, Relation], str]
 """Names the class of a relation, which has a weight of its own."""

@@ -41,9 +41,9 @@ from factormodels.io.claim_rows import (
     repeated_rows,
     required_name,
 )
+from factormodels.io.formats.selfcheck import VOTES as VOTES_KEY
 from factormodels.io.labels import comma_remark
 from factormodels.io.not_used import note_cells
-from factormodels.io.published.self_judgements import VOTES as VOTES_KEY
 from factormodels.io.table_numbers import cell_number
 from factormodels.io.tables import DataTable
 from factormodels.learned_from import LearnedFrom, mark_of

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from experiments.columns.options import ClaimColumns, LabelColumns, ProbabilityColumns
-from factormodels.io.published.self_judgements import ACCURATE, RIGHT
+from factormodels.io.formats.self_judged import RIGHT
+from factormodels.io.formats.selfcheck import ACCURATE
 
 Wanted = TypeVar("Wanted", bound=LabelColumns)
 

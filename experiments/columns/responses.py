@@ -31,11 +31,11 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.arrow_files import is_binary_table
 from factormodels.io.claim_rows import cell_name
 from factormodels.io.files import read_text
+from factormodels.io.formats.ragas import passages_of
+from factormodels.io.formats.registry import format_of
 from factormodels.io.guarded_opening import decoded, exists, read_whole
 from factormodels.io.json_records import record_id
 from factormodels.io.not_used import note_cells
-from factormodels.io.published.formats import format_of
-from factormodels.io.published.ragas import passages_of
 from factormodels.io.reading import items_of
 from factormodels.io.records import (
     column_names,
@@ -410,7 +410,7 @@ class ResponseSettings(Settings):
         else:
             graphs, remarks = _of_given(responses, self)
         if self.passages is not None:
-            from factormodels.io.published.factscore import with_passages
+            from factormodels.io.formats.factscore_passages import with_passages
 
             graphs = with_passages(graphs, self.passages)
         for name in self.response:

@@ -6,8 +6,9 @@ from typing import Any
 
 from experiments.columns.assessed_metadata import METADATA_KEY, check_posteriors
 from factormodels.fact_graph import FactGraph
-from factormodels.io.published.evaluation_logs import KEYS, scored_rows
-from factormodels.io.published.formats import format_of
+from factormodels.io.formats.log_rows import KEYS
+from factormodels.io.formats.logs import scored_rows
+from factormodels.io.formats.registry import format_of
 from factormodels.io.tables import DataTable
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom, relations_mark
 from factormodels.recorded_verdicts import recorded_marks, recorded_verdicts
@@ -44,7 +45,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
         form = format_of(record)
         if form is None or form.name not in _JUDGED or not record.keys() >= set(form.keys):
             return table, ()
-        graph: FactGraph = form.parse(record, table.source, line)
+        graph: FactGraph = form.read(record, table.source, line)
         graphs.append(graph)
         by_model = posteriors_by_model(graph, table.source)
         models |= dict.fromkeys(by_model)

@@ -36,15 +36,15 @@ from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text
-from factormodels.io.json_records import location
-from factormodels.io.published.fastfact_annotations import (
+from factormodels.io.formats.fastfact_annotations import (
     AnnotatedClaim,
     AnnotatedResponse,
     Operation,
     Stage,
-    parse_annotations,
+    annotated_response,
 )
-from factormodels.io.published.formats import format_of
+from factormodels.io.formats.registry import format_of
+from factormodels.io.json_records import location
 from factormodels.io.reading import records_of
 from factormodels.io.records import strictly
 from factormodels.nouns import counted
@@ -155,9 +155,9 @@ def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
     for record in strictly(records_of(read_text(file), file)):
         form = format_of(record.value)
         if form is not None and form.name == "fastfact-bench":
-            responses.append(parse_annotations(record.value, file, record.line))
+            responses.append(annotated_response(record.value, file, record.line))
             continue
-        graph = None if form is None else form.parse(record.value, file, record.line)
+        graph = None if form is None else form.read(record.value, file, record.line)
         judged = list(_recorded(graph)) if isinstance(graph, FactGraph) else []
         if not judged:
             raise InputError(

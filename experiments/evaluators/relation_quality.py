@@ -23,8 +23,8 @@ from factormodels.extraction.relation_models.lexical import softmax_against_neut
 from factormodels.extraction.relation_models.lexical_features import FEATURES, pair_features
 from factormodels.extraction.stages.relations import ask
 from factormodels.fact_graph import FactGraph
-from factormodels.io.published.factcheck_bench import passage_key
-from factormodels.io.published.unli import JudgedPair
+from factormodels.io.formats.factcheck_bench import passage_key
+from factormodels.io.formats.items import JudgedPair
 from factormodels.nouns import counted
 from factormodels.validation import validated_probability
 

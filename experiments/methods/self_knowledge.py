@@ -81,8 +81,8 @@ from factormodels import datasets
 from factormodels.errors import InputError
 from factormodels.extraction.asking.table import SELF_SETTINGS
 from factormodels.io.claim_records import looks_like_record
-from factormodels.io.published.formats import format_of
-from factormodels.io.published.self_judgements import VOTES
+from factormodels.io.formats.registry import format_of
+from factormodels.io.formats.selfcheck import VOTES
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:

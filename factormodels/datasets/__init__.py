@@ -96,7 +96,7 @@ def load(name: str, **options: Any) -> Dataset:
     Args:
         name: one of `names()`.
         options: for "factcheck-bench": `stances`, the relations of stances that differ from the
-            default (see `factormodels.io.published.stances`). The others take none.
+            default (see `factormodels.io.formats.stances`). The others take none.
 
     Raises:
         InputError: for an unknown name or option, or an option's bad value.
@@ -107,11 +107,11 @@ def load(name: str, **options: Any) -> Dataset:
     content = _content(name, ".jsonl")
     records = decode_lines(content.decode("utf-8"), f"dataset {name}")
     if name == "factcheck-bench":
-        from factormodels.io.published.factcheck_bench import graph_from_record
+        from factormodels.io.formats.factcheck_bench import graph_from_record
 
         graphs = tuple(graph_from_record(obj, options.get("stances")) for _, obj in records)
     elif name == "factscore":
-        from factormodels.io.published.factscore_embedded import graph_from_object
+        from factormodels.io.formats.factscore_derived import graph_from_object
 
         graphs = tuple(graph_from_object(obj) for _, obj in records)
     else:

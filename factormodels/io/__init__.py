@@ -1,6 +1,6 @@
 """Files of models, told apart by their content rather than by their name.
 
-`read` and `read_many` know fact-graph JSON, the datasets of `factormodels.io.published.formats`,
+`read` and `read_many` know fact-graph JSON, the datasets of `factormodels.io.formats.registry`,
 UAI models and BIF; any of them may be compressed with gzip, and `-` is standard input. `read_each`
 holds one graph of JSON Lines at a time. `read_prompts` and `read_judged_pairs` read datasets that
 hold no responses. `write` and `write_many` write fact-graph JSON and UAI. UAI evidence and results:

@@ -13,22 +13,19 @@ from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimRecord, Setting
-from factormodels.io.guarded_opening import exists, read_whole
-from factormodels.io.json_records import location
-from factormodels.io.json_text import element_line
-from factormodels.io.not_used import UnusedKey, note_unused
-from factormodels.io.published.factscore import AtomPassages
-from factormodels.io.published.formats import (
-    FORMAT_NAMES,
-    Format,
-    Item,
+from factormodels.io.formats.format import Format
+from factormodels.io.formats.items import AtomPassages, Item, JudgedPair, Prompt
+from factormodels.io.formats.registry import (
     format_named,
+    format_names,
     format_of,
     nearest_format,
     record_format,
 )
-from factormodels.io.published.prompts import Prompt
-from factormodels.io.published.unli import JudgedPair
+from factormodels.io.guarded_opening import exists, read_whole
+from factormodels.io.json_records import location
+from factormodels.io.json_text import element_line
+from factormodels.io.not_used import UnusedKey, note_unused
 from factormodels.io.reading import is_dataset, records_of
 from factormodels.io.records import (
     Content,
@@ -198,7 +195,7 @@ def _parsed(
         record_form = None if forced else record_format(record.value, of_file)
         form = record_form or of_file
         try:
-            parsed = form.parse(record.value, path, record.line)
+            parsed = form.read(record.value, path, record.line)
             if form.gather is None:
                 items += [(item, record.line) for item in form.items([parsed])]
             else:
@@ -373,7 +370,7 @@ def _unknown(path: Path, content: Content, problems: Sequence[Problem]) -> FileR
     else:
         value = dict.fromkeys(column_names(str(content)), "")
     near = nearest_format(value)
-    looked = f"looked for the keys or columns of {', '.join(FORMAT_NAMES)}"
+    looked = f"looked for the keys or columns of {', '.join(format_names())}"
     has = f"it has {shown(list(value))}" if isinstance(value, dict) and value else "none was found"
     hint = "; choose a format with --format"
     if near is not None:

@@ -15,15 +15,15 @@ from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.claim_records import ClaimRecord
 from factormodels.io.fact_graph_json import parse_fact_graph
+from factormodels.io.formats.format import Format
+from factormodels.io.formats.items import Item, JudgedPair, Prompt
+from factormodels.io.formats.registry import format_of, record_format
 from factormodels.io.guarded_opening import STANDARD_INPUT
 from factormodels.io.json_records import location
 from factormodels.io.json_text import decode
 from factormodels.io.networks.bif import looks_like_bif, parse_bif
 from factormodels.io.networks.uai import KINDS, parse_uai, read_names
 from factormodels.io.not_used import UnusedKey, not_used_sentence, note_record, note_unused
-from factormodels.io.published.formats import Format, Item, format_of, record_format
-from factormodels.io.published.prompts import Prompt
-from factormodels.io.published.unli import JudgedPair
 from factormodels.io.records import (
     Content,
     Record,
@@ -73,7 +73,8 @@ def read_any(path: str | os.PathLike[str]) -> FactorGraph | Iterator[FactGraph]:
         InputError: as `read` and `read_each` do.
     """
     content = read_content(path, held=False)
-    if is_dataset(content):
+    # Columns of a network are compared with no format: that loads every one.
+    if not _is_network(content) and is_dataset(content):
         return _many(content, path)
     model = _model(str(content), path)
     return model if isinstance(model, FactorGraph) else iter([model])
@@ -236,7 +237,7 @@ def items_of(content: Content, source: Source) -> Iterator[tuple[Item, int | Non
         last = form = record_format(record.value, last)
         if form is None:
             raise InputError(_unknown_record(record, source))
-        parsed = form.parse(record.value, source, record.line)
+        parsed = form.read(record.value, source, record.line)
         if form.used_keys is not None:
             note_record(record.value, form.used_keys, source)
         if form.gather is None:
@@ -265,6 +266,13 @@ def _unknown_record(record: Record, source: Source) -> str:
     if not isinstance(record.value, dict):
         return f"{where}: {shown(record.value)} is not a JSON object; give one object per graph"
     return f"{where}: its keys are {shown(list(record.value))}, but {_JSON_KEYS}; correct them"
+
+
+def _is_network(content: Content) -> bool:
+    """Whether a file is a factor graph's, in the form of UAI or BIF."""
+    if not isinstance(content, str) or not content.strip():
+        return False
+    return content.split(maxsplit=1)[0].upper() in KINDS or looks_like_bif(content)
 
 
 def _model(text: str, path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
@@ -320,7 +328,7 @@ def _graphs(
                 if isinstance(item, JudgedPair)
                 else ("claims", "factormodels.io.claim_records.read_records")
                 if isinstance(item, ClaimRecord)
-                else ("passages", "factormodels.io.published.factscore.with_passages")
+                else ("passages", "factormodels.io.formats.factscore_passages.with_passages")
             )
             unread = _left_unread(path)
             # A file whose other keys nobody read may hold responses all the same.

@@ -18,7 +18,7 @@ from factormodels.claims import Atom, Context, RelationKind
 from factormodels.encodings import ENCODINGS
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
-from factormodels.io.published.factcheck_bench import read_factcheck_bench
+from factormodels.io.formats.factcheck_bench import read_factcheck_bench
 from factormodels.variants import between_claims, variant
 from tests.oracle import oracle
 from tests.refusals import refused

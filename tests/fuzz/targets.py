@@ -63,19 +63,19 @@ from factormodels.extraction.stages import (
 from factormodels.io import read_each, read_judged_pairs, read_prompts
 from factormodels.io.fact_graph_json import looks_like_fact_graph
 from factormodels.io.files import read_text
+from factormodels.io.formats.factscore_passages import with_passages
 from factormodels.io.networks.uai import parse_uai
 from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
 from factormodels.io.plain_yaml import parse_yaml
-from factormodels.io.published.factscore import with_passages
 from factormodels.io.store.results import STORE, open_store
 from factormodels.io.tables import read_table
 from factormodels.selection.bleached import read_templates
 from tests.commands import called
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.retrieval.test_chroma import DOCUMENTS, database
+from tests.factormodels.io.formats import release_records
+from tests.factormodels.io.formats import test_evaluation_logs as evaluation_logs
 from tests.factormodels.io.networks import test_bif, test_uai
-from tests.factormodels.io.published import release_records
-from tests.factormodels.io.published import test_evaluation_logs as evaluation_logs
 
 Run = Callable[[Path], object]
 """Tries the file at a path, in a folder of its own that it may fill.

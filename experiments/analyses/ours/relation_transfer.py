@@ -26,7 +26,7 @@ from factormodels import datasets
 from factormodels.claims import JUDGED_KINDS, RelationKind
 from factormodels.extraction.relation_models.lexical import relation_distributions
 from factormodels.extraction.relation_models.lexical_features import pair_features
-from factormodels.io.published.factcheck_bench import read_factcheck_bench
+from factormodels.io.formats.factcheck_bench import read_factcheck_bench
 
 IN_SAMPLE, RESPONSES, DATA = "in-sample", "other responses", "other data"
 """What a fit has seen of the pairs that it is used on: all, none of their responses, none."""

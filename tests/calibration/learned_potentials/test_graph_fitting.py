@@ -14,7 +14,7 @@ from calibration.learned_potentials.graph_fitting import FitStatus, LearnedPoten
 from calibration.learned_potentials.graph_fitting import fit_potentials as fit
 from calibration.learned_potentials.graph_potentials import Potentials, stance_class
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, datasets
-from factormodels.io.published.stances import DEFAULT_STANCES
+from factormodels.io.formats.stances import DEFAULT_STANCES
 from tests.calibration.learned_potentials.data import GENERATOR, TRUTH, generated, relabelled
 from tests.oracle import oracle
 from tests.refusals import refused

@@ -24,9 +24,9 @@ from factormodels import FactGraph, FactorGraph, InputError, datasets
 from factormodels.io.fact_graph_json import fact_graph_object, parse_fact_graph
 from factormodels.io.plain_yaml import parse_yaml
 from tests.experiments.conftest import EXAMPLE, invoke, study_file
-from tests.factormodels.io.published import release_records
-from tests.factormodels.io.published.release_records import places
-from tests.factormodels.io.published.test_damaged_records import DAMAGE, damaged
+from tests.factormodels.io.formats import release_records
+from tests.factormodels.io.formats.release_records import places
+from tests.factormodels.io.formats.test_damaged_records import DAMAGE, damaged
 from tests.factormodels.io.test_fact_graph_json import FULL, plain_object
 from tests.refusals import refused
 

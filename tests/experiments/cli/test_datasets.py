@@ -12,7 +12,7 @@ import pytest
 from experiments.study.rows import read_rows
 from factormodels import datasets
 from tests.experiments.conftest import EXAMPLE, invoke, study_file
-from tests.factormodels.io.published.release_records import (
+from tests.factormodels.io.formats.release_records import (
     FASTFACT,
     LONGFACT,
     MINICHECK,
@@ -79,7 +79,7 @@ def test_every_wrong_line_is_told(folder: Path) -> None:
     bad = {**MINICHECK, "claim": ""}
     lines(folder, "scores.jsonl", MINICHECK, *[bad] * 30)
     result = invoke("datasets", "scores.jsonl", "--out", "out", code=1)
-    said = "key 'claim' is empty; give its text or drop the record"
+    said = "$.claim is empty; give its text or drop the record"
     assert result.stdout.count(said) == 30
     found = json.loads((folder / "out" / "findings.json").read_text())
     assert found["incomplete"]

@@ -20,7 +20,7 @@ from experiments.columns.responses import (
 from experiments.columns.roles import RESPONSE_TEXT
 from factormodels import read_many
 from tests.experiments.conftest import invoke
-from tests.factormodels.io.published.release_records import FACTOOL, FASTFACT, RESPONSE, lines
+from tests.factormodels.io.formats.release_records import FACTOOL, FASTFACT, RESPONSE, lines
 from tests.refusals import refused
 
 ROWS = pd.DataFrame(

@@ -174,9 +174,12 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     ("claims", "said"),
     [
         ([{**ADDED, "annotator_label": "perhaps"}], "'perhaps' is not a label"),
-        ([{**ADDED, "annotation_status_details": {"action": "moved"}}], "the action 'moved'"),
-        ("none", "key 'claims_lst'"),
-        ([{"pre-label": "supported"}], "key 'claim' is missing"),
+        (
+            [{**ADDED, "annotation_status_details": {"action": "moved"}}],
+            ".action: 'moved' is none of",
+        ),
+        ("none", "$.claims_lst: 'none' is not a list"),
+        ([{"pre-label": "supported"}], "$.claims_lst[0]: the key 'claim' is missing"),
     ],
 )
 def test_a_mistake_is_one_sentence_with_its_place(tmp_path: Path, claims: Any, said: str) -> None:

@@ -33,8 +33,8 @@ from factormodels.extraction.relation_models.lexical import (
 from factormodels.extraction.relation_models.lexical_features import FEATURES
 from factormodels.extraction.relation_models.recorded import recorded_in_graphs
 from factormodels.io.fact_graph_json import write_fact_graphs
-from factormodels.io.published.factcheck_bench import passage_key, read_factcheck_bench
-from factormodels.io.published.unli import JudgedPair
+from factormodels.io.formats.factcheck_bench import passage_key, read_factcheck_bench
+from factormodels.io.formats.items import JudgedPair
 from tests.experiments.conftest import invoke
 from tests.refusals import refused
 

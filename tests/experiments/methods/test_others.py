@@ -17,7 +17,7 @@ from factormodels.aligned_claims import aligned_pairs, likeness, with_verdicts_o
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.recorded_verdicts import recorded_verdicts
 from tests.experiments.conftest import invoke
-from tests.factormodels.io.published.release_records import (
+from tests.factormodels.io.formats.release_records import (
     FACTSCORE_OUTPUT,
     MINICHECK,
     POLYGRAPH,

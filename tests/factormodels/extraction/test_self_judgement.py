@@ -19,7 +19,7 @@ from factormodels.extraction.language_model import Completion, Failure, Request,
 from factormodels.extraction.prompts import PromptTemplate, load_prompt
 from factormodels.extraction.self_judgement import claim_records, judge_own_claims
 from tests.factormodels.extraction.models import AnsweringModel
-from tests.factormodels.io.published.release_records import lines_at
+from tests.factormodels.io.formats.release_records import lines_at
 from tests.refusals import refused
 
 GRAPH = FactGraph(

@@ -17,7 +17,7 @@ from calibration.self_knowledge import (
     write_records,
 )
 from tests.calibration.self_knowledge.claims import random_records
-from tests.factormodels.io.published.release_records import lines_at
+from tests.factormodels.io.formats.release_records import lines_at
 from tests.refusals import refused
 
 LINE: dict[str, Any] = {

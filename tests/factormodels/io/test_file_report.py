@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from factormodels.io.file_report import FileReport, check_file, check_paths
+from factormodels.io.formats.registry import format_named
 from factormodels.io.json_text import element_line
-from factormodels.io.published.formats import format_named
-from tests.factormodels.io.published.release_records import (
+from tests.factormodels.io.formats.release_records import (
     FACT_GRAPH,
     FACTCHECK,
     FACTREASONER,
@@ -133,7 +133,7 @@ def test_every_wrong_row_of_a_table_is_told(tmp_path: Path) -> None:
     rows[1]["unli"], rows[3]["hyp"], rows[4]["pre"] = "NaN", " ", "Two\nlines."
     report = check_file(written(tmp_path, table(*rows), "data.csv"))
     assert wrong_lines(report) == [3, 5]
-    assert report.problems[0].message.startswith("key 'unli': the probability nan is not between")
+    assert report.problems[0].message.startswith("$.unli: the probability nan is not between")
     assert report.counts == {"pairs": 4}
 
 
@@ -258,13 +258,13 @@ def test_a_wrong_element_of_one_json_value_has_its_line(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     path.write_text(json.dumps(wrong, indent=1), encoding="utf-8")
     (problem,) = check_file(path).problems
-    assert problem.message == "atoms[3]: key 'text': 5 is not text; put text there"
+    assert problem.message == "$.atoms[3].text: 5 is not text; put text there"
     after = path.read_text(encoding="utf-8").splitlines()[problem.line or 0 :]
     assert after[:2] == ['   "id": "a9",', '   "text": 5']
     # Where the message names no element, the value as a whole is meant.
     path.write_text(json.dumps({**FACTREASONER, "topic": 5}), encoding="utf-8")
     (problem,) = check_file(path).problems
-    assert (problem.line, "'topic'" in problem.message) == (1, True)
+    assert (problem.line, "$.topic" in problem.message) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from factormodels.io import read_many
 from factormodels.io.file_report import check_file
+from factormodels.io.formats.registry import formats
 from factormodels.io.not_used import (
     Notes,
     forget,
@@ -20,8 +21,7 @@ from factormodels.io.not_used import (
     note_record,
     noting,
 )
-from factormodels.io.published.formats import FORMATS
-from tests.factormodels.io.published.release_records import KNOWN, RESPONSE, lines, written
+from tests.factormodels.io.formats.release_records import KNOWN, RESPONSE, lines, written
 
 
 def noted(record: Any, *paths: str) -> Notes:
@@ -117,5 +117,5 @@ def test_records_as_published_leave_nothing_unsaid(name: str, tmp_path: Path) ->
 
 
 def test_every_open_format_declares_its_keys() -> None:
-    for form in FORMATS:
+    for form in formats():
         assert (form.used_keys is None) == form.closed

@@ -25,7 +25,7 @@ from factormodels import (
 )
 from factormodels.io.guarded_opening import size_limit
 from factormodels.io.reading import read_each
-from tests.factormodels.io.published.release_records import FACTREASONER, FACTSCORE, written
+from tests.factormodels.io.formats.release_records import FACTREASONER, FACTSCORE, written
 from tests.processes import run_python
 from tests.refusals import refused
 

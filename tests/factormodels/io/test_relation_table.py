@@ -10,7 +10,7 @@ import pytest
 from factormodels.claims import Relation, RelationKind
 from factormodels.io import read, read_each, read_many
 from factormodels.io.file_report import check_file
-from tests.factormodels.io.published.release_records import written
+from tests.factormodels.io.formats.release_records import written
 from tests.refusals import refused
 
 TABLE = """response;claim;passage;entailment;contradiction;neutral;label

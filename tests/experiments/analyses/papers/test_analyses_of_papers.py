@@ -20,7 +20,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.plain_yaml import parse_yaml
 from tests.experiments.analyses.papers.conftest import frames_of, run_study, say_where
 from tests.experiments.conftest import invoke
-from tests.factormodels.io.published import release_records
+from tests.factormodels.io.formats import release_records
 from tests.refusals import refused
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from factormodels.extraction.relation_models.recorded import (
     recorded_in_graphs,
 )
 from factormodels.io.fact_graph_json import write_fact_graph, write_fact_graphs
-from tests.factormodels.io.published.release_records import lines_at
+from tests.factormodels.io.formats.release_records import lines_at
 from tests.refusals import refused
 
 ENTAILED = {"premise": "It is red.", "hypothesis": "It has a colour.", "relation": "entailment"}

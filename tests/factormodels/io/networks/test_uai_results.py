@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from factormodels import FactorGraph
 from factormodels.io.networks import uai_results
-from tests.factormodels.io.published.release_records import written
+from tests.factormodels.io.formats.release_records import written
 from tests.refusals import refused
 
 

@@ -1,0 +1,248 @@
+"""What FactReasoner's assessors and baselines conclude, a line per response.
+
+Source: the FactReasoner release (IBM/FactReasoner, Apache-2.0; the package fact-reasoner 0.5 to
+0.8). Its outputs say of each atom by id its verdict (`predictions`: S, NS, or of baselines with
+three C and U), and FactReasoner's also its posterior (`marginals`, and again in
+`factuality_score_per_atom`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from factormodels.claims import Atom
+from factormodels.decoded_values import as_object, as_text, located, shown
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.formats.format import Format
+from factormodels.io.formats.record import ToolRecord, place, placed, record_of
+from factormodels.io.json_records import location, record_id
+from factormodels.io.records import Source
+from factormodels.nouns import counted
+from factormodels.recorded_verdicts import (
+    ASSESSORS_KEY,
+    SECONDS_KEY,
+    RecordedVerdict,
+    verdict_facts,
+)
+from factormodels.validation import validated_probability
+
+LABELS: Mapping[str, bool] = MappingProxyType({"S": True, "NS": False})
+"""Annotations that are labels: supported and not supported. Any other leaves an atom unlabelled."""
+
+VERDICTS: Mapping[str, RecordedVerdict] = MappingProxyType(
+    {
+        "S": RecordedVerdict("supported", 1.0),
+        "NS": RecordedVerdict("unsupported", 0.0),
+        "C": RecordedVerdict("contradicted", 0.0),
+        "U": RecordedVerdict("undecided", 0.5),
+    }
+)
+"""Predictions, with the P(true) of one that has no posterior."""
+
+UNNAMED = "recorded"
+"""What an assessor is called whose name nothing says."""
+
+_SUM_TOLERANCE = 5e-3
+"""By how much two probabilities may miss one: files round them to two digits and more."""
+
+_WRITERS = ("factscore", "factverify", "veriscore", "factreasoner")
+"""Assessors of the release. Nothing but the name of a file says which of the first three wrote
+it."""
+
+_PAIR = re.compile(r"(\S+): (\S+)")
+_IN_WORDS = re.compile(rf"\s*(?:{_PAIR.pattern}\s*)*")
+
+
+class FactreasonerScore(ToolRecord):
+    """The posterior of an atom, and the verdict that follows from it."""
+
+    score: Any = None
+    support: str | None = None
+
+
+class FactreasonerMarginal(ToolRecord):
+    """The probabilities of a variable: of false and of true."""
+
+    variable: str
+    probabilities: list[Any]
+
+
+class FactreasonerConclusions(ToolRecord):
+    """What an assessor concludes of the atoms of a response."""
+
+    factuality_score_per_atom: list[dict[str, FactreasonerScore]] | None = None
+    marginals: list[FactreasonerMarginal] | None = None
+    # Verdicts by atom: an object, or as an older version writes them, " a0: S a1: NS".
+    predictions: Any = None
+    references: Any = None
+    elapsed_time: Any = None
+
+
+class FactreasonerResults(FactreasonerConclusions):
+    """Conclusions with the response that they are about."""
+
+    query: str | None = None
+    input: str | None = None
+    response: str | None = None
+    topic: str | None = None
+    model_name: str | None = None
+
+
+def recognize(record: Mapping[str, Any]) -> bool:
+    """Whether a record has the keys of results alone, without atoms and contexts.
+
+    An older version writes predictions only where there are labels to compare them with.
+    """
+    keys = ("predictions", "factuality_score_per_atom", "marginals")
+    return "factuality_score" in record and not record.keys().isdisjoint(keys)
+
+
+def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
+    """Return the fact graph of results alone: the atoms that they judge, without texts.
+
+    Labels are those of `references`, where these are.
+
+    Args:
+        obj: the JSON value.
+        source: the file it comes from; its stem is the graph's id.
+        line: its line in a file of many, which the id then carries.
+
+    Raises:
+        InputError: if the record is malformed.
+    """
+    results, top = record_of(FactreasonerResults, obj, source, line), place(source, line)
+    name, by_variable = verdicts_of(results, source, top)
+    # Atoms have predictions; other variables, which some lists have too, have none.
+    verdicts = {
+        atom: verdict for atom, verdict in by_variable.items() if verdict.label
+    } or by_variable
+    labels = by_atom(results.references, f"{top}.references")
+    seconds = seconds_of(results, top)
+    atoms = [atom_of(atom, "", labels.get(atom), f"{top}.references: {atom}") for atom in verdicts]
+    with located(location(source, line)):
+        return FactGraph(
+            id=record_id(source, line),
+            atoms=tuple(atoms),
+            query=results.query or results.input or "",
+            response=results.response or "",
+            topic=results.topic or "",
+            metadata={
+                **({"model": results.model_name} if results.model_name else {}),
+                ASSESSORS_KEY: {name: verdict_facts(verdicts)},
+                **({SECONDS_KEY: seconds} if seconds else {}),
+            },
+        )
+
+
+def atom_of(name: Any, text: str, annotation: object, where: str) -> Atom:
+    """Return an atom; annotations other than S and NS leave its label None.
+
+    Raises:
+        InputError: if the annotation is no text, or the id none.
+    """
+    if annotation is not None and not isinstance(annotation, str):
+        raise InputError(
+            f"{where}.label: {shown(annotation)} is not an annotation; "
+            "give 'S', 'NS', another text, or leave it out"
+        )
+    label = None if annotation is None else LABELS.get(annotation)
+    with located(where):
+        return Atom(id=name, text=text, label=label, annotation=annotation)
+
+
+def seconds_of(results: FactreasonerConclusions, top: str) -> float:
+    """Return what an assessment took; 0 where nothing says it.
+
+    Raises:
+        InputError: if it is no number of seconds.
+    """
+    value = results.elapsed_time
+    if value is None:
+        return 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
+        raise InputError(
+            f"{top}.elapsed_time: {shown(value)} is no number of seconds; give one from 0, or "
+            "leave it out"
+        )
+    return float(value)
+
+
+def verdicts_of(
+    results: FactreasonerConclusions, source: Source, top: str
+) -> tuple[str, dict[str, RecordedVerdict]]:
+    """Return whose results they are, and the verdict on each variable that they judge, in order.
+
+    Raises:
+        InputError: if a probability is none, or a verdict unknown.
+    """
+    posteriors: dict[str, float] = {}
+    labels: dict[str, str] = {}
+    for scores, where in placed(
+        results.factuality_score_per_atom or (), f"{top}.factuality_score_per_atom"
+    ):
+        for atom, scored in scores.items():
+            posteriors[atom] = validated_probability(scored.score, f"{where}.{atom}.score")
+            labels[atom] = scored.support or ""
+    for marginal, where in placed(results.marginals or (), f"{top}.marginals"):
+        posteriors[marginal.variable] = _p_true(marginal.probabilities, f"{where}.probabilities")
+    for atom, label in by_atom(results.predictions, f"{top}.predictions").items():
+        labels[atom] = as_text(label, f"{top}.predictions.{atom}")
+    by_variable: dict[str, RecordedVerdict] = {}
+    for atom in {**labels, **posteriors}:
+        label = labels.get(atom, "")
+        if label and label not in VERDICTS:
+            raise InputError(
+                f"{top}: the verdict on {atom!r} is {shown(label)}; use one of "
+                f"{', '.join(VERDICTS)}"
+            )
+        verdict = VERDICTS[label] if label else RecordedVerdict("", None)
+        by_variable[atom] = replace(verdict, p_true=posteriors.get(atom, verdict.p_true))
+    stem = record_id(source).casefold()
+    unnamed = _WRITERS[-1] if posteriors else UNNAMED
+    return next((writer for writer in _WRITERS if writer in stem), unnamed), by_variable
+
+
+def _p_true(pair: list[Any], where: str) -> float:
+    """Return the second of two probabilities, of false and of true."""
+    if len(pair) != 2:
+        raise InputError(
+            f"{where} has {counted(len(pair), 'number')}; give those of false and of true"
+        )
+    with located(where):
+        false = validated_probability(pair[0], "false")
+        true = validated_probability(pair[1], "true")
+    if abs(false + true - 1.0) > _SUM_TOLERANCE:
+        raise InputError(
+            f"{where}: {shown(pair)} does not sum to 1; give the probabilities of false and of true"
+        )
+    return true
+
+
+def by_atom(value: object, where: str) -> dict[str, Any]:
+    """Return labels by atom, of an object or of the words of an older version.
+
+    Raises:
+        InputError: if the value is neither.
+    """
+    if isinstance(value, str) and _IN_WORDS.fullmatch(value):
+        return dict(_PAIR.findall(value))
+    return as_object(value or {}, where)
+
+
+FORMAT = Format(
+    name="factreasoner-results",
+    title="FactReasoner, what its assessors and baselines conclude",
+    owner="IBM/FactReasoner",
+    holds="responses",
+    keys=("predictions", "factuality_score"),
+    recognize=recognize,
+    read=read,
+    record=FactreasonerResults,
+    fields=("query", "response", "topic", "predictions"),
+    also=("num_*",),
+)

@@ -1,0 +1,96 @@
+"""Prompts: what is asked of a language model, without answers.
+
+Sources and what of them was relied on. VeriScore (Song et al. 2024; Yixiao-Song/VeriScore,
+README.md), from which FactReasoner has AskHistorians, ELI5 and Books: JSON Lines with `question`
+and `prompt_source`; its own files of these were not seen. Xu et al. 2023 (carriex/lfqa_eval,
+README.md and raw_annotation_data/README.md): `question`, or `q_id` with `question_text`. ELI5 (Fan
+et al. 2019): `q_id`, `title`, `selftext`, `subreddit`. ExpertQA, data/r1_data_anon.jsonl:
+`question` with `metadata`. FactReasoner's own copy of AskHistorians (IBM/FactReasoner,
+data/askhist.json) holds responses in FactReasoner's format; their queries are the prompts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from factormodels.decoded_values import as_text
+from factormodels.errors import InputError
+from factormodels.io.formats.format import Format
+from factormodels.io.formats.items import Prompt
+from factormodels.io.formats.longfact import topic_of_file
+from factormodels.io.formats.record import ToolRecord, filled, place, record_of, stated_id
+from factormodels.io.json_records import location, record_id
+from factormodels.io.records import Source
+
+_TEXTS = ("prompt", "question", "question_text", "title")
+_IDS = ("id", "q_id", "question_id")
+_TOPICS = ("topic", "prompt_source", "subreddit", "category")
+
+
+class QuestionRecord(ToolRecord):
+    """A question, under one of the keys that its owners use."""
+
+    prompt: Any = None
+    question: Any = None
+    question_text: Any = None
+    title: Any = None
+    selftext: str | None = None
+    id: Any = None
+    q_id: Any = None
+    question_id: Any = None
+    topic: Any = None
+    prompt_source: Any = None
+    subreddit: Any = None
+    category: Any = None
+    metadata: Any = None
+
+
+def recognize(record: Mapping[str, Any]) -> bool:
+    """Whether a record has a key that holds a prompt."""
+    return any(key in record for key in _TEXTS[:3]) or {"q_id", "title"} <= record.keys()
+
+
+def read(obj: object, source: Source, line: int | None = None) -> Prompt:
+    """Return the prompt of a record; the text of a post of ELI5 follows its title.
+
+    Raises:
+        InputError: if the record has no text.
+    """
+    own, top = record_of(QuestionRecord, obj, source, line), place(source, line)
+    key = next((key for key in _TEXTS if key in own.model_fields_set), None)
+    if key is None:
+        raise InputError(f"{location(source, line)}: the key 'prompt' is missing; add it")
+    text = filled(as_text(getattr(own, key), f"{top}.{key}"), f"{top}.{key}")
+    if key == "title" and (own.selftext or "").strip():
+        text = f"{text}\n{own.selftext}"
+    topic = next(
+        (as_text(value, f"{top}.{key}") for key in _TOPICS if (value := getattr(own, key))), ""
+    )
+    ids = (stated_id(getattr(own, key), f"{top}.{key}") for key in _IDS)
+    return Prompt(
+        next(filter(None, ids), "") or record_id(source, line),
+        text,
+        topic or _field(own.metadata, top, source),
+    )
+
+
+def _field(metadata: object, top: str, source: Source) -> str:
+    """Return the topic that the metadata of a record say, or the file's name."""
+    if not isinstance(metadata, dict):
+        return topic_of_file(source)
+    field = metadata.get("field")
+    return "" if field is None else as_text(field, f"{top}.metadata.field")
+
+
+FORMAT = Format(
+    name="prompts",
+    title="prompts (ELI5, AskHistorians, Books, ExpertQA's questions)",
+    owner="Yixiao-Song/VeriScore; carriex/lfqa_eval; chaitanyamalaviya/ExpertQA",
+    holds="prompts",
+    keys=("question",),
+    recognize=recognize,
+    read=read,
+    record=QuestionRecord,
+    also=("annotator_id",),
+)

@@ -1,0 +1,138 @@
+"""The registry of formats: a row for each, in the order in which a record is compared with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from itertools import islice
+
+from factormodels.errors import InputError, unknown_name
+from factormodels.io.formats.format import Format
+
+MODULES = (
+    "fact_graph",
+    "factreasoner",
+    "factreasoner_relations",
+    "factreasoner_results",
+    "factscore_output",
+    "safe_output",
+    "lm_polygraph_output",
+    "minicheck_scores",
+    "veriscore_output",
+    "factscore",
+    "factscore_derived",
+    "factscore_passages",
+    "claim_records",
+    "relation_table",
+    "factcheck_bench",
+    "fastfact_bench",
+    "selfcheck",
+    "self_judged",
+    "unli",
+    "factool",
+    "factool_output",
+    "refchecker",
+    "expertqa",
+    "wice",
+    "uqlm_output",
+    "ragas_turns",
+    "ragas",
+    "responses",
+    "longfact",
+    "prompts",
+)
+"""Modules of this room with a `FORMAT` each; of those that a record fits, the first is meant."""
+
+_LOOSE = ("responses", "prompts")
+"""Formats known by so few keys that a damaged record of another may look like one of them."""
+
+
+def formats() -> tuple[Format, ...]:
+    """Return every format, in the order in which a record is compared with them."""
+    return tuple(_each_format())
+
+
+def _each_format() -> Iterator[Format]:
+    # A module is loaded when a record is compared with its format: most are a fact graph's.
+    yield from map(_loaded, MODULES)
+
+
+@cache
+def _loaded(module: str) -> Format:
+    known: Format = import_module(f"factormodels.io.formats.{module}").FORMAT
+    return known
+
+
+def format_names() -> tuple[str, ...]:
+    """Return the names of every format, in order."""
+    return tuple(known.name for known in formats())
+
+
+def format_named(name: str) -> Format:
+    """Return the format of a name.
+
+    Raises:
+        InputError: if there is none.
+    """
+    for known in _each_format():
+        if known.name == name:
+            return known
+    raise InputError(unknown_name(f"the format {name!r}", name, format_names()))
+
+
+def format_of(obj: object) -> Format | None:
+    """Return the format that a record looks like; None if it looks like none."""
+    if not isinstance(obj, dict):
+        return None
+    return next((known for known in _each_format() if known.fits(obj)), None)
+
+
+def record_format(obj: object, of_file: Format | None) -> Format | None:
+    """Return the format that a record is read as, in a file whose other records are of `of_file`.
+
+    A record with too few keys to tell is of the file's format, which may then refuse it. None if it
+    looks like no format.
+    """
+    form = format_of(obj)
+    loose = form is not None and form.name in _LOOSE
+    return of_file if loose and of_file is not None and of_file.name not in _LOOSE else form
+
+
+_MOST_COMPARED = 200
+"""Keys of a record whose spelling is compared with those of formats: no format has so many."""
+
+
+def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
+    """Return the format whose keys a record most nearly has, and those it lacks; None if none.
+
+    A key spelled nearly as one of a format's counts half.
+    """
+    import difflib
+
+    if not isinstance(obj, dict):
+        return None
+    compared = list(islice(obj, _MOST_COMPARED))
+    best: tuple[tuple[float, float], Format] | None = None
+    for known in formats():
+        further = map(_first_step, known.fields) if known.fields else known.used_keys or ()
+        wanted = {*known.keys, *further}
+        have = wanted & obj.keys()
+        near = sum(
+            bool(difflib.get_close_matches(key, compared, n=1, cutoff=0.75))
+            for key in wanted - have
+        )
+        # Of formats that are as near, the one whose own keys the record has.
+        own = len(obj.keys() & set(known.keys)) / len(known.keys)
+        score = (len(have) + near / 2) / len(wanted), own
+        if score > (0, 1) and (best is None or score > best[0]):
+            best = score, known
+    if best is None:
+        return None
+    return best[1], tuple(key for key in best[1].keys if key not in obj)
+
+
+def _first_step(path: str) -> str:
+    """Return the key of a record at which a path begins."""
+    return re.split(r"\[\]|\{\}|\.", path, maxsplit=1)[0]

@@ -1,0 +1,93 @@
+"""Questions with responses, as VeriScore and FaStfact take them.
+
+Sources: Yixiao-Song/VeriScore; Yingjia-Wan/FaStfact, README.md (`question`, `response`, `model`,
+`prompt_source`) and FaStfact-Bench/fastfact-bench_for_eval.jsonl (besides these `question_id`,
+`topic`, `cat`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from factormodels.decoded_values import as_text
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.formats.format import Format
+from factormodels.io.formats.record import ToolRecord, place, record_of, stated_id
+from factormodels.io.json_records import location, record_id
+from factormodels.io.records import Source
+
+_QUESTIONS = ("question", "prompt", "query", "user_input", "instruction")
+"""Keys of the question; the first is the owners'."""
+
+_METADATA = ("question_id", "prompt_source", "model", "cat")
+
+
+class AnsweredQuestion(ToolRecord):
+    """A question with its response."""
+
+    # Null is a response that there is not; no key at all may be a misspelled one.
+    response: str | None
+    question: Any = None
+    prompt: Any = None
+    query: Any = None
+    user_input: Any = None
+    instruction: Any = None
+    id: Any = None
+    topic: str | None = None
+    question_id: Any = None
+    prompt_source: Any = None
+    model: Any = None
+    cat: Any = None
+
+
+def recognize(record: Mapping[str, Any]) -> bool:
+    """Whether a record has a question and a response."""
+    return "response" in record and any(key in record for key in _QUESTIONS)
+
+
+def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
+    """Return a question with its response, without atoms.
+
+    Raises:
+        InputError: if the record is malformed.
+    """
+    return answered_graph(record_of(AnsweredQuestion, obj, source, line), source, line)
+
+
+def answered_graph(record: AnsweredQuestion, source: Source, line: int | None = None) -> FactGraph:
+    """Return a question with its response, without atoms, under the id that the record states.
+
+    The text of a response that is null is empty.
+
+    Raises:
+        InputError: if there is no question.
+    """
+    top = place(source, line)
+    key = next((key for key in _QUESTIONS if key in record.model_fields_set), None)
+    if key is None:
+        raise InputError(f"{location(source, line)}: the key {_QUESTIONS[0]!r} is missing; add it")
+    return FactGraph(
+        stated_id(record.id, f"{top}.id") or record_id(source, line),
+        (),
+        query=as_text(getattr(record, key), f"{top}.{key}"),
+        response=record.response or "",
+        topic=record.topic or "",
+        metadata={
+            key: value for key in _METADATA if (value := getattr(record, key)) not in (None, "")
+        },
+    )
+
+
+FORMAT = Format(
+    name="responses",
+    title="questions with responses (VeriScore, FaStfact-Bench for evaluation)",
+    owner="Yixiao-Song/VeriScore; Yingjia-Wan/FaStfact",
+    holds="responses",
+    keys=("question", "response"),
+    recognize=recognize,
+    read=read,
+    record=AnsweredQuestion,
+    fields=("question", "response", "model", "prompt_source"),
+)

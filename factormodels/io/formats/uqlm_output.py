@@ -1,0 +1,213 @@
+"""UQLM: claims of responses with scores of how sure a model is of each.
+
+Source: Bouchard and Chauhan 2025, "Uncertainty Quantification for Language Models: A Suite of
+Black-Box, White-Box, LLM Judge, and Ensemble Scorers", cvs-health/uqlm (Apache-2.0). Relied on:
+uqlm/scorers/long_form/longtext.py, graph.py and claimqa.py. `UQResult.to_dict` gives `data` with
+the lists `prompts`, `responses` and `claims_data`, and `to_df` a row per response. `claims_data`
+has a list per response of objects with `claim` or `sentence`, `removed`, and a number under the
+name of each scorer; those of graph scorers say in `original_response` whether the response makes
+the claim.
+
+A score is a confidence from 0 to 1, taken as P(true). The numbers of a scorer that leaves this
+range in the file are not read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from factormodels.claims import Atom
+from factormodels.decoded_values import as_object, as_text
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.formats.cells import listed_cell
+from factormodels.io.formats.format import Format
+from factormodels.io.formats.judged import assessor_metadata
+from factormodels.io.formats.record import ToolRecord, filled, place, placed, record_of, stated_id
+from factormodels.io.json_records import location, record_id
+from factormodels.io.records import Source
+from factormodels.recorded_verdicts import RecordedVerdict
+
+UQLM = "uqlm"
+"""Name of the assessor, before that of a scorer."""
+
+CLAIMS = "claims_data"
+_TEXTS = ("claim", "sentence")
+
+
+class UqlmColumns(ToolRecord):
+    """A result, or a row of one; in a result each value is a list or an object of entries."""
+
+    claims_data: Any = None
+    prompts: Any = None
+    prompt: Any = None
+    responses: Any = None
+    response: Any = None
+    id: Any = None
+
+    def first(self, keys: tuple[str, ...]) -> tuple[str, Any]:
+        """Return the first of some keys that it has, and its value."""
+        key = next((key for key in keys if key in self.model_fields_set), keys[0])
+        return key, getattr(self, key)
+
+
+class UqlmResult(ToolRecord):
+    """What `UQResult.to_dict` gives."""
+
+    data: UqlmColumns
+
+
+_PROMPTS, _RESPONSES = ("prompts", "prompt"), ("responses", "response")
+
+
+@dataclass(frozen=True)
+class ScoredResponse:
+    """A response with the scores of its claims.
+
+    Attributes:
+        graph: the response and its claims.
+        scores: by scorer and id of atom.
+    """
+
+    graph: FactGraph
+    scores: Mapping[str, Mapping[str, float]]
+
+
+def recognize(record: Mapping[str, Any]) -> bool:
+    """Whether a record is a result of UQLM, or one response of it."""
+    data = record.get("data")
+    return CLAIMS in record or (isinstance(data, dict) and CLAIMS in data)
+
+
+def read(obj: object, source: Source, line: int | None = None) -> list[ScoredResponse]:
+    """Return the responses of a result, or of a row of one.
+
+    Raises:
+        InputError: if the record is malformed.
+    """
+    name, top = record_id(source, line), place(source, line)
+    if isinstance(obj, dict) and "data" in obj:
+        record, top = record_of(UqlmResult, obj, source, line).data, f"{top}.data"
+    else:
+        record = record_of(UqlmColumns, obj, source, line)
+    if not _has_columns(record):
+        return [_response(record, name, top)]
+    return [
+        _response(row, f"{name}-{number}", f"{top}.{CLAIMS}[{number - 1}]")
+        for number, row in enumerate(_rows(record, location(source, line)), 1)
+    ]
+
+
+def gather(parsed: Sequence[Sequence[ScoredResponse]]) -> list[FactGraph]:
+    """Return the fact graphs of scored responses, with a verdict by each scorer."""
+    responses = [response for several in parsed for response in several]
+    beyond = {
+        scorer
+        for response in responses
+        for scorer, scores in response.scores.items()
+        if not all(0.0 <= score <= 1.0 for score in scores.values())
+    }
+    return [_with_verdicts(response, beyond) for response in responses]
+
+
+def _with_verdicts(response: ScoredResponse, beyond: set[str]) -> FactGraph:
+    graph = response.graph
+    verdicts = {
+        f"{UQLM}: {scorer}": {atom: RecordedVerdict("uncertain", p) for atom, p in by_atom.items()}
+        for scorer, by_atom in response.scores.items()
+        if scorer not in beyond
+    }
+    unread = sorted(beyond & response.scores.keys())
+    metadata = {**graph.metadata, **assessor_metadata(verdicts)}
+    metadata |= {"scores_not_read": unread} if unread else {}
+    return FactGraph(
+        graph.id, graph.atoms, query=graph.query, response=graph.response, metadata=metadata
+    )
+
+
+def _has_columns(record: UqlmColumns) -> bool:
+    """Whether values are columns, a list or an object with an entry for each response."""
+    claims = record.claims_data
+    return isinstance(claims, dict) or (
+        isinstance(claims, list)
+        and bool(claims)
+        and all(isinstance(column, list) for column in claims)
+    )
+
+
+def _rows(record: UqlmColumns, where: str) -> Iterator[UqlmColumns]:
+    values = {key: getattr(record, key) for key in record.model_fields_set}
+    columns: dict[str, Any] = {
+        key: list(value.values()) if isinstance(value, dict) else value
+        for key, value in values.items()
+        if isinstance(value, dict | list)
+    }
+    for keys in (_PROMPTS, _RESPONSES):
+        key = next((key for key in keys if key in columns), None)
+        if key is not None and len(columns[key]) != len(columns[CLAIMS]):
+            raise InputError(
+                f"{where}: {key!r} has {len(columns[key])} entries and {CLAIMS!r} "
+                f"{len(columns[CLAIMS])}; give one for each response"
+            )
+    for number, claims in enumerate(columns[CLAIMS]):
+        texts = {key: columns[key][number] for key in (*_PROMPTS, *_RESPONSES) if key in columns}
+        yield UqlmColumns(**texts, claims_data=claims)
+
+
+def _response(record: UqlmColumns, name: str, top: str) -> ScoredResponse:
+    atoms: list[Atom] = []
+    scores: dict[str, dict[str, float]] = {}
+    removed: list[str] = []
+    others = 0
+    claims = listed_cell(record.claims_data, f"{top}.{CLAIMS}")
+    for value, where in placed(claims, f"{top}.{CLAIMS}"):
+        # A claim has a key for each scorer.
+        claim = as_object(value, where)
+        if claim.get("original_response") is False:
+            others += 1
+            continue
+        key = next((key for key in _TEXTS if key in claim), None)
+        if key is None:
+            raise InputError(f"{where}: the key {_TEXTS[0]!r} is missing; add it")
+        text = filled(as_text(claim[key], f"{where}.{key}"), f"{where}.{key}")
+        atom = Atom(f"a{len(atoms) + 1}", text)
+        atoms.append(atom)
+        if claim.get("removed") is True:
+            removed.append(atom.id)
+        for scorer, score in claim.items():
+            is_number = isinstance(score, int | float) and not isinstance(score, bool)
+            if is_number and math.isfinite(score):
+                scores.setdefault(scorer, {})[atom.id] = float(score)
+    metadata: dict[str, Any] = {"removed": removed} if removed else {}
+    metadata |= {"claims_of_samples": others} if others else {}
+    graph = FactGraph(
+        stated_id(record.id, f"{top}.id") or name,
+        tuple(atoms),
+        query=_text_at(record, _PROMPTS, top),
+        response=_text_at(record, _RESPONSES, top),
+        metadata=metadata,
+    )
+    return ScoredResponse(graph, scores)
+
+
+def _text_at(record: UqlmColumns, keys: tuple[str, ...], top: str) -> str:
+    key, value = record.first(keys)
+    return "" if value is None else as_text(value, f"{top}.{key}")
+
+
+FORMAT = Format(
+    name="uqlm-output",
+    title="UQLM, scores of claims",
+    owner="cvs-health/uqlm, Apache-2.0",
+    holds="responses",
+    keys=(CLAIMS,),
+    recognize=recognize,
+    read=read,
+    record=UqlmColumns,
+    fields=("prompt", "response", CLAIMS),
+    also=("data.prompts", "data.responses", "data.claims_data"),
+    gather=gather,
+)
