@@ -268,6 +268,8 @@ def main() -> None:
     try:
         sys.exit(command_line(sys.argv[1:]))
     except SystemExit as end:
+        if end.code in (INTERRUPTED, TERMINATED):
+            _leave_at_next_interrupt()
         _end_beside_threads(end.code)
         raise
     finally:
@@ -275,6 +277,15 @@ def main() -> None:
         # The process ends: circles of objects need not be looked for first, among the hundreds of
         # thousands that libraries have made. That would take seconds.
         gc.freeze()
+
+
+def _leave_at_next_interrupt() -> None:
+    """Let another interrupt end the process where it is, without a traceback.
+
+    What was answered is on disk by then, though perhaps in the log beside the cache still.
+    """
+    _flush_quietly()
+    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
 
 
 def _end_beside_threads(code: str | int | None) -> None:

@@ -23,6 +23,11 @@ _ENVIRONMENT = {
 }
 """What the library reads when it is imported."""
 
+_NEVER_AWAITED = r"coroutine '\w+\.\w*(completion|embedding)\w*' was never awaited"
+"""What Python says of a call that was canceled while a thread of the library prepared it: a method
+of a class. The library's functions that users call are none, so that an await they forget is
+reported."""
+
 _LASTING = "LastingClients"
 _FOR_EVER = 10 * 365 * 86400
 """Seconds."""
@@ -43,6 +48,7 @@ def quiet_litellm() -> Any:
         warnings.simplefilter("ignore")
         litellm = optional_module("litellm", "llm")
         litellm.ModelResponse()
+    warnings.filterwarnings("ignore", _NEVER_AWAITED, RuntimeWarning)
     _keep_clients(litellm)
     litellm.suppress_debug_info = True
     litellm.telemetry = False

@@ -61,3 +61,33 @@ def test_a_thread_that_holds_the_lock_of_imports_does_not_keep_the_process(
     )
     assert ended.returncode == code, ended.stderr
     assert ended.stdout.endswith("done at exit\n")
+
+
+# A second interrupt arrives while the process ends.
+INTERRUPTED_TWICE = """
+import atexit, os, signal, sys
+from experiments.cli import main as command_line
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+command_line.run_command = interrupted
+# A test run in the background of a shell ignores interrupts, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
+sys.argv = ["factormodels", "infer"]
+command_line.main()
+"""
+
+
+def test_a_second_interrupt_ends_the_process_without_a_traceback(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_TWICE],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (130, "factormodels: interrupted\n")

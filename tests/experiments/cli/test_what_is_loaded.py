@@ -11,7 +11,7 @@ from tests.processes import run_python
 
 HEAVY = (
     *("numba", "llvmlite", "scipy", "pandas", "pyarrow", "matplotlib", "sklearn", "statsmodels"),
-    *("torch", "jax", "litellm", "httpx", "networkx", "openpyxl", "sqlite3", "jinja2"),
+    *("torch", "jax", "litellm", "httpx", "httpcore", "networkx", "openpyxl", "sqlite3", "jinja2"),
 )
 
 RUN = """

@@ -373,6 +373,28 @@ def test_one_model_serves_several_loops(server: ScriptedServer) -> None:
         assert isinstance(asyncio.run(one.complete(REQUEST)), Completion)
 
 
+class OpenAIChatCompletion:
+    """A class of the library's name, whose calls are prepared in a thread."""
+
+    async def acompletion(self) -> None:
+        """Do nothing."""
+
+
+async def acompletion() -> None:
+    """Do nothing."""
+
+
+def test_a_call_that_was_canceled_before_it_began_is_no_warning() -> None:
+    # An interrupt may arrive while a thread of the library prepares the call.
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        litellm_library.quiet_litellm()
+        OpenAIChatCompletion().acompletion()
+        acompletion()
+        gc.collect()
+    assert [str(each.message) for each in told] == ["coroutine 'acompletion' was never awaited"]
+
+
 def test_the_library_is_made_quiet_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look at all objects, for what an import has left, costs more than a call."""
     litellm = litellm_library.quiet_litellm()
