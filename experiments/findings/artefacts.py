@@ -50,11 +50,14 @@ class PaperFigure:
         figure: the figure.
         data: the numbers behind it, one row per point, line or bar.
         title: what it shows, kept in the files.
+        says_nothing: why it is not worth a page, such as that all labels are the same; empty: it
+            is worth one.
     """
 
     figure: Figure
     data: pd.DataFrame
     title: str = ""
+    says_nothing: str = ""
 
     @property
     def caption(self) -> str:
@@ -72,6 +75,15 @@ class PaperFigure:
             self.figure.rename(named, told)
         return replace(self, title=told(self.title))
 
+    @property
+    def absence(self) -> str:
+        """Why it is not written; empty if it is."""
+        from calibration.figures.points import has_points
+
+        if self.says_nothing or has_points(self.figure):
+            return self.says_nothing
+        return "nothing that it would show is a finite number; the tables say why"
+
 
 @dataclass(frozen=True)
 class Artefacts:
@@ -88,17 +100,11 @@ class Artefacts:
     remarks: tuple[str, ...] = ()
 
     def with_points(self) -> Artefacts:
-        """Return the same without figures that show no number, and a remark on each of these."""
-        from calibration.figures.points import has_points
-
-        figures = {
-            stem: figure for stem, figure in self.figures.items() if has_points(figure.figure)
-        }
+        """Return the same without figures that show nothing, and a remark on each of these."""
+        absences = {stem: figure.absence for stem, figure in self.figures.items()}
+        figures = {stem: self.figures[stem] for stem, why in absences.items() if not why}
         remarks = tuple(
-            f"There is no figure {stem}: nothing that it would show is a finite number; the "
-            "tables say why."
-            for stem in self.figures
-            if stem not in figures
+            f"There is no figure {stem}: {why}." for stem, why in absences.items() if why
         )
         return replace(self, figures=figures, remarks=(*self.remarks, *remarks))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from experiments.findings.markup import Latex, escape_latex, latex_comments
 from experiments.findings.table import Block, Cell, Column, Table, blocks, is_right
@@ -419,19 +420,22 @@ def _tabular(
 ) -> Iterator[str]:
     """Yield the lines of a tabular.
 
-    Marks of significance and intervals have a column of their own behind that of their numbers, so
-    that both are aligned.
+    Marks of significance and intervals have columns of their own behind that of their numbers, so
+    that each of them is aligned.
     """
     columns = [(table.columns[at], cap) for at, cap in positions.items()]
     cells = [row for _, rows in part for row in rows]
-    paired = [any(row[at].stars or row[at].interval for row in cells) for at in range(len(columns))]
+    behind = [
+        _Behind(any(row[at].stars for row in cells), any(row[at].interval for row in cells))
+        for at in range(len(columns))
+    ]
     specification = "".join(
-        _alignment(column, cap, pair) for (column, cap), pair in zip(columns, paired, strict=True)
+        _alignment(column, cap, more) for (column, cap), more in zip(columns, behind, strict=True)
     )
     # A slide breaks between boxes, and counts of a centered one the height but not the depth.
     yield rf"\begin{{tabular}}{'' if venue.floats else '[b]'}{{{specification}}}"
     yield r"\toprule"
-    yield _row([_heading(column, pair) for (column, _), pair in zip(columns, paired, strict=True)])
+    yield _row([_heading(column, more) for (column, _), more in zip(columns, behind, strict=True)])
     for title, rows in part:
         yield r"\midrule"
         if title:
@@ -439,29 +443,34 @@ def _tabular(
             long = _points(title, layout.letters.points) > room
             kind = rf"p{{{room:.0f}pt}}" if long else "l"
             text = _breakable(title, room if long else None, layout.letters)
-            n_columns = len(columns) + sum(paired)
+            n_columns = sum(1 + sum(more) for more in behind)
             yield rf"\multicolumn{{{n_columns}}}{{{kind}}}{{\textit{{{text}}}}} \\"
         for row in rows:
             yield _row(
                 [
                     text
-                    for cell, (column, cap), pair in zip(row, columns, paired, strict=True)
-                    for text in _cells(cell, column, cap, pair, layout.letters)
+                    for cell, (column, cap), more in zip(row, columns, behind, strict=True)
+                    for text in _cells(cell, column, cap, more, layout.letters)
                 ]
             )
     yield r"\bottomrule"
     yield r"\end{tabular}"
 
 
-def _alignment(column: Column, cap: float | None, pair: bool) -> str:
+class _Behind(NamedTuple):
+    """Which columns stand behind that of a number: of its marks, and of its interval."""
+
+    marks: bool
+    interval: bool
+
+
+def _alignment(column: Column, cap: float | None, behind: _Behind) -> str:
     if cap is not None:
         ragged = "raggedleft" if is_right(column) else "raggedright"
         kind = rf">{{\{ragged}\arraybackslash}}p{{{cap:.0f}pt}}"
     else:
         kind = "r" if is_right(column) else "l"
-    if not pair:
-        return kind
-    return kind + (r"@{\ }l" if column.interval else "@{}l")
+    return kind + "@{}l" * behind.marks + r"@{\ }l" * behind.interval
 
 
 def _row(cells: Sequence[Latex]) -> Latex:
@@ -470,22 +479,23 @@ def _row(cells: Sequence[Latex]) -> Latex:
     return Latex(("{}" if row.startswith(("[", "*")) else "") + row + r" \\")
 
 
-def _heading(column: Column, pair: bool) -> Latex:
+def _heading(column: Column, behind: _Behind) -> Latex:
     title = Latex(column.latex) if column.latex else escape_latex(column.title)
-    return Latex(rf"\multicolumn{{2}}{{c}}{{{title}}}") if pair else title
+    n_columns = 1 + sum(behind)
+    return Latex(rf"\multicolumn{{{n_columns}}}{{c}}{{{title}}}") if n_columns > 1 else title
 
 
 def _cells(
-    cell: Cell, column: Column, cap: float | None, pair: bool, letters: _Letters
+    cell: Cell, column: Column, cap: float | None, behind: _Behind, letters: _Letters
 ) -> Iterator[Latex]:
-    """Yield a number or text and, where the column is a pair, its marks and interval."""
+    """Yield a number or text and, where columns stand behind it, its marks and interval."""
     is_text = column.digits is None
     text = _breakable(cell.text, cap, letters) if is_text else _signed(cell.text)
     yield Latex(rf"\textbf{{{text}}}") if cell.bold else text
-    if pair:
-        marks = rf"\textsuperscript{{{escape_latex(cell.stars)}}}" if cell.stars else ""
-        ends = rf"{{\scriptsize {_signed(cell.interval)}}}" if cell.interval else ""
-        yield Latex(f"{marks} {ends}".strip())
+    if behind.marks:
+        yield Latex(rf"\textsuperscript{{{escape_latex(cell.stars)}}}" if cell.stars else "")
+    if behind.interval:
+        yield Latex(rf"{{\scriptsize {_signed(cell.interval)}}}" if cell.interval else "")
 
 
 def _breakable(text: str, width: float | None, letters: _Letters) -> Latex:

@@ -7,7 +7,6 @@ import hashlib
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,11 +77,7 @@ def _parts(table: Table) -> Iterator[dict[str, Any]]:
 
 
 def _cells(row: Sequence[Cell], right: Sequence[bool]) -> list[tuple[Cell, bool]]:
-    # The stars of a table in print, where a page has room for a space.
-    return [
-        (replace(cell, stars=f" {cell.stars}" if cell.stars else ""), side)
-        for cell, side in zip(row, right, strict=True)
-    ]
+    return [*zip(row, right, strict=True)]
 
 
 def _text(value: Any) -> str:

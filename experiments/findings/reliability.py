@@ -33,7 +33,15 @@ def reliability_figure(
     from calibration.figures import corp_diagram
 
     figure = corp_diagram(curves, bins=bins, panels=panels)
-    return PaperFigure(figure, _numbers(curves, bins), title)
+    return PaperFigure(figure, _numbers(curves, bins), title, _says_nothing(curves))
+
+
+def _says_nothing(curves: Mapping[str, CorpCurve]) -> str:
+    """Return why no line can rise: a frequency of 0 or 1 is that of every probability."""
+    frequencies = {float(each) for curve in curves.values() for each in curve.recalibrated}
+    if len(frequencies) > 1 or not frequencies <= {0.0, 1.0}:
+        return ""
+    return f"every label is {'true' if frequencies == {1.0} else 'false'}"
 
 
 def _numbers(curves: Mapping[str, CorpCurve], bins: Mapping[str, ReliabilityBins]) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from factormodels.control_characters import printable
 _SMALL = 0.8
 """Size of intervals, of that of the numbers."""
 
-_FAR, _NEAR = "inset: (left: 3pt, right: 1.5pt, y: 2pt)", "inset: (left: 1.5pt, right: 3pt, y: 2pt)"
+_FAR, _NEAR = "inset: (left: 3pt, right: 0pt, y: 2pt)", "inset: (left: 0pt, right: 3pt, y: 2pt)"
 """What is around a number, and around what stands behind it."""
 
 
@@ -62,9 +62,9 @@ def _cell(cell: Cell, is_number: bool, double: bool) -> str:
     shown = f"[#strong({text})]" if cell.bold else f"[#{text}]"
     if not double:
         return shown
-    stars = f"#super({_text(cell.stars)})" if cell.stars else ""
-    ends = f"#text(size: {_SMALL}em, {_text(_signed(cell.interval))})" if cell.interval else ""
-    behind = " ".join(filter(None, (stars, ends)))
+    behind = f"#super({_text(cell.stars)})" if cell.stars else ""
+    if cell.interval:
+        behind += f"#h(0.3em)#text(size: {_SMALL}em, {_text(_signed(cell.interval))})"
     return f"table.cell({_FAR}, {shown}), table.cell({_NEAR}, [{behind}])"
 
 

@@ -14,7 +14,8 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import ABSENT, duration, in_sample_remark
 from experiments.progress import watcher
-from experiments.settings import USUAL, Option, Settings, Words, front_door
+from experiments.settings import USUAL, Option, front_door
+from experiments.settings.cells import CellSettings, chosen_cells
 from factormodels.errors import InputError, LimitReachedError
 from factormodels.io.files import results_folder
 from factormodels.nouns import counted
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from experiments.study.selections import Selections
 
 
-class RunSettings(Settings):
+class RunSettings(CellSettings):
     """How a study is run."""
 
     writes_several_files = True
@@ -53,10 +54,6 @@ class RunSettings(Settings):
 
     dask: Annotated[str | None, Option("ADDRESS")] = None
     """Address of the scheduler of a Dask cluster that runs the units."""
-
-    only: Annotated[Words, Option("KEY=VALUE,...", usual=True)] = ()
-    """Run only these cells, by dataset, variant, relation_model, encoding, prior, strength, backend
-    or seed; repeatable."""
 
     dry_run: Annotated[bool, USUAL] = False
     """Check the study and its data and count its units (of an analysis: say what it does), without
@@ -99,7 +96,7 @@ def run(
         run("my-study.yaml", ["priors.context=0.95"], dry_run=True)
         run("my-study.yaml", workers=8, resume=True)
         run("my-study.yaml", ["relation_models=[recorded, lexical]"])
-        run("my-study.yaml", only="backend=exact")
+        run("my-study.yaml", backend="exact", variant=["FR1", "FR2"])
         run("my-study.yaml", dask="tcp://head:8786")
 
     Args:
@@ -156,7 +153,7 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
     from experiments.analyses.study import load_analysis, run_analysis
     from experiments.study.files import study_folder
 
-    for name in ("resume", "workers", "dask", "only", "retry_failed"):
+    for name in ("resume", "workers", "dask", "retry_failed", *CellSettings.model_fields):
         if getattr(settings, name):
             option = name.replace("_", "-")
             raise InputError(f"--{option} is for studies of units; an analysis is run as a whole")
@@ -201,7 +198,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
                 folder,
                 workers=settings.workers,
                 dask=settings.dask,
-                only=settings.only,
+                chosen=chosen_cells(settings),
                 resume=settings.resume or settings.retry_failed,
                 overwrite=settings.overwrite,
                 retry_failed=settings.retry_failed,
@@ -314,6 +311,7 @@ def _sentences(
             "mean_surprisal or expected_precision in summary.csv."
         )
     yield from sentences(cells, results.groups)
+    yield from results.remarks
 
 
 def _unsettled(planned: StudyDesign, selections: Selections) -> Iterator[str]:
@@ -369,14 +367,14 @@ def _plan(planned: StudyDesign, folder: Path, settings: RunSettings) -> Findings
     """How many units a run has, cell by cell, and how many are finished.
 
     Raises:
-        InputError: if the folder holds another run, or `only` selects no cell.
+        InputError: if the folder holds another run, or no cell is chosen.
     """
     from experiments.columns.cell_names import shown
     from experiments.study.cell_choice import select
     from experiments.study.predicted_inference import predicted_inference
     from experiments.study.runner import n_finished
 
-    wanted = select(planned.cells, settings.only)
+    wanted = select(planned.cells, chosen_cells(settings))
     sizes, finished = planned.sizes, n_finished(folder, planned)
     several = len(planned.study.relation_models) > 1
     keys = {name: title for name, title in _TITLES.items() if several or name != "relation_model"}

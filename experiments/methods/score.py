@@ -794,6 +794,11 @@ def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
             for row in curve.rows()
         ]
         title = ": ".join(filter(None, ("Risk against coverage", of)))
-        shown = PaperFigure(risk_coverage_figure(risks), data_frame(rows), title)
-        figures[f"risk-coverage{suffix}"] = shown
+        same = all(len({round(risk, 9) for risk in curve.risk}) == 1 for curve in risks.values())
+        figures[f"risk-coverage{suffix}"] = PaperFigure(
+            risk_coverage_figure(risks),
+            data_frame(rows),
+            title,
+            "the risk is the same at every coverage" if same else "",
+        )
     return figures

@@ -6,6 +6,7 @@ import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from experiments.findings.markup import csv_records, csv_text
@@ -13,6 +14,7 @@ from experiments.findings.page import write_page
 from experiments.pages.report import AS_PLANNED, ReportSettings
 from experiments.pages.reported_datasets import Watch
 from experiments.pages.study_page import study_page
+from experiments.settings.cells import chosen_cells
 from experiments.study.cell_choice import select
 from experiments.study.data import StudyData, load_data
 from experiments.study.design import algorithms, cells
@@ -42,13 +44,17 @@ if TYPE_CHECKING:
 _TEXTS = ("dataset", "first", "second", "elsewhere", "measure", "stars", "status", "reason")
 
 
-def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = ()) -> RunContents:
+def read_subject(
+    folder: Path,
+    files: Iterable[str] = (),
+    chosen: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> RunContents:
     """What a report of a finished run is about.
 
     Args:
         folder: the folder of the run's results.
         files: texts NAME=PATH: where the data are that the run read from files.
-        only: which cells, as `experiments.study.cell_choice.select` takes them.
+        chosen: names of the cells to show by dimension, as `select` takes them.
 
     Raises:
         InputError: if the folder holds no finished run, or its data are absent or not the same.
@@ -84,7 +90,7 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
     return RunContents(
         study=study,
         data=with_kept_relations(data, folder, manifest),
-        cells=tuple(all_cells[position] for position in select(all_cells, only)),
+        cells=tuple(all_cells[position] for position in select(all_cells, chosen)),
         rows=rows,
         summary=study_scores(study, rows).cells,
         tests=_tests(folder / "significance.csv"),
@@ -111,7 +117,7 @@ def make_report(
     Raises:
         InputError: as `read_subject` and `study_page`, and if the page cannot be written.
     """
-    subject = read_subject(folder, shown.data, shown.only)
+    subject = read_subject(folder, shown.data, chosen_cells(shown))
     content, listed = study_page(subject, shown, watch)
     write_page(target, content)
     if target.resolve() == (folder / REPORT).resolve():

@@ -15,7 +15,8 @@ from experiments.findings.findings import Findings
 from experiments.findings.page import findings_page, write_page
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.progress import watcher
-from experiments.settings import Option, Settings, Words, front_door
+from experiments.settings import Option, Words, front_door
+from experiments.settings.cells import CellSettings, chosen_cells
 from factormodels.errors import InputError, unknown_name
 from factormodels.nouns import counted
 
@@ -27,7 +28,7 @@ def _named(value: Any) -> Any:
     return tuple(f"{name}={os.fspath(path)}" for name, path in value.items())
 
 
-class ReportSettings(Settings):
+class ReportSettings(CellSettings):
     """What the page shows."""
 
     writes_page = True
@@ -47,9 +48,6 @@ class ReportSettings(Settings):
     first: Annotated[int | None, Field(ge=1), Option("N")] = None
     """List this many responses of every dataset, from the first; if not given, as the study says
     (report.responses)."""
-
-    only: Annotated[Words, Option("KEY=VALUE,...")] = ()
-    """Show only these cells on the page, as in `factormodels run`; repeatable."""
 
 
 AS_PLANNED = ReportSettings()
@@ -99,8 +97,10 @@ def report(
         target = target or source / REPORT
         source = source / GRAPHS
     if source.is_file():
-        if settings.data or settings.only:
-            raise InputError(f"{source}: --data and --only are for the folder of a run; drop them")
+        for name in ("data", *chosen_cells(settings)):
+            if getattr(settings, name):
+                option = name.replace("_", "-")
+                raise InputError(f"{source}: --{option} is for the folder of a run; drop it")
         target = target or source.with_name(f"{source.name.partition('.')[0]}-{REPORT}")
         content, n_responses = _assessed(source, settings)
         write_page(target, content)

@@ -230,6 +230,8 @@ def _plots(
             others.append((caption, figure, False))
     drawn = subject.diagrams
     for diagram in diagrams(subject.rows, subject.study) if drawn is None else drawn:
+        if diagram.shown.absence:
+            continue
         wide = diagram.figure.get_figwidth() > COLUMN
         others.append((f"{diagram.title}: reliability", diagram.figure, wide))
     return scores, [

@@ -64,6 +64,12 @@ class Diagram:
     shown: PaperFigure
 
     @property
+    def remark(self) -> str:
+        """A sentence on why it is not written; empty if it is."""
+        why = self.shown.absence
+        return f"There is no reliability diagram of {self.title}: {why}." if why else ""
+
+    @property
     def figure(self) -> Figure:
         """The diagram alone."""
         return self.shown.figure
@@ -72,7 +78,7 @@ class Diagram:
 def write_diagrams(
     drawn: Iterable[Diagram], folder: Path, origin: Origin, venue: Venue = VENUES[DEFAULT_VENUE]
 ) -> list[Path]:
-    """Write reliability diagrams, with their numbers as CSV, and return the files.
+    """Write reliability diagrams that say something, with their numbers as CSV; return the files.
 
     Args:
         drawn: the diagrams.
@@ -83,6 +89,7 @@ def write_diagrams(
     return [
         path
         for diagram in drawn
+        if not diagram.shown.absence
         for path in write_artefact(diagram.shown, folder, diagram.stem, origin, venue)
     ]
 

@@ -68,6 +68,7 @@ class Results:
         selections: which atoms count, and where that could not be settled.
         files: the files, in order.
         texts: what relation models and assessors were asked.
+        remarks: why a reliability diagram is not written.
     """
 
     summary: StudySummary
@@ -76,6 +77,7 @@ class Results:
     selections: Selections
     files: tuple[Path, ...]
     texts: tuple[TextUse, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +230,8 @@ def write_results(
         write_text(file(MANIFEST), manifest_text(document))
         publish(files, folder)
     paths = tuple(folder / file.name for file in files)
-    return Results(summary, groups, tests, selections, paths, tuple(texts))
+    remarks = tuple(filter(None, (diagram.remark for diagram in drawn or ())))
+    return Results(summary, groups, tests, selections, paths, tuple(texts), remarks)
 
 
 def row_tables(

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -199,7 +200,7 @@ def run_study(
     *,
     workers: int | None = None,
     dask: str | None = None,
-    only: Iterable[str] = (),
+    chosen: Mapping[str, Sequence[str]] = MappingProxyType({}),
     resume: bool = False,
     overwrite: bool = False,
     retry_failed: bool = False,
@@ -218,7 +219,7 @@ def run_study(
         workers: number of processes; 1: this one; None: this one, then as many as there are
             processors once that pays.
         dask: address of a Dask scheduler, in their place.
-        only: which cells, as `select` takes them.
+        chosen: names of the cells to run by dimension, as `select` takes them.
         resume: go on with the units that the folder holds.
         overwrite: drop whatever run the folder holds.
         retry_failed: with `resume`, do again the units that failed.
@@ -234,7 +235,7 @@ def run_study(
             priors cannot be learned of the data, or the rows cannot be scored.
         WorkerError: if the processes that should run the units cannot.
     """
-    wanted = select(planned.cells, only)
+    wanted = select(planned.cells, chosen)
     sizes = planned.sizes
     with open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run:
         # Failed units are hidden, not erased: they stay in the store until a new result replaces

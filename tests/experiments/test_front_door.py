@@ -334,7 +334,7 @@ def test_the_claims_of_a_run_are_scored_as_its_summary_is() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_run_is_cut_overridden_resumed_and_dropped() -> None:
-    part = run(STUDY, only=["backend=exact"])
+    part = run(STUDY, backend="exact")
     assert set(part["rows"]["backend"]) == {"exact"}
     refused(r"go on with `resume`, or drop them with `overwrite`$", run, STUDY)
     assert set(run(STUDY, resume=True)["rows"]["backend"]) == {"exact", "lbp"}
@@ -425,7 +425,7 @@ def test_a_study_makes_its_report_and_it_is_made_again() -> None:
     made.unlink()
     assert report(found.folder)["page"]["page"][0] == str(made)
     assert made.read_bytes() == before
-    other = report(str(found.folder), out="elsewhere.html", first=1, only=["backend=exact"])
+    other = report(str(found.folder), out="elsewhere.html", first=1, backend=["exact"])
     assert other["page"].to_dict("records") == [{"page": "elsewhere.html", "responses": 1}]
     assert other.sentences == ("elsewhere.html: 1 response",)
     # What was found writes the same page anywhere.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,8 +14,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calibration.figures.points import has_points
+from experiments import run, score
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
+from factormodels import write_many
+from factormodels.claims import ClaimLabel
+from factormodels.datasets import load
 
 NOT_A_NUMBER = [math.nan, math.nan]
 
@@ -82,3 +87,33 @@ def test_an_empty_figure_is_not_written_and_a_sentence_says_so(tmp_path: Path) -
     page = found.report(tmp_path / "page.html").read_text()
     assert said in page
     assert page.count("<svg") == 1
+
+
+def test_a_diagram_of_one_kind_of_label_is_not_drawn_and_the_label_is_named() -> None:
+    def sentences(*labels: bool) -> list[str]:
+        rows = [
+            {"p": 0.9 - 0.3 * at, "label": label, "response": at} for at, label in enumerate(labels)
+        ]
+        found = score(rows, scores=["brier"], n_bootstrap=5).with_figures()
+        return [each for each in found.sentences if each.startswith("There is no figure")]
+
+    same = "There is no figure risk-coverage: the risk is the same at every coverage."
+    assert sentences(True) == ["There is no figure reliability: every label is true.", same]
+    assert sentences(False, False) == ["There is no figure reliability: every label is false."]
+    assert sentences(True, False) == []
+
+
+def test_a_study_of_one_kind_of_label_says_why_it_has_no_diagram(tmp_path: Path) -> None:
+    graph = load("worked-examples").graphs[0]
+    claims = [replace(atom, label=ClaimLabel.SUPPORTED) for atom in graph.atoms]
+    write_many([replace(graph, atoms=tuple(claims))], tmp_path / "g.jsonl")
+    study = {
+        "study": "one-label",
+        "datasets": [{"path": str(tmp_path / "g.jsonl")}],
+        "variants": ["FR1"],
+        "backends": ["exact"],
+    }
+    found = run(study, out=tmp_path / "run")
+    said = "There is no reliability diagram of g, implication: every label is true."
+    assert said in found.sentences
+    assert not list((tmp_path / "run").glob("reliability*"))

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +127,12 @@ def test_a_cell_has_one_thing_and_no_tricks() -> None:
     row = r"implication & lbp damped 0 & 0.637 & {\scriptsize [0.318, 1.000]} & 0.500 \\"
     assert row in text.splitlines()
     assert r"\multicolumn{2}{c}{Accuracy}" in text
+    rows = [{"m": "x", "a": 0.5, "a_lower": 0.25, "a_upper": 0.75, "marks": "**"}]
+    marked = replace(interval_column("a", "a", 2), stars="marks")
+    text = latex(Table(rows, (Column("m", "m"), marked)), "t")
+    # Marks touch their number.
+    assert r"\begin{tabular}{lr@{}l@{\ }l}" in text
+    assert r"x & 0.50 & \textsuperscript{**} & {\scriptsize [0.25, 0.75]} \\" in text
     tricks = ("lap{", "phantom", "resizebox", "penalty", r"\fontsize", "shortstack", "addtocounter")
     for name, one in TABLES.items():
         for venue in VENUES.values():

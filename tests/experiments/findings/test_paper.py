@@ -108,7 +108,7 @@ def test_the_page_holds_everything_as_it_was_written(written: Path) -> None:
     for part in (SCORES.caption, SCORES.note, "one_way", "#other <*>", "50% of {data}", "$n$"):
         assert part in text
     # Rounded as in the other forms of the table, with a minus sign where there is one.
-    for part in ("0.123 *** [0.100, 0.200]", "−0.250 [−0.300, −0.100]", "–", "12"):
+    for part in ("0.123*** [0.100, 0.200]", "−0.250 [−0.300, −0.100]", "–", "12"):
         assert part in text, part
     assert f"Study {ORIGIN.study}, SHA-256 of its configuration {ORIGIN.sha256}" in text
     document = PdfReader(pdf).metadata

@@ -118,7 +118,7 @@ def test_files_that_were_not_assessed_are_refused(folder: Path) -> None:
     invoke("convert", "demonstration", "given.jsonl")
     result = invoke("report", "given.jsonl", code=2)
     assert "'demo-01-marie-curie' was not assessed; give what" in result.stderr
-    result = invoke("report", "given.jsonl", "--only", "variant=FR1", code=2)
-    assert "--data and --only are for the folder of a run" in result.stderr
+    result = invoke("report", "given.jsonl", "--variant", "FR1", code=2)
+    assert "--variant is for the folder of a run; drop it" in result.stderr
     result = invoke("report", "given.jsonl", "--response", "demo-1", code=2)
     assert "the response 'demo-1' is unknown" in result.stderr

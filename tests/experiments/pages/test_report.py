@@ -267,7 +267,7 @@ def test_equal_runs_have_equal_pages_and_the_manifest_lists_them(run: Path) -> N
     invoke("report", run, "--report", other, "--data", data)
     assert digest(other) == first
     # Made anew in the run's folder, with less on it: the manifest lists it.
-    fewer = ("--response", "labelled", "--only", "variant=FR1", "--only", "strength=1")
+    fewer = ("--response", "labelled", "--variant", "FR1", "--strength", "1")
     invoke("report", again, "--data", data, *fewer)
     assert listed_digest(again) == digest(again / "report.html") != first
     told = listed(again / "report.html")
@@ -342,7 +342,7 @@ def test_data_without_labels_have_a_page(folder: Path) -> None:
 
 def test_a_run_that_is_not_complete_says_so(folder: Path) -> None:
     write_data(folder)
-    out = run_study(folder, STUDY, "--only", "variant=FR1")
+    out = run_study(folder, STUDY, "--variant", "FR1")
     page = read_page(out / "report.html")
     assert "Not complete. 24 units have not been run" in " ".join(page.text.split())
     assert len(listed(out / "report.html")["responses"]) == 4
@@ -404,7 +404,7 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path) -> None:
             "--out page.pdf: a page is one file; name one that ends in .html",
         ),
         (
-            (run, "--data", f"mine={good}", "--only", "backend=exct"),
+            (run, "--data", f"mine={good}", "--backend", "exct"),
             "did you mean 'exact'?",
         ),
     ]

@@ -277,7 +277,7 @@ def test_what_the_manifest_does_not_vouch_for_is_not_shown(copied: Path) -> None
 
 
 def test_assessors_alone_have_a_page(copied: Path) -> None:
-    only = ("--only", "backend=factscore,verify", "--response", str(graphs()[0].id))
+    only = ("--backend", "factscore,verify", "--response", str(graphs()[0].id))
     invoke("report", copied, *only)
     data = listed(copied / "report.html")
     assert data["views"] == []

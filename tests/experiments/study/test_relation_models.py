@@ -154,13 +154,13 @@ def test_no_pair_is_asked_twice(
 def test_only_what_is_needed_is_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = counting(monkeypatch)
     path = study_file(folder, STUDY)
-    plan = invoke("run", path, "--dry-run", "--only", "variant=FR1")
-    invoke("run", path, "--only", "relation_model=recorded")
+    plan = invoke("run", path, "--dry-run", "--variant", "FR1")
+    invoke("run", path, "--relation-model", "recorded")
     assert model.asked == []
-    invoke("run", path, "--only", "relation_model=lexical", "--only", "variant=FR1",
+    invoke("run", path, "--relation-model", "lexical", "--variant", "FR1",
                     "--resume")  # fmt: skip
     assert f"lexical: {len(model.asked):,} pairs to be asked about" in plan.stdout
-    wrong = invoke("run", path, "--only", "relation_model=lexicall", code=2)
+    wrong = invoke("run", path, "--relation-model", "lexicall", code=2)
     assert "did you mean 'lexical'" in wrong.stderr
 
 

@@ -67,7 +67,7 @@ def test_they_are_done_again_and_nothing_else_is(
     invoke(*command, "--resume", code=1)
     assert Path("out/summary.csv").read_bytes() == before
     # Of one cell alone, then of the others.
-    invoke(*command, "--retry-failed", "--only", "variant=FR2", code=1)
+    invoke(*command, "--retry-failed", "--variant", "FR2", code=1)
     left = pd.read_csv("out/summary.csv").groupby("variant").n_failed.sum()
     assert left["FR2"] == 0 < left["given"]
     invoke(*command, "--retry-failed")

@@ -112,7 +112,7 @@ def test_cells_chosen_one_after_the_other_give_the_same_files(
 ) -> None:
     path = study_file(folder, STUDY)
     chosen = ("run", path, "--out", "out", "--workers", "1")
-    first = invoke(*chosen, "--only", "backend=exact", "--only", "variant=FR2,FR1")
+    first = invoke(*chosen, "--backend", "exact", "--variant", "FR2,FR1")
     manifest = json.loads((folder / "out" / "manifest.json").read_text())
     total = sum(planned(folder).sizes)
     assert manifest["complete"] is False
@@ -121,22 +121,25 @@ def test_cells_chosen_one_after_the_other_give_the_same_files(
     assert set(read_rows(folder / "out" / "rows.parquet").backend) == {"exact"}
     assert "go on with --resume, or drop them with --overwrite" in invoke(*chosen, code=2).stderr
     title = "lbp damping=0.5"
-    invoke(*chosen, "--resume", "--only", f"backend={title}")
+    invoke(*chosen, "--resume", "--backend", title)
     invoke(*chosen, "--resume")
     assert_same_files(undisturbed, folder / "out")
 
 
 @pytest.mark.parametrize(
-    ("only", "said"),
+    ("words", "said"),
     [
-        ("backend=exat", "did you mean 'exact'"),
-        ("backends=exact", "did you mean 'backend'"),
-        ("variant", "KEY=VALUE"),
-        ("seed=9", "no cell has the seed '9'"),
+        (
+            "--backend exat",
+            "--backend exat: no cell of the study has 'exat' (did you mean 'exact'?)",
+        ),
+        ("--variant FR2,FR9", "no cell of the study has 'FR9'"),
+        ("--backends exact", "did you mean '--backend'"),
+        ("--seed 9", "--seed 9: no cell of the study has '9'"),
     ],
 )
-def test_cells_that_are_not_there_are_refused(folder: Path, only: str, said: str) -> None:
-    assert said in invoke("run", study_file(folder, STUDY), "--only", only, code=2).stderr
+def test_cells_that_are_not_there_are_refused(folder: Path, words: str, said: str) -> None:
+    assert said in invoke("run", study_file(folder, STUDY), *words.split(), code=2).stderr
     assert [path.name for path in folder.iterdir()] == ["study.yaml"]
 
 
@@ -158,7 +161,7 @@ def test_neither_other_code_nor_a_jumping_clock_changes_the_files(
 
 def test_a_dry_run_counts_and_writes_nothing(folder: Path) -> None:
     path = study_file(folder, STUDY)
-    result = invoke("run", path, "--dry-run", "--only", "dataset=made", "--only", "strength=2")
+    result = invoke("run", path, "--dry-run", "--dataset", "made", "--strength", "2")
     assert "480 units in 12 cells, 0 finished" in result.stdout
     assert "made: 40 responses" in result.stdout
     assert [file.name for file in folder.iterdir()] == ["study.yaml"]

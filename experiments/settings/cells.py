@@ -1,0 +1,56 @@
+"""Which cells of a study a command is about, in the manner of `dvc`: an option a name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from experiments.settings import USUAL, Option, Settings
+
+
+def _texts(value: Any) -> Any:
+    """One value, or several, as a tuple of texts; numbers as a user writes them."""
+    values = value if isinstance(value, list | tuple) else (value,)
+    return tuple(
+        f"{each:g}" if isinstance(each, int | float) and not isinstance(each, bool) else each
+        for each in values
+    )
+
+
+Chosen = Annotated[tuple[str, ...], Option("NAME,..."), BeforeValidator(_texts)]
+"""Names of one dimension of a study's cells, each alone or several with commas between."""
+
+
+class CellSettings(Settings):
+    """Which cells of the study."""
+
+    dataset: Annotated[Chosen, USUAL] = ()
+    """Only the cells of these datasets; repeatable."""
+
+    variant: Chosen = ()
+    """Only these variants of the graphs."""
+
+    relation_model: Chosen = ()
+    """Only these relation models."""
+
+    encoding: Chosen = ()
+    """Only these encodings."""
+
+    prior: Chosen = ()
+    """Only these priors, by the name that the tables of the study have."""
+
+    strength: Chosen = ()
+    """Only these strengths of relations."""
+
+    backend: Annotated[Chosen, USUAL] = ()
+    """Only these backends, by name or label."""
+
+    seed: Chosen = ()
+    """Only these seeds."""
+
+
+def chosen_cells(settings: CellSettings) -> dict[str, tuple[str, ...]]:
+    """The names that are chosen, by dimension; empty: every cell."""
+    named = {name: getattr(settings, name) for name in CellSettings.model_fields}
+    return {name: values for name, values in named.items() if values}
