@@ -1,4 +1,4 @@
-"""The table that data are: of a file, an embedded dataset, a data frame, or records."""
+"""The table that data are: of a file, an embedded dataset, a data frame, records, or graphs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.settings.inputs import check_named, is_dataset, read_graphs
 from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
 from factormodels.io.class_names import class_columns, with_class_names
 from factormodels.io.fact_graph_json import fact_graph_object
 from factormodels.io.tables import DataTable, given_classes, given_rows, read_table
@@ -16,7 +17,14 @@ from factormodels.io.tables import DataTable, given_classes, given_rows, read_ta
 if TYPE_CHECKING:
     import pandas as pd
 
-    Data = str | os.PathLike[str] | pd.DataFrame | DataTable | Iterable[Mapping[str, Any]]
+    Data = (
+        str
+        | os.PathLike[str]
+        | pd.DataFrame
+        | DataTable
+        | Iterable[Mapping[str, Any]]
+        | Iterable[FactGraph]
+    )
 
 _ROUNDINGS = {2: 2.0**-10, 4: 2.0**-23}
 """Distance from 1 to the next number of float16 and float32, by their bytes."""
@@ -26,7 +34,7 @@ IN_MEMORY = "the table"
 
 
 def table_of(data: Data) -> DataTable:
-    """The table of a file, an embedded dataset, a data frame, or records.
+    """The table of a file, an embedded dataset, a data frame, records, or fact graphs.
 
     Raises:
         InputError: if the file cannot be read, or there is no row.
@@ -36,13 +44,13 @@ def table_of(data: Data) -> DataTable:
     if isinstance(data, str | os.PathLike):
         path = Path(data)
         if is_dataset(path):
-            graphs = tuple(map(fact_graph_object, read_graphs(path)))
-            names = tuple(dict.fromkeys(name for graph in graphs for name in graph))
-            return DataTable(str(data), "fact-graph", names, graphs, (None,) * len(graphs))
+            return _graph_table(str(data), read_graphs(path))
         if str(path) != "-":
             check_named(path)
         return read_table(data)
     records = given_rows(data)
+    if records and all(isinstance(record, FactGraph) for record in records):
+        return _graph_table(IN_MEMORY, records)
     for number, record in enumerate(records, 1):
         if not isinstance(record, Mapping):
             kind = type(record).__name__
@@ -67,6 +75,13 @@ def table_of(data: Data) -> DataTable:
         dict(class_columns(classes)),
         _roundings(data),
     )
+
+
+def _graph_table(source: str, graphs: Iterable[FactGraph]) -> DataTable:
+    """The table of fact graphs, a row each, as a file of them has it."""
+    rows = tuple(map(fact_graph_object, graphs))
+    names = tuple(dict.fromkeys(name for row in rows for name in row))
+    return DataTable(source, "fact-graph", names, rows, (None,) * len(rows))
 
 
 def _roundings(frame: Any) -> dict[str, float]:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 Stride = Annotated[
     str,
-    Option("W"),
+    Option("W", python="int | str"),
     BeforeValidator(str),
     Field(description="Sentences per call that lists claims, or all."),
 ]

@@ -15,7 +15,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.page import findings_page, write_page
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.progress import watcher
-from experiments.settings import Option, Words, front_door
+from experiments.settings import USUAL, Option, Words, front_door
 from experiments.settings.cells import CellSettings, chosen_cells
 from factormodels.errors import InputError, unknown_name
 from factormodels.nouns import counted
@@ -26,6 +26,14 @@ def _named(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     return tuple(f"{name}={os.fspath(path)}" for name, path in value.items())
+
+
+Data = Annotated[
+    Words,
+    Option("NAME=PATH", python="str | Sequence[str] | Mapping[str, str | os.PathLike[str]]"),
+    BeforeValidator(_named),
+]
+"""Files by the names of datasets."""
 
 
 class ReportSettings(CellSettings):
@@ -39,7 +47,7 @@ class ReportSettings(CellSettings):
     report: Annotated[Path | None, Option("FILE", command_line=False, writes=True)] = None
     """The same as `out`, as every command has it."""
 
-    data: Annotated[Words, Option("NAME=PATH", usual=True), BeforeValidator(_named)] = ()
+    data: Annotated[Data, USUAL] = ()
     """Where to find a data file that the run read; repeatable."""
 
     response: Annotated[Words, Option("ID", usual=True)] = ()

@@ -38,6 +38,8 @@ class Option:
         command_line: whether there is such an option; some things only a program can give.
         usual: whether nine in ten people need it: `--help` shows it, and `--help-all` the others.
         writes: whether it names a file that the command writes.
+        python: what a program may give, as a type checker is told, where that is more than the
+            field holds.
     """
 
     metavar: str = ""
@@ -45,6 +47,7 @@ class Option:
     command_line: bool = True
     usual: bool = False
     writes: bool = False
+    python: str = ""
 
 
 USUAL = Option(usual=True)

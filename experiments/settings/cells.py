@@ -21,6 +21,9 @@ def _texts(value: Any) -> Any:
 Chosen = Annotated[tuple[str, ...], Option("NAME,..."), BeforeValidator(_texts)]
 """Names of one dimension of a study's cells, each alone or several with commas between."""
 
+NUMBERED = Option(python="str | float | Sequence[str | float]")
+"""Mark of a dimension whose names are numbers."""
+
 
 class CellSettings(Settings):
     """Which cells of the study."""
@@ -40,13 +43,13 @@ class CellSettings(Settings):
     prior: Chosen = ()
     """Only these priors, by the name that the tables of the study have."""
 
-    strength: Chosen = ()
+    strength: Annotated[Chosen, NUMBERED] = ()
     """Only these strengths of relations."""
 
     backend: Annotated[Chosen, USUAL] = ()
     """Only these backends, by name or label."""
 
-    seed: Chosen = ()
+    seed: Annotated[Chosen, NUMBERED] = ()
     """Only these seeds."""
 
 

@@ -20,7 +20,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import experiments
-from experiments.settings import settings_of
+from experiments.settings import option_of, settings_of
 
 STUB = Path(experiments.__file__).with_suffix(".pyi")
 
@@ -127,7 +127,7 @@ def _function(name: str, function: Callable[..., Any], imports: dict[str, set[st
     lines += ["    *,", f"    settings: {kind.__name__} | None = None,"]
     for field, info in kind.model_fields.items():
         default = info.get_default(call_default_factory=True)
-        hint = taken(info.annotation)
+        hint = option_of(kind, field).python or taken(info.annotation)
         lines.append(f"    {field}: {hint} = {_written(default)},")
     return "\n".join([*lines, ") -> Findings: ..."])
 

@@ -437,8 +437,8 @@ def test_a_report_finds_data_that_moved(folder: Path) -> None:
     found = run({"study": "s", "datasets": [{"path": "mine.jsonl"}], "outputs": ["csv"]})
     (folder / "mine.jsonl").rename(folder / "moved.jsonl")
     refused(r"say where the file is with `data` mine=PATH", report, found.folder)
-    by_name: Any = {"mine": Path("moved.jsonl")}
-    assert Path(report(found.folder, data=by_name)["page"]["page"][0]).is_file()
+    by_name = report(found.folder, data={"mine": Path("moved.jsonl")})
+    assert Path(by_name["page"]["page"][0]).is_file()
     moved = {"mine": "moved.jsonl"}
     refused(r"name a file in it$", report, found.folder, out=".", data=moved)
     refused("`settings` is '.'; give ReportSettings or name its fields", report, found.folder, ".")

@@ -15,6 +15,7 @@ from calibration.recalibration import RECALIBRATORS
 from experiments import assess, score
 from experiments.findings.findings import Findings
 from experiments.findings.table import blocks
+from factormodels import read_many
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
 
@@ -152,6 +153,8 @@ def test_an_output_of_another_tool_is_scored_by_its_posteriors(tmp_path: Path) -
     # Beside what we make of the same claims.
     assess(path).save(tmp_path / "ours")
     both = score(tmp_path / "ours" / "graphs.jsonl", **QUICK)
+    in_memory = score(read_many(tmp_path / "ours" / "graphs.jsonl"), **QUICK)
+    assert in_memory["scores"].equals(both["scores"])
     assert list(both["scores"]["model"]) == ["factreasoner", "FR2"]
     assert row_of(both, "factreasoner")["brier"] == row["brier"]
     assert set(both["tests"]["of"]) == {"FR2 less factreasoner"}
