@@ -391,8 +391,9 @@ def test_a_call_that_was_canceled_before_it_began_is_no_warning() -> None:
         litellm_library.quiet_litellm()
         OpenAIChatCompletion().acompletion()
         acompletion()
-        gc.collect()
-    assert [str(each.message) for each in told] == ["coroutine 'acompletion' was never awaited"]
+    # Other tests leave connections behind, of which Python may speak in between.
+    unawaited = [str(each.message) for each in told if "never awaited" in str(each.message)]
+    assert unawaited == ["coroutine 'acompletion' was never awaited"]
 
 
 def test_the_library_is_made_quiet_once(monkeypatch: pytest.MonkeyPatch) -> None:
