@@ -26,7 +26,7 @@ from calibration.significance.comparison import compare_judged
 from calibration.significance.corrections import adjust
 from calibration.validation import Floats, Integers, is_missing, label_array, probability_array
 from factormodels.errors import InputError
-from factormodels.io.long_columns import joined, pieces, piecewise
+from factormodels.io.tables.long_columns import joined, pieces, piecewise
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibration.validation import Floats, Integers, is_missing
 from factormodels.errors import InputError
-from factormodels.io.long_columns import joined, pieces, piecewise
+from factormodels.io.tables.long_columns import joined, pieces, piecewise
 
 
 @dataclass(frozen=True, eq=False)

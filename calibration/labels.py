@@ -20,7 +20,7 @@ from calibration.validation import (
     weight_array,
 )
 from factormodels.errors import InputError
-from factormodels.io.long_columns import piecewise
+from factormodels.io.tables.long_columns import piecewise
 from factormodels.nouns import counted
 
 logger = logging.getLogger(__name__)

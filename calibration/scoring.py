@@ -47,7 +47,7 @@ from calibration.significance.outcome import Alternative
 from calibration.tabular import Tabular
 from calibration.validation import is_missing, member_named, whole_number
 from factormodels.errors import InputError
-from factormodels.io.long_columns import piecewise
+from factormodels.io.tables.long_columns import piecewise
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:

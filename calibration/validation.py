@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.errors import InputError
-from factormodels.io.long_columns import piecewise
+from factormodels.io.tables.long_columns import piecewise
 
 Member = TypeVar("Member", bound=StrEnum)
 

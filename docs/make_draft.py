@@ -29,7 +29,7 @@ from experiments.analyses.ours.shared.fifths import decline_figure
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.findings.paper import Paper, PaperSection, write_paper
 from factormodels.errors import InputError
-from factormodels.io.files import results_folder
+from factormodels.io.source.files import results_folder
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from factormodels.io.files import read_text, write_text
+from factormodels.io.source.files import read_text, write_text
 
 PAGE = Path(__file__).resolve().parent / "measurements.md"
 

@@ -74,7 +74,7 @@ from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table, interval_column
 from factormodels import datasets
-from factormodels.io.tables import read_table
+from factormodels.io.tables.data_table import read_table
 
 NOTEBOOK = "04_sigma_formula"
 SEED = 20_261_121

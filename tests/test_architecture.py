@@ -35,14 +35,9 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "factormodels.io": (
         *(("file_report",), ("reading", "taught_responses", "writing")),
-        *(("formats", "networks", "tables"), ("relation_table",), ("claim_rows", "labels")),
+        *(("formats", "networks"), ("relation_table",), ("claim_rows", "labels")),
         ("claim_records", "fact_graph_json", "learned_files", "store"),
-        ("files", "records"),
-        *(("arrow_files", "json_tables"), ("class_names",)),
-        ("table_numbers", "workbooks"),
-        *(("json_text", "plain_yaml"), ("json_records",)),
-        ("guarded_opening", "long_columns", "not_used", "spreadsheet_cells"),
-        ("arrow_extent", "arrow_messages", "parquet_footer"),
+        *(("tables",), ("json", "yaml"), ("not_used", "source")),
     ),
     "factormodels.extraction": (
         ("claim_failures", "fastfact", "refusals", "self_judgement"),
@@ -595,10 +590,10 @@ GATES: dict[str, tuple[str, ...]] = {
     "sqlite3": tuple(
         f"factormodels/io/store/{name}.py" for name in ("sqlite", "tables", "results")
     ),
-    "yaml": ("factormodels/io/plain_yaml.py",),
-    "openpyxl": ("factormodels/io/workbooks.py",),
+    "yaml": ("factormodels/io/yaml.py",),
+    "openpyxl": ("factormodels/io/tables/workbooks.py",),
     # The second reads back what the same process wrote, from a file without a name.
-    "pyarrow": ("factormodels/io/arrow_files.py", "factormodels/io/long_columns.py"),
+    "pyarrow": ("factormodels/io/tables/arrow.py", "factormodels/io/tables/long_columns.py"),
 }
 """By library what alone may read with it: these files turn its faults into sentences."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from calibration.forecasts import Forecasts
 from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers
-from factormodels.io.long_columns import piecewise
+from factormodels.io.tables.long_columns import piecewise
 
 HISTOGRAM_BINS = 21
 """An odd number, so that undecided atoms, P = 1/2, lie in the middle of a bin."""

@@ -15,7 +15,7 @@ from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import Floats, Integers, whole_number
 from factormodels.errors import InputError
-from factormodels.io.long_columns import joined, piecewise
+from factormodels.io.tables.long_columns import joined, piecewise
 
 
 @dataclass(frozen=True, eq=False, repr=False)

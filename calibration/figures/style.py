@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from factormodels.control_characters import printable
 from factormodels.errors import InputError
-from factormodels.io.files import atomic_path
+from factormodels.io.source.files import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from calibration.intervals.methods import Scale, effective_number
 from calibration.intervals.replicates import Ends, reach
 from calibration.validation import Floats, Integers
-from factormodels.io.long_columns import piecewise
+from factormodels.io.tables.long_columns import piecewise
 
 
 class Estimand(ABC):

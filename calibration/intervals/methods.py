@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from calibration.intervals.replicates import Ends
 from calibration.validation import Floats, Integers
-from factormodels.io.long_columns import piecewise
+from factormodels.io.tables.long_columns import piecewise
 
 
 class Scale(StrEnum):

@@ -36,7 +36,6 @@ from calibration.validation import Floats
 from factormodels.errors import InputError
 from factormodels.evidence_source import WORDS, EvidenceSource, evidence_sources
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import read_text, write_text
 from factormodels.io.learned_files import (
     LARGEST,
     Fields,
@@ -44,6 +43,7 @@ from factormodels.io.learned_files import (
     learned_content,
     read_learned,
 )
+from factormodels.io.source.files import read_text, write_text
 from factormodels.io.taught_responses import identities_as_plain, identities_from
 from factormodels.learned_from import (
     LearnedFrom,

@@ -28,7 +28,7 @@ from calibration.intervals import DeviationScores, IntervalMethod, RatioSums, Sc
 from calibration.scores.measures import verdicts
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
-from factormodels.io.long_columns import piecewise
+from factormodels.io.tables.long_columns import piecewise
 
 POSITIVE = (0.0, np.inf)
 """The range of what may be any number of at least 0."""

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibration.validation import Floats, is_number, probability_array
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.long_columns import piecewise
+from factormodels.io.tables.long_columns import piecewise
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.findings.table import Table, columns_as, data_frame
 from factormodels.errors import InputError, unknown_name
-from factormodels.io.guarded_opening import exists
-from factormodels.io.tables import read_table
+from factormodels.io.source.opening import exists
+from factormodels.io.tables.data_table import read_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,9 @@ from experiments.study.manifest import file_hash
 from factormodels import datasets
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import read_text
-from factormodels.io.guarded_opening import exists
-from factormodels.io.plain_yaml import parse_yaml
+from factormodels.io.source.files import read_text
+from factormodels.io.source.opening import exists
+from factormodels.io.yaml import parse_yaml
 
 DATA_FILE = "factormodels-data.yaml"
 """The file that says where data are, looked for in the current folder."""

@@ -25,7 +25,7 @@ from factormodels.extraction.relation_models.base import (
     TextPair,
 )
 from factormodels.extraction.relation_models.prompted import SAMPLES, Method, stage_of_method
-from factormodels.io.guarded_opening import opened
+from factormodels.io.source.opening import opened
 from factormodels.nouns import counted
 
 LOCAL = ("nli", "minicheck", "alignscore")

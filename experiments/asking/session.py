@@ -17,7 +17,7 @@ from factormodels.extraction.language_model.accounting import Consumption, Ledge
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, read_prompts
-from factormodels.io.guarded_opening import exists
+from factormodels.io.source.opening import exists
 
 
 @dataclass(frozen=True)

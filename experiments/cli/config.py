@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.io.files import read_text
-from factormodels.io.plain_yaml import parse_yaml
+from factormodels.io.source.files import read_text
+from factormodels.io.yaml import parse_yaml
 
 
 def read_configs(paths: Iterable[Path]) -> dict[str, tuple[Any, str]]:

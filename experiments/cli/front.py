@@ -71,7 +71,7 @@ from experiments.settings import (
 from experiments.settings.backend_settings import AlgorithmSettings, setting_names
 from experiments.settings.limits import FilePath
 from factormodels.errors import InputError, unknown_name
-from factormodels.io.plain_yaml import parse_yaml
+from factormodels.io.yaml import parse_yaml
 
 _CONFIG = "config"
 _HELP_ALL = "help-all"

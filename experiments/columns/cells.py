@@ -10,13 +10,13 @@ from typing import Any
 from experiments.columns.options import LabelColumns
 from factormodels.claims import ClaimLabel
 from factormodels.io.labels import LabelSpelling, comma_remark, label_spelling, meaning_remark
-from factormodels.io.table_numbers import (
+from factormodels.io.tables.data_table import DataTable
+from factormodels.io.tables.numbers import (
     Notation,
     cell_share,
     heading_is_per_cent,
     notation_remark,
 )
-from factormodels.io.tables import DataTable
 from factormodels.words import NO_LABEL, folded
 
 

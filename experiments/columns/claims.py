@@ -45,7 +45,7 @@ from factormodels.io.claim_rows import (
     required_name,
 )
 from factormodels.io.not_used import note_cells
-from factormodels.io.tables import DataTable
+from factormodels.io.tables.data_table import DataTable
 from factormodels.learned_from import LearnedFrom, mark_of
 from factormodels.nouns import counted, is_or_are
 from factormodels.words import folded

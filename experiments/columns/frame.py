@@ -10,7 +10,7 @@ from experiments.columns.options import TaughtSettings
 from experiments.columns.roles import DATA
 from experiments.findings.text import some_of
 from factormodels.errors import InputError
-from factormodels.io.tables import DataTable
+from factormodels.io.tables.data_table import DataTable
 from factormodels.nouns import counted
 from factormodels.words import folded
 

@@ -44,8 +44,8 @@ from factormodels.io.claim_rows import (
 from factormodels.io.formats.selfcheck import VOTES as VOTES_KEY
 from factormodels.io.labels import comma_remark
 from factormodels.io.not_used import note_cells
-from factormodels.io.table_numbers import cell_number
-from factormodels.io.tables import DataTable
+from factormodels.io.tables.data_table import DataTable
+from factormodels.io.tables.numbers import cell_number
 from factormodels.learned_from import LearnedFrom, mark_of
 from factormodels.nouns import counted, is_or_are
 from factormodels.words import ABSENT, folded, truth_of

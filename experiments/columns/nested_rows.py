@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.io.tables import DataTable
+from factormodels.io.tables.data_table import DataTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many
 from factormodels.io.claim_records import looks_like_record
-from factormodels.io.guarded_opening import first_line
-from factormodels.io.json_text import decode
+from factormodels.io.json import decode
+from factormodels.io.source.opening import first_line
 
 
 @dataclass(frozen=True)

@@ -28,24 +28,16 @@ from factormodels.decoded_values import shown
 from factormodels.errors import InputError, nearest
 from factormodels.extraction.sentences import LANGUAGE_KEY
 from factormodels.fact_graph import FactGraph
-from factormodels.io.arrow_files import is_binary_table
 from factormodels.io.claim_rows import cell_name
-from factormodels.io.files import read_text
 from factormodels.io.formats.ragas import passages_of
 from factormodels.io.formats.registry import format_of
-from factormodels.io.guarded_opening import decoded, exists, read_whole
-from factormodels.io.json_records import record_id
 from factormodels.io.not_used import note_cells
 from factormodels.io.reading import items_of
-from factormodels.io.records import (
-    column_names,
-    is_json,
-    is_json_value,
-    json_records,
-    strictly,
-    table_records,
-)
-from factormodels.io.tables import (
+from factormodels.io.source.files import read_text
+from factormodels.io.source.opening import decoded, exists, read_whole
+from factormodels.io.source.places import record_id
+from factormodels.io.tables.arrow import is_binary_table
+from factormodels.io.tables.data_table import (
     DataTable,
     given_rows,
     holds_binary_tables,
@@ -53,7 +45,15 @@ from factormodels.io.tables import (
     parse_table,
     read_table,
 )
-from factormodels.io.workbooks import is_workbook
+from factormodels.io.tables.records import (
+    column_names,
+    is_json,
+    is_json_value,
+    json_records,
+    strictly,
+    table_records,
+)
+from factormodels.io.tables.workbooks import is_workbook
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
@@ -382,8 +382,8 @@ class ResponseSettings(Settings):
         """The responses of a file or folder, of standard input, of an embedded dataset, or `text`.
 
         A text is one response, and so is each file of a folder of texts. A table has one in each
-        row (`factormodels.io.tables`), in columns that are named or whose names tell. Besides, fact
-        graphs and the other formats that `factormodels.read_many` knows.
+        row (`factormodels.io.tables.data_table`), in columns that are named or whose names tell.
+        Besides, fact graphs and the other formats that `factormodels.read_many` knows.
 
         Args:
             responses: the path of the file or folder; "-" is standard input; or the name of an

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from experiments.settings.inputs import check_named, is_dataset, read_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.class_names import class_columns, with_class_names
 from factormodels.io.fact_graph_json import fact_graph_object
-from factormodels.io.tables import DataTable, given_classes, given_rows, read_table
+from factormodels.io.tables.class_names import class_columns, with_class_names
+from factormodels.io.tables.data_table import DataTable, given_classes, given_rows, read_table
 
 if TYPE_CHECKING:
     import pandas as pd

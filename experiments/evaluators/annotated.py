@@ -35,7 +35,6 @@ from experiments.progress import tell
 from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import read_text
 from factormodels.io.formats.fastfact_annotations import (
     AnnotatedClaim,
     AnnotatedResponse,
@@ -44,9 +43,10 @@ from factormodels.io.formats.fastfact_annotations import (
     annotated_response,
 )
 from factormodels.io.formats.registry import format_of
-from factormodels.io.json_records import location
 from factormodels.io.reading import records_of
-from factormodels.io.records import strictly
+from factormodels.io.source.files import read_text
+from factormodels.io.source.places import location
+from factormodels.io.tables.records import strictly
 from factormodels.nouns import counted
 from factormodels.recorded_verdicts import recorded_verdicts
 

@@ -30,8 +30,8 @@ from factormodels.extraction.pipeline import Stage, StageError, run_stages
 from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text, parse_fact_graph
-from factormodels.io.files import atomic_path, prepare_folder
-from factormodels.io.json_text import decode, encode
+from factormodels.io.json import decode, encode
+from factormodels.io.source.files import atomic_path, prepare_folder
 from factormodels.io.store.results import STORE, KeptValues, open_store, remove_store
 from factormodels.nouns import counted, is_or_are
 

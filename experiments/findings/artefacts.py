@@ -14,7 +14,7 @@ from experiments.findings.markup import csv_text
 from experiments.findings.table import Table, markdown
 from experiments.findings.venues import DEFAULT_VENUE, POINTS, VENUES, Venue, fitted
 from factormodels.errors import InputError
-from factormodels.io.files import atomic_path, write_text
+from factormodels.io.source.files import atomic_path, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ class Origin:
 
     Attributes:
         study: name of the study, or of the notebook.
-        sha256: hash of what was asked, as `factormodels.io.plain_yaml.plain_hash` makes it.
+        sha256: hash of what was asked, as `factormodels.io.yaml.plain_hash` makes it.
     """
 
     study: str

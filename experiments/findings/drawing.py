@@ -16,7 +16,7 @@ from factormodels.control_characters import printable
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
-from factormodels.io.files import atomic_path, write_text
+from factormodels.io.source.files import atomic_path, write_text
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:

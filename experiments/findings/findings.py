@@ -24,13 +24,13 @@ from experiments.findings.table import Table, blocks, is_right, markdown, presen
 from experiments.findings.venues import DEFAULT_VENUE, Venue, venue_named
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.fact_graph_json import write_fact_graphs
-from factormodels.io.files import (
+from factormodels.io.source.files import (
     move_together,
     results_folder,
     unfinished_folder,
     write_text,
 )
-from factormodels.io.plain_yaml import jsonable, plain_hash
+from factormodels.io.yaml import jsonable, plain_hash
 from factormodels.object_repr import Preview, Previewed
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NewType
 
 from factormodels.control_characters import printable
 from factormodels.errors import InputError
-from factormodels.io.files import read_text
-from factormodels.io.spreadsheet_cells import quoted, unquoted
+from factormodels.io.source.files import read_text
+from factormodels.io.tables.spreadsheet_cells import quoted, unquoted
 
 if TYPE_CHECKING:
     import pandas as pd

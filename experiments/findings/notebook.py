@@ -14,7 +14,7 @@ from pathlib import Path
 
 from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
 from factormodels.errors import InputError
-from factormodels.io.plain_yaml import plain_hash
+from factormodels.io.yaml import plain_hash
 
 FAST = "FACTORMODELS_FAST"
 RESULTS = "FACTORMODELS_RESULTS"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.findings.table import Cell, Table, blocks, is_right
-from factormodels.io.files import atomic_path
+from factormodels.io.source.files import atomic_path
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

@@ -21,7 +21,7 @@ from experiments.findings.table import Table
 from experiments.findings.typst import typst_table
 from factormodels.errors import InputError
 from factormodels.extraction.optional_libraries import optional_module
-from factormodels.io.files import atomic_path, write_text
+from factormodels.io.source.files import atomic_path, write_text
 
 PDF, LATEX = "paper.pdf", "paper.tex"
 

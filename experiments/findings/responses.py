@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from experiments.findings.text import word
 from factormodels.claims import Atom, Context, RelationKind
-from factormodels.io.json_text import text_of
+from factormodels.io.json import text_of
 
 
 class Effect(NamedTuple):

@@ -12,8 +12,8 @@ from experiments.settings import Option, Settings, front_door
 from experiments.settings.inputs import is_dataset
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError, unknown_name
-from factormodels.io.guarded_opening import exists
 from factormodels.io.not_used import not_used_records, not_used_sentence
+from factormodels.io.source.opening import exists
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from experiments.settings import front_door
 from experiments.settings.limits import DrawnSettings
 from experiments.study.files import MANIFEST, ROWS, read_manifest
 from factormodels.errors import InputError
-from factormodels.io.files import read_text
-from factormodels.io.json_text import decode
-from factormodels.io.plain_yaml import jsonable
+from factormodels.io.json import decode
+from factormodels.io.source.files import read_text
+from factormodels.io.yaml import jsonable
 from factormodels.nouns import counted, is_or_are
 
 if TYPE_CHECKING:

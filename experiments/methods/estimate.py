@@ -58,8 +58,8 @@ from experiments.settings.limits import DrawnSettings, KPolicy
 from factormodels.claims import ClaimLabel
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.claim_rows import cell_name
-from factormodels.io.files import write_text
-from factormodels.io.tables import DataTable, read_table
+from factormodels.io.source.files import write_text
+from factormodels.io.tables.data_table import DataTable, read_table
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:

@@ -52,7 +52,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.text_match import leaves_no_topic_out
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_rows import required_name
-from factormodels.io.tables import read_table
+from factormodels.io.tables.data_table import read_table
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom, joined_mark, relations_mark
 from factormodels.nouns import counted
 from factormodels.variants import variant

@@ -12,7 +12,7 @@ from experiments.findings.findings import Findings
 from experiments.methods.run import run
 from experiments.settings import Option, Settings, front_door
 from experiments.settings.inputs import is_dataset
-from factormodels.io.guarded_opening import exists
+from factormodels.io.source.opening import exists
 
 
 class GridSettings(Settings):
@@ -80,7 +80,7 @@ def grid(datasets: Any, settings: GridSettings) -> Findings:
     """
     from experiments.study.config import config_hash
     from experiments.study.reading import load_study
-    from factormodels.io.plain_yaml import yaml_text
+    from factormodels.io.yaml import yaml_text
 
     sides = {
         "variants": settings.variants,

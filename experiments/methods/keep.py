@@ -26,7 +26,7 @@ from experiments.progress import tell
 from experiments.settings import USUAL, Option, front_door
 from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError
-from factormodels.io.files import write_text
+from factormodels.io.source.files import write_text
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom
 from factormodels.nouns import counted
 

@@ -194,7 +194,7 @@ def _prompts(name: str, settings: ListSettings) -> Findings:
     """What each prompt asks for, its slots and its hash; of one also its text."""
     from factormodels.extraction.prompts import prompt_names, prompt_text
     from factormodels.extraction.prompts.replaced import read_prompts
-    from factormodels.io.files import read_text
+    from factormodels.io.source.files import read_text
 
     prompts = read_prompts(settings.prompts)
     if name and name not in prompt_names():
@@ -239,7 +239,7 @@ def _prompts(name: str, settings: ListSettings) -> Findings:
 def _studies(name: str, _: ListSettings) -> Findings:
     """The embedded studies with what each is for, or the text of one."""
     from experiments.study.reading import embedded_studies
-    from factormodels.io.plain_yaml import parse_yaml
+    from factormodels.io.yaml import parse_yaml
 
     studies = embedded_studies()
     if name and name not in studies:

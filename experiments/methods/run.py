@@ -17,7 +17,7 @@ from experiments.progress import watcher
 from experiments.settings import USUAL, Option, front_door
 from experiments.settings.cells import CellSettings, chosen_cells
 from factormodels.errors import InputError, LimitReachedError
-from factormodels.io.files import results_folder
+from factormodels.io.source.files import results_folder
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def run(
 
 
 def _by_place(overrides: Overrides) -> dict[str, Any]:
-    from factormodels.io.plain_yaml import parse_assignment
+    from factormodels.io.yaml import parse_assignment
 
     if isinstance(overrides, dict):
         return dict(overrides)

@@ -36,7 +36,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import total
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many
-from factormodels.io.tables import DataTable
+from factormodels.io.tables.data_table import DataTable
 from factormodels.nouns import counted, is_or_are
 from factormodels.recorded_verdicts import SECONDS_KEY
 

@@ -24,8 +24,8 @@ from factormodels.errors import FactormodelsError, InputError, MissingDependency
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.fact_graph_json import write_fact_graph
-from factormodels.io.files import write_text
 from factormodels.io.networks.uai_results import write_evidence
+from factormodels.io.source.files import write_text
 from factormodels.variants import VARIANTS, variant
 from inference import Posterior, entries, infer
 
@@ -148,8 +148,8 @@ def save(asked: Exploration, folder: Path) -> list[Path]:
     Raises:
         InputError: if the folder cannot be written.
     """
-    from factormodels.io.files import prepare_folder
-    from factormodels.io.plain_yaml import parse_yaml
+    from factormodels.io.source.files import prepare_folder
+    from factormodels.io.yaml import parse_yaml
 
     solved = explored(asked)
     prepare_folder(folder)

@@ -36,7 +36,7 @@ from experiments.study.selections import remarks_of
 from experiments.study.text_models import RELATIONS, TextAnswers, content_hashes
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError, unknown_name
-from factormodels.io.files import write_text
+from factormodels.io.source.files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd

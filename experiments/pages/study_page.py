@@ -31,7 +31,7 @@ from experiments.study.scores import (
 )
 from experiments.study.sentences import sentences
 from experiments.study.text_models import ASSESSING, RELATIONS
-from factormodels.io.plain_yaml import yaml_text
+from factormodels.io.yaml import yaml_text
 
 if TYPE_CHECKING:
     import pandas as pd

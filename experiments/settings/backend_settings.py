@@ -21,7 +21,7 @@ from pydantic import (
 from experiments.settings import Option, Settings
 from experiments.settings.mends import value_words
 from factormodels.errors import InputError, nearest
-from factormodels.io.plain_yaml import parse_assignment
+from factormodels.io.yaml import parse_assignment
 from inference import Backend, get_backend
 from inference.registry import backend_class
 

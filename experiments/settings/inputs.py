@@ -19,9 +19,9 @@ from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from factormodels.io import read_any
 from factormodels.io.fact_graph_json import DIALECT
-from factormodels.io.files import read_text
-from factormodels.io.guarded_opening import exists
-from factormodels.io.json_text import decode
+from factormodels.io.json import decode
+from factormodels.io.source.files import read_text
+from factormodels.io.source.opening import exists
 from factormodels.nouns import counted, is_or_are
 from factormodels.variants import variant as variant_of
 from factormodels.words import truth_of

@@ -17,7 +17,7 @@ from experiments.study.packed_graphs import HELD, PART, KnownClaims, PackedPart,
 from experiments.study.reading import LoadedStudy
 from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
-from factormodels.io.guarded_opening import first_line
+from factormodels.io.source.opening import first_line
 from factormodels.variants import variant as variant_of
 
 _MANY_BYTES = 4 * 2**20

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from factormodels.errors import InputError
-from factormodels.io.files import read_text
-from factormodels.io.json_text import decode
+from factormodels.io.json import decode
+from factormodels.io.source.files import read_text
 
 logger = logging.getLogger(__name__)
 

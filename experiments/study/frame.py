@@ -16,7 +16,13 @@ from calibration.cells import CellClaims
 from experiments.columns.cell_names import CELL
 from experiments.study.config import Study
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile
-from factormodels.io.long_columns import joined, pieces, piecewise, stored_column, texts_differ
+from factormodels.io.tables.long_columns import (
+    joined,
+    pieces,
+    piecewise,
+    stored_column,
+    texts_differ,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

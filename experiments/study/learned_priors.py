@@ -36,7 +36,7 @@ from experiments.study.rows import FAILED
 from experiments.study.units import sentence
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import read_text
+from factormodels.io.source.files import read_text
 from factormodels.io.store.results import KeptValues
 from factormodels.learned_from import LearnedFrom
 from factormodels.nouns import counted

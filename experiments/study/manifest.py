@@ -19,8 +19,8 @@ from typing import Any
 import factormodels
 from experiments.study.config import Study, as_plain
 from experiments.study.data import StudyData
-from factormodels.io.guarded_opening import opened
-from factormodels.io.plain_yaml import plain_hash
+from factormodels.io.source.opening import opened
+from factormodels.io.yaml import plain_hash
 
 _PACKAGES = (
     *("distributed", "jax", "jaxlib", "litellm", "llvmlite", "matplotlib", "networkx", "numba"),

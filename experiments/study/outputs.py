@@ -51,7 +51,7 @@ from experiments.study.selections import Selections, remarks_of, selections_tabl
 from experiments.study.sentences import sentences
 from experiments.study.tables import cells_table, short_table, significance_table
 from experiments.study.text_models import TextUse, facts_of
-from factormodels.io.files import unfinished_folder, write_text
+from factormodels.io.source.files import unfinished_folder, write_text
 
 if TYPE_CHECKING:
     import pandas as pd

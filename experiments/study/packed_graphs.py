@@ -2,7 +2,7 @@
 
 What every response is asked for again and again (its id, its atoms' ids and labels) is kept as
 columns. Packed ones are a column too, in a temporary file that is gone with it
-(`factormodels.io.long_columns`).
+(`factormodels.io.tables.long_columns`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_object
-from factormodels.io.json_text import text_of
-from factormodels.io.long_columns import joined, pieces, stored_table, texts_differ
+from factormodels.io.json import text_of
+from factormodels.io.tables.long_columns import joined, pieces, stored_table, texts_differ
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,9 +25,9 @@ from experiments.study.config import LEARNED, WRITTEN_OUT, Priors, Short, Study,
 from experiments.study.errors import Step, StudyError, study_error
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError, unknown_name
-from factormodels.io.files import read_text
-from factormodels.io.guarded_opening import exists
-from factormodels.io.plain_yaml import parse_assignment, parse_yaml
+from factormodels.io.source.files import read_text
+from factormodels.io.source.opening import exists
+from factormodels.io.yaml import parse_assignment, parse_yaml
 
 Checked = TypeVar("Checked")
 

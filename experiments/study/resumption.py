@@ -21,10 +21,7 @@ from numpy.typing import NDArray
 from experiments.study.manifest import code_identity
 from experiments.study.units import decode, schema
 from factormodels.errors import InputError
-from factormodels.io.arrow_files import undamaged
-from factormodels.io.files import prepare_folder, remove_empty
-from factormodels.io.long_columns import stored_table
-from factormodels.io.plain_yaml import plain_hash
+from factormodels.io.source.files import prepare_folder, remove_empty
 from factormodels.io.store.results import (
     STORE,
     ResultStore,
@@ -32,6 +29,9 @@ from factormodels.io.store.results import (
     read_store,
     remove_store,
 )
+from factormodels.io.tables.arrow import undamaged
+from factormodels.io.tables.long_columns import stored_table
+from factormodels.io.yaml import plain_hash
 from factormodels.nouns import counted
 
 PLAN, UNITS = "plan", "units"

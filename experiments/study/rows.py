@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from experiments.columns.cell_names import CELL
 from experiments.study.files import ROWS
 from factormodels.errors import InputError
-from factormodels.io.arrow_files import ParquetGroups
-from factormodels.io.spreadsheet_cells import FORMULA, NUMBER
+from factormodels.io.tables.arrow import ParquetGroups
+from factormodels.io.tables.spreadsheet_cells import FORMULA, NUMBER
 
 if TYPE_CHECKING:
     import pandas as pd

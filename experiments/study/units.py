@@ -27,7 +27,7 @@ from factormodels.errors import FactormodelsError, MissingDependencyError
 from factormodels.extraction.stages.relations import unanswered_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
-from factormodels.io.arrow_files import record_batch
+from factormodels.io.tables.arrow import record_batch
 from inference import Backend, Posterior
 from inference.warm_up import small_graph, warm_up
 

@@ -101,7 +101,7 @@ def load(name: str, **options: Any) -> Dataset:
     Raises:
         InputError: for an unknown name or option, or an option's bad value.
     """
-    from factormodels.io.json_text import decode_lines
+    from factormodels.io.json import decode_lines
 
     _check(name, options)
     content = _content(name, ".jsonl")
@@ -135,7 +135,7 @@ def with_claim_relations(dataset: Dataset) -> tuple[FactGraph, ...]:
     """
     from factormodels.claims import Relation
     from factormodels.encodings import KIND_CODES
-    from factormodels.io.json_text import decode_lines
+    from factormodels.io.json import decode_lines
 
     if dataset.name not in _RELATED:
         raise InputError(

@@ -21,10 +21,10 @@ from typing import Any, TypeVar
 from factormodels.claims import ClaimLabel, ModelJudgement
 from factormodels.decoded_values import as_object, as_text, located, shown, text_field
 from factormodels.errors import InputError
-from factormodels.io.files import write_text
-from factormodels.io.json_records import location
-from factormodels.io.json_text import check_keys, encode
-from factormodels.io.records import json_records, read_content, strictly
+from factormodels.io.json import check_keys, encode
+from factormodels.io.source.files import write_text
+from factormodels.io.source.places import location
+from factormodels.io.tables.records import json_records, read_content, strictly
 from factormodels.validation import validated_id
 
 

@@ -26,9 +26,9 @@ from factormodels.claims import (
 from factormodels.decoded_values import as_object, as_text, list_field, located, shown, text_field
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import write_text
-from factormodels.io.json_records import location, record_id
-from factormodels.io.json_text import check_keys, encode
+from factormodels.io.json import check_keys, encode
+from factormodels.io.source.files import write_text
+from factormodels.io.source.places import location, record_id
 
 FORMAT = "factormodels/fact-graph"
 VERSION = 1

@@ -22,12 +22,12 @@ from factormodels.io.formats.registry import (
     nearest_format,
     record_format,
 )
-from factormodels.io.guarded_opening import exists, read_whole
-from factormodels.io.json_records import location
-from factormodels.io.json_text import element_line
+from factormodels.io.json import element_line
 from factormodels.io.not_used import UnusedKey, note_unused
 from factormodels.io.reading import is_dataset, records_of
-from factormodels.io.records import (
+from factormodels.io.source.opening import exists, read_whole
+from factormodels.io.source.places import location
+from factormodels.io.tables.records import (
     Content,
     Record,
     binary_records,

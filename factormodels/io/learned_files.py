@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeVar
 
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.json_text import check_keys, decode
+from factormodels.io.json import check_keys, decode
 
 Result = TypeVar("Result")
 

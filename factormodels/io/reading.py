@@ -18,13 +18,14 @@ from factormodels.io.fact_graph_json import parse_fact_graph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.items import Item, JudgedPair, Prompt
 from factormodels.io.formats.registry import format_of, record_format
-from factormodels.io.guarded_opening import STANDARD_INPUT
-from factormodels.io.json_records import location
-from factormodels.io.json_text import decode
+from factormodels.io.json import decode
 from factormodels.io.networks.bif import looks_like_bif, parse_bif
 from factormodels.io.networks.uai import KINDS, parse_uai, read_names
 from factormodels.io.not_used import UnusedKey, not_used_sentence, note_record, note_unused
-from factormodels.io.records import (
+from factormodels.io.relation_table import missing_columns
+from factormodels.io.source.opening import STANDARD_INPUT
+from factormodels.io.source.places import location
+from factormodels.io.tables.records import (
     Content,
     Record,
     Source,
@@ -37,7 +38,6 @@ from factormodels.io.records import (
     table_records,
     table_rows,
 )
-from factormodels.io.relation_table import missing_columns
 from factormodels.nouns import counted
 
 _LONG_PART = 2**20

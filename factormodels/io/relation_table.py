@@ -40,10 +40,10 @@ from factormodels.decoded_values import located, shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_rows import cell_name, required_name
-from factormodels.io.json_records import location
 from factormodels.io.labels import comma_remark, label_spelling
-from factormodels.io.records import Source
-from factormodels.io.table_numbers import Notation, cell_share, notation_remark
+from factormodels.io.source.places import location
+from factormodels.io.tables.numbers import Notation, cell_share, notation_remark
+from factormodels.io.tables.records import Source
 from factormodels.words import STANCES, folded
 
 logger = logging.getLogger(__name__)

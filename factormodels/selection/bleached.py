@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 
 from factormodels.errors import InputError
-from factormodels.io.files import read_text
-from factormodels.io.json_text import decode
+from factormodels.io.json import decode
+from factormodels.io.source.files import read_text
 
 PLACEHOLDER = "{topic}"
 

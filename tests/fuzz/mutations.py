@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from factormodels.io.plain_yaml import parse_yaml, yaml_text
+from factormodels.io.yaml import parse_yaml, yaml_text
 
 TOKENS = tuple(
     token.encode("utf-8", "surrogatepass")

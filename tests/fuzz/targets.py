@@ -62,13 +62,13 @@ from factormodels.extraction.stages import (
 )
 from factormodels.io import read_each, read_judged_pairs, read_prompts
 from factormodels.io.fact_graph_json import looks_like_fact_graph
-from factormodels.io.files import read_text
 from factormodels.io.formats.factscore_passages import with_passages
 from factormodels.io.networks.uai import parse_uai
 from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
-from factormodels.io.plain_yaml import parse_yaml
+from factormodels.io.source.files import read_text
 from factormodels.io.store.results import STORE, open_store
-from factormodels.io.tables import read_table
+from factormodels.io.tables.data_table import read_table
+from factormodels.io.yaml import parse_yaml
 from factormodels.selection.bleached import read_templates
 from tests.commands import called
 from tests.factormodels.extraction.models import AnsweringModel

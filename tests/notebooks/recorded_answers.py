@@ -34,7 +34,7 @@ from factormodels.extraction.relation_models.prompted import PromptedRelationMod
 from factormodels.extraction.retrieval.bm25 import build_collection
 from factormodels.extraction.retrieval.documents import documents_of_graphs
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import atomic_path
+from factormodels.io.source.files import atomic_path
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 from tests.notebooks.execution import NOTEBOOKS
 

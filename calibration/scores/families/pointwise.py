@@ -25,7 +25,7 @@ from calibration.scores.definition import (
     per_claim,
 )
 from calibration.validation import Floats
-from factormodels.io.long_columns import piecewise
+from factormodels.io.tables.long_columns import piecewise
 
 
 def brier_losses(p: Floats) -> tuple[Floats, Floats]:

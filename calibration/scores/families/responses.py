@@ -13,7 +13,7 @@ from calibration.intervals import Scale
 from calibration.scores.definition import POSITIVE, JudgedClaims, ScoreDefinition, per_response
 from calibration.scores.measures import entropy_terms, f1_of_counts, surprisal_terms, verdicts
 from calibration.validation import Floats
-from factormodels.io.long_columns import piecewise
+from factormodels.io.tables.long_columns import piecewise
 
 
 def _counted(verdict: int, judged: JudgedClaims) -> Floats:

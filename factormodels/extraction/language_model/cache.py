@@ -26,7 +26,7 @@ from factormodels.extraction.language_model import (
     lacking_parameters,
 )
 from factormodels.extraction.language_model.prices import Prices
-from factormodels.io.json_text import refuse_many_values
+from factormodels.io.json import refuse_many_values
 from factormodels.io.store.tables import Store, StoredTable, StoreLayout
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import Completion, Message, PromptIdentity
 from factormodels.extraction.language_model.answers import Label, read_label
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
-from factormodels.io.plain_yaml import parse_yaml
+from factormodels.io.yaml import parse_yaml
 
 NOT_KNOWN = "(none)"
 """What stands in a slot that nothing is known for."""

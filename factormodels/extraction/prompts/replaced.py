@@ -19,7 +19,7 @@ from factormodels.extraction.prompts import (
     parse_prompt,
     prompt_names,
 )
-from factormodels.io.files import read_text
+from factormodels.io.source.files import read_text
 
 _SUFFIX = ".yaml"
 

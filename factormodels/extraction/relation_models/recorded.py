@@ -13,9 +13,9 @@ from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import looks_like_fact_graph, parse_fact_graph
-from factormodels.io.json_records import location
-from factormodels.io.json_text import check_keys
-from factormodels.io.records import json_records, read_content, strictly
+from factormodels.io.json import check_keys
+from factormodels.io.source.places import location
+from factormodels.io.tables.records import json_records, read_content, strictly
 from factormodels.validation import validated_probability
 from factormodels.variants import normalised_text
 

@@ -13,7 +13,7 @@ from contextlib import closing
 from operator import itemgetter
 from pathlib import Path
 
-from factormodels.io.guarded_opening import refuse_larger
+from factormodels.io.source.opening import refuse_larger
 from factormodels.io.store.sqlite import Connection, connected, sound_database
 
 FILE = "chroma.sqlite3"

@@ -14,10 +14,10 @@ from factormodels.extraction.optional_libraries import optional_module
 from factormodels.extraction.retrieval.chroma import FILE, chroma_texts
 from factormodels.extraction.retrieval.pdf import pdf_text
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import read_text
-from factormodels.io.guarded_opening import exists, read_whole
-from factormodels.io.json_records import record_at
-from factormodels.io.json_text import read_json_lines
+from factormodels.io.json import read_json_lines
+from factormodels.io.source.files import read_text
+from factormodels.io.source.opening import exists, read_whole
+from factormodels.io.source.places import record_at
 
 _DATABASE = Path(FILE).suffix
 _RECORD_KEYS = "text, and optionally title and link"

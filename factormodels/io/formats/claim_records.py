@@ -7,8 +7,8 @@ from typing import Any
 
 from factormodels.io.claim_records import ClaimRecord, parse_record
 from factormodels.io.formats.format import Format
-from factormodels.io.json_records import location
-from factormodels.io.records import Source
+from factormodels.io.source.places import location
+from factormodels.io.tables.records import Source
 
 _KEYS = ("response", "sentence", "claim", "label")
 

@@ -32,8 +32,8 @@ from factormodels.io.formats.record import (
     record_of,
     stated_id,
 )
-from factormodels.io.json_records import location, record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import location, record_id
+from factormodels.io.tables.records import Source
 from factormodels.recorded_verdicts import RecordedVerdict
 from factormodels.validation import validated_probability
 from factormodels.variants import merge_duplicate_contexts

@@ -28,9 +28,9 @@ from factormodels.io.formats.stances import (
     relation_from_stances,
     resolve_stances,
 )
-from factormodels.io.json_records import location
-from factormodels.io.json_text import read_json_lines
-from factormodels.io.records import Source
+from factormodels.io.json import read_json_lines
+from factormodels.io.source.places import location
+from factormodels.io.tables.records import Source
 from factormodels.nouns import counted
 from factormodels.variants import normalised_text
 

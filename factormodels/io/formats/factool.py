@@ -20,8 +20,8 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import truth_word
 from factormodels.io.formats.record import ToolRecord, filled, place, placed, record_of, stated_id
-from factormodels.io.json_records import record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import record_id
+from factormodels.io.tables.records import Source
 
 LEVELS = "claim_level_factuality"
 """The key under which an output has its verdicts, and a dataset has none."""

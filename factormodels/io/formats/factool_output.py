@@ -20,8 +20,8 @@ from factormodels.io.formats.factool import LEVELS, FactoolResponse, claim_atom
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import assessor_metadata, truth_word
 from factormodels.io.formats.record import ToolRecord, place, placed, record_of, stated_id
-from factormodels.io.json_records import record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import record_id
+from factormodels.io.tables.records import Source
 from factormodels.nouns import counted
 from factormodels.recorded_verdicts import CONTRADICTED, SUPPORTED, RecordedVerdict
 from factormodels.variants import merge_duplicate_contexts

@@ -27,8 +27,8 @@ from factormodels.io.formats.factreasoner_results import (
 )
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.record import EMPTY_IS_NONE, ToolRecord, place, placed, record_of
-from factormodels.io.json_records import location, record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import location, record_id
+from factormodels.io.tables.records import Source
 from factormodels.recorded_verdicts import ASSESSORS_KEY, SECONDS_KEY, verdict_facts
 
 

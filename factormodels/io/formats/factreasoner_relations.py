@@ -15,7 +15,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import parse_fact_graph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.record import ToolRecord, record_of
-from factormodels.io.records import Source
+from factormodels.io.tables.records import Source
 
 
 class MinedRelation(ToolRecord):

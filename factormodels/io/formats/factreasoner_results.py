@@ -20,8 +20,8 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.record import ToolRecord, place, placed, record_of
-from factormodels.io.json_records import location, record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import location, record_id
+from factormodels.io.tables.records import Source
 from factormodels.nouns import counted
 from factormodels.recorded_verdicts import (
     ASSESSORS_KEY,

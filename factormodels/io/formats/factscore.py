@@ -16,8 +16,8 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.record import ToolRecord, named, place, placed, record_of
-from factormodels.io.json_records import record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import record_id
+from factormodels.io.tables.records import Source
 
 LABELS: Mapping[str, bool | None] = MappingProxyType({"S": True, "NS": False, "IR": None})
 """Supported, not supported, irrelevant to the topic: the last is not a judgement of truth."""

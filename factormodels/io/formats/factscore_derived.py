@@ -28,8 +28,8 @@ from factormodels.evidence_source import EVIDENCE_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.factscore import LABELS
 from factormodels.io.formats.format import Format
-from factormodels.io.json_records import location
-from factormodels.io.records import Source
+from factormodels.io.source.places import location
+from factormodels.io.tables.records import Source
 from factormodels.recorded_match import FIGURES, TEXT_MATCH_KEY, recorded_match
 
 _UNITS = 10_000

@@ -18,8 +18,8 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.items import AtomPassages
 from factormodels.io.formats.record import ToolRecord, record_of
-from factormodels.io.json_text import read_json_lines
-from factormodels.io.records import Source
+from factormodels.io.json import read_json_lines
+from factormodels.io.tables.records import Source
 from factormodels.variants import merge_duplicate_contexts
 
 _SENTENCE_MARK = re.compile(r"</?s>")

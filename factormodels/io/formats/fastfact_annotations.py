@@ -30,8 +30,8 @@ from factormodels.io.formats.record import (
     placed,
     record_of,
 )
-from factormodels.io.json_records import record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import record_id
+from factormodels.io.tables.records import Source
 
 
 class AnnotationRecord(ToolRecord):

@@ -28,7 +28,7 @@ from factormodels.io.formats.record import (
     record_of,
 )
 from factormodels.io.formats.responses import AnsweredQuestion, answered_graph
-from factormodels.io.records import Source
+from factormodels.io.tables.records import Source
 from factormodels.variants import merge_duplicate_contexts
 
 LABELS: Mapping[str, bool | None] = MappingProxyType(

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from factormodels.io.formats.items import Item
 from factormodels.io.formats.record import ToolRecord, declared_keys
 from factormodels.io.not_used import Tree, key_tree
-from factormodels.io.records import Source
+from factormodels.io.tables.records import Source
 
 Read = Callable[[object, Source, int | None], Any]
 

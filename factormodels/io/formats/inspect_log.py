@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from factormodels.io.formats.log_rows import Row, known, shares
 from factormodels.io.formats.record import EMPTY_IS_NONE, ToolRecord, named, record_of
-from factormodels.io.records import Source
+from factormodels.io.tables.records import Source
 
 
 class InspectSample(ToolRecord):

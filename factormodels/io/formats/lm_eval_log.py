@@ -8,7 +8,7 @@ from typing import Any
 
 from factormodels.io.formats.log_rows import Row, known, shares, shown_text
 from factormodels.io.formats.record import ToolRecord, record_of
-from factormodels.io.records import Source
+from factormodels.io.tables.records import Source
 
 CHOICE = "chosen answer"
 """The column of the probability that a model gives the answer that it chooses."""

@@ -17,8 +17,8 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import assessor_metadata
 from factormodels.io.formats.record import ToolRecord, filled, place, record_of
-from factormodels.io.json_records import record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import record_id
+from factormodels.io.tables.records import Source
 from factormodels.recorded_verdicts import RecordedVerdict
 
 _ASSESSOR = "lm-polygraph"

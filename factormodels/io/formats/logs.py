@@ -8,8 +8,8 @@ from typing import Any
 from factormodels.errors import InputError
 from factormodels.io.formats import inspect_log, lm_eval_log, promptfoo_log
 from factormodels.io.formats.log_rows import KEYS, Row
-from factormodels.io.json_records import location
-from factormodels.io.records import Source
+from factormodels.io.source.places import location
+from factormodels.io.tables.records import Source
 
 Recognize = Callable[[Mapping[str, Any]], bool]
 Read = Callable[[object, Source, int | None], list[Row]]

@@ -13,8 +13,8 @@ from typing import Any
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.items import Prompt
 from factormodels.io.formats.record import ToolRecord, filled, place, record_of
-from factormodels.io.json_records import record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import record_id
+from factormodels.io.tables.records import Source
 
 _FILE = re.compile(r"longfact-(?:concepts|objects)_(?P<topic>.+)")
 

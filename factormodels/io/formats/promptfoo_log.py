@@ -7,7 +7,7 @@ from typing import Any
 
 from factormodels.io.formats.log_rows import Row, known, shares, shown_text
 from factormodels.io.formats.record import ToolRecord, named, record_of
-from factormodels.io.records import Source
+from factormodels.io.tables.records import Source
 
 
 class PromptfooResult(ToolRecord):

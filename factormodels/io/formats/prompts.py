@@ -20,8 +20,8 @@ from factormodels.io.formats.format import Format
 from factormodels.io.formats.items import Prompt
 from factormodels.io.formats.longfact import topic_of_file
 from factormodels.io.formats.record import ToolRecord, filled, place, record_of, stated_id
-from factormodels.io.json_records import location, record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import location, record_id
+from factormodels.io.tables.records import Source
 
 _TEXTS = ("prompt", "question", "question_text", "title")
 _IDS = ("id", "q_id", "question_id")

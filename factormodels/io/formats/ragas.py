@@ -22,8 +22,8 @@ from factormodels.io.formats.cells import listed_cell
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import UNSUPPORTED, assessor_metadata, truth_word
 from factormodels.io.formats.record import ToolRecord, filled, place, placed, record_of, stated_id
-from factormodels.io.json_records import record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import record_id
+from factormodels.io.tables.records import Source
 from factormodels.recorded_verdicts import SUPPORTED, RecordedVerdict
 
 QUESTIONS = ("user_input", "question")

@@ -18,9 +18,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.json_records import location
 from factormodels.io.not_used import Tree
-from factormodels.io.records import Source
+from factormodels.io.source.places import location
+from factormodels.io.tables.records import Source
 
 T = TypeVar("T")
 

@@ -29,8 +29,8 @@ from factormodels.io.formats.judged import (
     inference_verdict,
 )
 from factormodels.io.formats.record import ToolRecord, path_of, place, placed, record_of, stated_id
-from factormodels.io.json_records import location, record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import location, record_id
+from factormodels.io.tables.records import Source
 from factormodels.nouns import counted
 from factormodels.recorded_verdicts import CONTRADICTED, SUPPORTED, RecordedVerdict
 

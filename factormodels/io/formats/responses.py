@@ -15,8 +15,8 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.record import ToolRecord, place, record_of, stated_id
-from factormodels.io.json_records import location, record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import location, record_id
+from factormodels.io.tables.records import Source
 
 _QUESTIONS = ("question", "prompt", "query", "user_input", "instruction")
 """Keys of the question; the first is the owners'."""

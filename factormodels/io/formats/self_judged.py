@@ -16,8 +16,8 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.record import ToolRecord, filled, named, place, placed, record_of
-from factormodels.io.json_records import record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import record_id
+from factormodels.io.tables.records import Source
 from factormodels.validation import validated_probability
 
 CONFIDENCE = "confidence"

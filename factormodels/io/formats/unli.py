@@ -16,8 +16,8 @@ from factormodels.errors import InputError
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.items import JudgedPair
 from factormodels.io.formats.record import ToolRecord, filled, place, record_of
-from factormodels.io.json_records import location, record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import location, record_id
+from factormodels.io.tables.records import Source
 from factormodels.validation import validated_probability
 
 _PREMISE, _HYPOTHESIS, _PROBABILITY = ("pre", "premise"), ("hyp", "hypothesis"), ("unli", "label")

@@ -28,8 +28,8 @@ from factormodels.io.formats.record import (
     record_of,
     stated_id,
 )
-from factormodels.io.json_records import record_id
-from factormodels.io.records import Source
+from factormodels.io.source.places import record_id
+from factormodels.io.tables.records import Source
 from factormodels.variants import merge_duplicate_contexts
 
 LABELS: Mapping[str, bool | None] = MappingProxyType(

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from factormodels.decoded_values import located, shown
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from factormodels.io.json_records import location
 from factormodels.io.networks.cycles import refuse_cycle
 from factormodels.io.networks.number_tokens import plain_float
+from factormodels.io.source.places import location
 from factormodels.nouns import counted
 
 SUM_TOLERANCE = 1e-2

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import InputError
-from factormodels.io.guarded_opening import most_values, refuse_more_values
+from factormodels.io.source.opening import most_values, refuse_more_values
 
 _WORD_SHOWN = 30
 _WORD = re.compile(r"\S+")

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from factormodels.decoded_values import located
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph, default_names
-from factormodels.io.files import read_text, write_text
 from factormodels.io.networks.cycles import refuse_cycle
 from factormodels.io.networks.number_tokens import NumberTokens, number_tokens
 from factormodels.io.networks.uai_results import write_evidence
+from factormodels.io.source.files import read_text, write_text
 from factormodels.nouns import counted
 
 logger = logging.getLogger(__name__)

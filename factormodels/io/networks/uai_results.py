@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from factormodels.io.files import read_text, write_text
 from factormodels.io.networks.number_tokens import NumberTokens, number_tokens
+from factormodels.io.source.files import read_text, write_text
 from factormodels.nouns import counted
 
 logger = logging.getLogger(__name__)

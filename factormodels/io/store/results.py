@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.io.files import errors_naming
-from factormodels.io.guarded_opening import check_regular
+from factormodels.io.source.files import errors_naming
+from factormodels.io.source.opening import check_regular
 from factormodels.io.store.tables import Store, StoredTable, StoreLayout, make_tables
 
 logger = logging.getLogger(__name__)

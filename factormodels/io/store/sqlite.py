@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.io.guarded_opening import check_regular, most_held
+from factormodels.io.source.opening import check_regular, most_held
 
 _PATIENCE = 60.0
 """Seconds to wait while another process writes."""

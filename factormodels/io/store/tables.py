@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.io.guarded_opening import check_regular
+from factormodels.io.source.opening import check_regular
 from factormodels.io.store.sqlite import (
     DAMAGE,
     Connection,

@@ -12,7 +12,7 @@ import pytest
 from experiments.analyses.registry import analysis, names
 from experiments.study.reading import embedded_studies
 from factormodels import datasets
-from factormodels.io.plain_yaml import parse_yaml
+from factormodels.io.yaml import parse_yaml
 from tests.experiments.conftest import invoke, study_file
 
 STATISTICS = """

@@ -22,7 +22,7 @@ from experiments.study.reading import (
 )
 from factormodels import FactGraph, FactorGraph, InputError, datasets
 from factormodels.io.fact_graph_json import fact_graph_object, parse_fact_graph
-from factormodels.io.plain_yaml import parse_yaml
+from factormodels.io.yaml import parse_yaml
 from tests.experiments.conftest import EXAMPLE, invoke, study_file
 from tests.factormodels.io.formats import release_records
 from tests.factormodels.io.formats.release_records import places

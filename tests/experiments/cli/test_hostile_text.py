@@ -21,7 +21,7 @@ from experiments.findings.terminal import show
 from experiments.study.rows import read_rows
 from factormodels.control_characters import printable, printable_json, shortened
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
-from factormodels.io.spreadsheet_cells import quoted, unquoted
+from factormodels.io.tables.spreadsheet_cells import quoted, unquoted
 from tests.experiments.conftest import EXAMPLE, call, environment, invoke, study_file
 
 HOSTILE = "half \ud83d of \x1b[2J\x1b]0;title\x07 and \x9b31m\x7f \u202e evil\r$\\frac$"

@@ -21,7 +21,7 @@ from unittest.mock import patch
 from matplotlib.figure import Figure
 
 from experiments.findings.table import data_frame
-from factormodels.io.plain_yaml import jsonable
+from factormodels.io.yaml import jsonable
 
 KEPT = Path(__file__).with_suffix(".json")
 

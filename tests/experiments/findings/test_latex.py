@@ -30,7 +30,7 @@ from experiments.findings.table import (
 from experiments.findings.typst import typst_table
 from experiments.findings.venues import POINTS, VENUES, Venue, fitted, venue_named
 from experiments.study.reading import embedded_studies
-from factormodels.io.files import write_text
+from factormodels.io.source.files import write_text
 from tests.experiments.findings.embedded_figures import of_commands, of_studies
 from tests.experiments.findings.page_faults import count_rules, page_faults
 from tests.experiments.findings.study_tables import kept_tables, table_of

@@ -21,7 +21,7 @@ from experiments.study.diagrams import distinct_curves
 from experiments.study.frame import read_judgements
 from experiments.study.rows import SCHEMA, RowsFile, write_rows
 from experiments.study.scores import agreeing_cells, study_scores
-from factormodels.io import long_columns
+from factormodels.io.tables import long_columns
 from tests.memory import held_by_arrow
 
 LONG = 1000

@@ -21,7 +21,8 @@ from experiments.study.runner import design, run_study
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io import long_columns, reading
+from factormodels.io import reading
+from factormodels.io.tables import long_columns
 from factormodels.synthetic import labelled_responses
 from tests.experiments.conftest import study_file
 from tests.refusals import refused

@@ -19,7 +19,7 @@ from factormodels.io.fact_graph_json import (
     write_fact_graph,
     write_fact_graphs,
 )
-from factormodels.io.json_text import decode
+from factormodels.io.json import decode
 from tests.refusals import refused
 
 FULL = FactGraph(

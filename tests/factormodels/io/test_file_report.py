@@ -12,7 +12,7 @@ import pytest
 
 from factormodels.io.file_report import FileReport, check_file, check_paths
 from factormodels.io.formats.registry import format_named
-from factormodels.io.json_text import element_line
+from factormodels.io.json import element_line
 from tests.factormodels.io.formats.release_records import (
     FACT_GRAPH,
     FACTCHECK,

@@ -23,8 +23,8 @@ from factormodels import (
     write,
     write_many,
 )
-from factormodels.io.guarded_opening import size_limit
 from factormodels.io.reading import read_each
+from factormodels.io.source.opening import size_limit
 from tests.factormodels.io.formats.release_records import FACTREASONER, FACTSCORE, written
 from tests.processes import run_python
 from tests.refusals import refused

@@ -17,7 +17,7 @@ from experiments.columns.options import ClaimColumns
 from experiments.settings.limits import Probability
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels import datasets
-from factormodels.io.tables import read_table
+from factormodels.io.tables.data_table import read_table
 from factormodels.variants import variant
 from inference.batch import claim_posteriors
 

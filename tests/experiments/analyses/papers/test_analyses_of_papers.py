@@ -17,7 +17,7 @@ from experiments.study.reading import embedded_studies
 from factormodels.claims import Atom
 from factormodels.extraction.relation_models.base import TextPair
 from factormodels.fact_graph import FactGraph
-from factormodels.io.plain_yaml import parse_yaml
+from factormodels.io.yaml import parse_yaml
 from tests.experiments.analyses.papers.conftest import frames_of, run_study, say_where
 from tests.experiments.conftest import invoke
 from tests.factormodels.io.formats import release_records

@@ -23,7 +23,7 @@ TOOL = '''
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import UNSUPPORTED, judged_response
 from factormodels.io.formats.record import ToolRecord, filled, place, placed, record_of
-from factormodels.io.json_records import record_id
+from factormodels.io.source.places import record_id
 from factormodels.recorded_verdicts import SUPPORTED
 
 

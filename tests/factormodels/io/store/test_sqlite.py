@@ -13,7 +13,7 @@ import pytest
 from factormodels.extraction.language_model import Completion, Message, PromptIdentity, Request
 from factormodels.extraction.language_model.cache import AnswerCache
 from factormodels.extraction.retrieval.chroma import chroma_texts
-from factormodels.io.guarded_opening import size_limit
+from factormodels.io.source.opening import size_limit
 from factormodels.io.store.results import open_store, read_store
 from factormodels.io.store.sqlite import connected, sound_database
 from tests.refusals import refused

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from factormodels.decoded_values import as_object
-from factormodels.io.guarded_opening import STANDARD_INPUT, source_name
+from factormodels.io.source.opening import STANDARD_INPUT, source_name
 
 
 def location(source: str | os.PathLike[str], line: int | None = None) -> str:

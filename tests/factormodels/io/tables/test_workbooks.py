@@ -13,8 +13,8 @@ import pytest
 
 from experiments import score
 from factormodels.errors import MissingDependencyError
-from factormodels.io.guarded_opening import size_limit
-from factormodels.io.tables import read_table
+from factormodels.io.source.opening import size_limit
+from factormodels.io.tables.data_table import read_table
 from tests.refusals import refused
 
 openpyxl = pytest.importorskip("openpyxl", reason="what writes workbooks here")

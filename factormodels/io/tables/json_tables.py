@@ -13,8 +13,8 @@ from typing import Any
 
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.class_names import classes_of_features, with_class_names
-from factormodels.io.guarded_opening import Source, source_name
+from factormodels.io.source.opening import Source, source_name
+from factormodels.io.tables.class_names import classes_of_features, with_class_names
 
 _SPLIT = frozenset(("columns", "data", "index", "index_names", "column_names"))
 _INDEX = re.compile(r"-?\d+")

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from factormodels.io.tables import (
+from factormodels.io.tables.data_table import (
     holds_binary_tables,
     looks_like_table,
     parse_table,

@@ -16,14 +16,14 @@ import pytest
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as
-from factormodels.io.files import (
+from factormodels.io.source.files import (
     move_together,
     prepare_folder,
     read_text,
     unfinished_folder,
     write_text,
 )
-from factormodels.io.guarded_opening import system_advice
+from factormodels.io.source.opening import system_advice
 from tests.refusals import refused
 
 
@@ -95,7 +95,7 @@ def test_files_that_are_moved_replace_those_of_their_names(tmp_path: Path) -> No
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from factormodels.io.files import atomic_path, unfinished_folder
+from factormodels.io.source.files import atomic_path, unfinished_folder
 target = Path(sys.argv[1])
 with unfinished_folder(target) as folder, atomic_path(target / "t.csv") as file:
     (folder / "page.html").write_text("half")

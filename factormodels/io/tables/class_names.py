@@ -23,13 +23,13 @@ from typing import Any
 
 from factormodels.decoded_values import as_object, shown
 from factormodels.errors import InputError
-from factormodels.io.guarded_opening import (
+from factormodels.io.json import decode
+from factormodels.io.source.opening import (
     Source,
     decoded,
     read_whole,
     source_name,
 )
-from factormodels.io.json_text import decode
 
 ClassTree = Mapping[str, Any]
 """Names of classes by column: a tuple of names, or a tree for a column of objects.
@@ -410,7 +410,7 @@ def _of_card_file(path: Path) -> list[Description]:
     front = _FRONT_MATTER.match(decoded(content, path))
     if front is None or "class_label" not in front[1]:
         return []
-    from factormodels.io.plain_yaml import parse_yaml
+    from factormodels.io.yaml import parse_yaml
 
     where = str(path)
     stated = parse_yaml(front[1], where)

@@ -3,7 +3,7 @@
 Arrow takes lengths, offsets and texts of a file where they are, so that one flipped bit is a read
 beyond the memory: a segmentation fault, which no process survives. Every table is validated in full
 before a value of it is looked at, what a library raises of damage becomes a sentence that names the
-file, and nothing is unpacked beyond the size that `guarded_opening` allows, nor are more values
+file, and nothing is unpacked beyond the size that `source.opening` allows, nor are more values
 made of it.
 """
 
@@ -21,17 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import InputError
-from factormodels.io.arrow_extent import extents
-from factormodels.io.arrow_messages import unpacked_sizes
-from factormodels.io.class_names import ClassTree, classes_of_arrow, with_class_names
-from factormodels.io.guarded_opening import (
+from factormodels.io.source.opening import (
     Source,
     check_regular,
     refuse_larger,
     refuse_larger_table,
     refuse_more_values,
 )
-from factormodels.io.parquet_footer import declared_values
+from factormodels.io.tables.arrow_extent import extents
+from factormodels.io.tables.arrow_messages import unpacked_sizes
+from factormodels.io.tables.class_names import ClassTree, classes_of_arrow, with_class_names
+from factormodels.io.tables.parquet_footer import declared_values
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,7 +1,7 @@
 """The one gate to Excel's workbooks: the rows of their one sheet, or a sentence on what to do.
 
 A workbook is an archive of XML that says how large it is, and may say so falsely; what it unpacks
-to, and the cells that its rows claim to have, are held to the size that `guarded_opening` allows.
+to, and the cells that its rows claim to have, are held to the size that `source.opening` allows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from xml.parsers import expat
 
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError, MissingDependencyError
-from factormodels.io.guarded_opening import Source, refuse_larger, refuse_more_values
+from factormodels.io.source.opening import Source, refuse_larger, refuse_more_values
 
 _ZIP = b"PK\x03\x04"
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

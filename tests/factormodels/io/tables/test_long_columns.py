@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from factormodels.io import long_columns
-from factormodels.io.long_columns import (
+from factormodels.io.tables import long_columns
+from factormodels.io.tables.long_columns import (
     joined,
     pieces,
     piecewise,

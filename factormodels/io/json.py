@@ -15,8 +15,8 @@ from typing import Any
 
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.guarded_opening import most_values, read_lines, refuse_more_values
-from factormodels.io.json_records import location
+from factormodels.io.source.opening import most_values, read_lines, refuse_more_values
+from factormodels.io.source.places import location
 
 _STRING_OR_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[-+.\deE]*', re.DOTALL)
 

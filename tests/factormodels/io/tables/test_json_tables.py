@@ -11,8 +11,8 @@ import pytest
 
 from experiments import score
 from factormodels import read_many
-from factormodels.io.json_tables import rows_of_object
-from factormodels.io.tables import parse_table, read_table
+from factormodels.io.tables.data_table import parse_table, read_table
+from factormodels.io.tables.json_tables import rows_of_object
 from tests.refusals import refused
 
 FRAME = pd.DataFrame(

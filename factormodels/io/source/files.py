@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from factormodels.errors import InputError
-from factormodels.io.guarded_opening import decoded, read_whole, system_advice
+from factormodels.io.source.opening import decoded, read_whole, system_advice
 
 _UNFINISHED = ".unfinished-"
 """Part of the names of temporary files and folders, behind the name of their target."""

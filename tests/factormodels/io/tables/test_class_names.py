@@ -16,9 +16,9 @@ from pyarrow import feather
 
 from experiments import score, self_knowledge
 from factormodels import read_many
-from factormodels.io.arrow_files import arrow_records
-from factormodels.io.class_names import classes_of_features
-from factormodels.io.tables import DataTable, given_classes, read_table
+from factormodels.io.tables.arrow import arrow_records
+from factormodels.io.tables.class_names import classes_of_features
+from factormodels.io.tables.data_table import DataTable, given_classes, read_table
 from tests.refusals import refused
 
 NAMES = ["Supported", "Refuted"]

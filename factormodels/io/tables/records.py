@@ -18,18 +18,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.io.arrow_files import arrow_records, is_binary_table
-from factormodels.io.class_names import classes_beside, stated_classes, with_class_names
-from factormodels.io.guarded_opening import (
+from factormodels.io.json import counted_lines, decode, decode_elements
+from factormodels.io.source.opening import (
     most_values,
     read_text_or_lines,
     refuse_larger_table,
     refuse_more_values,
 )
-from factormodels.io.json_records import location
-from factormodels.io.json_tables import rows_of_object
-from factormodels.io.json_text import counted_lines, decode, decode_elements
-from factormodels.io.workbooks import is_workbook, workbook_rows
+from factormodels.io.source.places import location
+from factormodels.io.tables.arrow import arrow_records, is_binary_table
+from factormodels.io.tables.class_names import classes_beside, stated_classes, with_class_names
+from factormodels.io.tables.json_tables import rows_of_object
+from factormodels.io.tables.workbooks import is_workbook, workbook_rows
 from factormodels.nouns import counted
 
 Source = str | os.PathLike[str]

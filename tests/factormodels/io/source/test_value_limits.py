@@ -15,15 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from factormodels.errors import InputError
-from factormodels.io.arrow_extent import extents
-from factormodels.io.arrow_files import arrow_records
-from factormodels.io.arrow_messages import unpacked_sizes
-from factormodels.io.guarded_opening import VALUE_BYTES, size_limit
-from factormodels.io.json_text import count_values, decode, read_json_lines
+from factormodels.io.json import count_values, decode, read_json_lines
 from factormodels.io.networks.number_tokens import number_tokens
-from factormodels.io.parquet_footer import declared_values
-from factormodels.io.records import json_records, read_content, table_records
-from factormodels.io.tables import parse_table, read_table
+from factormodels.io.source.opening import VALUE_BYTES, size_limit
+from factormodels.io.tables.arrow import arrow_records
+from factormodels.io.tables.arrow_extent import extents
+from factormodels.io.tables.arrow_messages import unpacked_sizes
+from factormodels.io.tables.data_table import parse_table, read_table
+from factormodels.io.tables.parquet_footer import declared_values
+from factormodels.io.tables.records import json_records, read_content, table_records
 from tests.memory import at_most
 from tests.refusals import refused
 
@@ -325,7 +325,7 @@ def test_rows_and_cells_of_a_workbook_are_counted_before_they_are_read(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("a row was read")
 
-    monkeypatch.setattr("factormodels.io.workbooks._rows", never)
+    monkeypatch.setattr("factormodels.io.tables.workbooks._rows", never)
     rows = b"</sheetData>", b"<row><c><v>1</v></c></row>" * 2**20 + b"</sheetData>"
     path = workbook(tmp_path / "t.xlsx", "sheet1.xml", *rows)
     refused("t.xlsx: a sheet has 1,048,578 rows, and a workbook of Excel at most", read_table, path)

@@ -17,17 +17,17 @@ from factormodels import read, read_many
 from factormodels.errors import InputError
 from factormodels.io import read_any, read_each, read_prompts
 from factormodels.io.file_report import check_file
-from factormodels.io.files import read_text, write_text
-from factormodels.io.guarded_opening import (
+from factormodels.io.json import decode, read_json_lines
+from factormodels.io.networks.uai import read_uai
+from factormodels.io.networks.uai_results import read_evidence, read_marginals
+from factormodels.io.source.files import read_text, write_text
+from factormodels.io.source.opening import (
     parse_size,
     read_lines,
     read_whole,
     size_limit,
     size_text,
 )
-from factormodels.io.json_text import decode, read_json_lines
-from factormodels.io.networks.uai import read_uai
-from factormodels.io.networks.uai_results import read_evidence, read_marginals
 from tests.memory import at_most, bytes_read, writing_at_most
 from tests.refusals import refused
 

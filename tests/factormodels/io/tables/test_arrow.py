@@ -19,9 +19,9 @@ import pytest
 from pyarrow import feather
 
 from factormodels.errors import InputError
-from factormodels.io.arrow_files import ParquetGroups, arrow_records, record_batch
-from factormodels.io.guarded_opening import size_limit
-from factormodels.io.tables import read_table
+from factormodels.io.source.opening import size_limit
+from factormodels.io.tables.arrow import ParquetGroups, arrow_records, record_batch
+from factormodels.io.tables.data_table import read_table
 from tests.processes import run_python
 from tests.refusals import refused
 
@@ -96,7 +96,8 @@ def outcomes_of_flips(form: str, n: int) -> Counter[str]:
 def test_one_flipped_bit_is_read_or_refused() -> None:
     # In a process of its own: what a bit does without validation is a segmentation fault.
     said, _ = run_python(
-        "import json; from tests.factormodels.io.test_arrow_files import FORMS, outcomes_of_flips; "
+        "import json\n"
+        "from tests.factormodels.io.tables.test_arrow import FORMS, outcomes_of_flips\n"
         f"print(json.dumps({{form: outcomes_of_flips(form, {N_FLIPS}) for form in FORMS}}))"
     )
     found = json.loads(said)

@@ -18,8 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.arrow_files import arrow_records, is_binary_table, is_parquet
-from factormodels.io.class_names import (
+from factormodels.io.json import decode
+from factormodels.io.source.files import read_text
+from factormodels.io.source.opening import decoded, read_whole
+from factormodels.io.source.places import location
+from factormodels.io.tables.arrow import arrow_records, is_binary_table, is_parquet
+from factormodels.io.tables.class_names import (
     ClassTree,
     class_columns,
     classes_beside,
@@ -29,12 +33,8 @@ from factormodels.io.class_names import (
     stated_classes,
     with_class_names,
 )
-from factormodels.io.files import read_text
-from factormodels.io.guarded_opening import decoded, read_whole
-from factormodels.io.json_records import location
-from factormodels.io.json_tables import WITH_RECORDS, looks_like_frame
-from factormodels.io.json_text import decode
-from factormodels.io.records import (
+from factormodels.io.tables.json_tables import WITH_RECORDS, looks_like_frame
+from factormodels.io.tables.records import (
     Record,
     Source,
     column_names,
@@ -44,7 +44,7 @@ from factormodels.io.records import (
     table_records,
     table_rows,
 )
-from factormodels.io.workbooks import is_workbook, workbook_rows
+from factormodels.io.tables.workbooks import is_workbook, workbook_rows
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from factormodels.errors import InputError
-from factormodels.io.plain_yaml import parse_yaml
+from factormodels.io.yaml import parse_yaml
 from tests.memory import at_most
 from tests.refusals import refused
 

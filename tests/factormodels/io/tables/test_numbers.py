@@ -10,7 +10,7 @@ import pytest
 
 from experiments import estimate, score, self_knowledge
 from factormodels import read_many
-from factormodels.io.table_numbers import Notation, cell_number, cell_share, notation_remark
+from factormodels.io.tables.numbers import Notation, cell_number, cell_share, notation_remark
 from tests.refusals import refused
 
 COMMA, PERCENT = Notation.COMMA, Notation.PERCENT
