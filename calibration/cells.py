@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,6 @@ from calibration.significance.comparison import compare_judged
 from calibration.significance.corrections import adjust
 from calibration.validation import Floats, Integers, is_missing, label_array, probability_array
 from factormodels.errors import InputError
-from factormodels.io.tables.long_columns import joined, pieces, piecewise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,17 +75,13 @@ class CellClaims:
         if judged.all():
             # Nothing is copied.
             return self.p, self.label, self.index
-        p, label, index = (
-            piecewise(lambda column, kept: column[kept], column, judged)
-            for column in (self.p, self.label, self.index)
-        )
-        return p, label, index
+        return self.p[judged], self.label[judged], self.index[judged]
 
     def same_rows(self, other: CellClaims) -> tuple[Integers, Integers]:
         """The claims that two cells have in common: int64 (n,), positions in each."""
         if self.has_the_claims_of(other):
             # The usual case, two cells of one run, needs no matching.
-            everything = joined(np.arange(at.start, at.stop) for at in pieces(len(self.p)))
+            everything = np.arange(len(self.p))
             return everything, everything
         position = {key: row for row, key in enumerate(self._keys())}
         pairs = [(position[key], row) for row, key in enumerate(other._keys()) if key in position]
@@ -298,27 +293,20 @@ def _judged(
 def largest_difference(first: CellClaims, second: CellClaims) -> float:
     """The largest absolute difference of two cells' probabilities of one claim; NaN if none."""
     first_rows, second_rows = first.same_rows(second)
-
-    def differences_at(first_rows: Integers, second_rows: Integers) -> Floats:
-        apart = np.abs(first.p[first_rows] - second.p[second_rows])
-        return apart[~np.isnan(apart)]
-
-    differences = piecewise(differences_at, first_rows, second_rows)
-    return float(differences.max()) if differences.size else np.nan
+    differences = np.abs(first.p[first_rows] - second.p[second_rows])
+    # `fmax` passes over NaN, and yields it where there is nothing else.
+    return float(np.fmax.reduce(differences, initial=np.nan))
 
 
 def are_close(p: Floats, other: Floats, within: float = SAME_POSTERIORS) -> bool:
     """Whether probabilities (n,) of the same claims agree; a missing one is like another."""
-    close = partial(np.isclose, rtol=0, atol=within, equal_nan=True)
-    return bool(piecewise(close, p, other).all())
+    return bool(np.isclose(p, other, rtol=0, atol=within, equal_nan=True).all())
 
 
 def same_posteriors(first: CellClaims, second: CellClaims, within: float = SAME_POSTERIORS) -> bool:
     """Whether two cells agree on the claims that they have in common."""
     first_rows, second_rows = first.same_rows(second)
-    return are_close(
-        piecewise(first.p.take, first_rows), piecewise(second.p.take, second_rows), within
-    )
+    return are_close(first.p[first_rows], second.p[second_rows], within)
 
 
 LEVEL = 0.05
@@ -461,8 +449,8 @@ class _Range:
         return replace(
             self,
             positions=(*self.positions, position),
-            lowest=piecewise(np.minimum, self.lowest, p),
-            highest=piecewise(np.maximum, self.highest, p),
+            lowest=np.minimum(self.lowest, p),
+            highest=np.maximum(self.highest, p),
         )
 
 
@@ -471,11 +459,11 @@ def _spread(groups: Sequence[_Range]) -> float:
         return 0.0
     first = groups[0].first
     same = [group for group in groups if first.has_the_claims_of(group.first)]
-    lowest = reduce(partial(piecewise, np.fmin), [group.lowest for group in same])
-    highest = reduce(partial(piecewise, np.fmax), [group.highest for group in same])
+    lowest = reduce(np.fmin, [group.lowest for group in same])
+    highest = reduce(np.fmax, [group.highest for group in same])
     return _widest(lowest, highest)
 
 
 def _widest(lowest: Floats, highest: Floats) -> float:
     """The largest difference, 0 without any."""
-    return float(np.fmax.reduce(piecewise(np.subtract, highest, lowest), initial=0.0))
+    return float(np.fmax.reduce(highest - lowest, initial=0.0))

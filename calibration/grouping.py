@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,6 @@ from numpy.typing import NDArray
 
 from calibration.validation import Floats, Integers, is_missing
 from factormodels.errors import InputError
-from factormodels.io.tables.long_columns import joined, pieces, piecewise
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,55 +30,18 @@ class Grouping:
     def of(self, kept: NDArray[np.bool_]) -> Grouping:
         """The same of the atoms that are kept, bool (n_atoms,), in order of first appearance."""
         if _ascends(self.index):
-            kept_index = piecewise(lambda index, kept: index[kept], self.index, kept)
-            return _closed_up(self.responses, kept_index)
+            return _closed_up(self.responses, self.index[kept])
         numbers, index, sizes = _by_appearance(self.index[kept])
         return Grouping(tuple(self.responses[number] for number in numbers), index, sizes)
 
     def sums(self, values: Any) -> Floats:
         """Sum over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""
-        numbers = np.asarray(values)
-        return joined(
-            np.bincount(
-                part.index,
-                weights=numbers[atoms].astype(np.float64, copy=False),
-                minlength=len(part.responses),
-            ).astype(np.float64, copy=False)
-            for atoms, part in self.parts()
-        )
+        weights = np.asarray(values).astype(np.float64, copy=False)
+        return np.bincount(self.index, weights=weights, minlength=len(self.responses))
 
     def means(self, values: Any) -> Floats:
         """Mean over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""
-        return piecewise(np.divide, self.sums(values), self.sizes)
-
-    def parts(self) -> Iterator[tuple[slice, Grouping]]:
-        """Yield atoms with their grouping, those of some whole responses at a time.
-
-        Few atoms are one part, and so are those whose responses do not stand together.
-        """
-        for atoms, responses in self._parts:
-            start = responses.start or 0
-            yield (
-                atoms,
-                Grouping(
-                    self.responses[responses],
-                    self.index[atoms] - start if start else self.index[atoms],
-                    self.sizes[responses],
-                ),
-            )
-
-    @cached_property
-    def _parts(self) -> list[tuple[slice, slice]]:
-        aims = [piece.start for piece in pieces(len(self.index))]
-        if len(aims) == 1 or not _ascends(self.index):
-            return [(slice(None), slice(None))]
-        starts = np.concatenate([[0], np.cumsum(self.sizes)])
-        cuts = np.searchsorted(starts, aims)
-        bounds = np.unique([*cuts, len(self.sizes)])
-        return [
-            (slice(int(starts[first]), int(starts[last])), slice(int(first), int(last)))
-            for first, last in itertools.pairwise(bounds)
-        ]
+        return self.sums(values) / self.sizes
 
 
 def response_ids(responses: Any, name: str = "responses") -> list[Hashable]:
@@ -173,15 +133,11 @@ def _closed_up(responses: Sequence[Hashable], index: Integers) -> Grouping:
     number = np.cumsum(sizes > 0) - 1
     return Grouping(
         tuple(responses[response] for response in left.tolist()),
-        piecewise(lambda index: number[index], index),
+        number[index],
         sizes[left],
     )
 
 
 def _ascends(index: Integers) -> bool:
     """Whether no number is less than the one before."""
-    return all(
-        # With the step from the piece before.
-        np.diff(index[max(piece.start - 1, 0) : piece.stop]).min(initial=0) >= 0
-        for piece in pieces(len(index))
-    )
+    return bool((index[1:] >= index[:-1]).all())

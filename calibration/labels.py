@@ -20,7 +20,6 @@ from calibration.validation import (
     weight_array,
 )
 from factormodels.errors import InputError
-from factormodels.io.tables.long_columns import piecewise
 from factormodels.nouns import counted
 
 logger = logging.getLogger(__name__)
@@ -76,7 +75,7 @@ class Labelled:
             InputError: for bad weights, or if these atoms have none.
         """
         if weights is None:
-            counts = piecewise(np.ones_like, self.y)
+            counts = np.ones_like(self.y)
         else:
             counts = weight_array(weights, self.kept.size)[self.kept]
         if not counts.sum() > 0:
@@ -116,12 +115,9 @@ def apply_policy(p: ArrayLike, y: Any, policy: str = LabelPolicy.EXCLUDE) -> Lab
         kept = np.ones(labels.size, dtype=bool)
         if n_unlabelled:
             default = 1.0 if chosen is LabelPolicy.TRUE else 0.0
-            labels = piecewise(lambda y: np.where(np.isnan(y), default, y), labels)
+            labels = np.where(unlabelled, default, labels)
     if not kept.all():
-        probabilities, labels = (
-            piecewise(lambda values, kept: values[kept], values, kept)
-            for values in (probabilities, labels)
-        )
+        probabilities, labels = probabilities[kept], labels[kept]
     return Labelled(probabilities, labels, n_unlabelled, kept)
 
 

@@ -47,7 +47,6 @@ from calibration.significance.outcome import Alternative
 from calibration.tabular import Tabular
 from calibration.validation import is_missing, member_named, whole_number
 from factormodels.errors import InputError
-from factormodels.io.tables.long_columns import piecewise
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
@@ -501,7 +500,7 @@ def _scored(
         warn_where_entropy_misorders(every.p)
     n_extreme = 0
     if labelled is not None:
-        extreme = piecewise(lambda p: (p < LOGIT_CLIP) | (p > 1 - LOGIT_CLIP), labelled.p)
+        extreme = (labelled.p < LOGIT_CLIP) | (labelled.p > 1 - LOGIT_CLIP)
         n_extreme = int(extreme.sum())
     return ScoredModel(
         name=name,

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.errors import InputError
-from factormodels.io.tables.long_columns import piecewise
 
 Member = TypeVar("Member", bound=StrEnum)
 
@@ -34,7 +33,7 @@ def probability_array(p: ArrayLike, name: str = "p") -> Floats:
     """
     array = _numbers(p, name, "probabilities")
     # One comparison finds every fault: a nan fails it as well.
-    inside = piecewise(lambda array: (array >= 0) & (array <= 1), array)
+    inside = (array >= 0) & (array <= 1)
     if not inside.all():
         position = int(np.argmin(inside))
         value = float(array[position])
@@ -67,7 +66,7 @@ def label_array(y: Any, name: str = "y") -> Floats:
         _check_shape(array, name, "labels")
         if array.dtype.kind in "biuf":
             labels = _own(array)
-            allowed = piecewise(lambda y: (y == 0) | (y == 1) | np.isnan(y), labels)
+            allowed = (labels == 0) | (labels == 1) | np.isnan(labels)
             if not allowed.all():
                 position = int(np.argmin(allowed))
                 raise _not_a_label(name, position, array[position].item())

@@ -78,7 +78,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "experiments": (
         *(("cli",), ("methods",), ("analyses", "pages"), ("study",), ("evaluators",)),
-        *(("asking",), ("columns",), ("findings", "progress", "settings"), ("destination",)),
+        *(("asking",), ("columns",), ("findings", "progress", "settings")),
+        ("destination", "parallel_map"),
     ),
 }
 """The rooms of a package, its folders and the modules at its top, from the highest to the lowest:
@@ -288,8 +289,10 @@ def test_the_command_alone_imports_upwards_and_nothing_imports_it() -> None:
 
 def test_experiments_has_rooms_alone() -> None:
     at_the_top = {path.name for path in (ROOT / "experiments").glob("*.py")}
-    # Every room may report progress, and may be given a destination for what it found.
-    assert at_the_top == {"__init__.py", "__main__.py", "destination.py", "progress.py"}
+    # Every room may report progress, may be given a destination for what it found, and may have
+    # tasks run elsewhere.
+    modules = {"destination.py", "parallel_map.py", "progress.py"}
+    assert at_the_top == {"__init__.py", "__main__.py", *modules}
 
 
 @pytest.mark.parametrize("package", ROOMS)
@@ -592,8 +595,7 @@ GATES: dict[str, tuple[str, ...]] = {
     ),
     "yaml": ("factormodels/io/yaml.py",),
     "openpyxl": ("factormodels/io/tables/workbooks.py",),
-    # The second reads back what the same process wrote, from a file without a name.
-    "pyarrow": ("factormodels/io/tables/arrow.py", "factormodels/io/tables/long_columns.py"),
+    "pyarrow": ("factormodels/io/tables/arrow.py",),
 }
 """By library what alone may read with it: these files turn its faults into sentences."""
 

@@ -10,7 +10,6 @@ import numpy as np
 from calibration.forecasts import Forecasts
 from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers
-from factormodels.io.tables.long_columns import piecewise
 
 HISTOGRAM_BINS = 21
 """An odd number, so that undecided atoms, P = 1/2, lie in the middle of a bin."""
@@ -43,5 +42,4 @@ def about(points: Forecasts) -> dict[str, Any]:
 def histogram(p: Floats) -> Integers:
     """Number of p in each of 21 equal parts of [0, 1], (21,); one on an edge is in that below."""
     bounds = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1]
-    parts = piecewise(lambda p: np.searchsorted(bounds, p, side="left"), p)
-    return np.bincount(parts, minlength=HISTOGRAM_BINS)
+    return np.bincount(np.searchsorted(bounds, p, side="left"), minlength=HISTOGRAM_BINS)

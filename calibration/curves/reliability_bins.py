@@ -15,7 +15,6 @@ from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import Floats, Integers, whole_number
 from factormodels.errors import InputError
-from factormodels.io.tables.long_columns import joined, piecewise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,7 +95,7 @@ def reliability_bins(
     how = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
     edges = _edges(probabilities, n_bins, strategy)
     inner = edges[1:-1] + DECISION_TOLERANCE
-    index = piecewise(lambda p: np.searchsorted(inner, p, side="left"), probabilities)
+    index = np.searchsorted(inner, probabilities, side="left")
     counts = np.bincount(index, minlength=n_bins)
     position = np.flatnonzero(counts)
     count = counts[position]
@@ -109,7 +108,7 @@ def reliability_bins(
     else:
         grouping = atoms.grouping(responses)
         n_responses = len(grouping.responses)
-        occupied = piecewise(lambda index: np.searchsorted(position, index), index)
+        occupied = np.searchsorted(position, index)
         sums = _bin_sums(labels, occupied, position.size, grouping)
         still = sums.is_still()
         lower, upper = (
@@ -149,18 +148,8 @@ def _edges(p: Floats, n_bins: int, strategy: str) -> Floats:
 def _bin_sums(y: Floats, index: Integers, n_bins: int, grouping: Grouping) -> RatioSums:
     """True atoms over atoms of each response in each occupied bin `index`."""
 
-    def counted(weights: Floats | None) -> Floats:
-        # Of some responses at a time, whose numbers in the bins are the rows.
-        return joined(
-            np.bincount(
-                part.index * n_bins + index[atoms],
-                # Counted as floats at once: one copy less.
-                weights=np.ones(part.index.size) if weights is None else weights[atoms],
-                minlength=len(part.responses) * n_bins,
-            )
-            .astype(np.float64, copy=False)
-            .reshape(-1, n_bins)
-            for atoms, part in grouping.parts()
-        )
-
-    return RatioSums(counted(y), counted(None))
+    cells = grouping.index * n_bins + index
+    n_cells = len(grouping.responses) * n_bins
+    true = np.bincount(cells, weights=y, minlength=n_cells).reshape(-1, n_bins)
+    count = np.bincount(cells, minlength=n_cells).astype(np.float64).reshape(-1, n_bins)
+    return RatioSums(true, count)

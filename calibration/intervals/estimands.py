@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from calibration.intervals.methods import Scale, effective_number
 from calibration.intervals.replicates import Ends, reach
 from calibration.validation import Floats, Integers
-from factormodels.io.tables.long_columns import piecewise
 
 
 class Estimand(ABC):
@@ -86,10 +85,7 @@ class RatioSums(Estimand):
 
     def influence(self) -> Floats:
         estimate, total = self.estimate(), self.denominator.sum(axis=0)
-        return piecewise(
-            lambda above, below: _divided(above - estimate * below, total),
-            *(self.numerator, self.denominator),
-        )
+        return _divided(self.numerator - estimate * self.denominator, total)
 
     def replicates(self, weights: Floats) -> Floats:
         return _divided(weights @ self.numerator, weights @ self.denominator)
@@ -103,7 +99,7 @@ class RatioSums(Estimand):
 
     def reach(self, wanted: Ends | None = None) -> Ends:  # noqa: ARG002
         """Least and largest ratio of one response, (n_cells,) each; resamples lie between."""
-        ratios = piecewise(_divided, self.numerator, self.denominator)
+        ratios = _divided(self.numerator, self.denominator)
         defined = self.denominator > 0
         return (
             ratios.min(axis=0, where=defined, initial=np.inf),

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from calibration.intervals.replicates import Ends
 from calibration.validation import Floats, Integers
-from factormodels.io.tables.long_columns import piecewise
 
 
 class Scale(StrEnum):
@@ -132,7 +131,7 @@ def clustered_standard_error(influence: Floats, touching: Integers) -> Floats:
     """
     count = touching.astype(np.float64)
     factor = np.where(count > 1, count / np.maximum(count - 1, 1), np.nan)
-    return np.asarray(np.sqrt(factor * piecewise(np.square, influence).sum(axis=0)))
+    return np.asarray(np.sqrt(factor * np.square(influence).sum(axis=0)))
 
 
 def effective_number(weight: Floats) -> Floats:
@@ -141,7 +140,7 @@ def effective_number(weight: Floats) -> Floats:
     Args:
         weight: size of each response, (n_responses, k), at least 0.
     """
-    squares = piecewise(np.square, weight).sum(axis=0)
+    squares = np.square(weight).sum(axis=0)
     return np.asarray(weight.sum(axis=0) ** 2 / np.where(squares > 0, squares, 1.0))
 
 

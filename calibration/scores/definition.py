@@ -28,7 +28,6 @@ from calibration.intervals import DeviationScores, IntervalMethod, RatioSums, Sc
 from calibration.scores.measures import verdicts
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
-from factormodels.io.tables.long_columns import piecewise
 
 POSITIVE = (0.0, np.inf)
 """The range of what may be any number of at least 0."""
@@ -100,7 +99,7 @@ class JudgedClaims:
         """Number of claims of each response, (n_responses,)."""
         if self.weights is not None:
             return self.grouping.sums(self.weights)
-        return piecewise(lambda each: each.astype(np.float64), self.grouping.sizes)
+        return self.grouping.sizes.astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -216,7 +215,7 @@ def per_response(values: Callable[[JudgedClaims], Floats]) -> Callable[[JudgedCl
                 "weights are given, and a score is a mean over responses; leave one of them out"
             )
         of_each = values(judged)
-        return one_cell(of_each, piecewise(np.ones_like, of_each))
+        return one_cell(of_each, np.ones_like(of_each))
 
     return sums
 

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from calibration.validation import Floats, is_number, probability_array
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.io.tables.long_columns import piecewise
 
 logger = logging.getLogger(__name__)
 
@@ -38,13 +37,9 @@ def verdicts(p: Floats, tolerance: float = DECISION_TOLERANCE) -> NDArray[np.int
         p: probabilities (n,), checked already.
         tolerance: an atom with |p - 1/2| up to this is undecided.
     """
-
-    def signs(p: Floats) -> NDArray[np.int8]:
-        distance = p - 0.5
-        undecided = np.abs(distance) <= tolerance
-        return np.where(undecided, 0, np.sign(distance)).astype(np.int8)
-
-    return piecewise(signs, p)
+    distance = p - 0.5
+    undecided = np.abs(distance) <= tolerance
+    return np.where(undecided, 0, np.sign(distance)).astype(np.int8)
 
 
 def factual_precision(p: ArrayLike) -> float:
@@ -126,14 +121,10 @@ def choose_k(policy: str | float, atom_counts: ArrayLike) -> Floats:
 
 def entropy_terms(p: Floats) -> Floats:
     """-P log10 P of each atom, (n,), with 0 at P = 0, its limit."""
-
-    def terms(p: Floats) -> Floats:
-        logarithms = np.zeros_like(p)
-        np.log10(p, where=p > 0, out=logarithms)
-        # The sign is given to the logarithm, so that P = 1 yields 0 and not -0.
-        return p * np.abs(logarithms)
-
-    return piecewise(terms, p)
+    logarithms = np.zeros_like(p)
+    np.log10(p, where=p > 0, out=logarithms)
+    # The sign is given to the logarithm, so that P = 1 yields 0 and not -0.
+    return p * np.abs(logarithms)
 
 
 def warn_where_entropy_misorders(p: Floats) -> None:
@@ -169,7 +160,7 @@ def entropy_measure(p: ArrayLike) -> float:
 def surprisal_terms(p: Floats) -> Floats:
     """-log10 P of each atom, (n,), infinite at P = 0."""
     with np.errstate(divide="ignore"):
-        return piecewise(lambda p: np.abs(np.log10(p)), p)
+        return np.abs(np.log10(p))
 
 
 def mean_surprisal(p: ArrayLike) -> float:

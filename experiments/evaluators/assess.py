@@ -220,7 +220,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
         local = plan.asks_nobody
         elsewhere = None
         if settings.dask is not None:
-            from experiments.evaluators.dask_cluster import on_cluster
+            from experiments.evaluators.on_cluster import on_cluster
 
             elsewhere = places.enter_context(
                 on_cluster(settings.dask, plan.views[0].backend, plan.stages, local=local)

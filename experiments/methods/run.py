@@ -22,8 +22,8 @@ from factormodels.nouns import counted
 
 if TYPE_CHECKING:
     from experiments.study.outputs import Results
+    from experiments.study.parts import FinishedUnits
     from experiments.study.reading import Configuration, LoadedStudy, Overrides, RawStudy
-    from experiments.study.resumption import FinishedUnits
     from experiments.study.runner import StudyDesign, UnitFailure
     from experiments.study.selections import Selections
 
@@ -177,26 +177,25 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
     """What a study finds that compares backends, relation models or assessors."""
     from experiments.asking.failed_calls import with_failed_calls
     from experiments.asking.ledger_table import cost_tables
-    from experiments.evaluators.dask_cluster import WorkerError
     from experiments.pages.study_page import write_study_page
+    from experiments.parallel_map import WorkerError, processes
     from experiments.study.files import study_folder
     from experiments.study.frame import long_frame
     from experiments.study.rows import read_rows
     from experiments.study.runner import bounded_of, design, failures_of, run_study
-    from experiments.study.workers import process_pool
     from factormodels.extraction.language_model.accounting import Ledger
 
     folder, ledger, watched = study_folder(loaded.study.study, settings.out), Ledger(), watcher()
     several = settings.workers if not settings.dry_run and (settings.workers or 1) > 1 else None
-    with nullcontext() if several is None else process_pool(several) as pool:
-        planned = design(loaded, pool)
+    with nullcontext() if several is None else processes(several) as workers:
+        planned = design(loaded, workers)
         if settings.dry_run:
             return _plan(planned, folder, settings)
         try:
             results, finished = run_study(
                 planned,
                 folder,
-                workers=settings.workers,
+                workers=workers or settings.workers,
                 dask=settings.dask,
                 chosen=chosen_cells(settings),
                 resume=settings.resume or settings.retry_failed,
@@ -207,7 +206,6 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
                 ledger=ledger,
                 notice=watched.notice,
                 write_page=partial(write_study_page, watch=partial(watched.steps, "responses")),
-                pool=pool,
             )
         # What ends a run without being the user's mistake; what is finished is kept, which is worth
         # saying.
@@ -216,7 +214,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
                 watched.limit_reached(ledger)
             _tell_kept(planned, folder)
             raise
-    failures = failures_of(planned, finished.table)
+    failures = failures_of(planned, finished.tables())
     tables = _tables(planned, results, settings)
     tables |= cost_tables(ledger)
     bounded = (
@@ -301,7 +299,7 @@ def _sentences(
             f"{first.error}"
         )
     yield from _unsettled(planned, results.selections)
-    missing = sum(planned.sizes) - finished.table.num_rows
+    missing = sum(planned.sizes) - finished.n_units
     if missing:
         yield f"{counted(missing, 'unit')} not run yet; go on with --resume"
     if results.summary.n_misordered:
@@ -337,7 +335,7 @@ def _unsettled(planned: StudyDesign, selections: Selections) -> Iterator[str]:
 
 def _tell_kept(planned: StudyDesign, folder: Path) -> None:
     """Say how many units of a run that ended early are kept, if any."""
-    from experiments.study.resumption import n_answers
+    from experiments.study.parts import n_answers
     from experiments.study.runner import n_finished
 
     # This comes on top of another error, which it must not hide.

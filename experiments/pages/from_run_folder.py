@@ -28,8 +28,8 @@ from experiments.study.learned_priors import (
 )
 from experiments.study.manifest import file_hash, manifest_text
 from experiments.study.outputs import RunContents
+from experiments.study.parts import PRIORS, TEXTS, read_kept
 from experiments.study.reading import LoadedStudy, study_of_plain
-from experiments.study.resumption import PRIORS, TEXTS, read_kept
 from experiments.study.rows import RowsFile
 from experiments.study.scores import TESTS, study_scores
 from experiments.study.selections import remarks_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,6 @@ from calibration.cells import CellClaims
 from experiments.columns.cell_names import CELL
 from experiments.study.config import Study
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile
-from factormodels.io.tables.long_columns import (
-    joined,
-    pieces,
-    piecewise,
-    stored_column,
-    texts_differ,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,8 +27,8 @@ if TYPE_CHECKING:
 class Judgements(CellClaims):
     """The rows of one cell: its claims, and how inference ended.
 
-    Of a million responses there may be some millions of rows: long columns are in temporary files,
-    and ids become objects of Python only where they are asked for.
+    Of a million responses there may be some millions of rows: ids become objects of Python only
+    where they are asked for.
 
     Attributes:
         status: object (n_responses,), how inference ended.
@@ -61,8 +54,7 @@ class Judgements(CellClaims):
             return self
         keeps = np.array([selection in names.split() for names in self.kept_by], dtype=np.bool_)
         counts = keeps[self.kept]
-        p = piecewise(lambda counts, p: np.where(counts, p, np.nan), counts, self.p)
-        return replace(self, p=p, counts=counts)
+        return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
 
     @property
     def n_missing(self) -> int:
@@ -125,96 +117,53 @@ def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
 
 
 def _read(rows: RowsFile, cell: CellRows) -> Judgements:
-    def column(name: str) -> Iterator[pa.Array]:
-        # A row group at a time: of a large cell no column is in memory as a whole.
-        for group in cell.groups:
-            yield rows.read(replace(cell, groups=(group,)), [name])[name].combine_chunks()
-        # Arrow keeps what it was lent for the next reading.
-        pa.default_memory_pool().release_unused()
+    def column(name: str) -> pa.ChunkedArray:
+        return rows.read(cell, [name])[name]
 
     # The usual case: the rows of a response stand together, in the order of the data.
-    begins = joined(_changes(column("response")))
-    ids = stored_column(_filtered(column("response"), begins), pa.string())
-    if texts_differ(ids):
-        index = joined(_counted(begins))
+    response = column("response").cast(pa.string())
+    begins = _changes(response)
+    ids = response.filter(pa.array(begins))
+    if pc.count_distinct(ids).as_py() == len(ids):
+        index = np.cumsum(begins, dtype=np.int64) - 1
     else:
         # The dictionary lists ids by first appearance, which is the order of the data.
-        response = pa.chunked_array(column("response")).combine_chunks().dictionary_encode()
+        encoded = response.combine_chunks().dictionary_encode()
         index, ids = (
-            response.indices.cast("int64").to_numpy(),
-            pa.chunked_array([response.dictionary]),
+            encoded.indices.cast("int64").to_numpy(),
+            pa.chunked_array([encoded.dictionary]),
         )
         begins = np.isin(np.arange(len(index)), np.unique(index, return_index=True)[1])
-    names: dict[str, int] = {}
-    kept = joined(_codes(part.fill_null(""), names) for part in column("selections"))
-    if len(names) == 1:
-        # One entry that stands for all.
-        kept = np.broadcast_to(np.zeros(1, dtype=np.int64), len(index))
+    del response
     # What is the same for a whole response is taken from its first row.
-    status = [_objects(part.dictionary_encode()) for part in _filtered(column("status"), begins)]
+    first = pa.array(begins)
+    status = column("status").filter(first).combine_chunks().dictionary_encode()
+    selections = column("selections").fill_null("").combine_chunks().dictionary_encode()
     return Judgements(
         named=cell.named(),
         ids=ids,
         index=index,
-        atoms=stored_column((part.cast(pa.string()) for part in column("atom")), pa.string()),
+        atoms=column("atom").cast(pa.string()),
         p=_floats(column("p")),
-        label=_floats(part.cast("uint8") for part in column("label")),
-        status=np.concatenate(status),
-        seconds=_floats(_filtered(column("seconds"), begins)),
-        kept_by=tuple(names),
-        kept=kept,
-        counts=np.broadcast_to(np.ones(1, dtype=np.bool_), len(index)),
+        label=_floats(column("label").cast("uint8")),
+        status=np.array(status.dictionary.to_pylist(), dtype=object)[status.indices.to_numpy()],
+        seconds=_floats(column("seconds").filter(first)),
+        kept_by=tuple(selections.dictionary.to_pylist()),
+        kept=selections.indices.to_numpy().astype(np.int64),
+        counts=np.ones(len(index), dtype=np.bool_),
     )
 
 
-def _changes(parts: Iterable[pa.Array]) -> Iterator[NDArray[np.bool_]]:
-    """Yield which texts are not the one before, part by part."""
-    before = pa.nulls(1, pa.string())
-    for part in parts:
-        texts = part.cast(pa.string())
-        changed = pc.not_equal(texts, pa.concat_arrays([before, texts[:-1]]))
-        yield changed.fill_null(True).to_numpy(zero_copy_only=False)
-        before = texts[-1:]
+def _changes(texts: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Whether each text is another one than the one before, bool (n,)."""
+    changed = np.ones(len(texts), dtype=np.bool_)
+    differ = pc.not_equal(texts[1:], texts[:-1]).fill_null(True)
+    changed[1:] = differ.to_numpy()
+    return changed
 
 
-def _filtered(parts: Iterable[pa.Array], kept: NDArray[np.bool_]) -> Iterator[pa.Array]:
-    """Yield what is kept of every part; `kept`, (n,), is of all parts together."""
-    start = 0
-    for part in parts:
-        yield part.filter(pa.array(kept[start : start + len(part)]))
-        start += len(part)
-
-
-def _counted(begins: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
-    """Yield the numbers of rows that count up where one begins, from 0, piece by piece."""
-    last = -1
-    for piece in pieces(len(begins)):
-        counts = np.cumsum(begins[piece], dtype=np.int64) + last
-        last = counts[-1]
-        yield counts
-
-
-def _codes(part: pa.Array, names: dict[str, int]) -> NDArray[np.int64]:
-    """Each text's number in `names`, where new ones are added."""
-    encoded = part.dictionary_encode()
-    numbers = [names.setdefault(name, len(names)) for name in encoded.dictionary.to_pylist()]
-    codes: NDArray[np.int64] = np.array(numbers, dtype=np.int64)[encoded.indices.to_numpy()]
-    return codes
-
-
-def _objects(encoded: Any) -> NDArray[Any]:
-    """A dictionary-encoded column as Python objects (n,), each text once in memory."""
-    # One more entry than the dictionary has: the last one, which -1 means, stands for null.
-    texts = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
-    objects: NDArray[Any] = texts[encoded.indices.fill_null(-1).to_numpy()]
-    return objects
-
-
-def _floats(parts: Iterable[pa.Array]) -> NDArray[np.float64]:
+def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """A column as float64 (n,), null as NaN; read-only, so that nobody need copy it."""
-    column = joined(
-        np.asarray(part.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
-        for part in parts
-    )
-    column.flags.writeable = False
-    return column
+    numbers = np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
+    numbers.flags.writeable = False
+    return numbers

@@ -30,7 +30,7 @@ from experiments.study.files import MANIFEST, REPORT, ROWS, publish
 from experiments.study.learned_priors import CrossFittedPriors, priors_table
 from experiments.study.manifest import file_hash, manifest_of_units, manifest_text
 from experiments.study.packed_graphs import KnownClaims
-from experiments.study.resumption import FinishedUnits
+from experiments.study.parts import FinishedUnits
 from experiments.study.rows import (
     GROUP_ROWS,
     SCHEMA,
@@ -205,10 +205,10 @@ def write_results(
             if "markdown" in study.outputs:
                 write_text(file(f"{stem}.md"), markdown(table, origin.comments()))
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
-        missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
+        missing = sum(sizes[cell.dataset] for cell in cells) - finished.n_units
         # Before the report, since its pages show the manifest; the files' hashes come afterwards.
         document = manifest_of_units(
-            study, data, finished.statuses(), missing, code, facts_of(texts), relations
+            study, data, finished.statuses, missing, code, facts_of(texts), relations
         )
         if write_page is not None and "report" in study.outputs:
             run = RunContents(
@@ -253,9 +253,8 @@ def row_tables(
     kept = selections or Selections()
     claims = {dataset.name: _Claims.of(dataset, kept) for dataset in data}
     for number, cell in enumerate(cells):
-        span = finished.of_cell(number)
-        units = finished.table.slice(span.start, span.stop - span.start)
-        yield from _cell_rows(study, cell, claims[cell.dataset], units)
+        if finished.counts[number]:
+            yield from _cell_rows(study, cell, claims[cell.dataset], finished.of_cell(number))
 
 
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:

@@ -12,10 +12,9 @@ from experiments.settings.inputs import Responses, graphs_of
 from experiments.study.data import StudyData
 from experiments.study.design import StudyCell, cell_of
 from experiments.study.outputs import row_tables
-from experiments.study.resumption import finished_units
+from experiments.study.parts import units_of
 from experiments.study.rows import as_frame
-from experiments.study.units import TaskQueue
-from experiments.study.workers import in_this_process
+from experiments.study.units import TaskQueue, decode, run_task
 from factormodels.encodings import DEFAULT_ENCODING, get_encoding
 from factormodels.errors import InputError, unknown_name
 from factormodels.variants import VARIANTS
@@ -81,9 +80,9 @@ def _cell_table(data: StudyData, cell: StudyCell) -> pa.Table:
     size = len(data.graphs)
     queue = TaskQueue([data], [cell], [0], [np.zeros(size, dtype=np.bool_)])
     answers = []
-    for task, answer in in_this_process(queue.take):
-        if answer is not None:
-            answers.append(answer)
-            queue.settle(task, answer)
-    finished = finished_units(answers, [size], _STUDY)
+    while (task := queue.take()) is not None:
+        answer = run_task(task)
+        queue.settle(task, answer)
+        answers.append(decode(answer))
+    finished = units_of(answers, 1)
     return pa.concat_tables(row_tables(_STUDY, [data], [cell], finished))

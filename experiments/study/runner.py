@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from experiments.parallel_map import Processes, dask_cluster, map_in_order, map_tasks, processes
 from experiments.study.cell_choice import select
 from experiments.study.config import Study, computed_part
 from experiments.study.data import StudyData, load_data
@@ -26,8 +28,7 @@ from experiments.study.learned_priors import (
     prior_requests,
 )
 from experiments.study.outputs import Results, WritePage, write_results
-from experiments.study.reading import LoadedStudy
-from experiments.study.resumption import (
+from experiments.study.parts import (
     PRIORS,
     SELECTIONS,
     TEXTS,
@@ -37,6 +38,7 @@ from experiments.study.resumption import (
     open_run,
     read_finished,
 )
+from experiments.study.reading import LoadedStudy
 from experiments.study.rows import FAILED, UNANSWERED
 from experiments.study.selections import SelectionSolver, select_all, selection_solvers
 from experiments.study.text_models import (
@@ -52,19 +54,26 @@ from experiments.study.text_models import (
     text_request_of,
     uses,
 )
-from experiments.study.units import TaskQueue, UnitResult, decode, encode, warm_up_units
-from experiments.study.workers import (
-    Outcomes,
-    at_first_here,
-    in_processes,
-    in_this_process,
-    made_in_order,
-    on_dask,
+from experiments.study.units import (
+    Task,
+    TaskQueue,
+    UnitResult,
+    decode,
+    encode,
+    run_task,
+    warm_up_units,
 )
 from factormodels.extraction.language_model.accounting import Ledger
 from inference import Backend
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 logger = logging.getLogger(__name__)
+
+_TRIAL_SECONDS = 2.0
+_PAYS_SECONDS = 10.0
+"""Starting processes takes each of them some seconds, which must be repaid."""
 
 
 @dataclass(frozen=True)
@@ -163,12 +172,12 @@ Monitor = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]
 """(units to be run, units kept) -> a context with what is to be called as units are finished."""
 
 
-def design(loaded: LoadedStudy, pool: ProcessPoolExecutor | None = None) -> StudyDesign:
+def design(loaded: LoadedStudy, workers: Processes | None = None) -> StudyDesign:
     """The design of a study.
 
     Args:
         loaded: the study.
-        pool: processes that make its data, if these are many; None: this one does.
+        workers: processes that make its data, if these are many; None: this one does.
 
     Raises:
         InputError: for a setting that a backend does not have or take, or bad data.
@@ -176,7 +185,7 @@ def design(loaded: LoadedStudy, pool: ProcessPoolExecutor | None = None) -> Stud
     """
     chosen = algorithms(loaded)
     all_cells = cells(loaded.study, chosen)
-    data = load_data(loaded, None if pool is None else partial(made_in_order, pool))
+    data = load_data(loaded, None if workers is None else partial(map_in_order, workers=workers))
     asked, models = prior_requests(loaded, all_cells, data), text_models(loaded)
     check_texts(loaded, models, data)
     return StudyDesign(
@@ -190,15 +199,15 @@ def n_finished(folder: Path, planned: StudyDesign) -> list[int]:
     Raises:
         InputError: if it holds another run.
     """
-    finished = read_finished(folder, planned.plan(), planned.sizes)
-    return [int(count) for count in np.diff(finished.starts)]
+    counts: list[int] = read_finished(folder, planned.plan(), planned.sizes).counts.tolist()
+    return counts
 
 
 def run_study(
     planned: StudyDesign,
     folder: Path,
     *,
-    workers: int | None = None,
+    workers: int | Processes | None = None,
     dask: str | None = None,
     chosen: Mapping[str, Sequence[str]] = MappingProxyType({}),
     resume: bool = False,
@@ -209,15 +218,14 @@ def run_study(
     ledger: Ledger | None = None,
     notice: Callable[[str], None] = logger.info,
     write_page: WritePage | None = None,
-    pool: ProcessPoolExecutor | None = None,
 ) -> tuple[Results, FinishedUnits]:
     """Run the units of a study and write its results; what is finished is never lost.
 
     Args:
         planned: the study.
         folder: the folder of the results.
-        workers: number of processes; 1: this one; None: this one, then as many as there are
-            processors once that pays.
+        workers: number of processes, or those that `design` was given; 1: this one; None: this
+            one, then as many as there are processors once that pays.
         dask: address of a Dask scheduler, in their place.
         chosen: names of the cells to run by dimension, as `select` takes them.
         resume: go on with the units that the folder holds.
@@ -228,7 +236,6 @@ def run_study(
         ledger: where what language models answer is counted.
         notice: is told what is worked out before the units.
         write_page: writes the page of the run, if the study asks for one; None: there is none.
-        pool: processes that `design` was given.
 
     Raises:
         InputError: if the folder holds what may not be dropped, a text model cannot be asked,
@@ -238,10 +245,8 @@ def run_study(
     wanted = select(planned.cells, chosen)
     sizes = planned.sizes
     with open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run:
-        # Failed units are hidden, not erased: they stay in the store until a new result replaces
-        # them.
-        before = _without_failed(run.finished, wanted) if retry_failed else run.finished
-        done = _done(planned, before)
+        # Failed units are hidden, not erased: they stay until a new result replaces them.
+        done = _done(planned, run.finished, wanted if retry_failed else ())
         # The order matters: text models provide the relations, priors are fitted to those, and the
         # units need both.
         answers = _ask(
@@ -264,13 +269,14 @@ def run_study(
         ]
         inferring = [cell for cell in wanted if cell not in set(judging)]
         queue = TaskQueue(data, planned.cells, inferring, done, fits)
-        watched = (monitor or _unwatched)(queue.left + len(judged), before.table.num_rows)
+        watched = (monitor or _unwatched)(
+            queue.left + len(judged), sum(int(of_cell.sum()) for of_cell in done)
+        )
         with watched as report:
             if judged:
                 _keep(planned, encode(judged), run, report)
             if queue.left:
-                outcomes = _outcomes(planned, queue, workers, dask, pool)
-                _run_units(planned, queue, outcomes, run, report)
+                _run_units(planned, queue, _outcomes(planned, queue, workers, dask), run, report)
         # Read back from the store rather than collected along the way, so that a run in one go
         # and a resumed one write the same results.
         finished = read_finished(folder, planned.plan(), sizes)
@@ -306,7 +312,7 @@ def _learned(
     """The learned priors of some cells, and of those that have finished units."""
     # Cells with finished units count even if they are not wanted now: priors.csv must list the fits
     # behind every row of the results.
-    places = set(np.flatnonzero(np.diff(run.finished.starts)).tolist())
+    places = set(np.flatnonzero(run.finished.counts).tolist())
     views = [(cell.dataset, cell.view) for cell in planned.cells]
     finished = {views[number] for number in places}
     needed = finished | {views[number] for number in wanted}
@@ -331,12 +337,12 @@ def _learned(
 def bounded_of(planned: StudyDesign, finished: FinishedUnits) -> dict[str, int]:
     """Units that `auto` answered by bounds and estimates, not exactly, by algorithm and dataset."""
     counts: dict[str, int] = {}
-    columns = (finished.table[name].to_pylist() for name in ("cell", "answered_by"))
-    for number, by in zip(*columns, strict=True):
-        cell = planned.cells[number]
-        if cell.algorithm.name == "auto" and by not in (None, "exact"):
-            where = f"{cell.algorithm.title} on {cell.dataset}"
-            counts[where] = counts.get(where, 0) + 1
+    for number, cell in enumerate(planned.cells):
+        if cell.algorithm.name == "auto":
+            answers = finished.of_cell(number)["answered_by"].to_pylist()
+            if count := sum(by not in (None, "exact") for by in answers):
+                where = f"{cell.algorithm.title} on {cell.dataset}"
+                counts[where] = counts.get(where, 0) + count
     return counts
 
 
@@ -376,11 +382,11 @@ def _ask(
 def _run_units(
     planned: StudyDesign,
     queue: TaskQueue,
-    outcomes: Outcomes,
+    outcomes: Generator[tuple[Task, bytes | None]],
     run: OpenRun,
     report: Callable[[Progress], None],
 ) -> None:
-    """Run the queue's units, each result into the store as it comes."""
+    """Run the queue's units, and keep each result as it comes."""
     # If this loop is left by an error or an interrupt, the generator must clean up at once: it ends
     # the worker processes.
     with closing(outcomes):
@@ -401,9 +407,9 @@ def _keep(
     planned: StudyDesign, units: bytes, run: OpenRun, report: Callable[[Progress], None]
 ) -> None:
     """Keep encoded units, and tell of them."""
-    run.keep(units)
-    batch = decode(units)
-    report(Progress(batch.num_rows, tuple(failures_of(planned, batch, (FAILED,)))))
+    table = decode(units)
+    run.keep(table)
+    report(Progress(table.num_rows, tuple(failures_of(planned, [table], (FAILED,)))))
 
 
 _DIED = (
@@ -413,57 +419,70 @@ _DIED = (
 
 
 def _outcomes(
-    planned: StudyDesign,
-    queue: TaskQueue,
-    workers: int | None,
-    dask: str | None,
-    pool: ProcessPoolExecutor | None,
-) -> Outcomes:
-    """The way tasks are run: on Dask, in processes, here, or here first and then in processes."""
-    backends = planned.backends
+    planned: StudyDesign, queue: TaskQueue, workers: int | Processes | None, dask: str | None
+) -> Generator[tuple[Task, bytes | None]]:
+    """Run tasks on Dask, in processes, in this one, or in this one first and then in processes."""
+    tasks = partial(
+        map_tasks, run_task, queue.take, prepare=partial(warm_up_units, planned.backends)
+    )
     if dask is not None:
-        return on_dask(queue.take, dask, backends)
+        with dask_cluster(dask, "go on with --resume") as cluster:
+            yield from tasks(cluster)
+        return
+    if isinstance(workers, Processes):
+        yield from tasks(workers)
+        return
     # Not os.cpu_count(): a container or a batch job may use fewer processors than the machine has.
     processors = len(os.sched_getaffinity(0))
-    if workers is not None and workers > 1:
-        return in_processes(queue.take, workers, backends, pool)
-    # After that no unit's seconds hold the loading of a library or the compilation of a kernel.
-    warm_up_units(backends)
-    if workers == 1 or processors == 1:
-        return in_this_process(queue.take)
-    return at_first_here(queue.take, lambda: queue.left, processors, backends)
+    if workers is not None or processors == 1:
+        count = workers or 1
+    else:
+        # The first seconds of work, done here, are the estimate for the rest: many studies are over
+        # before a process would have started.
+        start, total = time.monotonic(), queue.left
+        for outcome in tasks():
+            yield outcome
+            spent, done = time.monotonic() - start, max(1, total - queue.left)
+            if spent > _TRIAL_SECONDS and queue.left / done * spent > _PAYS_SECONDS:
+                break
+        count = processors
+    if count == 1:
+        yield from tasks()
+    elif queue.left:
+        with processes(count) as several:
+            yield from tasks(several)
 
 
-def _without_failed(finished: FinishedUnits, wanted: Sequence[int]) -> FinishedUnits:
-    """The finished units less those of some cells that failed."""
-    failed = np.isin(finished.table["status"].to_pylist(), UNANSWERED)
-    cell_of = np.repeat(np.arange(len(finished.starts) - 1), np.diff(finished.starts))
-    return finished.where(~(failed & np.isin(cell_of, wanted)))
-
-
-def _done(planned: StudyDesign, finished: FinishedUnits) -> list[np.ndarray]:
-    """Whether each unit is done, per cell bool (n_responses,)."""
+def _done(
+    planned: StudyDesign, finished: FinishedUnits, again: Sequence[int]
+) -> list[NDArray[np.bool_]]:
+    """Whether each unit is done, per cell bool (n_responses,); of some cells not if it failed."""
     done = [np.zeros(size, dtype=np.bool_) for size in planned.sizes]
-    for position, cell_done in enumerate(done):
-        cell_done[finished.responses[finished.of_cell(position)]] = True
+    for cell in np.flatnonzero(finished.counts).tolist():
+        responses = finished.responses(cell)
+        if cell in again:
+            statuses = finished.of_cell(cell)["status"].to_pylist()
+            responses = responses[~np.isin(statuses, UNANSWERED)]
+        done[cell][responses] = True
     return done
 
 
 def failures_of(
-    planned: StudyDesign, table: Any, ended: Sequence[str] = UNANSWERED
+    planned: StudyDesign, tables: Iterable[pa.Table], ended: Sequence[str] = UNANSWERED
 ) -> list[UnitFailure]:
-    """The units of a table that failed, or ended in one of some ways, in its order."""
+    """The units of some tables that failed, or ended in one of some ways, in their order."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    # The usual case, for which no rows need to be copied.
-    if table["error"].null_count == table.num_rows:
-        return []
-    failed = table.filter(pc.is_in(table["status"], pa.array(ended)))
     graphs: Mapping[str, StudyData] = {dataset.name: dataset for dataset in planned.data}
     result = []
-    columns = (failed[name].to_pylist() for name in ("cell", "response", "error"))
-    for number, response, error in zip(*columns, strict=True):
-        cell = planned.cells[number]
-        result.append(UnitFailure(cell, graphs[cell.dataset].graphs[response].id, error))
+    for table in tables:
+        # The usual case, for which no rows need to be copied.
+        if table["error"].null_count == table.num_rows:
+            continue
+        failed = table.filter(pc.is_in(table["status"], pa.array(ended)))
+        columns = (failed[name].to_pylist() for name in ("cell", "response", "error"))
+        for number, response, error in zip(*columns, strict=True):
+            cell = planned.cells[number]
+            result.append(UnitFailure(cell, graphs[cell.dataset].graphs[response].id, error))
     return result

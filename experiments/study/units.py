@@ -1,7 +1,7 @@
 """Units: one response in one cell each. A queue hands them out as tasks, which run them.
 
-A task holds all that its units need, since it runs in whatever process it is sent to, and comes
-back as bytes that go into the store as they are.
+A task holds all that its units need, since it runs in whatever process it is sent to, and its
+results come back as bytes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,6 @@ class Task:
         units: int64 (n_units, 2), the positions here of each one's response and cell, in order.
         learned: priors that were learned for these responses.
         related: these responses with relations that were found anew, if the study asks for them.
-        suspected: whether a process died over some of these units.
     """
 
     responses: tuple[int, ...]
@@ -74,7 +73,6 @@ class Task:
     units: NDArray[np.int64]
     learned: tuple[CrossFittedPriors, ...] = ()
     related: tuple[Related, ...] = ()
-    suspected: bool = False
 
     @property
     def n_units(self) -> int:
@@ -168,8 +166,7 @@ class TaskQueue:
         if not waiting:
             return None
         self._waiting, all_ = waiting, waiting.popleft()
-        # Units that have cost a process are handed out one at a time, to find the culprit.
-        size = 1 if all_.deaths else self._units
+        size = 1 if all_.singly else self._units
         units, rest = (replace(all_, pairs=part) for part in np.split(all_.pairs, [size]))
         if len(rest.pairs):
             waiting.appendleft(rest)
@@ -186,7 +183,6 @@ class TaskQueue:
             np.stack([of_response, of_cell], axis=1),
             tuple(o.of(responses) for o in self._learned if o.request.dataset == dataset.name),
             tuple(dataset.related[r] for r in responses) if dataset.related else (),
-            suspected=units.deaths > 0,
         )
         # By identity, since hashing a task would hash all its graphs. Whoever took the task holds
         # on to it until it is settled, so the id stays its own.
@@ -210,17 +206,15 @@ class TaskQueue:
             self._units = min(2 * self._units, _MOST_UNITS)
 
     def died(self, task: Task) -> bool:
-        """Note that a process died over a task; return whether its one unit is to be given up.
+        """Note that a process died over a task; return whether its unit is to be given up.
 
-        The units are then tried one by one, so that one of them ends its process alone; a unit
-        that did so twice is given up.
+        Several units are then tried one by one, so that the one that ends its process is known.
         """
         units, _ = self._given.pop(id(task))
-        if task.n_units == 1 and units.deaths:
+        if task.n_units == 1:
             self.left -= 1
             return True
-        # Every unit carries the death, since which of them caused it is not known yet.
-        self._waiting.appendleft(replace(units, deaths=units.deaths + 1))
+        self._waiting.appendleft(replace(units, singly=True))
         return False
 
 
@@ -267,13 +261,11 @@ def encode(results: Sequence[UnitResult]) -> bytes:
     return bytes(batch.serialize())
 
 
-def decode(encoded: bytes) -> pa.RecordBatch:
-    """The results that `encode` wrote, a row each.
+def decode(encoded: bytes) -> pa.Table:
+    """The results that `encode` wrote, a row each."""
+    import pyarrow as pa
 
-    Raises:
-        pyarrow.ArrowException, OSError: if the bytes are none of its, or damaged.
-    """
-    return record_batch(encoded, schema())
+    return pa.Table.from_batches([record_batch(encoded, schema())])
 
 
 def schema() -> pa.Schema:
@@ -374,12 +366,12 @@ class _Units:
     Attributes:
         dataset: position of the dataset.
         pairs: int64 (n, 2), positions of the response and the cell of each, ascending.
-        deaths: how many processes died over them.
+        singly: whether each is a task of its own, since a process died over some of them.
     """
 
     dataset: int
     pairs: NDArray[np.int64]
-    deaths: int = 0
+    singly: bool = False
 
 
 _Unit = tuple[int, int]

@@ -18,11 +18,13 @@ import numpy as np
 import psutil
 import pyarrow.parquet as pq
 
+from experiments.study.parts import PARTS
 from experiments.study.rows import read_rows
 from factormodels import write_many
 from factormodels.io.store.results import STORE
 from factormodels.synthetic import labelled_responses
 from tests.endurance import Row
+from tests.endurance.assessments import write_batch
 from tests.experiments.conftest import begin, call, cluster_here
 
 _STUDY = """
@@ -37,10 +39,11 @@ outputs: [csv, latex, markdown]
 """
 _RUN = ("run", "s.yaml", "--out", "made")
 TRIALS: dict[str, tuple[tuple[str, ...], tuple[str, ...], float]] = {
-    "run with one worker": ((*_RUN, "--workers", "1"), ("--resume",), 0.25),
-    "run with two workers": ((*_RUN, "--workers", "2"), ("--resume",), 0.25),
+    "run with one worker": ((*_RUN, "--workers", "1"), ("--resume",), 0.2),
+    "run with two workers": ((*_RUN, "--workers", "2"), ("--resume",), 0.2),
     "run with Dask": ((*_RUN, "--dask", "ADDRESS"), ("--resume",), 0.2),
-    "report": (("report", "made"), (), 0.15),
+    "assess": (("assess", "batch.jsonl", "--documents", "notes", "--out", "made"), (), 0.15),
+    "report": (("report", "made"), (), 0.1),
     "fit": (("fit", "graphs.jsonl", "--folds", "0", "--save", "made/judge.json"), (), 0.15),
 }
 """Commands that are killed, what is added to go on, and the part of all kills that each gets."""
@@ -65,6 +68,7 @@ def kills(
             for folder in (calm, killed):
                 (folder / "s.yaml").write_text(_STUDY.replace("RESPONSES", str(responses)))
                 write_many(graphs, folder / "graphs.jsonl")
+                write_batch(folder, responses)
                 (folder / "made").mkdir()
                 if name == "report":
                     done(folder, *_RUN, "--workers", "2", "--overwrite")
@@ -112,6 +116,8 @@ def _compared(first: Path, second: Path) -> tuple[int, list[str]]:
     for path in paths:
         other = second / path.relative_to(first)
         if path.name in _DIFFERENT_ANYWAY or path.suffix in (".pdf", ".png"):
+            continue
+        if PARTS in path.parts:
             continue
         if not other.is_file() or path.read_bytes() != other.read_bytes():
             different.append(str(path.relative_to(first)))
@@ -199,7 +205,7 @@ datasets:
     synthetic: {{n_responses: {size}, n_atoms: [3, 6], contexts_per_atom: 2, density: 0.1}}
 backends: [exact]
 """
-PARTS = ("data", "units", "files")
+STAGES = ("data", "units", "files")
 
 
 def many_responses(
@@ -238,12 +244,8 @@ def measure(responses: int, workers: int, *, dask: bool = False) -> dict[str, fl
                 taken[f"by the clock, {part}, s"] += now - last
                 taken[f"first process, {part}, s"] += so_far - spent
                 last, spent = now, so_far
-                for name, held in (
-                    (f"first process, {part}, MiB", memory.rss),
-                    (f"first process, {part}, anonymous, MiB", memory.rss - memory.shared),
-                    ("temporary file of the responses, MiB", _deleted_bytes(first.pid)),
-                ):
-                    taken[name] = max(taken[name], held / 2**20)
+                name = f"first process, {part}, MiB"
+                taken[name] = max(taken[name], memory.rss / 2**20)
                 for worker in set(elder.children(recursive=True)) - {first}:
                     seconds = _seconds(worker) - earlier.get(worker.pid, 0.0)
                     found[worker.pid] = max(seconds, found.get(worker.pid, 0.0))
@@ -254,10 +256,11 @@ def measure(responses: int, workers: int, *, dask: bool = False) -> dict[str, fl
             raise RuntimeError("the study failed")
         taken["workers, s"] = sum(found.values())
         taken["this process (with Dask: the scheduler), s"] = time.process_time() - own
-        for name in (STORE, "rows.parquet", "rows.csv"):
-            taken[f"{name}, MiB"] = (folder / "out" / name).stat().st_size / 2**20
+        for name in (f"{PARTS}/*/*", "rows.parquet", "rows.csv"):
+            sizes = (path.stat().st_size for path in (folder / "out").glob(name))
+            taken[f"{name}, MiB"] = sum(sizes) / 2**20
         taken["rows"] = pq.ParquetFile(folder / "out" / "rows.parquet").metadata.num_rows
-        clock = sum(taken[f"by the clock, {part}, s"] for part in PARTS)
+        clock = sum(taken[f"by the clock, {part}, s"] for part in STAGES)
         taken["rows a second by the clock"] = taken["rows"] / clock
     return taken
 
@@ -272,16 +275,3 @@ def _part(folder: Path) -> str:
 def _seconds(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
-
-
-def _deleted_bytes(process: int) -> float:
-    """Size of the largest file that a process has open and that has no name."""
-    largest = 0.0
-    with suppress(OSError):
-        for link in Path(f"/proc/{process}/fd").iterdir():
-            with suppress(OSError):
-                name = str(link.readlink())
-                # Not what numerical libraries map to share.
-                if name.endswith("(deleted)") and not name.startswith(("/dev/", "/memfd:")):
-                    largest = max(largest, float(link.stat().st_size))
-    return largest

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 
+from experiments.study.parts import PARTS
 from experiments.study.reading import load_study
-from experiments.study.resumption import UNITS
 from experiments.study.runner import StudyDesign, design, run_study
-from experiments.study.units import decode, encode
-from factormodels.io.store.results import STORE, read_store
+from experiments.study.units import encode
 from inference import get_backend
 from inference.warm_up import warm_up
 from tests.experiments import strange
@@ -42,9 +42,9 @@ def attempt(planned: StudyDesign, out: Path) -> int:
 
 
 def kept(out: Path) -> int:
-    """Return how many units the store of a run holds."""
-    with read_store(out / STORE, "mend it") as store:
-        return sum(decode(record).num_rows for record in store.records(UNITS))
+    """Return how many units the parts of a run hold."""
+    parts = (out / PARTS).glob("*/*.parquet")
+    return sum(pq.read_metadata(part).num_rows for part in parts)
 
 
 def main(study: Path, out: Path, kills: int, seed: int) -> list[int]:

@@ -25,7 +25,6 @@ from calibration.scores.definition import (
     per_claim,
 )
 from calibration.validation import Floats
-from factormodels.io.tables.long_columns import piecewise
 
 
 def brier_losses(p: Floats) -> tuple[Floats, Floats]:
@@ -108,20 +107,13 @@ def _mean_loss(
 
 def _losses(name: str, p: Floats, y: Floats) -> Floats:
     """Loss of each atom under its label, (n,)."""
-
-    def of(p: Floats, y: Floats) -> Floats:
-        return np.where(y == 1, *LOSSES[name](p))
-
-    return piecewise(of, p, y)
+    return np.where(y == 1, *LOSSES[name](p))
 
 
 def _f1(judged: JudgedClaims) -> RatioSums:
     true, supported = judged.y == 1, judged.supported
     sums = judged.sums
-    return one_cell(
-        piecewise(lambda both: 2 * both, sums(true & supported)),
-        piecewise(np.add, sums(true), sums(supported)),
-    )
+    return one_cell(2 * sums(true & supported), sums(true) + sums(supported))
 
 
 FAMILY = (

@@ -13,7 +13,6 @@ from calibration.intervals import Scale
 from calibration.scores.definition import POSITIVE, JudgedClaims, ScoreDefinition, per_response
 from calibration.scores.measures import entropy_terms, f1_of_counts, surprisal_terms, verdicts
 from calibration.validation import Floats
-from factormodels.io.tables.long_columns import piecewise
 
 
 def _counted(verdict: int, judged: JudgedClaims) -> Floats:
@@ -22,15 +21,13 @@ def _counted(verdict: int, judged: JudgedClaims) -> Floats:
 
 def _f1_at_k(judged: JudgedClaims) -> Floats:
     supported = judged.grouping.sums(judged.supported)
-    return piecewise(f1_of_counts, supported, judged.grouping.sizes, judged.k)
+    return f1_of_counts(supported, judged.grouping.sizes, judged.k)
 
 
 def _precision_error(judged: JudgedClaims) -> Floats:
     grouping = judged.grouping
-    return piecewise(
-        lambda supported, true, sizes: np.abs(supported - true) / sizes,
-        *(grouping.sums(judged.supported), grouping.sums(judged.y), grouping.sizes),
-    )
+    supported, true = grouping.sums(judged.supported), grouping.sums(judged.y)
+    return np.abs(supported - true) / grouping.sizes
 
 
 FAMILY = (

@@ -270,7 +270,7 @@ class ParquetGroups:
         self.path = path
         self._mend = mend
         with self.undamaged():
-            self._file = parquet.ParquetFile(path)
+            self._file = parquet.ParquetFile(path, page_checksum_verification=True)
             self.schema: pa.Schema = self._file.schema_arrow
             self.names = tuple(self.schema.names)
             self.n_rows: int = self._file.metadata.num_rows

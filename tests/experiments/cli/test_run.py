@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from experiments.study.parts import PARTS
 from experiments.study.rows import SCHEMA, read_rows
 from factormodels.datasets import load
 from factormodels.io.store.results import STORE
@@ -36,6 +37,7 @@ backends:
 """
 
 FILES = {
+    PARTS,
     STORE,
     "manifest.json",
     "reliability-demonstration-conditional.csv",
@@ -68,8 +70,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
 def test_every_file_is_written(finished: tuple[Path, Any]) -> None:
     folder, result = finished
     assert {path.name for path in folder.iterdir()} == FILES
-    # One of them is the store, of which nothing is said.
-    said = f"{folder}: {len(FILES) - 1} files, rows, summary, times"
+    # Of the parts and the store nothing is said.
+    said = f"{folder}: {len(FILES) - 2} files, rows, summary, times"
     assert said in result.stdout
     assert "demonstration: 3 responses" in result.stdout
 
@@ -138,7 +140,7 @@ def test_two_runs_differ_in_nothing_but_times(finished: tuple[Path, Any], folder
     invoke("run", study_file(folder, STUDY), "--out", "again")
     after = folder / "again"
     timed = {"rows.csv", "rows.parquet", "times.csv"}
-    for name in FILES - timed - {STORE, "manifest.json"}:
+    for name in FILES - timed - {PARTS, STORE, "manifest.json"}:
         assert (before / name).read_bytes() == (after / name).read_bytes(), name
     one, other = (read_rows(path / "rows.parquet") for path in (before, after))
     pd.testing.assert_frame_equal(
@@ -157,7 +159,7 @@ def test_the_manifest_says_what_was_computed_and_nothing_of_the_machine(
     folder, _ = finished
     text = (folder / "manifest.json").read_text()
     manifest = json.loads(text)
-    assert set(manifest["files"]) == FILES - {STORE, "manifest.json"}
+    assert set(manifest["files"]) == FILES - {PARTS, STORE, "manifest.json"}
     for name, digest in manifest["files"].items():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
     assert manifest["config"]["reliability"] == {"bins": 10, "strategy": "quantile"}
@@ -227,7 +229,7 @@ def test_outputs_can_be_left_out_and_other_files_are_left_alone(folder: Path) ->
     (out / "notes.txt").write_text("mine")
     path = study_file(folder, "study: s\ndatasets: [worked-examples]\noutputs: []\n")
     invoke("run", path, "--out", out)
-    written = {STORE, "manifest.json", "rows.parquet", "summary.csv", "times.csv"}
+    written = {PARTS, STORE, "manifest.json", "rows.parquet", "summary.csv", "times.csv"}
     assert {file.name for file in out.iterdir()} == {*written, "notes.txt"}
 
 

@@ -64,7 +64,7 @@ def test_a_worker_that_dies_costs_nothing(planned: StudyDesign, tmp_path: Path) 
         where: Any = {"dask": cluster.scheduler_address, "monitor": killing}
         _, finished = run_study(planned, tmp_path / "dask", **where)
     assert killed
-    assert finished.statuses() == {"converged": 240, "exact": 120}
+    assert finished.statuses == {"converged": 240, "exact": 120}
     run_study(planned, tmp_path / "here", workers=1)
     assert_same_files(tmp_path / "here", tmp_path / "dask")
     learned = [tmp_path / folder / "priors.csv" for folder in ("here", "dask")]

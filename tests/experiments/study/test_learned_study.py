@@ -23,8 +23,8 @@ from calibration.learned_potentials.graph_fitting import (
     labelled_folds,
 )
 from calibration.learned_potentials.graph_potentials import Potentials
+from experiments.study.parts import PRIORS
 from experiments.study.reading import load_study
-from experiments.study.resumption import PRIORS
 from experiments.study.rows import read_rows
 from experiments.study.runner import Progress, StudyDesign, design, run_study
 from experiments.study.units import strengthened

@@ -22,7 +22,6 @@ from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io import reading
-from factormodels.io.tables import long_columns
 from factormodels.synthetic import labelled_responses
 from tests.experiments.conftest import study_file
 from tests.refusals import refused
@@ -68,7 +67,6 @@ def few_held(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "HELD", 7)
         monkeypatch.setattr(module, "PART", 5)
     monkeypatch.setattr(data, "_MANY_BYTES", 100)
-    monkeypatch.setattr(long_columns, "LONG", 6)
     # Row groups that end within a response.
     monkeypatch.setattr(outputs, "GROUP_ROWS", 11)
 

@@ -107,7 +107,7 @@ def test_a_study_of_recorded_relations_shows_no_such_column(folder: Path) -> Non
     assert "relations" not in (folder / "out" / "table.md").read_text().splitlines()[6]
     assert json.loads((folder / "out" / "manifest.json").read_text())["models"] == {}
     with read_store(folder / "out" / STORE, "mend it") as store:
-        assert store.n_records() == store.n_records("plan") + store.n_records("units")
+        assert store.n_records() == store.n_records("plan")
 
 
 @dataclass

@@ -81,7 +81,7 @@ def test_a_second_trial_that_is_cut_off_goes_on(
 ) -> None:
     study, out = design(load_study(str(study_file(tmp_path, STUDY)))), tmp_path / "out"
     _, finished = run_study(study, out, workers=1)
-    failed = len(failures_of(study, finished.table))
+    failed = len(failures_of(study, finished.tables()))
     monkeypatch.setattr(Moody, "refuses", False)
     seen = []
 
@@ -98,7 +98,7 @@ def test_a_second_trial_that_is_cut_off_goes_on(
     with pytest.raises(KeyboardInterrupt):
         run_study(study, out, workers=1, resume=True, retry_failed=True, monitor=stopping)
     _, finished = run_study(study, out, workers=1, resume=True)
-    done = failed - len(failures_of(study, finished.table))
+    done = failed - len(failures_of(study, finished.tables()))
     assert 0 < done < failed
     with pytest.raises(KeyboardInterrupt):
         run_study(study, out, workers=1, resume=True, retry_failed=True, monitor=stopping)

@@ -20,6 +20,7 @@ from types import SimpleNamespace
 import pytest
 
 from experiments.pages.study_page import write_study_page
+from experiments.study.parts import PARTS
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
 from experiments.study.runner import (
@@ -31,7 +32,7 @@ from experiments.study.runner import (
 )
 from factormodels import write_many
 from factormodels.datasets import load
-from factormodels.io.store.results import STORE
+from factormodels.io.store.results import STORE, open_store
 from factormodels.nouns import counted
 from tests.experiments import strange
 from tests.experiments.conftest import environment, invoke, study_file
@@ -151,7 +152,7 @@ def test_neither_other_code_nor_a_jumping_clock_changes_the_files(
     study, out = planned(tmp_path), tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
         run_study(study, out, workers=1, monitor=lambda *_: stopping(40))
-    monkeypatch.setattr("experiments.study.resumption.code_identity", lambda: "other code")
+    monkeypatch.setattr("experiments.study.parts.code_identity", lambda: "other code")
     run_study(study, out, workers=1, resume=True)
     assert_same_files(undisturbed, out)
     code = json.loads((out / "manifest.json").read_text())["code_of_units"]
@@ -248,13 +249,36 @@ def test_an_outdated_store_is_named_and_may_be_dropped(small: Path) -> None:
     assert written() == tables
 
 
-def test_what_of_a_damaged_store_is_gone_is_done_again(small: Path) -> None:
+@pytest.mark.parametrize("left", [0, 100, 1000])
+def test_a_damaged_part_is_done_again(small: Path, left: int) -> None:
     tables = written()
-    with closing(sqlite3.connect(Path("out", STORE))) as connection, connection:
-        connection.execute("UPDATE kept SET checksum = 0 WHERE kind = 'units'")
+    (part,) = Path("out", PARTS).glob("*/*.parquet")
+    part.write_bytes(part.read_bytes()[:left])
     result = invoke("run", small, "--out", "out", "--resume")
-    assert "parts of it are damaged; what stood there is left out" in result.stderr
+    assert f"{part}: it is damaged" in result.stderr
+    assert "it is left out, and its units are done again" in result.stderr
+    assert "s: 16 units, 0 kept" in result.stderr
     assert written() == tables
+
+
+def test_parts_of_another_study_are_refused(small: Path) -> None:
+    Path("out", STORE).unlink()
+    for options in (["seed=4"], ["seed=4", "--resume"]):
+        result = invoke("run", small, "--out", "out", *options, code=2)
+        assert "out/parts: it holds units of another study" in result.stderr
+        assert "start anew with --overwrite" in result.stderr
+    # They say themselves what study they are of.
+    assert "s: 0 units, 16 kept" in invoke("run", small, "--out", "out", "--resume").stderr
+
+
+def test_a_run_of_an_earlier_version_is_refused(small: Path) -> None:
+    with open_store(Path("out", STORE), "") as store:
+        store.append("units", b"what it kept of a unit")
+    for options in (["--resume"], []):
+        result = invoke("run", small, "--out", "out", *options, code=2)
+        assert "it holds a run of an earlier version" in result.stderr
+        assert "start anew with --overwrite" in result.stderr
+    invoke("run", small, "--out", "out", "--overwrite")
 
 
 def test_a_damaged_plan_is_told(small: Path) -> None:
@@ -297,7 +321,7 @@ def test_a_unit_that_ends_its_process_fails_alone(tmp_path: Path) -> None:
     sizes = {g.id: len(g.atoms) + len(g.contexts) for g in study.data[0].graphs}
     assert 0 < sum(size == 3 for size in sizes.values()) < len(sizes)
     _, finished = run_study(study, tmp_path / "out", workers=2)
-    failed = failures_of(study, finished.table)
+    failed = failures_of(study, finished.tables())
     assert {one.response for one in failed} == {id_ for id_, size in sizes.items() if size == 3}
     assert {one.cell.algorithm.name for one in failed} == {"deadly"}
     assert all("the process that ran it ended without an answer" in one.error for one in failed)

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from experiments.study import resumption, units
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells
 from experiments.study.reading import load_study
-from experiments.study.resumption import finished_units
 from experiments.study.rows import FAILED
 from experiments.study.units import (
     Task,
@@ -23,10 +20,8 @@ from experiments.study.units import (
     UnitResult,
     decode,
     encode,
-    schema,
     warm_up_units,
 )
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, Posterior
 from inference.backend import Result
@@ -61,7 +56,6 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
     queue = TaskQueue(data, chosen, wanted, done)
     assert queue.left == len(expected)
     finished: Counter[tuple[str, int, int]] = Counter()
-    deaths: Counter[tuple[str, int, int]] = Counter()
     given_up: set[tuple[str, int, int]] = set()
     in_hand: list[Task] = []
     while True:
@@ -75,11 +69,9 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
         task = in_hand.pop(int(generator.integers(len(in_hand))))
         units = units_of(task)
         if generator.random() < 0.2:
-            # A unit is given up once it ended a process alone, and one before.
-            alone_again = len(units) == 1 and deaths[units[0]] >= 1
-            assert queue.died(task) == alone_again
-            given_up.update(units if alone_again else ())
-            deaths.update(units)
+            # A unit is given up once it ended a process as a task of its own.
+            assert queue.died(task) == (len(units) == 1)
+            given_up.update(units if len(units) == 1 else ())
         else:
             # A task may run out of time, and hand back a part.
             kept = units[: int(generator.integers(1, len(units) + 1))]
@@ -136,40 +128,3 @@ def test_what_units_ask_for_is_compiled_before_the_first_of_them() -> None:
     assert Counting.asked[0] == 1
     assert max(Counting.asked) > 1
     assert OneByOne.asked == [1]
-
-
-@pytest.mark.parametrize("place", range(9))
-def test_records_of_other_columns_are_refused(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = encode([UnitResult(0, 0, "exact", np.array([0.25, 0.5]), 0.5, -1.0, "exact")])
-    one_more = schema().insert(place, pa.field("added", pa.string()))
-    for module in (units, resumption):
-        monkeypatch.setattr(module, "schema", lambda: one_more)
-    with pytest.raises(InputError, match=r"store: it is damaged \(.+\); start anew"):
-        finished_units([record], [1], "store")
-
-
-@pytest.mark.parametrize("length", [1, 7, 300])
-def test_finished_units_are_in_order_whatever_the_lengths_of_their_stretches(length: int) -> None:
-    generator = np.random.default_rng(length)
-    n, n_cells = 600, 2
-    stretches = [(c, start) for c in range(n_cells) for start in range(0, n, length)]
-    records = []
-    for number in generator.permutation(len(stretches)).tolist():
-        cell, start = stretches[number]
-        own = range(start, min(start + length, n))
-        records.append(
-            encode([UnitResult(cell, r, "exact", np.full(r % 3, r / n), r + cell) for r in own])
-        )
-    # One of them was done again.
-    records.append(encode([UnitResult(1, 5, "converged", np.array([0.25, 0.5]), 9.0)]))
-    finished = finished_units(records, [n, n], "store")
-    assert finished.starts.tolist() == [0, n, 2 * n]
-    assert finished.responses.tolist() == [*range(n), *range(n)]
-    assert finished.statuses() == {"converged": 1, "exact": 2 * n - 1}
-    rows = finished.table.to_pylist()
-    assert rows[n + 5]["p"] == [0.25, 0.5]
-    for place, row in enumerate(rows):
-        cell, response = divmod(place, n)
-        if place != n + 5:
-            assert (row["cell"], row["seconds"]) == (cell, response + cell)
-            assert row["p"] == [response / n] * (response % 3)

@@ -1,0 +1,453 @@
+"""The folder of a run: what it was begun for, which parts are finished, who may go on with it.
+
+Finished units are Parquet files, ``parts/<cell>/<number>.parquet``: the results of some responses
+in one cell, the cell by its number in the study. A part is written beside its place and renamed, so
+that it is there as a whole or not at all; a run continues by seeing which parts are there. If a
+response is in two parts, as after a retry, the part with the larger number counts. Each part names
+its plan. The plan itself and what was worked out once are in the store of the folder, whose lock is
+the folder's.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from experiments.study.manifest import code_identity
+from experiments.study.units import schema
+from factormodels.errors import InputError
+from factormodels.io.source.files import errors_naming, prepare_folder, remove_empty
+from factormodels.io.store.results import (
+    STORE,
+    ResultStore,
+    open_store,
+    read_store,
+    remove_store,
+)
+from factormodels.io.tables.arrow import ParquetGroups
+from factormodels.io.yaml import plain_hash
+from factormodels.nouns import counted
+
+logger = logging.getLogger(__name__)
+
+PARTS = "parts"
+"""The folder of the finished units, within that of the results."""
+
+PLAN = "plan"
+
+PRIORS, SELECTIONS, TEXTS = "priors", "selections", "texts"
+"""What is worked out once for a run, beside its units."""
+
+MEND = "start anew with --overwrite"
+
+_PLAN_OF_PART = b"plan"
+"""The key of a part's metadata under which the hash of its plan is."""
+
+_EARLIER_UNITS = "units"
+"""What the stores of runs held before there were parts."""
+
+_KEPT_UNITS = 1_000_000
+"""Units of a run that take some tens of megabytes as arrays."""
+
+_DIGITS = 8
+"""Of a part's number, so that names sort as numbers do."""
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What a run computes: equal plans have equal posteriors.
+
+    Attributes:
+        study: what the posteriors depend on, as plain data.
+        cells: every cell with its settings.
+        data: hashes of the data by name.
+        models: what the answers of text models depend on, by their place in the study.
+    """
+
+    study: dict[str, Any]
+    cells: list[dict[str, Any]]
+    data: dict[str, str]
+    models: dict[str, Any]
+
+    @property
+    def sha256(self) -> str:
+        """Its hash."""
+        return plain_hash(vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedUnits:
+    """The finished units of a run: of one that has a million, a cell is read as it is asked for.
+
+    Attributes:
+        counts: int64 (n_cells,), number of finished units of each cell.
+        read: reads the units of a cell, as `experiments.study.units.schema` has them, in the order
+            of responses.
+    """
+
+    counts: NDArray[np.int64]
+    read: Callable[[int], pa.Table]
+    _kept: dict[int, pa.Table] = field(default_factory=dict, repr=False)
+
+    @property
+    def n_units(self) -> int:
+        """Number of finished units."""
+        return int(self.counts.sum())
+
+    def of_cell(self, cell: int) -> pa.Table:
+        """The finished units of a cell, in the order of responses."""
+        if self.n_units > _KEPT_UNITS:
+            return self.read(cell)
+        if cell not in self._kept:
+            self._kept[cell] = self.read(cell)
+        return self._kept[cell]
+
+    def responses(self, cell: int) -> NDArray[np.int64]:
+        """The positions of the responses of a cell's units, int64 (n_units,)."""
+        return np.asarray(self.of_cell(cell)["response"].to_numpy(), dtype=np.int64)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the units of each cell that has some."""
+        return map(self.of_cell, np.flatnonzero(self.counts).tolist())
+
+    @cached_property
+    def statuses(self) -> dict[str, int]:
+        """How many units ended in each way, by name."""
+        counts: Counter[str] = Counter()
+        for table in self.tables():
+            pairs = table["status"].value_counts().to_pylist()
+            counts.update({pair["values"]: pair["counts"] for pair in pairs})
+        return dict(sorted(counts.items()))
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRun:
+    """A run whose folder is this process's alone.
+
+    Attributes:
+        store: where what is worked out once goes.
+        folder: the folder of the parts.
+        plan: the hash of its plan.
+        finished: the units that are finished as the run is opened.
+        code: versions of the code that its units were computed with, the first one first.
+    """
+
+    store: ResultStore
+    folder: Path
+    plan: str
+    finished: FinishedUnits
+    code: tuple[str, ...]
+    _next: dict[int, int] = field(default_factory=dict, repr=False)
+
+    def keep(self, units: pa.Table) -> None:
+        """Keep finished units, a part for each of their cells.
+
+        Raises:
+            OSError: if a part cannot be written, as on a full disk.
+        """
+        cells = np.asarray(units["cell"].to_numpy())
+        for cell in np.unique(cells).tolist():
+            of_cell = units if (cells == cell).all() else units.filter(pa.array(cells == cell))
+            write_part(of_cell, self.folder / str(cell), self._number(cell), self.plan)
+
+    def _number(self, cell: int) -> int:
+        """The number of the next part of a cell."""
+        if cell not in self._next:
+            numbers = [number for number, _ in _parts(self.folder / str(cell))]
+            self._next[cell] = max(numbers, default=-1) + 1
+        self._next[cell] += 1
+        return self._next[cell] - 1
+
+
+def write_part(units: pa.Table, folder: Path, number: int, plan: str) -> None:
+    """Write a part: it is in its place as a whole, or not at all.
+
+    Args:
+        units: finished units of one cell.
+        folder: the folder of the cell.
+        number: the number of the part.
+        plan: the hash of the plan that it is of.
+    """
+    path = folder / f"{number:0{_DIGITS}}.parquet"
+    temporary = path.with_suffix(".unfinished")
+    with errors_naming(path, temporary):
+        folder.mkdir(parents=True, exist_ok=True)
+        # No wait for the disk: what a loss of power tears is damaged, left out, and done again.
+        pq.write_table(
+            units.sort_by("response").replace_schema_metadata({_PLAN_OF_PART: plan}),
+            temporary,
+            compression="zstd",
+            # Damage on the disk is then seen, and not read as another number.
+            write_page_checksum=True,
+        )
+        temporary.replace(path)
+
+
+def _parts(folder: Path) -> list[tuple[int, Path]]:
+    """The parts of a cell with their numbers, in order."""
+    files = folder.iterdir() if folder.is_dir() else ()
+    return sorted(
+        (int(file.stem), file)
+        for file in files
+        if re.fullmatch(rf"\d{{{_DIGITS}}}\.parquet", file.name)
+    )
+
+
+@contextmanager
+def open_run(
+    folder: Path, plan: RunPlan, sizes: Sequence[int], *, resume: bool, overwrite: bool
+) -> Iterator[OpenRun]:
+    """Open the folder of a run; if the block fails and nothing is finished, leave no trace.
+
+    Args:
+        folder: the folder of the results.
+        plan: what is to be computed.
+        sizes: number of responses of every cell's dataset.
+        resume: go on with what is finished.
+        overwrite: drop whatever run the folder holds.
+
+    Raises:
+        InputError: if the folder cannot be written, another run is at work in it, or it holds
+            units that this one neither goes on with nor may drop.
+    """
+    # Only folders that this run itself creates may be removed if it fails.
+    absent = [path for path in (folder, *folder.parents) if not path.exists()]
+    path, parts = folder / STORE, folder / PARTS
+    try:
+        # Before anything is created, so that a refusal leaves the folder as it was.
+        if not overwrite:
+            with read_store(path, MEND) as before:
+                _refuse_another(before, plan)
+        prepare_folder(folder)
+        # The lock on the store is the lock on the whole folder; everything below happens under it.
+        with open_store(path, MEND, anew=overwrite) as store:
+            if overwrite:
+                _remove_parts(parts)
+            try:
+                yield _begun(store, parts, plan, sizes, resume=resume)
+            except BaseException as error:
+                # Bad input is to be mended, which may make it another run: then fits are no reason
+                # to hold on to the folder.
+                kept = (TEXTS,) if isinstance(error, InputError) else (TEXTS, PRIORS)
+                if not any(parts.glob("*/*.parquet")):
+                    _remove_parts(parts)
+                    if not any(store.n_records(kind) for kind in kept):
+                        remove_store(path)
+                raise
+    except BaseException:
+        remove_empty(absent)
+        raise
+
+
+def _begun(
+    store: ResultStore, parts: Path, plan: RunPlan, sizes: Sequence[int], *, resume: bool
+) -> OpenRun:
+    """A run whose store is open, with what of it may be kept."""
+    finished = finished_units(parts, plan.sha256, sizes)
+    if not resume:
+        _refuse_unfinished(store, finished, sizes)
+        # Nothing is lost here: there is nothing, or a complete run.
+        _remove_parts(parts)
+        store.clear()
+        finished = finished_units(parts, plan.sha256, sizes)
+    # Earlier versions of the code matter only if some of their units are kept.
+    code = tuple(_plan(store).get("code", ())) if finished.n_units else ()
+    current = code_identity()
+    code = code if current in code else (*code, current)
+    # Written before the first unit, so that another study's run is told by what differs.
+    store.put(PLAN, PLAN, {**vars(plan), "sha256": plan.sha256, "code": code})
+    return OpenRun(store, parts, plan.sha256, finished, code)
+
+
+def _remove_parts(folder: Path) -> None:
+    """Remove all parts."""
+    if folder.is_symlink() or not folder.exists():
+        return
+    with errors_naming(folder):
+        shutil.rmtree(folder)
+
+
+def read_finished(folder: Path, plan: RunPlan, sizes: Sequence[int]) -> FinishedUnits:
+    """The units that a folder holds of a plan.
+
+    Args:
+        folder: the folder of the results.
+        plan: the plan.
+        sizes: number of responses of every cell's dataset.
+
+    Raises:
+        InputError: if the folder holds another run, or its store is damaged.
+    """
+    with read_store(folder / STORE, MEND) as store:
+        _refuse_another(store, plan)
+    return finished_units(folder / PARTS, plan.sha256, sizes)
+
+
+def read_kept(folder: Path, kind: str) -> dict[str, Any]:
+    """What is kept beside the units, by key.
+
+    Args:
+        folder: the folder of the results.
+        kind: `PRIORS`, `SELECTIONS` or `TEXTS`.
+
+    Raises:
+        InputError: if it is damaged, or of another version.
+    """
+    with read_store(folder / STORE, MEND) as store:
+        return dict(store.items(kind))
+
+
+def n_answers(folder: Path) -> int:
+    """How many answers of text models a folder holds."""
+    with read_store(folder / STORE, MEND) as store:
+        return store.n_records(TEXTS)
+
+
+def finished_units(folder: Path, plan: str, sizes: Sequence[int]) -> FinishedUnits:
+    """The finished units of a folder of parts; a damaged part is left out, with a warning.
+
+    Args:
+        folder: the folder of the parts.
+        plan: the hash of the plan that they are of.
+        sizes: number of responses of every cell's dataset.
+
+    Raises:
+        InputError: if a part is of another plan.
+    """
+    paths: list[list[Path]] = []
+    counts = np.zeros(len(sizes), dtype=np.int64)
+    tables: dict[int, pa.Table] | None = {}
+    for cell, size in enumerate(sizes):
+        whole: list[tuple[Path, pa.Table]] = []
+        for _, path in _parts(folder / str(cell)):
+            try:
+                whole.append((path, _read_part(path, plan, cell, size)))
+            except _OtherPlanError:
+                raise InputError(
+                    f"{folder}: it holds units of another study, or of another version; {MEND}"
+                ) from None
+            except InputError as error:
+                logger.warning("%s; it is left out, and its units are done again", error)
+        paths.append([path for path, _ in whole])
+        units = _latest([table for _, table in whole])
+        counts[cell] = units.num_rows
+        if tables is not None:
+            tables[cell] = units
+            if counts.sum() > _KEPT_UNITS:
+                tables = None
+    if tables is not None:
+        return FinishedUnits(counts, tables.__getitem__)
+
+    def read(cell: int) -> pa.Table:
+        return _latest([_read_part(path, plan, cell, sizes[cell]) for path in paths[cell]])
+
+    return FinishedUnits(counts, read)
+
+
+def units_of(tables: Sequence[pa.Table], n_cells: int) -> FinishedUnits:
+    """Finished units that were not kept in a folder."""
+    every = pa.concat_tables(tables) if tables else schema().empty_table()
+    cells = np.asarray(every["cell"].to_numpy())
+    by_cell = [_latest([every.filter(pa.array(cells == cell))]) for cell in range(n_cells)]
+    counts = np.array([table.num_rows for table in by_cell], dtype=np.int64)
+    return FinishedUnits(counts, by_cell.__getitem__)
+
+
+class _OtherPlanError(InputError):
+    """A part of another plan."""
+
+
+def _read_part(path: Path, plan: str, cell: int, size: int) -> pa.Table:
+    """The units of a part.
+
+    Raises:
+        InputError: if it is damaged, or of another plan.
+    """
+    part = ParquetGroups(path, MEND)
+    if (part.schema.metadata or {}).get(_PLAN_OF_PART) != plan.encode():
+        raise _OtherPlanError(f"{path}: it is of another study")
+    with part.undamaged():
+        units = part.read().cast(schema())
+        responses = np.asarray(units["response"].to_numpy())
+        if not ((units["cell"].to_numpy() == cell).all() and (responses < size).all()):
+            raise ValueError("a unit is none of this study's")
+    return units
+
+
+def _latest(parts: Sequence[pa.Table]) -> pa.Table:
+    """The units of parts of a cell in the order of responses, each as the last part has it."""
+    if not parts:
+        return schema().empty_table()
+    units = pa.concat_tables(parts)
+    responses = np.asarray(units["response"].to_numpy())
+    if (responses[1:] > responses[:-1]).all():
+        return units
+    # Of equal responses the one that was written last comes last.
+    order = np.argsort(responses, kind="stable")
+    last = np.append(np.diff(responses[order]) != 0, True)
+    return units.take(pa.array(order[last])).combine_chunks()
+
+
+def _refuse_another(store: ResultStore, plan: RunPlan) -> None:
+    before = _plan(store)
+    if store.n_records(_EARLIER_UNITS):
+        raise InputError(
+            f"{store.path.parent}: it holds a run of an earlier version, whose units were kept in "
+            f"{STORE}; give another --out, or {MEND}"
+        )
+    if before and before.get("sha256") != plan.sha256:
+        raise InputError(
+            f"{store.path.parent}: it holds a run that differs in {_differences(before, plan)}; "
+            "give another --out, or drop that run with --overwrite"
+        )
+
+
+def _differences(before: Mapping[str, Any], plan: RunPlan) -> str:
+    """In which keys of the study, settings or data two plans differ."""
+    study = before.get("study", {})
+    # A changed key shows up in the cells and models as well, so those are named only if no key
+    # explains the difference.
+    keys = [key for key in {**study, **plan.study} if study.get(key) != plan.study.get(key)]
+    if not keys and before.get("cells") != plan.cells:
+        keys.append("the settings of its backends")
+    models = before.get("models", {})
+    if not keys and models != plan.models:
+        keys += [key for key, facts in plan.models.items() if models.get(key) != facts]
+    data = before.get("data", {})
+    changed = [name for name in plan.data if name in data and data[name] != plan.data[name]]
+    keys += [f"the content of {name!r}" for name in changed]
+    return ", ".join(keys) or "its version"
+
+
+def _refuse_unfinished(store: ResultStore, finished: FinishedUnits, sizes: Sequence[int]) -> None:
+    count, n_texts = finished.n_units, store.n_records(TEXTS)
+    if count < sum(sizes) and (count or n_texts):
+        answers = f" and {counted(n_texts, 'answer')} about its texts" if n_texts else ""
+        raise InputError(
+            f"{store.path.parent}: it holds {count:,} of {counted(sum(sizes), 'unit')}{answers} "
+            "of this "
+            "study; go on with --resume, or drop them with --overwrite"
+        )
+
+
+def _plan(store: ResultStore) -> dict[str, Any]:
+    """The plan of the run that a store is of; empty of a new one."""
+    plan: dict[str, Any] | None = store.value(PLAN, PLAN)
+    if plan is None and store.n_records():
+        raise InputError(
+            f"{store.path}: the plan of its run is damaged, or it is that of an assessment; {MEND}"
+        )
+    return plan or {}
