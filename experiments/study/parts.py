@@ -53,6 +53,8 @@ PRIORS, SELECTIONS, TEXTS = "priors", "selections", "texts"
 
 MEND = "start anew with --overwrite"
 
+_LEFT_OUT = "it is left out, and its units are done again"
+
 _PLAN_OF_PART = b"plan"
 """The key of a part's metadata under which the hash of its plan is."""
 
@@ -256,7 +258,7 @@ def _begun(
     store: ResultStore, parts: Path, plan: RunPlan, sizes: Sequence[int], *, resume: bool
 ) -> OpenRun:
     """A run whose store is open, with what of it may be kept."""
-    finished = finished_units(parts, plan.sha256, sizes)
+    finished = finished_units(parts, plan.sha256, sizes, remove_damaged=True)
     if not resume:
         _refuse_unfinished(store, finished, sizes)
         # Nothing is lost here: there is nothing, or a complete run.
@@ -316,13 +318,16 @@ def n_answers(folder: Path) -> int:
         return store.n_records(TEXTS)
 
 
-def finished_units(folder: Path, plan: str, sizes: Sequence[int]) -> FinishedUnits:
+def finished_units(
+    folder: Path, plan: str, sizes: Sequence[int], *, remove_damaged: bool = False
+) -> FinishedUnits:
     """The finished units of a folder of parts; a damaged part is left out, with a warning.
 
     Args:
         folder: the folder of the parts.
         plan: the hash of the plan that they are of.
         sizes: number of responses of every cell's dataset.
+        remove_damaged: whether damaged parts are removed.
 
     Raises:
         InputError: if a part is of another plan.
@@ -340,7 +345,9 @@ def finished_units(folder: Path, plan: str, sizes: Sequence[int]) -> FinishedUni
                     f"{folder}: it holds units of another study, or of another version; {MEND}"
                 ) from None
             except InputError as error:
-                logger.warning("%s; it is left out, and its units are done again", error)
+                logger.warning("%s", error)
+                if remove_damaged:
+                    path.unlink()
         paths.append([path for path, _ in whole])
         units = _latest([table for _, table in whole])
         counts[cell] = units.num_rows
@@ -376,7 +383,7 @@ def _read_part(path: Path, plan: str, cell: int, size: int) -> pa.Table:
     Raises:
         InputError: if it is damaged, or of another plan.
     """
-    part = ParquetGroups(path, MEND)
+    part = ParquetGroups(path, _LEFT_OUT)
     if (part.schema.metadata or {}).get(_PLAN_OF_PART) != plan.encode():
         raise _OtherPlanError(f"{path}: it is of another study")
     with part.undamaged():

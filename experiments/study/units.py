@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -110,7 +111,7 @@ class UnitResult:
 
 
 class TaskQueue:
-    """The units that are still to be done, in the study's order of datasets and responses.
+    """The units that are still to be done, in the study's order of datasets.
 
     Tasks grow while they are quick, so that sending them costs little, and shrink when they are
     slow, so that little is lost with a process; no number depends on their size.
@@ -144,21 +145,24 @@ class TaskQueue:
         self.left = sum(int((~done[i]).sum()) for i in chosen)
 
     def _open(self, wanted: Sequence[int], done: Sequence[NDArray[np.bool_]]) -> Iterator[_Units]:
-        """Yield the open units of some responses after the other."""
+        """Yield the open units of a dataset, a block of responses after the other.
+
+        Within a block the units of a cell follow each other, so that a task finishes long
+        stretches of a cell, which are few parts, and yet has several cells that share graphs.
+        """
         for number, dataset in enumerate(self._data):
             dataset_cells = np.array(
                 [i for i in wanted if self._cells[i].dataset == dataset.name], np.int64
             )
-            for start in range(0, len(dataset.graphs) if len(dataset_cells) else 0, _MOST_UNITS):
-                # Rows are responses, columns the dataset's wanted cells.
-                open_ = ~np.stack(
-                    [done[i][start : start + _MOST_UNITS] for i in dataset_cells], axis=1
-                )
-                responses, columns = np.nonzero(open_)
+            if not len(dataset_cells):
+                continue
+            block = max(_RESPONSES_AT_ONCE, math.ceil(_MOST_UNITS / len(dataset_cells)))
+            for start in range(0, len(dataset.graphs), block):
+                # Rows are the dataset's wanted cells, columns responses.
+                open_ = ~np.stack([done[i][start : start + block] for i in dataset_cells])
+                rows, responses = np.nonzero(open_)
                 if len(responses):
-                    yield _Units(
-                        number, np.stack([start + responses, dataset_cells[columns]], axis=1)
-                    )
+                    yield _Units(number, np.stack([start + responses, dataset_cells[rows]], axis=1))
 
     def take(self) -> Task | None:
         """Take the next task; None if there is none at present."""
@@ -180,7 +184,8 @@ class TaskQueue:
             if isinstance(dataset.graphs, PackedGraphs)
             else tuple(dataset.graphs[response] for response in responses),
             tuple((cell, self._cells[cell]) for cell in cells.tolist()),
-            np.stack([of_response, of_cell], axis=1),
+            # By response: graphs of one structure follow each other.
+            np.stack([of_response, of_cell], axis=1)[np.lexsort([of_cell, of_response])],
             tuple(o.of(responses) for o in self._learned if o.request.dataset == dataset.name),
             tuple(dataset.related[r] for r in responses) if dataset.related else (),
         )
@@ -365,7 +370,7 @@ class _Units:
 
     Attributes:
         dataset: position of the dataset.
-        pairs: int64 (n, 2), positions of the response and the cell of each, ascending.
+        pairs: int64 (n, 2), positions of the response and the cell of each, cell by cell.
         singly: whether each is a task of its own, since a process died over some of them.
     """
 

@@ -291,7 +291,9 @@ class ParquetGroups:
         chosen = range(self.n_groups) if groups is None else groups
         wanted = None if columns is None else list(columns)
         with self.undamaged():
-            table = self._file.read_row_groups(list(chosen), columns=wanted)
+            # Threads take longer to begin than a few rows to read.
+            threads = self.n_rows > _ROWS_AT_ONCE
+            table = self._file.read_row_groups(list(chosen), columns=wanted, use_threads=threads)
             table.validate(full=True)
         # Without what pandas or another library wrote beside the values for itself.
         return table.replace_schema_metadata(None)
