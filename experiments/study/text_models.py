@@ -272,13 +272,13 @@ def check_texts(
     related = [model for model in models if model.key == RELATIONS]
     models = [model for model in models if model.facts.get("assessor") != RECORDED]
     for position, dataset in enumerate(data):
-        for what, reading, column in (
-            ("claims", models, ("atoms", "text")),
-            ("contexts", related, ("contexts", "content")),
+        for what, reading, texts_of in (
+            ("claims", models, lambda graph: graph.column("atoms", "text")),
+            ("contexts", related, lambda graph: [each.content for each in graph.contexts]),
         ):
             # Reading all of a large dataset takes long, and most studies have no text model.
             graphs = dataset.graphs if reading else ()
-            texts = [text for graph in graphs for text in graph.column(*column)]
+            texts = [text for graph in graphs for text in texts_of(graph)]
             # Only a dataset without any text is refused; a single empty one is left to the model.
             if texts and not any(text.strip() for text in texts):
                 raise InputError(
