@@ -7,6 +7,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+_INTERRUPTED = 130
 _PACKAGES = ("inference", "calibration", "experiments")
 
 
@@ -25,8 +26,12 @@ def main() -> None:
         raise SystemExit(2)
     # Pydantic would look through every installed package for plugins of other programs.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    from experiments.cli.main import main as command
-
+    try:
+        from experiments.cli.main import main as command
+    except KeyboardInterrupt:
+        # From here on the command says so itself.
+        sys.stderr.write("factormodels: interrupted\n")
+        raise SystemExit(_INTERRUPTED) from None
     command()
 
 

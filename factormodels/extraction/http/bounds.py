@@ -16,6 +16,9 @@ MOST_BYTES = 10_000_000
 ENCODINGS = "gzip, deflate"
 """The value of `Accept-Encoding`: the codings that `AnswerBody` decodes within a bound."""
 
+DECODED = ("content-encoding", "content-length", "transfer-encoding")
+"""Headers that say how a body was sent, and do not hold for one that is whole and decoded."""
+
 _MOST_CODINGS = 3
 _MOST_MEMBERS = 100
 _GZIP = 16 + zlib.MAX_WBITS

@@ -16,24 +16,23 @@ import httpcore
 import httpx
 
 from factormodels.extraction.http.addresses import UnknownHostError, proxy_of, public_addresses
-from factormodels.extraction.http.bounds import AnswerBody, AnswerRefused
+from factormodels.extraction.http.bounds import DECODED, AnswerBody, AnswerRefused
 
 _MOST_ADDRESSES = 3
 _MOST_OF_AN_ERROR = 65_536
 """Bytes of the body of an error that is read."""
 
 _ERROR = 400
-_DECODED = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """Sends requests and receives whole answers, at most so many bytes when decoded.
+    """Transport that sends requests and receives whole answers, at most so many bytes when decoded.
 
     An answer has its body decoded. The address that a redirect names is its extension `location`,
     so that the client does not read it: of what is no address httpx has exceptions of many kinds.
     The body of an error that is too long is left empty.
 
-    Proxies of the environment are used as httpx uses them. Through one a name may have no address
+    Proxies of the environment are used as urllib reads them. Through one a name may have no address
     here; it is looked up all the same, and what is known to be private is not asked for.
 
     Args:
@@ -68,7 +67,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             await answer.aclose()
         headers = answer.headers
         location = headers.pop("location", "")
-        for name in _DECODED:
+        for name in DECODED:
             headers.pop(name, None)
         return httpx.Response(
             answer.status_code, headers=headers, content=body, extensions={"location": location}
@@ -132,7 +131,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
 
 class _Network(httpcore.AsyncNetworkBackend):
-    """Connects to hosts by addresses that were looked at."""
+    """Network on which hosts are connected to by addresses that were looked at."""
 
     def __init__(self, *, allow_private_hosts: bool) -> None:
         self._allow_private_hosts = allow_private_hosts

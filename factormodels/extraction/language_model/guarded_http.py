@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from factormodels.extraction.http.bounds import (
+    DECODED,
     ENCODINGS,
     AnswerBody,
     AnswerRefused,
@@ -162,7 +163,7 @@ def _noted(response: httpx.Response) -> Iterator[AnswerBody]:
     except AnswerRefused as error:
         noted.refusal = error
         raise
-    for name in ("content-encoding", "content-length", "transfer-encoding"):
+    for name in DECODED:
         response.headers.pop(name, None)
     response.stream = httpx.ByteStream(body)
     if response.status_code >= _ERROR:

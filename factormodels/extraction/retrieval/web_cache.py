@@ -1,4 +1,8 @@
-"""Searches and pages of the web, each asked for once: in a run, and with a cache on disk ever."""
+"""Searches and pages of the web, each asked for once: in a run, and with a cache on disk ever.
+
+In the cache each is an answer of a model called "web", its text the JSON of what was found. Its key
+is that of such an answer, so that the files of earlier versions are replayed without a request.
+"""
 
 from __future__ import annotations
 

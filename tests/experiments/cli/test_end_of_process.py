@@ -80,9 +80,25 @@ command_line.main()
 """
 
 
-def test_a_second_interrupt_ends_the_process_without_a_traceback(tmp_path: Path) -> None:
+# The first one arrives while the command is imported.
+INTERRUPTED_EARLY = """
+import sys
+
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "experiments.cli.main":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+from factormodels.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("code", [INTERRUPTED_TWICE, INTERRUPTED_EARLY], ids=["twice", "early"])
+def test_no_interrupt_ends_in_a_traceback(tmp_path: Path, code: str) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED_TWICE],
+        [sys.executable, "-c", code],
         cwd=tmp_path,
         env=environment(),
         capture_output=True,
