@@ -74,17 +74,25 @@ _IN_ROOMS = {
 }
 """By room where each function is: in the module of its name, or in that before the colon."""
 
-_MODULES = {
+MODULES = {
     each.rpartition(":")[2]: f"experiments.{room}.{each.partition(':')[0]}"
     for room, names in _IN_ROOMS.items()
     for each in names.split()
 }
+"""By name where each function is, for what needs no docstring of its keywords."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    function = getattr(import_module(MODULES[name]), name)
+    if hasattr(function, "__wrapped__"):
+        from experiments.settings.docstrings import with_keywords
+
+        function.__doc__ = with_keywords(function)
+    # Found at once the next time.
+    globals()[name] = function
+    return function
 
 
 def __dir__() -> list[str]:

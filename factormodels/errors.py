@@ -45,8 +45,13 @@ def options_as_arguments() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        error.args = (re.sub(r"(?<!\S)--([a-z][a-z-]*)", _argument, str(error)),)
+        error.args = (as_arguments(str(error)),)
         raise
+
+
+def as_arguments(text: str) -> str:
+    """Return a text that names options of the command line as arguments of a function."""
+    return re.sub(r"(?<!\S)--([a-z][a-z-]*)", _argument, text)
 
 
 def _argument(option: re.Match[str]) -> str:

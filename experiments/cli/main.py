@@ -120,11 +120,10 @@ Exit codes
 def function_named(name: str) -> Callable[..., Findings]:
     """The function of the front door whose command has a name."""
     attribute = name.replace("-", "_")
-    door = import_module("experiments")
+    modules = import_module("experiments").MODULES
     # Where Python has the name already, the function's ends in an underscore.
-    function: Callable[..., Findings] = getattr(
-        door, attribute if attribute in door.__all__ else f"{attribute}_"
-    )
+    attribute = attribute if attribute in modules else f"{attribute}_"
+    function: Callable[..., Findings] = getattr(import_module(modules[attribute]), attribute)
     return function
 
 

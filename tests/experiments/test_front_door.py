@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -647,3 +648,14 @@ def test_a_named_model_answers_from_its_cache(
 )
 def test_an_evaluation_that_cannot_be_made(arguments: dict[str, Any], said: str) -> None:
     refused(said, assess, **{"text": BRIDGE, **arguments})
+
+
+@pytest.mark.parametrize("name", experiments.__all__)
+def test_help_explains_every_keyword(name: str) -> None:
+    function = getattr(experiments, name)
+    documented = inspect.getdoc(function) or ""
+    if inspect.unwrap(function) is not function:
+        for field in settings_of(function).model_fields:
+            assert f"\n    {field}: " in documented
+        # As Python has them: options of the command line are arguments.
+        assert not re.search(r"(?<!\S)--[a-z]", documented.partition("Keyword Args:")[2])
