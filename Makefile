@@ -83,7 +83,7 @@ bench: install ## Measure accuracy against time beside other libraries; docs/mea
 	$(VENV)/bin/python docs/make_measurements.py --run
 
 draft: install ## Write a draft of four pages from docs/results into results/draft
-	$(VENV)/bin/python docs/make_draft.py results/draft
+	$(VENV)/bin/python -m docs.make_draft results/draft
 
 notebooks: install ## Execute every notebook into results/notebooks
 	$(VENV)/bin/python -m tests.execute_notebooks notebooks results/notebooks

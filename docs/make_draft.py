@@ -1,6 +1,6 @@
 """Makes a draft of four pages and the figures of the findings from the results that are kept.
 
-    python docs/make_draft.py results/draft      # `make draft`
+    python -m docs.make_draft results/draft      # `make draft`
 
 The folder gets paper.pdf, set by Typst, paper.tex, and the tables and figures that both take in.
 Every number comes from the files in docs/results, written by the commands of the findings.
@@ -18,18 +18,12 @@ from typing import TYPE_CHECKING, Any
 import cyclopts
 
 from calibration.figures.claim_parts import claim_parts_figure
-from experiments.analyses.ours import (
-    core_on_biographies,
-    learned_potentials,
-    real_graphs,
-)
-from experiments.analyses.ours.shared import gains_of_padding
-from experiments.analyses.ours.shared.cross_fit_rows import table_of
-from experiments.analyses.ours.shared.fifths import decline_figure
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.findings.paper import Paper, PaperSection, write_paper
+from experiments.findings.positions import decline_figure
 from factormodels.errors import InputError
 from factormodels.io.source.files import results_folder
+from notebooks.questions import core_on_biographies, learned_potentials, real_graphs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +56,8 @@ class KeptResults:
 
         path = self.folder / study / f"{stem}.csv"
         if not path.is_file():
-            raise InputError(f"{path}: there is no such file; run factormodels run ours/{study}")
+            script = f"notebooks/questions/{study.replace('-', '_')}.py"
+            raise InputError(f"{path}: there is no such file; run python {script}")
         return pd.read_csv(path, keep_default_na=False, na_values=[""])
 
     def row(self, study: str, stem: str, **wanted: str) -> Mapping[str, Any]:
@@ -108,7 +103,7 @@ def one_biography(kept: KeptResults) -> Figure:
 
 def core(kept: KeptResults) -> Figure:
     """What padding gains, with and without Core."""
-    return gains_of_padding.gains_figure(kept.table("core-on-biographies", "gains"))
+    return core_on_biographies.gains_figure(kept.table("core-on-biographies", "gains"))
 
 
 def kept_by_sentence(kept: KeptResults) -> Figure:
@@ -151,9 +146,9 @@ def artefacts(kept: KeptResults) -> Artefacts:
     gains = gains[gains["kind"].str.endswith("appended")]
     return Artefacts(
         tables={
-            "scores": table_of("scores", biographies(kept)),
-            "across": table_of("across", across),
-            "gains": gains_of_padding.padding_table(gains, "153 biographies with a true claim."),
+            "scores": learned_potentials.table_of("scores", biographies(kept)),
+            "across": learned_potentials.table_of("across", across),
+            "gains": core_on_biographies.padding_table(gains, "153 biographies with a true claim."),
         },
         figures={
             name: PaperFigure(make(kept), kept.table(study, stem), title)
@@ -197,7 +192,7 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
         kind: kept.row(
             "core-on-biographies",
             "gains",
-            judge=gains_of_padding.BLIND,
+            judge=core_on_biographies.BLIND,
             kind=f"{kind}, appended",
         )
         for kind in ("repetitive", "uninformative", "off-topic")

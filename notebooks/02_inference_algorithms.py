@@ -38,8 +38,8 @@ import pandas as pd
 
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, MARKERS, paper_style
-from experiments.analyses.ours.shared.frontier_figure import pareto
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.figures import pareto
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table
 from factormodels.synthetic import FactLaws, fr2, fr3, grid, mixed_reliability

@@ -65,13 +65,13 @@ from calibration.self_knowledge import (
     sigma,
 )
 from calibration.self_knowledge.balance import judged_counts
-from experiments.analyses.ours.sigma_on_labels import in_sample
 from experiments.analyses.user_data import user_data
 from experiments.columns.judged_claims import judged_claims, judged_graphs
 from experiments.columns.options import ClaimColumns
 from experiments.columns.placed_claims import claims_of_graphs
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
+from experiments.findings.positions import balance_rows
 from experiments.findings.table import Column, Table, interval_column
 from factormodels import datasets
 from factormodels.io.tables.data_table import read_table
@@ -167,7 +167,7 @@ by_position = pd.DataFrame(
     [
         {"subject": name, **row}
         for name, records in real.items()
-        for row in in_sample(records, 5, IntervalSettings("delta"))
+        for row in balance_rows(records, 5, IntervalSettings("delta"))
     ]
 )
 ahead = pd.DataFrame(
@@ -286,8 +286,8 @@ for name in real:
 #
 # Real judgements say the same. The votes are far too strict: σ = F is rejected in every fifth, and
 # σ of one half predicts the other worse than its plain factuality does. Real factuality does move,
-# as the biographies show from their first fifth to their last. `factormodels run
-# ours/sigma-on-labels` covers other thresholds and GPT-4's own confidence.
+# as the biographies show from their first fifth to their last. `python
+# notebooks/questions/sigma_on_labels.py` covers other thresholds and GPT-4's own confidence.
 
 # %%
 write_results(

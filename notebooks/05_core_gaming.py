@@ -209,7 +209,7 @@ repeated.round(3)
 #
 # The same on 153 biographies of ChatGPT whose claims people labelled, with a third kind of padding:
 # true claims of *other* biographies. Their texts are not included, so the numbers are those that
-# `factormodels run ours/core-on-biographies` computed from the owners' file.
+# `notebooks/questions/core_on_biographies.py` computed from the owners' file.
 
 # %%
 KEPT = Path("../docs/results/core-on-biographies")

@@ -38,10 +38,10 @@ from calibration import corp_curve
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.learned_potentials.methods import EDGES, METHODS, cross_fit_task
-from experiments.analyses.ours.shared import cross_fit_rows
-from experiments.analyses.ours.shared.fifths import CHANGE, FIFTHS, mean_by_fifth
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.claim_scores import difference_rows, labelled_atoms, score_rows
 from experiments.findings.notebook import fast, write_results
+from experiments.findings.positions import CHANGE, FIFTHS, mean_by_fifth
 from experiments.findings.table import Column, Table, interval_column
 from factormodels import datasets
 from factormodels.variants import variant
@@ -109,9 +109,10 @@ strongest.groupby("class").true.agg(["size", "mean"]).round(3)
 
 # %%
 task = cross_fit_task(graphs, 5, SEED)
-atoms = cross_fit_rows.labelled(task)
-found = {name: METHODS[name](task) for name in NAMES}
-scores = pd.DataFrame(cross_fit_rows.score_rows(found, task, SEED))
+atoms = labelled_atoms(task.graphs, "biographies")
+fold = task.fold[atoms.kept]
+found = {name: METHODS[name](task)[atoms.kept] for name in NAMES}
+scores = pd.DataFrame(score_rows(found, atoms, fold, SEED))
 scores.set_index("method")[["brier", "log_loss", "auroc", "slope", "mean"]].round(4)
 
 # %%
@@ -119,8 +120,8 @@ differences = pd.DataFrame(
     [
         row
         for name in NAMES[1:]
-        for row in cross_fit_rows.difference_rows(
-            {"default": found["default"], name: found[name]}, [name], task, SEED
+        for row in difference_rows(
+            {"default": found["default"], name: found[name]}, [name], atoms, fold, SEED
         )
     ]
 )
@@ -135,7 +136,7 @@ to_default[["brier", "brier_lower", "brier_upper"]].round(4)
 
 # %%
 shown = {"true": atoms.labels}
-shown |= {f"FR1, {name}": found[name][atoms.kept] for name in ("default", "six classes")}
+shown |= {f"FR1, {name}": found[name] for name in ("default", "six classes")}
 wide = mean_by_fifth(task.graphs, shown, atoms, SEED)
 wide.set_index("of")[[*FIFTHS, CHANGE]].round(3)
 
@@ -150,7 +151,7 @@ with paper_style():
     left.plot([0, 1], [0, 1], color="0.45", linewidth=0.7, linestyle=(0, (4, 3)))
     for at, (name, label) in enumerate(SHOWN.items()):
         curve = corp_curve(
-            found[name][atoms.kept],
+            found[name],
             atoms.labels,
             responses=atoms.responses,
             band="consistency",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,3 +120,45 @@ def run_page(page: Path, names: dict[str, Any] | None = None) -> dict[str, Any]:
             for command in block.commands():
                 run_command(command)
     return names
+
+
+Row = dict[str, str]
+
+
+def table_rows(text: str) -> Iterator[Row]:
+    """Yield the rows of the Markdown tables of a text, the heading above each under "where"."""
+    block, titles = "", list[str]()
+    for line in text.splitlines():
+        if line.startswith("## "):
+            block = line[3:]
+        cells = [cell.strip().strip("*") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if not cells:
+            titles = []
+        elif not titles:
+            titles = cells
+        elif not set(cells[0]) <= set("-: "):
+            yield {"where": block, **dict(zip(titles, cells, strict=True))}
+
+
+def numbers(text: str) -> tuple[str, list[str]]:
+    """Return a text without its numbers, and these."""
+    pattern = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+    return re.sub(pattern, "#", text), re.findall(pattern, text)
+
+
+def agree(printed: str, found: str) -> bool:
+    """Say whether two cells are alike, numbers within two units of the last digit.
+
+    Mathematical libraries of two machines differ in the last bits, which a search or a sampler
+    carries into the last digit that is shown, seldom further.
+    """
+    (words, values), (other_words, others) = numbers(printed), numbers(found)
+    if words != other_words:
+        return False
+    for value, other in zip(values, others, strict=True):
+        mantissa, _, exponent = value.partition("e")
+        digits = len(mantissa.partition(".")[2])
+        unit = 10.0 ** (int(exponent or 0) - digits)
+        if abs(float(value) - float(other)) > 2.001 * unit:
+            return False
+    return True

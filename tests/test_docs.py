@@ -144,7 +144,6 @@ def test_a_key_is_told_with_its_type_default_and_meaning(helper: Any) -> None:
         "| `relation_models[].replay` | true or false | `false` | take every answer",
         "| `datasets[].subset` | mapping | `{}` | which of the responses |",
         "| `settings.datasets` | list of mappings, as `datasets[]` | required | ",
-        "| `settings.i_bounds` | list of whole numbers from 1 to 26 | `[1, 2, 4, 6, 8, 10, 12]` |",
         "| `settings.shapes.*.density` | number from 0 to 1 | `0.1` | probability that",
     ):
         assert f"\n{row}" in text, row

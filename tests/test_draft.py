@@ -39,5 +39,5 @@ def test_the_draft_takes_four_pages_and_its_numbers_are_kept(
     taken = re.findall(r"\\(?:input|includegraphics)\{([^#}]+)\}", latex.read_text("utf-8"))
     assert len([name for name in taken if name.endswith(".tex")]) == 3
     assert len([name for name in taken if name.endswith(".pdf")]) == 3
-    with pytest.raises(InputError, match="run factormodels run ours/learned-potentials"):
+    with pytest.raises(InputError, match=r"run python notebooks/questions/learned_potentials\.py"):
         make_draft.write_draft(make_draft.KeptResults(tmp_path), tmp_path / "other")

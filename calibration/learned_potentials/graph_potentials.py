@@ -31,7 +31,9 @@ ATOMS, CONTEXTS, TEMPERATURE, PROBABILITY = (
     *("atom_prior", "context_prior"),
     *("temperature", "probability"),
 )
-LEARNABLE = (ATOMS, CONTEXTS, TEMPERATURE, PROBABILITY)
+OF_RELATIONS = (TEMPERATURE, PROBABILITY)
+LEARNABLE = (ATOMS, CONTEXTS, *OF_RELATIONS)
+"""What labels can teach: priors, and how far relations are trusted."""
 
 MOST_LOG_ODDS = 20.0
 """Log odds are held within this, where 1 - p has 8 digits."""

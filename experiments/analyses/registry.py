@@ -36,14 +36,14 @@ def _modules() -> dict[str, str]:
     """The full names of the modules by name of the analysis, which is spelt with hyphens."""
     return {
         module.name.replace("_", "-"): f"{__package__}.{room}.{module.name}"
-        for room in ("papers", "ours")
+        for room in ("papers", "measuring")
         for module in pkgutil.iter_modules([str(Path(__file__).parent / room)])
         if not module.ispkg
     }
 
 
 def names() -> tuple[str, ...]:
-    """The names of all analyses: the modules of `papers` and `ours`."""
+    """The names of all analyses: the modules of `papers` and `measuring`."""
     return tuple(_modules())
 
 

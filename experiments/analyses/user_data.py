@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from experiments.analyses.context import AnalysisContext
 from experiments.study.config import DatasetChoice, known
+from experiments.study.data import load_dataset
 from experiments.study.manifest import file_hash
 from factormodels import datasets
 from factormodels.errors import InputError, unknown_name
@@ -105,6 +106,49 @@ def load(name: str, context: AnalysisContext) -> tuple[tuple[FactGraph, ...], st
     Raises:
         InputError: if a file cannot be read.
     """
+    choices, remark = _choices(name)
+    loaded = context.load(choices, "data")
+    return tuple(graph for each in loaded for graph in each.graphs), remark
+
+
+def user_responses(name: str) -> tuple[tuple[FactGraph, ...], str]:
+    """Return responses of the user's or the embedded ones that stand for them, and a remark.
+
+    Args:
+        name: a name of `SOURCES`.
+
+    Raises:
+        InputError: if a file cannot be read.
+    """
+    choices, remark = _choices(name)
+    loaded = (load_dataset(choice, Path(), name) for choice in choices)
+    return tuple(graph for each in loaded for graph in each.graphs), remark
+
+
+def with_a_true_claim(
+    graphs: Sequence[FactGraph], name: str, remark: str
+) -> tuple[list[FactGraph], str]:
+    """Return the responses that repetition can pad, and the remark with how many are left out.
+
+    Args:
+        graphs: labelled responses.
+        name: what errors call them.
+        remark: what is to know of them.
+
+    Raises:
+        InputError: if no claim is labelled true.
+    """
+    kept = [graph for graph in graphs if any(atom.label for atom in graph.atoms)]
+    if not kept:
+        raise InputError(f"{name}: no claim is labelled true; give labelled responses")
+    left_out = len(graphs) - len(kept)
+    return kept, remark + (
+        f" {left_out} responses without a true claim are left out." if left_out else ""
+    )
+
+
+def _choices(name: str) -> tuple[list[DatasetChoice], str]:
+    """Return the datasets that a source stands for, and what to know of them."""
     user = user_data()
     places = user.places(name)
     remark = f"Data of {user.where}: {name}."
@@ -120,8 +164,7 @@ def load(name: str, context: AnalysisContext) -> tuple[tuple[FactGraph, ...], st
         else DatasetChoice(name=source)
         for model, source in places.items()
     ]
-    loaded = context.load(choices, "data")
-    return tuple(graph for each in loaded for graph in each.graphs), remark
+    return choices, remark
 
 
 def hash_of(place: Place) -> str:

@@ -10,10 +10,16 @@ thorough numbers in less time, FACTORMODELS_RESULTS names the folder of results.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
+
+import cyclopts
 
 from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
-from factormodels.errors import InputError
+from factormodels.errors import FactormodelsError, InputError
+from factormodels.io.source.files import results_folder as existing_folder
 from factormodels.io.yaml import plain_hash
 
 FAST = "FACTORMODELS_FAST"
@@ -66,3 +72,37 @@ def write_results(notebook: str, artefacts: Artefacts) -> tuple[str, ...]:
     folder = results_folder(notebook)
     folder.mkdir(parents=True, exist_ok=True)
     return tuple(path.name for path in write_artefacts(artefacts, folder, origin))
+
+
+def answer_question(answer: Callable[..., Artefacts], script: str) -> None:
+    """Run a script that answers one question, with its parameters as options of a command line.
+
+    Tables and figures go to the folder of --out, `results/questions/NAME` if it is not given. The
+    process ends with exit code 2 and one sentence if an option or the data cannot be used.
+
+    Args:
+        answer: makes the tables and figures; its keyword parameters are the options.
+        script: path of the script, whose text is part of what the files say of their origin.
+    """
+    path = Path(script)
+    app = cyclopts.App(name=path.name, help_format="plaintext", version_flags=())
+    app.default(answer)
+
+    @app.meta.default
+    def _(
+        *tokens: Annotated[str, cyclopts.Parameter(show=False, allow_leading_hyphen=True)],
+        out: Path | None = None,
+    ) -> None:
+        artefacts = app(tokens, result_action="return_value").with_points()
+        name = path.stem.replace("_", "-")
+        asked = {"script": path.read_text(encoding="utf-8"), "options": [*tokens]}
+        folder = Path("results/questions") / name if out is None else out
+        with existing_folder(folder):
+            files = write_artefacts(artefacts, folder, Origin(name, plain_hash(asked)))
+        sys.stdout.write("".join(f"{line}\n" for line in (*artefacts.remarks, *files)))
+
+    try:
+        app.meta()
+    except FactormodelsError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(2)

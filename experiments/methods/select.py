@@ -336,7 +336,7 @@ def _kept(selected: Sequence[tuple[FactGraph, Selection]], seed: int) -> Table:
 
 
 def _figures(kept: Table) -> dict[str, PaperFigure]:
-    from experiments.analyses.figures import line_figure
+    from experiments.findings.figures import line_figure
 
     by_sentence = kept.frame[kept.frame["sentence"] != "all"]
     figure = line_figure(by_sentence, "sentence", KEPT)

@@ -42,7 +42,6 @@ from calibration.self_knowledge import (
     self_knowledge as self_knowledge_table,
 )
 from calibration.tabular import Frame
-from experiments.analyses.positions import TITLES, position_table
 from experiments.asking.ledger_table import ledger_table
 from experiments.asking.session import asking
 from experiments.columns.judged_claims import (
@@ -57,6 +56,7 @@ from experiments.columns.responses import load_responses
 from experiments.columns.sources import name_of, table_of
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
+from experiments.findings.positions import TITLES, position_table
 from experiments.findings.table import (
     Column,
     Table,

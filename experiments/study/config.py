@@ -28,6 +28,7 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass
 
+from calibration.learned_potentials.graph_potentials import LEARNABLE, OF_RELATIONS
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from calibration.significance.comparison import MEANS_OVER_RESPONSES
 from experiments.asking.settings import AnswerSettings
@@ -509,11 +510,6 @@ OWN_PRIORS = "data"
 LEARNED = "learned"
 """What tables call priors that are learned, unless they have a name."""
 
-LEARNABLE_OF_RELATIONS = ("temperature", "probability")
-LEARNABLE = ("atom_prior", "context_prior", *LEARNABLE_OF_RELATIONS)
-"""What labels can teach: priors, and how far relations are trusted."""
-
-
 Parameter = Annotated[str, known(lambda: LEARNABLE, "parameter")]
 
 
@@ -554,7 +550,7 @@ class Learned:
     def _consistent(self) -> Learned:
         if self.judge and dataclasses.asdict(self) | {"judge": ""} != dataclasses.asdict(Learned()):
             raise ValueError("a judge was learned before; leave out the keys beside it")
-        of_relations = [name for name in self.parameters if name in LEARNABLE_OF_RELATIONS]
+        of_relations = [name for name in self.parameters if name in OF_RELATIONS]
         if len(of_relations) > 1:
             raise ValueError("a relation has a temperature or a probability; learn one of the two")
         if self.by is not None and not of_relations:

@@ -123,7 +123,7 @@ class RawStudy:
 
 
 def embedded_studies() -> dict[str, str]:
-    """Text of every embedded study by name, such as compare or ours/NAME."""
+    """Text of every embedded study by name, such as compare or papers/NAME."""
     return dict(_texts(resources.files("experiments") / "configs", ""))
 
 
@@ -350,7 +350,7 @@ def _read(
     path = beside / config
     embedded = embedded_studies()
     parts = Path(config).parts
-    # A path such as ours/compare may be an embedded study; a folder that no embedded study is in
+    # A path such as papers/datasets may be an embedded study; a folder that no embedded study is in
     # means a file.
     in_folder = len(parts) > 1 and any(name.startswith(f"{parts[0]}/") for name in embedded)
     if exists(path) or path.suffix or not (len(parts) == 1 or in_folder):

@@ -8,10 +8,10 @@ from calibration.figures.positions import label_panels, position_figure
 from calibration.intervals import SumMethod
 from calibration.self_knowledge import IntervalSettings, label_positions
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.positions import position_table
 from experiments.analyses.user_data import SourceName, load
 from experiments.columns.placed_claims import claims_of_graphs
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.positions import position_table
 from experiments.settings.limits import Count
 from experiments.study.config import STRICT
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.user_data import SourceName, load
+from experiments.analyses.user_data import SourceName, load, with_a_true_claim
 from experiments.asking.relation_models import relation_model
 from experiments.evaluators.core_choices import CoreChoices
 from experiments.evaluators.gaming import (
@@ -26,8 +25,6 @@ from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, columns_as
 from experiments.settings.limits import Count, Probability
 from experiments.study.config import STRICT
-from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +77,8 @@ class Settings:
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """The table of normal and padded responses and the curves of each assessor."""
-    graphs, remark = responses_to_pad(settings.data, context)
+    loaded, remark = load(settings.data, context)
+    graphs, remark = with_a_true_claim(loaded, settings.data, remark)
     model = relation_model(settings.relations)[0]
     guard = Guard(CoreChoices(model, settings.weights), settings.templates_known)
     assessors = {
@@ -131,19 +129,6 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         figures,
         remarks=(remark,),
     )
-
-
-def responses_to_pad(data: SourceName, context: AnalysisContext) -> tuple[Sequence[FactGraph], str]:
-    """The responses that repetition can pad, those with a true claim; the remark on the data."""
-    loaded, remark = load(data, context)
-    graphs = [graph for graph in loaded if any(atom.label for atom in graph.atoms)]
-    if not graphs:
-        raise InputError(f"{data}: no claim is labelled true; give labelled responses")
-    left_out = len(loaded) - len(graphs)
-    left_out_remark = (
-        f" {left_out} responses without a true claim are left out." if left_out else ""
-    )
-    return graphs, remark + left_out_remark
 
 
 def curve_figure(points: pd.DataFrame, assessor: str, padding: str) -> Figure:

@@ -71,7 +71,7 @@ def test_two_runs_write_the_same_bytes(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("analysis=dataset-statistic", "did you mean 'dataset-statistics', "),
+        ("analysis=dataset-statistic", "did you mean 'dataset-statistics'"),
         ("settings.datset=[demonstration]", "settings.datset: there is no such key; did you mean"),
         ("settings.datasets=[]", "settings.datasets: "),
         ("settings.datasets=[demonstratio]", "settings.datasets[0]: the dataset 'demonstratio'"),

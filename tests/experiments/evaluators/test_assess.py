@@ -13,16 +13,15 @@ import numpy as np
 import pytest
 
 from experiments import assess
-from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
 from experiments.evaluators.assess_tables import stage_remarks
 from experiments.evaluators.response import AssessmentView, assess_graph
+from experiments.findings.claim_scores import LabelledAtoms, scores_with_intervals
 from factormodels import FactGraph, RelationKind, datasets, read, read_many, variant
 from factormodels.extraction.pipeline import run_stages
 from factormodels.extraction.stages.duplicates import every_atom
 from inference import get_backend, infer
-from tests.experiments.analyses.test_open_questions import agree, table_rows
 from tests.experiments.conftest import EXAMPLE, invoke
-from tests.pages import findings
+from tests.pages import agree, findings, table_rows
 from tests.refusals import refused
 
 RESPONSE = "The bridge opened in 1890. Bananas ripen in the sun."

@@ -13,9 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.analyses.context import AnalysisContext
-from experiments.analyses.ours import core_on_biographies
-from experiments.analyses.ours.shared.gains_of_padding import BLIND, KNOWN
 from experiments.analyses.user_data import DATA_FILE
 from experiments.evaluators.core_choices import (
     DEMONSTRATION,
@@ -27,6 +24,7 @@ from factormodels import Atom, FactGraph, datasets, read_many, write_many
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.selection import Selection, adjusted_precision, domains, select, subclaims_of
 from factormodels.selection.expected import redundancy, select_expected
+from notebooks.questions.core_on_biographies import BLIND, KNOWN, core_on_biographies
 from tests.experiments.conftest import invoke
 from tests.pages import findings
 
@@ -172,15 +170,13 @@ def test_the_command_writes_tables_a_figure_and_the_claims_that_count(tmp_path: 
     assert "--rule none is unknown" in result.output
 
 
-def test_the_study_of_core_pads_in_three_ways(
+def test_the_question_of_core_pads_in_three_ways(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_many([response("g"), response("h")], tmp_path / "own.jsonl")
     (tmp_path / DATA_FILE).write_text("datasets:\n  core-responses: own.jsonl\n")
     monkeypatch.chdir(tmp_path)
-    settings = core_on_biographies.Settings(weights="uniform", appended=4)
-    context = AnalysisContext("s", 0, tmp_path, "here")
-    tables = core_on_biographies.run(settings, context).tables
+    tables = core_on_biographies(weights="uniform", appended=4).tables
     gains = tables["gains"].frame.set_index(["judge", "kind"])
     # Four true claims join three of four: 7/8. Who sees through repetition gives it nothing.
     for kind in ("repetitive", "uninformative", "off-topic"):

@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from calibration import auroc, score
-from experiments.analyses.ours.relation_transfer import DATA, IN_SAMPLE, RESPONSES, transfer_rows
 from experiments.evaluators.relation_quality import (
     factcheck_bench_passages,
     fit_lexical,
@@ -35,6 +34,7 @@ from factormodels.extraction.relation_models.recorded import recorded_in_graphs
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.formats.factcheck_bench import passage_key, read_factcheck_bench
 from factormodels.io.formats.items import JudgedPair
+from notebooks.questions.relation_transfer import DATA, IN_SAMPLE, RESPONSES, transfer_rows
 from tests.experiments.conftest import invoke
 from tests.refusals import refused
 

@@ -1,8 +1,9 @@
 """Figures of embedded studies as data: what was drawn of each, to be drawn again.
 
-    python -m tests.experiments.findings.study_figures ours/encodings 'ours/i-bound graphs=1'
+    python -m tests.experiments.findings.study_figures papers/datasets encodings 'frontier graphs=1'
 
-runs studies, with words that change their settings, and keeps anew beside this file the frames from
+runs studies, with words that change their settings, and scripts of notebooks/questions by their
+names, and keeps anew beside this file the frames from
 which their figures were drawn. Studies whose tables are in docs/results are drawn from those.
 """
 
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,12 +22,14 @@ from unittest.mock import patch
 
 from matplotlib.figure import Figure
 
+from experiments.analyses.study import LoadedAnalysis, load_analysis, run_analysis
 from experiments.findings.table import data_frame
+from experiments.study.reading import read_raw
 from factormodels.io.yaml import jsonable
 
 KEPT = Path(__file__).with_suffix(".json")
 
-DRAWING = ("line_figure", "estimate_figure", "frontier_figure", "curve_figure", "_figure")
+DRAWING = ("line_figure", "estimate_figure", "frontier_figure", "curve_figure", "width_figure")
 """Names of the functions that draw figures of studies from a frame."""
 
 
@@ -42,25 +46,33 @@ def kept_figures() -> dict[str, Figure]:
 
 def main(studies: list[str]) -> None:
     """Run studies, and keep what their figures are drawn from in place of what is kept of them."""
-    from experiments.analyses.study import load_analysis, run_analysis
-    from experiments.study.reading import read_raw
-
     calls: list[dict[str, Any]] = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else []
     for words in studies:
         study, *overrides = words.split(" ")
         calls = [call for call in calls if call["study"] != study]
-        with TemporaryDirectory() as folder:
+        script = f"notebooks.questions.{study.replace('-', '_')}"
+        if find_spec(script) is not None:
+            module = import_module(script)
+            answer = getattr(module, script.rpartition(".")[2])
+        else:
             loaded = load_analysis(read_raw(study, overrides))
             module = sys.modules[loaded.analysis.run.__module__]
-            own: dict[str, Any] = {
-                name: partial(_recorded, getattr(module, name), study, calls)
-                for name in DRAWING
-                if hasattr(module, name)
-            }
-            with patch.multiple(module, **own):
-                run_analysis(loaded, Path(folder))
+            answer = partial(_run, loaded)
+        own: dict[str, Any] = {
+            name: partial(_recorded, getattr(module, name), study, calls)
+            for name in DRAWING
+            if hasattr(module, name)
+        }
+        with patch.multiple(module, **own):
+            answer()
     text = ",\n".join(json.dumps(call, ensure_ascii=False) for call in calls)
     KEPT.write_text(f"[\n{text}\n]\n", "utf-8")
+
+
+def _run(loaded: LoadedAnalysis) -> None:
+    """Run an analysis in a folder of its own."""
+    with TemporaryDirectory() as folder:
+        run_analysis(loaded, Path(folder))
 
 
 def _recorded(

@@ -1,9 +1,10 @@
 """Tables of every embedded study as data: what a run of each shows, its widest rows alone.
 
-    python -m tests.experiments.findings.study_tables ours/i-bound ours/encodings
+    python -m tests.experiments.findings.study_tables papers/datasets i-bound encodings
 
-runs studies that are analyses and need no data of the user's, and keeps their tables anew beside
-this file. Tables of one form, such as those of one paper on several data, are kept once.
+runs studies that are analyses and need no data of the user's, and scripts of notebooks/questions by
+their names, and keeps their tables anew beside this file. Tables of one form, such as those of one
+paper on several data, are kept once.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -93,9 +96,12 @@ def main(studies: list[str]) -> None:
 
     found = [each for each in kept_tables() if not set(each["studies"]) & set(studies)]
     for study in studies:
-        with TemporaryDirectory() as folder:
-            loaded = load_analysis(read_raw(study))
-            tables = run_analysis(loaded, Path(folder))[0].tables
+        script = f"notebooks.questions.{study.replace('-', '_')}"
+        if find_spec(script) is not None:
+            tables = getattr(import_module(script), script.rpartition(".")[2])().tables
+        else:
+            with TemporaryDirectory() as folder:
+                tables = run_analysis(load_analysis(read_raw(study)), Path(folder))[0].tables
         found += [{"studies": [study], **plain(table)} for table in tables.values()]
     keep(found)
 

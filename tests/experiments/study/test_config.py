@@ -357,9 +357,9 @@ def test_embedded_studies_are_valid_and_found_by_name() -> None:
 
 def test_an_unknown_name_lists_the_nearest_studies() -> None:
     refused(
-        r"'few-call' is unknown \(did you mean 'ours/few-calls', .*lists all, or name a YAML file",
+        r"'core-pading' is unknown \(did you mean 'papers/core-padding'.*lists all, or name a YAML",
         load_study,
-        "few-call",
+        "core-pading",
     )
 
 

@@ -1,0 +1,1 @@
+"""Analyses that measure algorithms, for the studies `bench`, `frontier` and `references`."""

@@ -1,1 +1,0 @@
-"""Analyses of our own questions, for the studies in `experiments/configs/ours`."""

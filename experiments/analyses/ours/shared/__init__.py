@@ -1,1 +1,0 @@
-"""What analyses of our own share: the shapes of synthetic graphs."""

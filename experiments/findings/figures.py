@@ -1,0 +1,169 @@
+"""From a long frame to a figure: lines over what is varied, and estimates one below the other.
+
+Both find the ends of the intervals of a column NAME in NAME_lower and NAME_upper, if it has any.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.figures.panels import (
+    COLUMN,
+    PAGE,
+    draw_interval,
+    draw_line,
+    legend_below,
+    name_floor,
+    name_places,
+    nth_look,
+    panels,
+)
+from experiments.findings.table import ENDS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from calibration.figures.shown_figure import ShownFigure
+
+MOST_IN_A_ROW = 6
+"""Names in a row of a legend."""
+
+NOTHING: Mapping[str, float] = MappingProxyType({})
+
+
+def line_figure(
+    frame: pd.DataFrame,
+    across: str,
+    values: Mapping[str, str],
+    by: str = "",
+    panel: str = "",
+    *,
+    ideals: Mapping[str, float] = NOTHING,
+    floors: Mapping[str, float] = NOTHING,
+) -> ShownFigure:
+    """Values over what is varied: a row of panels for each value, a column for each `panel`.
+
+    Where there is one column, the values stand side by side.
+
+    Args:
+        frame: one row per point.
+        across: the column of the horizontal axis; texts are places side by side.
+        values: what the vertical axes say, by column.
+        by: the column that tells lines apart; empty: there is one.
+        panel: the column that tells panels apart; empty: there is one.
+        ideals: where a value has a line of reference.
+        floors: by value with a logarithmic axis, its lower edge, at which all below is drawn.
+    """
+    titles = list(dict.fromkeys(frame[panel])) if panel else [""]
+    names = list(dict.fromkeys(frame[by])) if by else [""]
+    shape = (len(values), len(titles)) if len(titles) > 1 else (1, len(values))
+    size = (COLUMN if shape == (1, 1) else PAGE, 1.5 * shape[0] + 0.9)
+    shared: dict[str, Any] = {"sharex": "col", "sharey": "row"} if len(titles) > 1 else {}
+    with panels(*shape, size, **shared) as (figure, all_axes):
+        grid = all_axes if len(titles) > 1 else all_axes.T
+        for row, (value, label) in zip(grid, values.items(), strict=True):
+            floor = floors.get(value, 0.0)
+            for axes, title in zip(row, titles, strict=True):
+                panel_rows = frame[frame[panel] == title] if panel else frame
+                places = list(dict.fromkeys(panel_rows[across]))
+                texts = panel_rows[across].dtype.kind not in "iuf"
+                if value in ideals:
+                    axes.axhline(ideals[value], color="0.6", linewidth=0.7)
+                for at, name in enumerate(names):
+                    line = panel_rows[panel_rows[by] == name] if by else panel_rows
+                    points = [places.index(each) for each in line[across]]
+                    look = nth_look(at) | {"label": str(name), "clip_on": False}
+                    draw_line(
+                        axes,
+                        points if texts else line[across],
+                        _with_ends(line, value),
+                        value,
+                        floor or -np.inf,
+                        **look,
+                    )
+                if texts:
+                    name_places(figure, axes, places, shape[1])
+                axes.set(yscale="log" if floor else "linear")
+            row[0].set_ylabel(_sentence(label))
+            if floor:
+                name_floor(row[0], floor, 2)
+        for axes, title in zip(grid[0], titles, strict=True):
+            axes.set_title(str(title) if len(titles) > 1 else "")
+        for axes in all_axes[-1]:
+            axes.set_xlabel(_sentence(across.replace("_", " ")))
+        if by:
+            _legend(figure, grid[0][0])
+        return figure
+
+
+def estimate_figure(
+    frame: pd.DataFrame,
+    rows: str,
+    values: Mapping[str, str],
+    by: str = "",
+    *,
+    ideals: Mapping[str, float] = NOTHING,
+) -> ShownFigure:
+    """Estimates with their intervals one below the other, a panel for each value.
+
+    Args:
+        frame: one row per estimate, in the order from above.
+        rows: the column with the names of the rows; those of one name share a row.
+        values: what the horizontal axes say, by column.
+        by: the column that tells colours apart; empty: all have one.
+        ideals: where a value has a line of reference.
+    """
+    names = list(dict.fromkeys(frame[rows]))
+    kinds = list(dict.fromkeys(frame[by])) if by else [""]
+    crowded = by and len(frame) > len(names)
+    size = (PAGE, 0.8 + (0.3 if crowded else 0.2) * len(names))
+    with panels(1, len(values), size, sharey=True) as (figure, (grid,)):
+        for axes, (value, label) in zip(grid, values.items(), strict=True):
+            if value in ideals:
+                axes.axvline(ideals[value], color="0.6", linewidth=0.7)
+            for at, kind in enumerate(kinds):
+                kind_rows = _with_ends(frame[frame[by] == kind] if by else frame, value)
+                shift = 0.22 * ((len(kinds) - 1) / 2 - at) if crowded else 0.0
+                look = nth_look(at) | {"linestyle": "none"}
+                for first, row in enumerate(kind_rows.to_dict("records")):
+                    ends = tuple(row[f"{value}{end}"] for end in ENDS)
+                    height = len(names) - 1 - names.index(row[rows]) + shift
+                    draw_interval(axes, height, ends, **look, label=None if first else str(kind))
+            axes.set_xlabel(_sentence(label))
+        grid[0].set_yticks(range(len(names) - 1, -1, -1), names)
+        if by:
+            _legend(figure, grid[0])
+        return figure
+
+
+def _sentence(label: str) -> str:
+    """Return a label whose first word begins with a capital letter; a symbol stays as it is."""
+    return label[:1].upper() + label[1:] if label[:2].isascii() and label[:2].isalpha() else label
+
+
+def _legend(figure: ShownFigure, axes: Axes) -> None:
+    legend_below(figure, *axes.get_legend_handles_labels(), MOST_IN_A_ROW)
+
+
+def _with_ends(frame: pd.DataFrame, value: str) -> Any:
+    """The frame with ends of intervals of a column, absent where it has none."""
+    missing = {f"{value}_{end}" for end in ("lower", "upper")} - {*frame.columns}
+    return frame.assign(**dict.fromkeys(missing, np.nan))
+
+
+def pareto(points: Mapping[str, tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points that no other beats in both, from the fastest to the most accurate."""
+    best = math.inf
+    kept = []
+    # From fast to slow: a slower one earns its place only by a smaller error.
+    for seconds, error in sorted(points.values()):
+        if error < best:
+            kept.append((seconds, error))
+            best = error
+    return kept

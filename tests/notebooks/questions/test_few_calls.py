@@ -1,0 +1,75 @@
+"""Few calls: orders, posteriors of what was asked, and its two tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.evaluators.asking_orders import asking_orders, first_of_each, posteriors, true
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets, variant
+from factormodels.extraction.stages.relations import relation_pairs
+from inference import infer
+from notebooks.questions.few_calls import compared
+
+GRAPH = FactGraph(
+    "r",
+    (Atom("a1", "Bees dance."), Atom("a2", "Wasps sing.")),
+    (
+        Context("c1", "Bees dance.", retrieved_for=("a1",)),
+        Context("c2", "Wasps rest.", retrieved_for=("a2",)),
+    ),
+    (
+        Relation("c1", "a1", RelationKind.ENTAILMENT, 0.9),
+        Relation("c1", "a2", RelationKind.ENTAILMENT, 0.9),
+        Relation("c2", "a1", RelationKind.CONTRADICTION, 0.95),
+    ),
+)
+
+
+def pair_names(places: Any) -> list[tuple[str, str]]:
+    pairs = relation_pairs(GRAPH, "FR2")
+    return [(pairs[place].source, pairs[place].target) for place in places]
+
+
+def test_orders_are_those_of_the_rule() -> None:
+    orders = asking_orders([GRAPH], [relation_pairs(GRAPH, "FR2")], (0.5,), seed=0)
+    settled = pair_names(orders["settled at 0.5"][0])
+    assert settled == [("c1", "a1"), ("c2", "a2"), ("c1", "a2")]
+    assert set(pair_names(orders["never settled"][0])) == set(pair_names(range(4)))
+    assert sorted(orders["at random"][0]) == [0, 1, 2, 3]
+
+
+def test_posteriors_are_those_of_the_graph_without_the_rest() -> None:
+    pairs = [relation_pairs(GRAPH, "FR2")]
+    places = [place for place, name in enumerate(pair_names(range(4))) if name != ("c2", "a1")]
+    p = posteriors([GRAPH], pairs, [places])
+    rest = GRAPH.derived(GRAPH.contexts, GRAPH.relations[:2])
+    marginals = infer(rest.to_factor_graph(), "exact").marginals
+    assert p == pytest.approx([marginals["a1"][1], marginals["a2"][1]], abs=1e-12)
+    assert true(np.array([0.5, 0.5 + 1e-12, 0.51])).tolist() == [False, False, True]
+
+
+def test_rows_count_calls_and_the_verdicts_that_a_stop_loses() -> None:
+    made = compared([GRAPH], "FR2", (0.25, 1.0), (0.5,), 0)
+    rows = {row["method"]: row for row in made}
+    assert [one["calls"] for one in rows["never settled"]["shares"]] == [1, 4]
+    assert rows["settled at 0.5"]["asked"] == 0.75
+    # The contradiction that is not asked any more would turn a1.
+    assert rows["settled at 0.5"]["kept"] == 0.5
+    assert rows["never settled"]["kept"] == rows["at random"]["kept"] == 1.0
+
+
+def test_the_guide_has_the_numbers_of_the_demonstration() -> None:
+    graphs = [variant(graph, "FR2") for graph in datasets.load("demonstration").graphs]
+    pairs = [relation_pairs(graph, "FR2") for graph in graphs]
+    orders = asking_orders(graphs, pairs, (0.5,), seed=0)
+    every = posteriors(graphs, pairs, orders["never settled"])
+    kept = [
+        float(np.mean(true(posteriors(graphs, pairs, first)) == true(every)))
+        for share in (0.05, 0.1, 0.15, 0.2)
+        for first in [first_of_each(orders["never settled"], pairs, share)]
+    ]
+    # docs/guide/few-calls.md says so.
+    assert kept == pytest.approx([0.799, 0.896, 0.948, 0.993], abs=5e-4)

@@ -1,0 +1,132 @@
+"""Scripts that answer questions: what each says of itself, its options, and its tables in small."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from experiments.findings.artefacts import Artefacts
+from factormodels import datasets
+from notebooks.questions.does_it_matter import does_it_matter
+from notebooks.questions.encodings import encodings
+from notebooks.questions.few_calls import few_calls
+from notebooks.questions.few_labels import few_labels
+from notebooks.questions.i_bound import i_bound
+from notebooks.questions.kept_claims import kept_claims
+from notebooks.questions.real_graphs import View, compared
+from notebooks.questions.relation_transfer import relation_transfer
+
+ROOT = Path(__file__).resolve().parents[3]
+
+SCRIPTS = sorted((ROOT / "notebooks" / "questions").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_begins_with_its_question_and_calls_no_other(script: Path) -> None:
+    tree = ast.parse(script.read_text("utf-8"))
+    said = ast.get_docstring(tree) or ""
+    assert said.partition("\n")[0].endswith("?")
+    assert all(f"\n{word}: " in said for word in ("Question", "Data", "Rival"))
+    assert f"    python notebooks/questions/{script.name}" in said
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert not (node.module or "").startswith(("notebooks", "tests"))
+            assert not any(alias.name.startswith("_") for alias in node.names)
+    # The function of its name is what the command calls.
+    assert script.stem in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def script(name: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a script as a command."""
+    path = ROOT / "notebooks" / "questions" / name
+    return subprocess.run(
+        [sys.executable, path, *words], capture_output=True, text=True, check=False
+    )
+
+
+def test_a_script_writes_what_it_finds(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    few = ("--data", "at-odds", "--no-lexical", "--shares", "0.5", "--decisive", "0.5")
+    result = script("few_calls.py", *few, "--out", f"{out}")
+    assert result.returncode == 0, result.stderr
+    names = {path.name for path in out.iterdir()}
+    assert {"kept.csv", "kept.md", "kept.tex"} <= names
+    assert str(out / "kept.csv") in result.stdout
+    assert "<!-- study few-calls; config sha256 " in (out / "kept.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--data", "nowhere.jsonl"), "nowhere.jsonl"),
+        (("--shares", "much"), "much"),
+        (("--splits", "3"), "--splits"),
+    ],
+)
+def test_a_wrong_option_writes_nothing(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = script("few_calls.py", *words, "--out", f"{out}")
+    assert result.returncode != 0
+    assert said in result.stderr + result.stdout
+    assert "Traceback" not in result.stderr
+    assert not out.exists()
+
+
+def small_views() -> Artefacts:
+    graphs = datasets.load("factscore").graphs[:12]
+    views = (View("FR1", "implication", ("cavi",)), View("FR2", "implication", ("lbp",)))
+    return compared({"factscore": (graphs, views)}, (1.0, 4, 5), 0)
+
+
+SMALL: dict[str, Callable[[], Artefacts]] = {
+    "few-calls": lambda: few_calls(data=(Path("at-odds"),), decisive=(0.5, 0.9)),
+    "kept-claims": lambda: kept_claims(data=(Path("selfcheck"),), precisions=(0.7,), splits=4),
+    "few-labels": lambda: few_labels(labels=(20,), designs=("responses",), draws=3),
+    "relation-transfer": lambda: relation_transfer(folds=2),
+    "real-graphs": small_views,
+}
+"""Answers whose tables are kept in docs/results, with little work."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_kept_tables_have_the_columns_of_the_script(name: str) -> None:
+    made = SMALL[name]()
+    for stem, table in made.tables.items():
+        with (ROOT / "docs" / "results" / name / f"{stem}.csv").open(encoding="utf-8") as file:
+            assert next(csv.reader(file)) == [*map(str, table.frame.columns)], stem
+
+
+@pytest.mark.slow
+def test_open_questions_are_answered_in_small() -> None:
+    moved = does_it_matter(data=(Path("demonstration"),), drawn=0).tables["effects"].frame
+    assert moved["backend"].tolist() == ["lbp", "wmb-6", "wmb-2", "wmb-1", "trw", "cavi"]
+    by_bound = i_bound(i_bounds=(1, 4), graphs=1).tables["i-bound"].frame
+    assert len(by_bound) == 6
+    assert (by_bound["held"] == 1.0).all()
+    compared_encodings = encodings(data=(Path("demonstration"),), drawn=0).tables["encodings"].frame
+    assert set(compared_encodings["truth"]) == {"own labels"}
+
+
+# Of those that need no file of an owner's and take seconds.
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["few-calls", "kept-claims", "claims-relations"])
+def test_a_script_gives_what_is_kept(name: str, tmp_path: Path) -> None:
+    result = script(f"{name.replace('-', '_')}.py", "--out", f"{tmp_path}")
+    assert result.returncode == 0, result.stderr
+    for path in (ROOT / "docs" / "results" / name).glob("*.csv"):
+        with path.open(encoding="utf-8") as file, (tmp_path / path.name).open() as other:
+            for row, made in zip(csv.DictReader(file), csv.DictReader(other), strict=True):
+                for column, cell in row.items():
+                    try:
+                        wanted = float(cell)
+                    except ValueError:
+                        assert made[column] == cell
+                    else:
+                        assert float(made[column]) == pytest.approx(wanted, abs=1e-6)
