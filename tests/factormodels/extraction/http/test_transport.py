@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -108,9 +109,9 @@ def test_a_connection_serves_the_name_that_it_was_made_for(
     made: list[str] = []
     of_the_loop = asyncio.BaseEventLoop.create_connection
 
-    async def counted(loop: asyncio.BaseEventLoop, *arguments: object, **options: object) -> object:
+    async def counted(loop: asyncio.BaseEventLoop, *arguments: Any, **options: Any) -> object:
         made.append(str(arguments[1]))
-        return await of_the_loop(loop, *arguments, **options)  # type: ignore[arg-type]
+        return await of_the_loop(loop, *arguments, **options)
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", counted)
     Resolver(monkeypatch, a=["127.0.0.1"] * 3, b=["127.0.0.1"] * 3)
