@@ -56,7 +56,6 @@ def label_column(
     columns: LabelColumns,
     *,
     labelled: bool = True,
-    where: str = "",
 ) -> LabelColumn:
     """The labels of a table.
 
@@ -65,7 +64,6 @@ def label_column(
         name: its column of labels; None: there is none.
         columns: which words mean true, and which do not count.
         labelled: whether there must be a label.
-        where: what errors name; the file and the column if empty.
 
     Raises:
         InputError: for words of no known spelling and, if there must be a label, if there is none.
@@ -74,7 +72,7 @@ def label_column(
     if not labelled and all(folded(value) in NO_LABEL for value in values):
         return LabelColumn(name, values, [None] * len(values), None)
     spelling = label_spelling(
-        values, where or f"{table.source}: column {name!r}", columns.true, columns.irrelevant
+        values, f"{table.source}: column {name!r}", columns.true, columns.irrelevant
     )
     meanings = [spelling.read(value) for value in values]
     return LabelColumn(name, values, meanings, spelling, table.classes.get(str(name), ()))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
+from calibration.self_knowledge import ModelJudgement, Setting
 from experiments.columns.cells import LabelColumn, ShareColumn, label_column
+from experiments.columns.judged_table import JudgedClaim, JudgedTable
 from experiments.columns.layouts import with_layout
 from experiments.columns.nested_rows import FlatTable, column_names_of, flat_table
 from experiments.columns.options import ClaimColumns
-from experiments.columns.placed_claims import LabelledClaims
+from experiments.columns.placed_claims import LabelledClaims, claims_of_graphs, load_claims
 from experiments.columns.resolved import Columns, mark_columns, marks_of
 from experiments.columns.roles import (
     CLAIM_OR_WORDS,
@@ -30,9 +33,12 @@ from experiments.columns.roles import (
     SETTING,
     VOTES,
 )
+from experiments.columns.sources import table_of
+from experiments.settings.inputs import is_dataset, read_graphs
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
+from factormodels.io.claim_records import looks_like_record
 from factormodels.io.claim_rows import (
     ClaimRow,
     cell_name,
@@ -41,6 +47,7 @@ from factormodels.io.claim_rows import (
     repeated_rows,
     required_name,
 )
+from factormodels.io.formats.registry import format_of
 from factormodels.io.formats.selfcheck import VOTES as VOTES_KEY
 from factormodels.io.labels import comma_remark
 from factormodels.io.not_used import note_cells
@@ -49,6 +56,9 @@ from factormodels.io.tables.numbers import cell_number
 from factormodels.learned_from import LearnedFrom, mark_of
 from factormodels.nouns import counted, is_or_are
 from factormodels.words import ABSENT, folded, truth_of
+
+if TYPE_CHECKING:
+    from experiments.columns.sources import Data
 
 _SETTINGS: Mapping[str, Setting] = {
     **dict.fromkeys(("direct asking", "direct", "da"), Setting.DIRECT_ASKING),
@@ -59,95 +69,17 @@ _SETTINGS: Mapping[str, Setting] = {
     ),
 }
 
+_PLACED = {"response", "claim", "sentence", "sentences", "label", "judgements"}
+"""Keys of a record of a claim of which no model says anything."""
+
+_LABELLED = ("fact-graph", "factreasoner", "factscore", "factcheck-bench")
+"""Formats of responses whose claims have labels and nothing that a model says of them."""
+
 _MOST_NAMED = 3
 """Responses that an error names."""
 
 _GRID = 1_000_000
 """A relative position is a place on a grid so fine that no edge of a bin is missed."""
-
-
-@dataclass
-class JudgedClaim:
-    """A claim with what the model says of it, gathered from one row or several.
-
-    Attributes:
-        response: id of its response.
-        claim: its id there.
-        sentence: its sentence, from 1; None where its position is not known.
-        sentences: number of sentences, or of places, of its response.
-        label: what a person says.
-        answers: what the model answered, by setting, once or several times.
-        confidence: its confidence, by setting.
-    """
-
-    response: str
-    claim: str
-    sentence: int | None
-    sentences: int | None
-    label: ClaimLabel
-    answers: dict[Setting, tuple[ModelJudgement, ...]] = field(default_factory=dict)
-    confidence: dict[Setting, float] = field(default_factory=dict)
-
-    def score(self, setting: Setting) -> float | None:
-        """The confidence, or the share of answers that say true; None where nothing was said."""
-        if setting in self.confidence:
-            return self.confidence[setting]
-        answers = self.answers.get(setting, ())
-        if not answers:
-            return None
-        return sum(answer is ModelJudgement.TRUE for answer in answers) / len(answers)
-
-    def judgement(self, setting: Setting, threshold: float | None) -> ModelJudgement | None:
-        """What the model says in a setting, at a threshold of its confidence or votes.
-
-        Without a threshold the majority of several answers decides, and as many of one as of the
-        other are neither.
-        """
-        answers = self.answers.get(setting, ())
-        if len(answers) == 1 and setting not in self.confidence:
-            return answers[0]
-        score = self.score(setting)
-        if score is None:
-            return None
-        if threshold is None and score == 0.5:
-            return ModelJudgement.NEITHER
-        reached = score >= threshold if threshold is not None else score > 0.5
-        return ModelJudgement.TRUE if reached else ModelJudgement.FALSE
-
-
-@dataclass(frozen=True)
-class JudgedTable:
-    """The claims of a table.
-
-    Attributes:
-        groups: claims by (model, condition); empty texts where there is no such column.
-        settings: what the settings in which a model was asked are called, in the paper's order.
-        kind: what the model gave: "judgement", "confidence" or "votes".
-        has_positions: whether claims say where they stand.
-        has_sentences: whether they say so by sentences.
-        remarks: what a reader must know of how the table was read.
-    """
-
-    groups: Mapping[tuple[str, str], tuple[JudgedClaim, ...]]
-    settings: Mapping[Setting, str]
-    kind: str
-    has_positions: bool
-    has_sentences: bool
-    remarks: tuple[str, ...]
-
-    def records(self, group: tuple[str, str], threshold: float | None) -> list[ClaimRecord]:
-        """Claims of a group as records, judged at a threshold; None: as `judgement` says."""
-        return [
-            ClaimRecord(
-                claim.response,
-                claim.sentence or 1,
-                claim.sentences or 1,
-                claim.claim,
-                claim.label,
-                *(claim.judgement(setting, threshold) for setting in Setting),
-            )
-            for claim in self.groups[group]
-        ]
 
 
 @dataclass(frozen=True)
@@ -163,6 +95,44 @@ class _Source:
     column: str
     setting: Setting | None
     is_confidence: bool = False
+
+
+def read_judged_claims(data: Data, wanted: ClaimColumns) -> JudgedTable:
+    """The claims of data with what a model says of them, or with labels and their places alone.
+
+    Args:
+        data: a file, the name of an embedded dataset, a data frame, or records.
+        wanted: which columns say what, where their names do not tell.
+
+    Raises:
+        InputError: if the data cannot be read, and as `judged_claims`.
+    """
+    path = Path(data) if isinstance(data, str | os.PathLike) else None
+    if path is not None and is_dataset(path):
+        graphs = read_graphs(path)
+        if any(VOTES_KEY in graph.metadata for graph in graphs):
+            return judged_graphs(graphs, str(path))
+        return placed_claims(claims_of_graphs(graphs, path))
+    table = table_of(data)
+    if path is not None and _says_nothing_of_a_model(table):
+        return placed_claims(load_claims(path))
+    return judged_claims(table, wanted)
+
+
+def _says_nothing_of_a_model(table: DataTable) -> bool:
+    """Whether a file holds labelled claims and where they stand, and nothing a model says."""
+    first = table.rows[0]
+    if looks_like_record(first):
+        unjudged = not any(row.get("judgements") for row in table.rows)
+        return table.form.startswith("JSON") and unjudged and set(table.columns) <= _PLACED
+    form = format_of(first)
+    return (
+        form is not None
+        and form.name in _LABELLED
+        and first.keys() >= set(form.keys)
+        # Factcheck-Bench holds sentences there, and a table of claims their number.
+        and isinstance(first.get("sentences", {}), Mapping)
+    )
 
 
 def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:

@@ -164,9 +164,10 @@ class Columns:
         missing = (role, *lacking)
         needed = " or ".join(f"the {each.meaning}" for each in missing)
         it = "it" if len(missing) == 1 else "them"
+        options = [each.option for each in missing]
+        mend = f"name {it} with {' and '.join(options)}" if all(options) else f"call {it} so"
         raise InputError(
-            f"{self.where}: no column is known as {needed}; name {it} with "
-            f"{' and '.join(each.option for each in missing)}; it has {self.listed()}"
+            f"{self.where}: no column is known as {needed}; {mend}; it has {self.listed()}"
         )
 
     def remark(self) -> str:

@@ -108,10 +108,10 @@ SENTENCES = Role("sentences", "--sentences", ("sentences", "n sentences", "num s
 POSITION = Role("position", "--position", ("position", "relative position"))
 
 # A sheet of labels that a person filled in, in the columns of `factormodels estimate`.
-SHEET_RESPONSE = Role("response", "response", ("response",))
-SHEET_CLAIM = Role("claim", "claim", ("claim",))
-SHEET_PROBABILITY = Role("probability", "probability", ("probability",))
-SHEET_BATCH = Role("batch", "batch", ("batch",))
+SHEET_RESPONSE = Role("response", "", ("response",))
+SHEET_CLAIM = Role("claim", "", ("claim",))
+SHEET_PROBABILITY = Role("probability", "", ("probability",))
+SHEET_BATCH = Role("batch", "", ("batch",))
 
 # --------------------------------------------------------------------------- tables of responses
 

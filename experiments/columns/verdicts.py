@@ -33,6 +33,9 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
     Raises:
         InputError: if a record is malformed.
     """
+    # Verdicts and samples stand in lists and objects, which cells of a plain table are not.
+    if not any(isinstance(cell, list | dict) for cell in table.rows[0].values()):
+        return table, ()
     logged = _logged_table(table)
     if logged is not None:
         return logged

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -37,8 +36,7 @@ from calibration.learned_potentials.methods import (
     recalibrated,
 )
 from calibration.learned_potentials.shift import FEW, FEWEST
-from experiments.columns.cells import label_column, truth
-from experiments.columns.options import LabelColumns
+from experiments.columns.user_columns import UserTable, read_user_table
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
@@ -47,12 +45,9 @@ from experiments.progress import tell
 from experiments.settings import USUAL, ColumnNames, Names, Option, Settings, front_door
 from experiments.settings.inputs import graphs_of
 from experiments.settings.limits import DrawnSettings, ObjectiveName, VariantName
-from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.extraction.text_match import leaves_no_topic_out
 from factormodels.fact_graph import FactGraph
-from factormodels.io.claim_rows import required_name
-from factormodels.io.tables.data_table import read_table
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom, joined_mark, relations_mark
 from factormodels.nouns import counted
 from factormodels.variants import variant
@@ -84,55 +79,35 @@ class ColumnSettings(Settings):
     groups: ColumnNames = ()
     """Column of --table whose equal values make a group, for --causes; repeatable."""
 
-    def own(self) -> UserColumns | None:
-        """The columns of the table; None without one.
+    def own(self) -> UserTable | None:
+        """The table of columns of one's own; None without one.
 
         Raises:
-            InputError: if they cannot be read, or are no numbers.
+            InputError: if it cannot be read, or its numbers are none.
         """
-        if self.table is None:
-            if self.numbers or self.groups:
-                raise InputError(
-                    "--numbers and --groups name columns of --table, or of a table of labelled "
-                    "claims; give one"
-                )
+        if self.table is not None:
+            return read_user_table(self.table, self.numbers, self.groups)
+        if self.numbers or self.groups:
+            raise InputError(
+                "--numbers and --groups name columns of --table, or of a table of labelled "
+                "claims; give one"
+            )
+        return None
+
+    def own_responses(self, responses: Responses, *, labelled: bool) -> UserTable | None:
+        """The table of claims that responses are, whose numbers are named; None of other data.
+
+        Args:
+            responses: what the command is given.
+            labelled: whether there must be labels.
+
+        Raises:
+            InputError: as `read_user_table`.
+        """
+        if self.table is not None or not self.numbers or not _is_table(responses):
             return None
-        table = read_table(self.table)
-        for name in ("response", "claim", *self.numbers, *self.groups):
-            if name not in table.columns:
-                raise InputError(
-                    f"{self.table}: there is no column {name!r}; it has {', '.join(table.columns)}"
-                )
-        rows: dict[tuple[str, str], tuple[float, ...]] = {}
-        members: dict[tuple[str, str], tuple[str, ...]] = {}
-        for index, row in enumerate(table.rows):
-            key = (
-                required_name(row["response"], table.place(index, "response"), "response"),
-                required_name(row["claim"], table.place(index, "claim"), "claim"),
-            )
-            if key in rows:
-                raise InputError(
-                    f"{table.place(index, 'claim')}: the claim {key[1]!r} of response {key[0]!r} "
-                    "stands here a second time; give one row of every claim"
-                )
-            values = []
-            for name in self.numbers:
-                try:
-                    value = float(row[name])
-                except (TypeError, ValueError):
-                    value = math.nan
-                if not math.isfinite(value):
-                    raise InputError(
-                        f"{table.place(index, name)}: {row[name]!r} is not a finite number; give "
-                        "one of every claim"
-                    )
-                values.append(value)
-            rows[key] = tuple(values)
-            members[key] = tuple(
-                required_name(row[name], table.place(index, name), f"group of {name!r}")
-                for name in self.groups
-            )
-        return UserColumns(str(self.table), self.numbers, rows, self.groups, members)
+        path = Path(str(responses))
+        return read_user_table(path, self.numbers, self.groups, labels=labelled)
 
 
 class FitSettings(DrawnSettings, ColumnSettings):
@@ -231,8 +206,10 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
         MissingDependencyError: if PyTorch is not installed.
     """
     source = str(responses) if isinstance(responses, str | Path) else "the responses"
-    votes = _votes(responses, settings)
-    graphs, user_columns = votes or (graphs_of(responses), settings.own())
+    votes = settings.own_responses(responses, labelled=True)
+    own = votes or settings.own()
+    graphs = graphs_of(responses) if votes is None else votes.graphs
+    user_columns = None if own is None else own.columns
     families = settings.families(graphs)
     causes = settings.levels
     if votes is not None:
@@ -282,36 +259,12 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
         f"columns: {', '.join((*judge.families, *judge.own_columns))}; "
         f"evidence: {'; '.join(map(str, judge.sources))}; penalty {judge.field.penalty:g}."
     )
+    if own is not None and own.remark:
+        sentences.append(own.remark)
     if settings.save is not None:
         judge.save(settings.save)
         sentences.append(f"The judge is in {settings.save}.")
     return Findings(source, tuple(sentences), tables, graphs=cross_fit)
-
-
-def _votes(
-    responses: Responses, settings: ColumnSettings, *, labelled: bool = True
-) -> tuple[tuple[FactGraph, ...], UserColumns | None] | None:
-    """Responses and columns of a table of claims whose numbers are named; None of other data.
-
-    Raises:
-        InputError: if the table cannot be read, or lacks a column.
-    """
-    if settings.table is not None or not settings.numbers or not _is_table(responses):
-        return None
-    path = Path(str(responses))
-    table = read_table(path)
-    user_columns = settings.model_copy(update={"table": path}).own()
-    if labelled and "label" not in table.columns:
-        raise InputError(
-            f"{path}: there is no column 'label'; it has {', '.join(table.columns)}; call what is "
-            "known of each claim so"
-        )
-    labels = label_column(table, "label", LabelColumns(), labelled=labelled, where=str(path))
-    atoms: dict[str, list[Atom]] = {}
-    for row, label in zip(table.rows, labels.meanings, strict=True):
-        atom = Atom(str(row["claim"]), label=truth(label))
-        atoms.setdefault(str(row["response"]), []).append(atom)
-    return tuple(FactGraph(name, tuple(each)) for name, each in atoms.items()), user_columns
 
 
 def _is_table(responses: Responses) -> bool:
@@ -513,8 +466,10 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     whole = judge if isinstance(judge, Judge) else read_judge(judge)
     if _is_table(responses) and not settings.numbers and settings.table is None:
         settings = settings.model_copy(update={"numbers": whole.own_columns})
-    votes = _votes(responses, settings, labelled=False)
-    graphs, user_columns = votes or (graphs_of(responses), settings.own())
+    votes = settings.own_responses(responses, labelled=False)
+    own = votes or settings.own()
+    graphs = graphs_of(responses) if votes is None else votes.graphs
+    user_columns = None if own is None else own.columns
     known = whole.reading(graphs)
     strange = known.other_evidence(graphs)
     if strange and not settings.other_evidence:
@@ -526,6 +481,8 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     if known is not whole and not moves:
         p = whole.posteriors(graphs, user_columns)
     sentences = [_checked(shift)]
+    if own is not None and own.remark:
+        sentences.append(own.remark)
     share = f"{number(shift.share)} {interval(shift.share_lower, shift.share_upper)}"
     if moves:
         p = known.probabilities(table, shift.share)

@@ -10,10 +10,8 @@ Self-Known and Self-Unknown".
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field
@@ -44,16 +42,11 @@ from calibration.self_knowledge import (
 from calibration.tabular import Frame
 from experiments.asking.ledger_table import ledger_table
 from experiments.asking.session import asking
-from experiments.columns.judged_claims import (
-    JudgedTable,
-    judged_claims,
-    judged_graphs,
-    placed_claims,
-)
+from experiments.columns.judged_claims import read_judged_claims
+from experiments.columns.judged_table import JudgedTable
 from experiments.columns.options import ClaimColumns
-from experiments.columns.placed_claims import claims_of_graphs, load_claims
 from experiments.columns.responses import load_responses
-from experiments.columns.sources import name_of, table_of
+from experiments.columns.sources import name_of
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.positions import TITLES, position_table
@@ -75,14 +68,9 @@ from experiments.methods.self_judged_claims import (
 )
 from experiments.progress import tell
 from experiments.settings import USUAL, Numbers, Option, front_door
-from experiments.settings.inputs import is_dataset
 from experiments.settings.limits import DrawnSettings
-from factormodels import datasets
 from factormodels.errors import InputError
 from factormodels.extraction.asking.table import SELF_SETTINGS
-from factormodels.io.claim_records import looks_like_record
-from factormodels.io.formats.registry import format_of
-from factormodels.io.formats.selfcheck import VOTES
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
@@ -108,12 +96,6 @@ _HALF = 0.5
 
 _FEWEST_RESPONSES = 4
 """Two halves of two responses each are the least that can be split."""
-
-_PLACED = {"response", "claim", "sentence", "sentences", "label", "judgements"}
-"""Keys of a record of a claim of which no model says anything."""
-
-_LABELLED = ("fact-graph", "factreasoner", "factscore", "factcheck-bench")
-"""Formats of responses whose claims have labels and nothing that a model says of them."""
 
 _QUANTITIES = (
     *("factuality", "judged_correct", "self_known", "self_unknown", "sigma"),
@@ -259,7 +241,8 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
             "--extract, --documents and --retriever are for a model that is asked; name it with "
             "--model"
         )
-    return _measured(_judged(cast("Data", data), settings), name_of(cast("Data", data)), settings)
+    table = cast("Data", data)
+    return _measured(read_judged_claims(table, settings), name_of(table), settings)
 
 
 def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
@@ -285,9 +268,9 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
             sentences = (*loaded.remarks, *(remark if settings.extract else ()))
             return Findings(source, sentences, {"calls": planned})
         rows, remarks, incomplete = ask_claims(graphs, settings, wanted, session)
-    table = table_of(rows)
-    findings = _measured(judged_claims(table, ClaimColumns()), source, settings)
-    claims = Table(data_frame(rows), text_columns(*table.columns), "What it said.")
+    findings = _measured(read_judged_claims(rows, ClaimColumns()), source, settings)
+    said = data_frame(rows)
+    claims = Table(said, text_columns(*map(str, said.columns)), "What it said.")
     return replace(
         findings,
         sentences=(*loaded.remarks, *findings.sentences, *remarks),
@@ -296,33 +279,6 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
         unshown=(*findings.unshown, "claims"),
         incomplete=incomplete,
     )
-
-
-def _judged(data: Data, columns: SelfKnowledgeSettings) -> JudgedTable:
-    """Claims with what a model says of them, or with labels and their places alone."""
-    path = Path(data) if isinstance(data, str | os.PathLike) else None
-    if path is not None and is_dataset(path):
-        graphs = datasets.load(str(path)).graphs
-        if any(VOTES in graph.metadata for graph in graphs):
-            return judged_graphs(graphs, str(path))
-        return placed_claims(claims_of_graphs(graphs, path))
-    table = table_of(data)
-    first = table.rows[0]
-    form = format_of(first)
-    if looks_like_record(first):
-        unjudged = not any(row.get("judgements") for row in table.rows)
-        labelled = table.form.startswith("JSON") and unjudged and set(table.columns) <= _PLACED
-    else:
-        labelled = (
-            form is not None
-            and form.name in _LABELLED
-            and first.keys() >= set(form.keys)
-            # Factcheck-Bench holds sentences there, and a table of claims their number.
-            and isinstance(first.get("sentences", {}), Mapping)
-        )
-    if path is not None and labelled:
-        return placed_claims(load_claims(path))
-    return judged_claims(table, columns)
 
 
 def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) -> Findings:

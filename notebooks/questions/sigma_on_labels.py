@@ -23,7 +23,8 @@ from calibration import self_knowledge as judged
 from calibration.self_knowledge import ClaimRecord, IntervalSettings, Setting
 from calibration.self_knowledge.balance import judged_counts
 from experiments.analyses.user_data import DATA_FILE, user_data
-from experiments.columns.judged_claims import JudgedTable, judged_claims, judged_graphs
+from experiments.columns.judged_claims import judged_claims, judged_graphs
+from experiments.columns.judged_table import JudgedTable
 from experiments.columns.options import ClaimColumns
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.figures import estimate_figure, line_figure

@@ -370,5 +370,12 @@ def test_what_several_models_say_is_learned_from_a_table_alone(tmp_path: Path) -
     bare.write_text("".join(",".join((*row[:2], *row[3:])) + "\n" for row in rows))
     claims = apply(judge, bare)["claims"]
     assert len(claims) == len(rows) - 1
-    refused("there is no column 'label'", fit, bare, numbers=names)
-    refused("there is no column 'gpt'", fit, VOTES, numbers=("gpt",))
+    refused("no column is known as the label; call it so; it has", fit, bare, numbers=names)
+    refused("`numbers` gpt: there is no such column", fit, VOTES, numbers=("gpt",))
+    # Their names may be others that leave no doubt, which is then said.
+    named = tmp_path / "named.csv"
+    head, *lines = VOTES.read_text().splitlines()
+    renamed = head.replace("response", "questionId").replace("label", "Human Label")
+    named.write_text("\n".join([renamed, *lines]) + "\n")
+    again = fit(named, numbers=names, folds=0)
+    assert "response 'questionId', label 'Human Label'" in " ".join(again.sentences)

@@ -12,9 +12,9 @@ import pytest
 
 from experiments import assess, fastfact, self_knowledge
 from experiments.columns.resolved import Columns
+from experiments.columns.response_table import empty_remark
 from experiments.columns.responses import (
     ResponseSettings,
-    empty_remark,
     load_responses,
 )
 from experiments.columns.roles import RESPONSE_TEXT

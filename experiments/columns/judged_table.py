@@ -1,0 +1,92 @@
+"""Judged claims: what a model says of each claim, where it stands, and its label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
+
+
+@dataclass
+class JudgedClaim:
+    """A claim with what the model says of it, gathered from one row or several.
+
+    Attributes:
+        response: id of its response.
+        claim: its id there.
+        sentence: its sentence, from 1; None where its position is not known.
+        sentences: number of sentences, or of places, of its response.
+        label: what a person says.
+        answers: what the model answered, by setting, once or several times.
+        confidence: its confidence, by setting.
+    """
+
+    response: str
+    claim: str
+    sentence: int | None
+    sentences: int | None
+    label: ClaimLabel
+    answers: dict[Setting, tuple[ModelJudgement, ...]] = field(default_factory=dict)
+    confidence: dict[Setting, float] = field(default_factory=dict)
+
+    def score(self, setting: Setting) -> float | None:
+        """The confidence, or the share of answers that say true; None where nothing was said."""
+        if setting in self.confidence:
+            return self.confidence[setting]
+        answers = self.answers.get(setting, ())
+        if not answers:
+            return None
+        return sum(answer is ModelJudgement.TRUE for answer in answers) / len(answers)
+
+    def judgement(self, setting: Setting, threshold: float | None) -> ModelJudgement | None:
+        """What the model says in a setting, at a threshold of its confidence or votes.
+
+        Without a threshold the majority of several answers decides, and as many of one as of the
+        other are neither.
+        """
+        answers = self.answers.get(setting, ())
+        if len(answers) == 1 and setting not in self.confidence:
+            return answers[0]
+        score = self.score(setting)
+        if score is None:
+            return None
+        if threshold is None and score == 0.5:
+            return ModelJudgement.NEITHER
+        reached = score >= threshold if threshold is not None else score > 0.5
+        return ModelJudgement.TRUE if reached else ModelJudgement.FALSE
+
+
+@dataclass(frozen=True)
+class JudgedTable:
+    """The claims of a table.
+
+    Attributes:
+        groups: claims by (model, condition); empty texts where there is no such column.
+        settings: what the settings in which a model was asked are called, in the paper's order.
+        kind: what the model gave: "judgement", "confidence" or "votes".
+        has_positions: whether claims say where they stand.
+        has_sentences: whether they say so by sentences.
+        remarks: what a reader must know of how the table was read.
+    """
+
+    groups: Mapping[tuple[str, str], tuple[JudgedClaim, ...]]
+    settings: Mapping[Setting, str]
+    kind: str
+    has_positions: bool
+    has_sentences: bool
+    remarks: tuple[str, ...]
+
+    def records(self, group: tuple[str, str], threshold: float | None) -> list[ClaimRecord]:
+        """Claims of a group as records, judged at a threshold; None: as `judgement` says."""
+        return [
+            ClaimRecord(
+                claim.response,
+                claim.sentence or 1,
+                claim.sentences or 1,
+                claim.claim,
+                claim.label,
+                *(claim.judgement(setting, threshold) for setting in Setting),
+            )
+            for claim in self.groups[group]
+        ]

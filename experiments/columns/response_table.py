@@ -1,0 +1,232 @@
+"""A table of responses: the columns of texts, questions and ids, and a fact graph for each row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from experiments.columns.resolved import Columns
+from experiments.columns.roles import CONTEXTS, ID, QUESTION, RESPONSE_TEXT, TOPIC, UNIQUE_IN_ROWS
+from factormodels.decoded_values import shown
+from factormodels.errors import InputError, nearest
+from factormodels.fact_graph import FactGraph
+from factormodels.io.claim_rows import cell_name
+from factormodels.io.formats.ragas import passages_of
+from factormodels.io.not_used import note_cells
+from factormodels.io.source.places import record_id
+from factormodels.io.tables.data_table import DataTable
+from factormodels.nouns import counted
+
+COLUMNS_KEY = "columns"
+"""Where the metadata of a response have the cells of its row that are nothing else."""
+
+_ROLES = {role.meaning: role for role in (RESPONSE_TEXT, QUESTION, ID, TOPIC, CONTEXTS)}
+"""Roles of the columns of a table of responses, by what they hold."""
+
+_MOST_PLACES = 10
+"""Empty responses whose places a sentence names."""
+
+_OWN_NAMES = MappingProxyType(
+    {
+        "response": "response",
+        "question": "query",
+        "id": "id",
+        "topic": "topic",
+        "contexts": "contexts",
+    }
+)
+
+
+def _identifier(table: DataTable, rows: Sequence[int]) -> tuple[str | None, str]:
+    """Return the column that identifies rows, and a sentence on one that looks so and does not.
+
+    Args:
+        table: the table, of which no column is certain to hold ids.
+        rows: the rows that hold responses.
+    """
+    remark = ""
+    for column in Columns(table.columns, table.source).all_known(UNIQUE_IN_ROWS):
+        first: dict[str, int] = {}
+        for row in rows:
+            name = cell_name(table.rows[row].get(column))
+            before = first.setdefault(name, row)
+            if not name or before != row:
+                fault = (
+                    f"is blank in {_row_name(table, row)}"
+                    if not name
+                    else f"has {shown(name)} in {_row_name(table, before)} and "
+                    f"{_row_name(table, row)}"
+                )
+                remark = remark or (
+                    f"Column {column!r} {fault}, so that it identifies no response; responses have "
+                    "the numbers of their rows, unless --id-column names a column."
+                )
+                break
+        else:
+            return column, ""
+    return None, remark
+
+
+def _row_name(table: DataTable, row: int) -> str:
+    line = table.lines[row]
+    return f"row {row + 1}" if line is None else f"line {line}"
+
+
+def responses_of_table(
+    table: DataTable, named: Mapping[str, str | None]
+) -> tuple[list[FactGraph], tuple[str, ...]]:
+    """Return the responses of a table, and what a reader must know of how they were read.
+
+    A row whose response is null or blank is counted and left out.
+
+    Args:
+        table: a row for each response.
+        named: the columns that options name, by what they hold.
+
+    Raises:
+        InputError: if a column is absent or none is obvious, a cell does not fit, or every
+            response is empty; the message names the place.
+    """
+    columns = Columns(table.columns, table.source)
+    chosen = {
+        meaning: columns.known(role)
+        if (name := named.get(meaning)) is None
+        else columns.given(role.option, name)
+        for meaning, role in _ROLES.items()
+    }
+    response = chosen["response"]
+    if response is None:
+        raise InputError(
+            f"{table.source}: none of its columns is obviously the response; name it with "
+            f"--text-column ({', '.join(table.columns)})"
+        )
+    filled, empty = [], []
+    for row in range(len(table.rows)):
+        if _text(table, row, response).strip():
+            filled.append(row)
+        else:
+            _require_column(table, row, response)
+            empty.append(row)
+    unidentified = ""
+    if chosen["id"] is None:
+        chosen["id"], unidentified = _identifier(table, filled)
+    known = {name for name in chosen.values() if name is not None}
+    others = [name for name in table.columns if name not in known]
+    graphs = [_response(table, row, chosen, others) for row in filled]
+    if not graphs:
+        which = "the response is empty" if len(empty) == 1 else "every response is empty"
+        raise InputError(f"{table.place(empty[0], response)}: {which}; give the text of a response")
+    note_cells(table.rows, known, table.source)
+    places = [str(table.lines[row] or row + 1) for row in empty]
+    has_lines = table.lines[0] is not None
+    unnamed = [row for row in filled if not _id(table, row, chosen["id"])] if chosen["id"] else []
+    remarks = (
+        _remark(table, chosen, others),
+        unidentified,
+        _unnamed_remark(table, unnamed, chosen["id"]),
+        empty_remark(places, len(table.rows), "line" if has_lines else "row"),
+    )
+    return graphs, tuple(filter(None, remarks))
+
+
+def empty_remark(places: Sequence[str], total: int, noun: str) -> str:
+    """Return a sentence on responses without text; an empty one if there are none.
+
+    Args:
+        places: the number or name of each empty response.
+        total: number of responses, empty ones included.
+        noun: what `places` are: "line", "row", "id", "file" or "text".
+    """
+    if not places:
+        return ""
+    shown_places = ", ".join(places[:_MOST_PLACES])
+    if len(places) > _MOST_PLACES:
+        shown_places += f" and {len(places) - _MOST_PLACES:,} more"
+    be, nouns = ("is", noun) if len(places) == 1 else ("are", f"{noun}s")
+    return (
+        f"{len(places):,} of {counted(total, 'response')} {be} empty and left out: {nouns} "
+        f"{shown_places}."
+    )
+
+
+def _require_column(table: DataTable, row: int, column: str) -> None:
+    """Refuse a record that lacks the column of the responses: its key may be misspelled."""
+    if column in table.rows[row]:
+        return
+    near = nearest(column, table.rows[row])
+    hint = "" if near is None else f" ({near!r} is another column)"
+    raise InputError(
+        f"{table.place(row, column)}: the row has no such key{hint}; add it, null where there is "
+        "no response"
+    )
+
+
+def _response(
+    table: DataTable, row: int, chosen: dict[str, str | None], others: Sequence[str]
+) -> FactGraph:
+    # The line where there is one, as every reader of records names what has no id.
+    line = table.lines[row] if table.lines[row] is not None else row + 1
+    several = len(table.rows) > 1
+    name = _id(table, row, chosen["id"])
+    kept = {name: value for name in others if _is_kept(value := table.rows[row].get(name))}
+    contexts = chosen["contexts"]
+    return FactGraph(
+        name or record_id(table.source.replace(" ", "-"), line if several else None),
+        (),
+        ()
+        if contexts is None
+        else passages_of(table.rows[row].get(contexts), table.place(row, contexts)),
+        query=_text(table, row, chosen["question"]),
+        response=_text(table, row, chosen["response"]).strip(),
+        topic=_text(table, row, chosen["topic"]),
+        metadata={COLUMNS_KEY: kept} if kept else {},
+    )
+
+
+def _id(table: DataTable, row: int, column: str | None) -> str:
+    """Id that a cell holds; empty where it is blank."""
+    value = None if column is None else table.rows[row].get(column)
+    if isinstance(value, bool | list | dict):
+        raise InputError(f"{table.place(row, column)}: {shown(value)} is no id; give a text")
+    return cell_name(value)
+
+
+def _unnamed_remark(table: DataTable, rows: Sequence[int], column: str | None) -> str:
+    """Return a sentence on responses whose id is blank; an empty one if there are none."""
+    if not rows:
+        return ""
+    places = ", ".join(_row_name(table, row) for row in rows[:_MOST_PLACES])
+    more = f" and {len(rows) - _MOST_PLACES:,} more" if len(rows) > _MOST_PLACES else ""
+    return (
+        f"{counted(len(rows), 'response')} without an id in {column!r}, named by the numbers of "
+        f"their rows: {places}{more}."
+    )
+
+
+def _text(table: DataTable, row: int, column: str | None) -> str:
+    """The text of a cell; empty where there is none."""
+    value = None if column is None else table.rows[row].get(column)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, str):
+        return value
+    # Numbers name rows as well as texts do.
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise InputError(f"{table.place(row, column)}: {shown(value)} is not text; put text there")
+
+
+def _is_kept(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, bool | int) or (isinstance(value, str) and bool(value))
+
+
+def _remark(table: DataTable, chosen: dict[str, str | None], others: Sequence[str]) -> str:
+    if all(name in (None, _OWN_NAMES[role]) for role, name in chosen.items()) and not others:
+        return ""
+    origins = ", ".join(f"{role} from {name!r}" for role, name in chosen.items() if name)
+    rest = f"; kept beside it: {', '.join(others)}" if others else ""
+    return f"{table.source}, {table.form}: {origins}{rest}"

@@ -1,0 +1,114 @@
+"""Numbers and groups of a user's own: a table with a row for every claim, from which fit learns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from calibration.learned_potentials import UserColumns
+from experiments.columns.cells import label_column, truth
+from experiments.columns.options import LabelColumns
+from experiments.columns.resolved import Columns
+from experiments.columns.roles import CLAIM, LABEL, RESPONSE
+from factormodels.claims import Atom
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.claim_rows import required_name
+from factormodels.io.tables.data_table import DataTable, read_table
+
+# No option of `fit` names these columns.
+_RESPONSE, _CLAIM, _LABEL = (replace(role, option="") for role in (RESPONSE, CLAIM, LABEL))
+
+
+@dataclass(frozen=True, eq=False)
+class UserTable:
+    """A table of a user's own.
+
+    Attributes:
+        columns: its numbers and groups, by response and claim.
+        graphs: its claims with their labels, by response; empty where labels were not asked for.
+        remark: which columns were known by their names; empty if they have the usual ones.
+    """
+
+    columns: UserColumns
+    graphs: tuple[FactGraph, ...]
+    remark: str
+
+
+def read_user_table(
+    path: Path, numbers: Sequence[str], groups: Sequence[str], *, labels: bool | None = None
+) -> UserTable:
+    """The numbers and groups of a table, and the labels of its claims.
+
+    Args:
+        path: the table.
+        numbers: columns of numbers.
+        groups: columns whose equal values make a group.
+        labels: whether claims and their labels are wanted, and there must be some; False: labels
+            may be missing; None: they are not wanted.
+
+    Raises:
+        InputError: if the table cannot be read or lacks a column, a claim stands there twice, or a
+            cell is no number or names nothing.
+    """
+    table = read_table(path)
+    columns = Columns(table.columns, path)
+    response, claim = columns.required(_RESPONSE), columns.required(_CLAIM)
+    number_columns = [columns.given("--numbers", name) for name in numbers]
+    group_columns = [columns.given("--groups", name) for name in groups]
+    rows: dict[tuple[str, str], tuple[float, ...]] = {}
+    members: dict[tuple[str, str], tuple[str, ...]] = {}
+    for index in range(len(table.rows)):
+        key = _name(table, index, response, "response"), _name(table, index, claim, "claim")
+        if key in rows:
+            raise InputError(
+                f"{table.place(index, claim)}: the claim {key[1]!r} of response {key[0]!r} stands "
+                "here a second time; give one row of every claim"
+            )
+        rows[key] = tuple(_number(table, index, column) for column in number_columns)
+        members[key] = tuple(
+            _name(table, index, column, f"group of {column!r}") for column in group_columns
+        )
+    graphs = () if labels is None else _labelled(table, columns, [*rows], labelled=labels)
+    user_columns = UserColumns(str(path), tuple(numbers), rows, tuple(groups), members)
+    return UserTable(user_columns, graphs, columns.remark())
+
+
+def _labelled(
+    table: DataTable, columns: Columns, keys: Sequence[tuple[str, str]], *, labelled: bool
+) -> tuple[FactGraph, ...]:
+    """The claims of the rows with their labels, as responses without texts.
+
+    Args:
+        table: the table.
+        columns: its columns.
+        keys: response and claim of every row.
+        labelled: whether there must be labels.
+    """
+    label = columns.required(_LABEL) if labelled else columns.optional(_LABEL)
+    read = label_column(table, label, LabelColumns(), labelled=labelled)
+    atoms: dict[str, list[Atom]] = {}
+    for (response, claim), meaning in zip(keys, read.meanings, strict=True):
+        atoms.setdefault(response, []).append(Atom(claim, label=truth(meaning)))
+    return tuple(FactGraph(name, tuple(each)) for name, each in atoms.items())
+
+
+def _name(table: DataTable, index: int, column: str, what: str) -> str:
+    return required_name(table.rows[index].get(column), table.place(index, column), what)
+
+
+def _number(table: DataTable, index: int, column: str) -> float:
+    value: Any = table.rows[index].get(column)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(
+            f"{table.place(index, column)}: {value!r} is not a finite number; give one of every "
+            "claim"
+        )
+    return number
