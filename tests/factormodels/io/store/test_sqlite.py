@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from factormodels.extraction.embeddings import VectorStore
 from factormodels.extraction.language_model import Completion, Message, PromptIdentity, Request
 from factormodels.extraction.language_model.cache import AnswerCache
 from factormodels.extraction.retrieval.chroma import chroma_texts
 from factormodels.io.source.opening import size_limit
 from factormodels.io.store.results import open_store, read_store
 from factormodels.io.store.sqlite import connected, sound_database
+from tests.factormodels.extraction.retrieval.test_dense import Counting
 from tests.refusals import refused
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
@@ -202,9 +204,11 @@ def test_another_file_is_not_attached(tmp_path: Path) -> None:
 
 
 def test_vectors_of_documents_are_no_view(tmp_path: Path) -> None:
-    path = database(tmp_path / "v.sqlite", f"CREATE VIEW vectors AS {ENDLESS} i AS vector FROM n;")
-    with (
-        closing(connected(path, ("vectors",))) as file,
-        pytest.raises(sqlite3.Error, match=NOT_RUN),
-    ):
-        file.execute("SELECT vector FROM vectors")
+    VectorStore(Counting(), tmp_path).vectors(["a"])
+    (path,) = tmp_path.glob("*.sqlite")
+    view = f"CREATE VIEW vectors AS {ENDLESS} i AS key, i AS vector, i AS tokens, i AS cost FROM n;"
+    database(path, f"DROP TABLE vectors; {view}")
+    whole = path.read_bytes()
+    sentence = f"this cannot be used as a store of embeddings .*{NOT_RUN}.; remove the file"
+    refused(sentence, VectorStore, Counting(), tmp_path)
+    assert path.read_bytes() == whole
