@@ -2,6 +2,10 @@
 
 Refused are NaN and Infinity, numbers too large for a float, and keys given twice in one object; on
 writing, whatever would not be read back as an equal value.
+
+The decoder is the standard library's, whose hooks see every number and every pair of an object.
+msgspec (0.23), which is faster, keeps the last of two equal keys, refuses half of a character that
+other tools write as `"\\ud83d"`, and names a fault by its byte and not by line and column.
 """
 
 from __future__ import annotations

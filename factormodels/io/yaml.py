@@ -1,4 +1,11 @@
-"""YAML as the user writes it, strictly read; plain data as JSON can hold it."""
+"""YAML as the user writes it, strictly read; plain data as JSON can hold it.
+
+Nodes are counted while PyYAML composes them, before anything is built of them. ruamel.yaml (0.19,
+safe and pure) refuses repeated keys and tags and survives aliases of aliases, and leaves the rest
+to do: 3,000 brackets within each other take it 2 s and end in a RecursionError (here the 51st is
+refused), an alias within what it names becomes a list that holds itself, 012 is read as 12, and a
+date is no plain data.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """The records of a file, whatever it is written as: JSON, a JSON array, JSON Lines, or a table.
 
-Tables are CSV, columns parted by tabs, workbooks of Excel, Parquet and Arrow.
+Tables are CSV, columns parted by tabs, workbooks of Excel, Parquet and Arrow. CSV is read by the
+standard library, strictly: pandas fills a row that is too short, renames a column that is there
+twice, makes 1 of 01 and a missing value of the text "NA", and says of an open quote that the file
+ends within it.
 
 A record that cannot be made out is kept with its error, so that a file can be read strictly (the
 first error is raised) or checked (every error is told).
