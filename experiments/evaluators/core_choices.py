@@ -125,10 +125,11 @@ class CoreChoices:
         weighting: Weighting = uniform
         if self.weights == "informativeness":
             informing = cached if self.graded is None else CachedRelations(self.graded)
+            domain = self.domain or subject_of(graph).domain
             # Who excludes whom also says what a bleached claim entails, beside a graded model.
             capping = self.cap or (None if self.graded is None else cached)
             weighting = Informativeness(
-                informing, self._templates(graph), cap=capping, epsilon=self.epsilon
+                informing, self.bleached(domain), cap=capping, epsilon=self.epsilon
             )
         return Core(cached, weighting, self.rule, share=self.share, solver=self.solver)
 
@@ -145,15 +146,19 @@ class CoreChoices:
             graded=None if self.graded is None else CachedRelations(self.graded),
         )
 
-    def _templates(self, graph: FactGraph) -> tuple[str, ...]:
-        domain = self.domain or subject_of(graph).domain
+    def bleached(self, domain: str) -> tuple[str, ...]:
+        """Return the bleached claims of a domain.
+
+        Raises:
+            InputError: if there are none, or the file of templates cannot be read.
+        """
         if self.templates is None:
             return templates_of(domain)
         by_domain = read_templates(self.templates)
         if domain not in by_domain:
             raise InputError(
-                f"{self.templates}: it has no bleached claims of the domain {domain!r}; name one "
-                f"of {', '.join(by_domain)}"
+                f"{self.templates} has no bleached claims of the domain {domain!r}; name one of "
+                f"{', '.join(by_domain)}"
             )
         return by_domain[domain]
 

@@ -1,7 +1,9 @@
 """The priors that a study learns: before its units, once for each view of a dataset, in folds.
 
 They are fitted to the data as they are stated; strengths act on what was learned. A response is
-judged by what the other folds teach.
+judged by what the other folds teach: `CrossFitting` of `calibration` learns, and a judge that `fit`
+has saved (`judge: FILE`) stands in its place where one is named. What a run keeps of it is a fit of
+each fold, so that one that is killed learns none twice, and a fit that fails fails its units alone.
 """
 
 from __future__ import annotations

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.asking.relation_models import content_hash, relation_model
+from experiments.evaluators.core_choices import CoreChoices
 from experiments.study.config import EVERYTHING, SelectionChoice
 from experiments.study.data import StudyData
 from experiments.study.reading import LoadedStudy
 from experiments.study.rows import FAILED
 from experiments.study.units import sentence
 from factormodels.errors import InputError
-from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.recorded import recorded_in_graphs
 from factormodels.extraction.sentences import sentences_of
 from factormodels.fact_graph import FactGraph
@@ -25,10 +25,8 @@ from factormodels.nouns import counted
 from factormodels.selection import (
     Core,
     SolverSettings,
-    read_templates,
     select,
     subclaims_of,
-    templates_of,
 )
 
 if TYPE_CHECKING:
@@ -49,14 +47,15 @@ class SelectionSolver:
 
     Attributes:
         choice: what the study says of it.
-        model: says which atom entails which; None: what each response records of its atoms.
-        templates: file of bleached claims; None: the project's.
+        choices: how Core is set up; its relations are no more than a place where each response's
+            own are taken, which `own_relations` says.
+        own_relations: whether the relations between its atoms are those that a response records.
         identity: hash of all that its answer depends on beside the response.
     """
 
     choice: SelectionChoice
-    model: RelationModel | None
-    templates: Path | None
+    choices: CoreChoices
+    own_relations: bool
     identity: str
 
     def core(self, graph: FactGraph) -> Core:
@@ -65,18 +64,9 @@ class SelectionSolver:
         Raises:
             InputError: if there are no bleached claims of its domain.
         """
-        from experiments.evaluators.core_choices import CoreChoices
-
-        choice = self.choice
-        return CoreChoices(
-            recorded_in_graphs([graph]) if self.model is None else self.model,
-            choice.weights,
-            choice.rule,
-            domain=choice.domain,
-            templates=self.templates,
-            solver=SolverSettings(choice.time_limit),
-            share=choice.share,
-        ).core(graph)
+        if not self.own_relations:
+            return self.choices.core(graph)
+        return replace(self.choices, relations=recorded_in_graphs([graph])).core(graph)
 
 
 @dataclass(frozen=True)
@@ -246,24 +236,26 @@ def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
     if templates is not None:
         # A file counts by its content: edited, it makes another selection; moved, it does not.
         identity["templates"] = content_hash(templates)
-        known = read_templates(templates)
-        if choice.domain is not None and choice.domain not in known:
-            raise InputError(
-                f"domain: {templates} has no bleached claims of {choice.domain!r}; name one of "
-                f"{', '.join(known)}"
-            )
-    # Only for its error: an unknown domain is refused before anything is run.
-    elif choice.domain is not None:
-        templates_of(choice.domain)
-    model = None
+    named = "lexical"
     if choice.path is not None:
         path = folder / choice.path
         # Written as the command line writes it, so that both build the same model.
-        model, _ = relation_model(f"{choice.relations}:{path}")
+        named = f"{choice.relations}:{path}"
         identity["path"] = content_hash(path)
-    elif choice.relations == "lexical":
-        model, _ = relation_model("lexical")
-    return SelectionSolver(choice, model, templates, plain_hash(identity))
+    choices = CoreChoices(
+        relation_model(named)[0],
+        choice.weights,
+        choice.rule,
+        domain=choice.domain,
+        templates=templates,
+        solver=SolverSettings(choice.time_limit),
+        share=choice.share,
+    )
+    # Only for its error: an unknown domain is refused before anything is run.
+    if choice.domain is not None:
+        choices.bleached(choice.domain)
+    own_relations = choice.relations == "recorded" and choice.path is None
+    return SelectionSolver(choice, choices, own_relations, plain_hash(identity))
 
 
 def _selected(solver: SelectionSolver, graph: FactGraph) -> Selected:

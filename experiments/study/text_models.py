@@ -1,7 +1,9 @@
 """The relation models and assessors of a study: they are asked once, before its units, and kept.
 
 Relations are found in the process that runs the study, so that its workers need no model; they
-are sent the graphs.
+are sent the graphs. Who answers are the stages of the evaluators, `with_relations` and `assess`,
+and a language model's answers are in its own cache. What a run keeps beside that is what no cache
+holds: answers of local models, and failures, which are results until `--retry-failed`.
 """
 
 from __future__ import annotations
