@@ -443,8 +443,8 @@ def compared(
 
 def built(names: Sequence[str]) -> list[tuple[str, Backend]]:
     """Return the approximations by the names that tables show."""
-    chosen = (BACKENDS[name] for name in names)
-    return [(name, get_backend(name, **settings)) for name, settings in chosen]
+    chosen = ((label, *BACKENDS[label]) for label in names)
+    return [(label, get_backend(name, **settings)) for label, name, settings in chosen]
 
 
 def brier_figure(frame: pd.DataFrame) -> Figure:
