@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from factormodels.io.networks.uai import read_uai
 from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
+from factormodels.io.reading import read
 from factormodels.nouns import counted
 from inference import Backend, InferenceError, Posterior, infer_batch
+
+KINDS = ("uai", "bif")
+"""Suffixes of the networks of a folder."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +55,16 @@ def reference_of(graphs: Sequence[FactorGraph], backend: Backend) -> Reference |
 
 
 def read_network(path: Path) -> tuple[FactorGraph, Reference | None]:
-    """A UAI network with its evidence, and the answers in NAME.uai.MAR and NAME.uai.PR.
+    """A network in UAI or BIF with its evidence, and the answers in NAME.uai.MAR and NAME.uai.PR.
 
     Whatever program wrote these files may so be compared with backends.
 
     Raises:
         InputError: if a file is damaged, or the answers are of another network.
     """
-    graph = read_uai(path)
+    graph = read(path)
+    if not isinstance(graph, FactorGraph):
+        raise InputError(f"{path}: it is a fact graph; name a network in UAI or BIF")
     evidence, marginals, partition = (Path(f"{path}.{kind}") for kind in ("evid", "MAR", "PR"))
     if evidence.exists():
         graph = graph.with_evidence(read_evidence(evidence, graph))
@@ -79,16 +84,18 @@ def read_network(path: Path) -> tuple[FactorGraph, Reference | None]:
 
 
 def networks(path: Path) -> Iterator[tuple[str, str, list[FactorGraph], Reference | None]]:
-    """Yield family, name, graph and answers of a UAI network, or of every one in a folder.
+    """Yield family, name, graph and answers of a network, or of every one in a folder.
 
     Networks whose names differ in a final number alone are one family.
 
     Raises:
         InputError: if a folder has none, or one cannot be read.
     """
-    files = sorted(path.rglob("*.uai")) if path.is_dir() else [path]
+    files = [path]
+    if path.is_dir():
+        files = sorted(each for kind in KINDS for each in path.rglob(f"*.{kind}"))
     if not files:
-        raise InputError(f"{path}: there is no .uai file in this folder; name another")
+        raise InputError(f"{path}: there is no .uai or .bif file in this folder; name another")
     for file in files:
         graph, answers = read_network(file)
         name = str(file.relative_to(path)) if path.is_dir() else file.name

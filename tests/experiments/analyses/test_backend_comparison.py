@@ -17,6 +17,7 @@ from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.measured_backends import summarise
 from experiments.analyses.measuring import backend_comparison
 from experiments.study.config import BackendChoice
+from factormodels import datasets, write_many
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.networks.uai import write_uai
@@ -112,6 +113,22 @@ def test_answers_beside_a_network_are_what_errors_are_measured_against(tmp_path:
     (tmp_path / "grid_1.uai.MAR").write_text("MAR\n1\n1 2 0.5 0.5\n")
     with pytest.raises(InputError, match="put the answers of this network beside it"):
         compared(tmp_path, networks=("grid_1.uai",))
+
+
+def test_networks_in_bif_are_measured_beside_those_in_uai(tmp_path: Path) -> None:
+    write_uai(grid(2, 2, coupling=1.0, field=1.0, seed=0), tmp_path / "grid.uai")
+    (tmp_path / "rain.bif").write_text(
+        "network unknown {}\nvariable Rain { type discrete [ 2 ] { yes, no }; }\n"
+        "probability ( Rain ) { table 0.2, 0.8; }\n"
+    )
+    frame = compared(tmp_path, networks=(".",))
+    assert set(frame["graph"]) == {"grid.uai", "rain.bif"}
+    write_many(datasets.load("worked-examples").graphs[:1], tmp_path / "claims.jsonl")
+    with pytest.raises(InputError, match="it is a fact graph; name a network in UAI or BIF"):
+        compared(tmp_path, networks=("claims.jsonl",))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"no \.uai or \.bif file in this folder"):
+        compared(tmp_path, networks=("empty",))
 
 
 def test_a_ratio_of_times_is_within_rounds(tmp_path: Path) -> None:
