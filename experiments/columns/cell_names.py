@@ -20,12 +20,12 @@ CELL = (
 
 
 def shown(value: str) -> str:
-    """What tables show for a column of a cell."""
+    """Return the text that tables show for a column of a cell."""
     return "--" if value == NO_GRAPH else value
 
 
 def cell_words(named: Mapping[str, Any], columns: Iterable[str]) -> str:
-    """What a cell is called by some of its columns, less what goes without saying."""
+    """Return the name of a cell by some of its columns; usual values are left out."""
     return " ".join(
         f"{_TITLED.get(name, '')}{named[name]}"
         for name in columns

@@ -79,12 +79,12 @@ def label_column(
 
 
 def truth(label: ClaimLabel | None) -> bool | None:
-    """Whether a label says that a claim is true; None if there is none that counts."""
+    """Return whether a label says that a claim is true; None if there is none that counts."""
     return None if label in (None, ClaimLabel.IRRELEVANT) else label is ClaimLabel.SUPPORTED
 
 
 class ShareColumn:
-    """A column of numbers from 0 to 1, or of per cent where its cells or its heading say so.
+    """A column of numbers from 0 to 1, or of percentages where its cells or its heading say so.
 
     Args:
         table: the table.

@@ -67,8 +67,8 @@ def read_claims(
 ) -> ClaimFrame:
     """The claims of data with their probabilities and labels, and what a reader must know.
 
-    Of records that carry verdicts, the probabilities are those of everybody who gave some, where
-    no column is named. Columns that nothing is read of are noted as not used.
+    Where no column of probabilities is named, records that carry verdicts have a model for each
+    judge. Columns that no role needs are noted as not used.
 
     Args:
         data: a file, the name of an embedded dataset, a data frame, or records.
@@ -107,7 +107,7 @@ def _with_row_per_claim(
     """The table with a row for each claim, where responses hold lists of them.
 
     Returns:
-        The table, the options filled in by the layout of a known owner, and what is said of it.
+        The table, the options with the layout of a known owner filled in, and remarks on it.
     """
 
     def has_roles(columns: Columns, options: ProbabilityColumns) -> bool:
@@ -130,7 +130,7 @@ def _with_row_per_claim(
 
 @dataclass(frozen=True, eq=False)
 class _Resolved:
-    """Which columns of a table have which roles; None where no column has one.
+    """The column of each role in a table; None where no column has it.
 
     Attributes:
         columns: all columns, with what was guessed and used of them.
@@ -332,7 +332,7 @@ class _Rows:
     def _claim_row(
         self, index: int, by: tuple[str, ...], response: str | int, claim: str | None
     ) -> ClaimRow:
-        """What a row states of its claim: its label, and its text where another column has ids."""
+        """Return the label that a row states of its claim, and its text beside a column of ids."""
         row, resolved = self.table.rows[index], self.resolved
         words = claim or cell_name(row.get(resolved.identity or "")) or None
         of_response = resolved.response is not None
@@ -377,7 +377,7 @@ class _Rows:
         return repeated_remark(self._stated, self._repeated)
 
     def number_remarks(self) -> Iterator[str]:
-        """Yield sentences on how probabilities are written, and on those that are missing."""
+        """Yield sentences on how probabilities are written, and on missing ones."""
         yield from filter(None, (share.remark() for share in self.shares))
         unanswered = self._unanswered
         for column in self.resolved.probabilities:
@@ -405,7 +405,7 @@ class _Rows:
                 for mark in marks[column]
             )
 
-        said = {"text": resolved.shown_text, "answer": resolved.answer}
+        text_columns = {"text": resolved.shown_text, "answer": resolved.answer}
 
         return [
             {
@@ -420,7 +420,7 @@ class _Rows:
                 "taught": is_taught(row.index, column),
                 **{
                     what: str(rows[row.index].get(column) or "")
-                    for what, column in said.items()
+                    for what, column in text_columns.items()
                     if column is not None
                 },
             }
@@ -448,7 +448,7 @@ def _response_remarks(
 
 
 def _are_single(rows: Sequence[_KeptRow]) -> bool:
-    """Whether there are several rows, and no two of one response and model."""
+    """Return whether there are several rows, and no two of one response and model."""
     return len({(row.by, row.response) for row in rows}) == len(rows) > 1
 
 
@@ -463,7 +463,7 @@ def part_name(value: Any) -> str:
 
 
 def _differs_within(rows: Sequence[Mapping[str, Any]], response: str, column: str) -> bool:
-    """Whether some rows of one response differ in a column, as in the texts of their claims."""
+    """Return whether rows of one response differ in a column, as in the texts of their claims."""
     first: dict[str, str] = {}
     return any(
         first.setdefault(cell_name(row.get(response)), value) != value
@@ -473,7 +473,7 @@ def _differs_within(rows: Sequence[Mapping[str, Any]], response: str, column: st
 
 
 def _mend(response: str | None) -> str:
-    """What to do about rows of one claim that differ."""
+    """Return the mend for rows of one claim that differ."""
     if response is None:
         return "name the column of the responses with --group, or keep one row of each claim"
     parted = "or part the rows by a column that tells them apart with --by"
@@ -481,7 +481,7 @@ def _mend(response: str | None) -> str:
 
 
 def _mend_of_models(response: str | None, models: Sequence[str]) -> str:
-    """What to do about a claim whose label differs between models."""
+    """Return the mend for a claim whose label differs between models."""
     return (
         "correct one of them, or give answers of different models ids of their own in "
         f"{response!r} ({', '.join(map(repr, models))} alone does not tell responses apart)"

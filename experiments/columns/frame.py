@@ -43,7 +43,7 @@ class ClaimFrame:
 
     @property
     def has_label(self) -> Any:
-        """Whether each row has a label that counts, bool (n,)."""
+        """Mark the rows that have a label that counts, bool (n,)."""
         return self.frame["label"].notna()
 
     def without_taught(self, labelled: Any, settings: TaughtSettings) -> ClaimFrame:
@@ -115,7 +115,7 @@ class ClaimFrame:
         return {str(name): part for name, part in named.groupby("data", sort=False)}, remarks
 
     def _is_data(self, index: int) -> bool:
-        """Whether a column of `by` tells data apart: by its name, or since it parts responses."""
+        """Return whether a column of `by` tells data apart: by its name, or by its responses."""
         if _is_known_data(self.by[index]):
             return True
         values = self.frame.assign(part=[key[index] for key in self.frame["by"]])
@@ -133,7 +133,7 @@ class ClaimFrame:
                 )
 
     def labelled_parts(self) -> tuple[dict[str, pd.DataFrame], list[str]]:
-        """Those of `parts` that have a label, and remarks.
+        """Return the `parts` that have a label, and remarks.
 
         Raises:
             InputError: if none has.

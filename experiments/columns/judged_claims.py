@@ -120,7 +120,7 @@ def read_judged_claims(data: Data, wanted: ClaimColumns) -> JudgedTable:
 
 
 def _says_nothing_of_a_model(table: DataTable) -> bool:
-    """Whether a file holds labelled claims and where they stand, and nothing a model says."""
+    """Return whether a file holds labels and positions of claims, and no judgement of a model."""
     first = table.rows[0]
     if looks_like_record(first):
         unjudged = not any(row.get("judgements") for row in table.rows)
@@ -156,7 +156,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     _refuse_taught(columns, rows, at, answer_sources, label)
     # Before rows are left out: a word of another spelling is refused wherever it stands.
     labels = label_column(rows, label, wanted)
-    setting = fixed or _untold_setting(rows, answer_sources, kind)
+    setting = fixed or _default_setting(rows, answer_sources, kind)
     # In lists of claims the order tells them apart.
     identity = None if rows.is_nested else at.claim or columns.known(CLAIM_OR_WORDS)
     several = at.claim is not None and kind != "confidence"
@@ -210,7 +210,7 @@ def _refuse_taught(
     answer_sources: Sequence[_Source],
     label: str,
 ) -> None:
-    """Refuse labels that taught what is said of their claims: they cannot tell how right it is.
+    """Refuse labels that taught the judgements of their own claims, and so cannot measure them.
 
     Raises:
         InputError: if there are some, or a mark cannot be read.
@@ -324,7 +324,7 @@ def _remarks(columns: Columns, at: ClaimColumns, n_unlabelled: int) -> tuple[str
 def _resolve(
     columns: Columns, wanted: ClaimColumns, label: str, table: FlatTable, *, has_setting: bool
 ) -> ClaimColumns:
-    """Where the columns are; None where there is none."""
+    """Find the column of each role; None where there is none."""
     if not table.is_nested:
         response: str | None = columns.required(RESPONSE, wanted.group)
     else:
@@ -453,7 +453,7 @@ def _gathered(
     at: ClaimColumns,
     answer_sources: Sequence[_Source],
     labels: LabelColumn,
-    untold: Setting,
+    default_setting: Setting,
     shares: Mapping[str, ShareColumn],
 ) -> tuple[dict[tuple[str, str], tuple[JudgedClaim, ...]], int]:
     """The claims of rows, in which a claim may stand more than once, by (model, condition).
@@ -464,7 +464,7 @@ def _gathered(
         at: where the columns are.
         answer_sources: columns of what the model says.
         labels: the labels.
-        untold: the setting of what no column says it of.
+        default_setting: the setting of answers whose setting no column states.
         shares: the columns of confidences.
 
     Returns:
@@ -500,7 +500,7 @@ def _gathered(
                 f"and {claim.label} before; give each claim one label"
             )
         for answer in answer_sources:
-            setting = answer.setting or _setting(table, index, at.setting, untold)
+            setting = answer.setting or _setting(table, index, at.setting, default_setting)
             if answer.is_confidence:
                 confidence = shares[answer.column].read(index)
                 if confidence is not None:
@@ -518,9 +518,9 @@ def _gathered(
     }, n_unlabelled
 
 
-def _setting(table: FlatTable, index: int, column: str | None, untold: Setting) -> Setting:
+def _setting(table: FlatTable, index: int, column: str | None, default: Setting) -> Setting:
     if column is None:
-        return untold
+        return default
     word = table.rows[index].get(column)
     if folded(word) not in _SETTINGS:
         raise InputError(
@@ -530,7 +530,7 @@ def _setting(table: FlatTable, index: int, column: str | None, untold: Setting) 
     return _SETTINGS[folded(word)]
 
 
-def _untold_setting(table: FlatTable, answer_sources: Sequence[_Source], kind: str) -> Setting:
+def _default_setting(table: FlatTable, answer_sources: Sequence[_Source], kind: str) -> Setting:
     """Setting of judgements of which it is not said: the third if there are three of them."""
     three = any(
         ModelJudgement.NEITHER
@@ -553,7 +553,7 @@ def _response(table: FlatTable, index: int, at: ClaimColumns) -> str:
 
 
 def _sentence(table: FlatTable, index: int, at: ClaimColumns) -> int | None:
-    """Index of the claim's sentence, or its place on the grid; None where neither is told."""
+    """Index of the claim's sentence, or its place on the grid; None where neither is known."""
     if at.sentence is not None:
         return _whole(table, index, at.sentence)
     if at.position is None:
@@ -568,7 +568,7 @@ def _sentence(table: FlatTable, index: int, at: ClaimColumns) -> int | None:
 
 
 def _length(table: FlatTable, index: int, at: ClaimColumns, sentence: int | None) -> int:
-    """How many places the response has, as far as this row tells."""
+    """Return the number of places of the response, as far as this row states it."""
     if at.sentence is not None and at.sentences is not None:
         length = _whole(table, index, at.sentences)
         if sentence is not None and sentence > length:

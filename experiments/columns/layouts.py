@@ -59,7 +59,7 @@ def layout_of(names: Collection[str]) -> Layout | None:
 
 
 def with_layout(names: Collection[str], wanted: Wanted) -> tuple[Wanted, tuple[str, ...]]:
-    """What is wanted, filled in with what is known of the owner's layout, and what is said of it.
+    """Fill in options with the layout of a known owner, and say in a sentence how.
 
     An option that is given goes before the layout.
 
@@ -87,7 +87,7 @@ def with_layout(names: Collection[str], wanted: Wanted) -> tuple[Wanted, tuple[s
 
 
 def _meanings(columns: LabelColumns) -> str:
-    """What the columns of a known file mean, in a sentence."""
+    """Return the meanings of the columns of a known file, in a sentence."""
     meanings = {"label": columns.label, "true (every other label is false)": columns.true}
     if isinstance(columns, ProbabilityColumns):
         meanings["probability"] = columns.p

@@ -34,11 +34,11 @@ class FlatTable(DataTable):
 
     @property
     def is_nested(self) -> bool:
-        """Whether every row stood in a list of an object."""
+        """Return whether every row comes from a list within an object."""
         return None not in self.parents
 
     def place(self, row: int, column: str | None = None) -> str:
-        """How an error names a row, counted from 0, or its cell in a column."""
+        """Return the name of a row, counted from 0, or of its cell in a column, for errors."""
         return self.places[row] if column is None else f"{self.places[row]}, column {column!r}"
 
 

@@ -1,6 +1,6 @@
-"""Which columns of a user's table have which roles: as options say, or by their names.
+"""The columns of a user's table by role: as options say, or by their names.
 
-Case, dashes, underscores, words that are run together as in ``questionId``, and a sign of per cent
+Case, dashes, underscores, words that are run together as in ``questionId``, and a percent sign
 behind a name make no difference.
 """
 
@@ -96,7 +96,7 @@ class Columns:
         return None
 
     def has(self, role: Role, name: str | None) -> bool:
-        """Whether there is the column that the option of a role names, or one known as it."""
+        """Return whether the option of a role names a column, or one is known by its name."""
         if name is None:
             return self.known(role) is not None
         return name in self.names or folded(name) in self._by_name
@@ -171,7 +171,7 @@ class Columns:
         )
 
     def remark(self) -> str:
-        """What was guessed, in a sentence; empty if nothing was."""
+        """Return a sentence on the columns that were found by their names; empty without any."""
         if not self.guessed:
             return ""
         guesses = ", ".join(f"{meaning} {column!r}" for meaning, column in self.guessed.items())

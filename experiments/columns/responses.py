@@ -95,7 +95,7 @@ class LoadedResponses:
     def only(
         self, wanted: Callable[[FactGraph], Any], without: str, refusal: str
     ) -> LoadedResponses:
-        """Those that can be asked about, with a remark on how many cannot.
+        """Return the responses that can be asked about, with a remark on how many cannot.
 
         Args:
             wanted: whether a response can be.
@@ -322,7 +322,7 @@ def _is_published(row: Mapping[str, Any]) -> bool:
 
 
 def _looks_like_json(text: str, suffix: str) -> bool:
-    """Whether a text is meant as JSON: a response may begin with a bracket too, such as [1]."""
+    """Return whether a text is meant as JSON; a response may begin with a bracket, as in [1]."""
     if not is_json(text):
         return False
     if suffix in _JSON_SUFFIXES or text.lstrip().startswith("{"):
@@ -331,7 +331,7 @@ def _looks_like_json(text: str, suffix: str) -> bool:
 
 
 def _is_table(text: str) -> bool:
-    """Whether a text that came as prose is a table: it names a response, or is too regular."""
+    """Return whether a text that came as prose is a table: it names a response or is regular."""
     if not looks_like_table(text):
         return False
     names = column_names(text)

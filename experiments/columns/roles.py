@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Role:
-    """What a column may hold.
+    """A meaning that a column may have.
 
     Attributes:
         meaning: what it holds, as messages call it.

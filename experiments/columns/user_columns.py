@@ -51,7 +51,7 @@ def read_user_table(
             may be missing; None: they are not wanted.
 
     Raises:
-        InputError: if the table cannot be read or lacks a column, a claim stands there twice, or a
+        InputError: if the table cannot be read or lacks a column, a claim is in it twice, or a
             cell is no number or names nothing.
     """
     table = read_table(path)

@@ -24,10 +24,10 @@ AS_GIVEN = "as given"
 def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
     """A row per claim or sample, if the records carry verdicts of such, and who gave these.
 
-    Of fact graphs and of outputs of other tools: columns response, claim, text, answer (the whole
+    Fact graphs and outputs of other tools give the columns response, claim, text, answer (the whole
     response), label, and P(true) of each assessor by name and of each variant under which we
     assessed the response ourselves, None where there is none; and beside the P(true) of an assessor
-    that learned from labels, the mark of `LearnedFrom`. Of logs of evaluation tools: a row per
+    that learned from labels, the mark of `LearnedFrom`. Logs of evaluation tools give a row per
     sample, with the columns of `scored_rows`. Another table stays as it is.
 
     Raises:
