@@ -16,7 +16,6 @@ from factormodels import datasets
 from notebooks.questions.does_it_matter import does_it_matter
 from notebooks.questions.encodings import encodings
 from notebooks.questions.few_calls import few_calls
-from notebooks.questions.few_labels import few_labels
 from notebooks.questions.i_bound import i_bound
 from notebooks.questions.kept_claims import kept_claims
 from notebooks.questions.real_graphs import View, compared
@@ -65,7 +64,6 @@ def test_a_script_writes_what_it_finds(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("--data", "nowhere.jsonl"), "nowhere.jsonl"),
-        (("--shares", "much"), "much"),
         (("--splits", "3"), "--splits"),
     ],
 )
@@ -87,7 +85,6 @@ def small_views() -> Artefacts:
 SMALL: dict[str, Callable[[], Artefacts]] = {
     "few-calls": lambda: few_calls(data=(Path("at-odds"),), decisive=(0.5, 0.9)),
     "kept-claims": lambda: kept_claims(data=(Path("selfcheck"),), precisions=(0.7,), splits=4),
-    "few-labels": lambda: few_labels(labels=(20,), designs=("responses",), draws=3),
     "relation-transfer": lambda: relation_transfer(folds=2),
     "real-graphs": small_views,
 }
