@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from experiments.findings.text import word
+from experiments.findings.text import ABSENT, number, word
 from factormodels.claims import Atom, Context, RelationKind
 from factormodels.io.json import text_of
 
@@ -198,6 +198,22 @@ class ListedResponses:
         """The number of claims of the responses that are listed."""
         return sum(len(response.claims) for response in self.responses)
 
+    @property
+    def most_doubtful(self) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+        """For readers without scripts: id of a response and, by its claims, text and posterior.
+
+        The responses whose claims are least expected to be true, by the first answer.
+        """
+        ranked = sorted(self.responses, key=lambda response: -_doubt(response))
+        return tuple(
+            (
+                response.id,
+                tuple((claim.atom.text or claim.atom.id, _shown_p(claim)) for claim in claims),
+            )
+            for response in ranked[:PLAIN]
+            if (claims := response.claims)
+        )
+
     def as_json(self) -> str:
         """The list as JSON that may stand within an element `script`.
 
@@ -230,6 +246,21 @@ class ListedResponses:
         for character in _OF_MARKUP:
             text = text.replace(character, f"\\u{ord(character):04x}")
         return text
+
+
+PLAIN = 20
+"""Responses that are listed for readers without scripts."""
+
+
+def _doubt(response: ListedResponse) -> float:
+    """The share of claims that is expected to be false; one of which nothing is known is a half."""
+    first = [claim.p[0] if claim.p else None for claim in response.claims]
+    return sum(0.5 if p is None else 1 - p for p in first) / max(len(first), 1)
+
+
+def _shown_p(claim: ListedClaim) -> str:
+    p = claim.p[0] if claim.p else None
+    return ABSENT if p is None else number(p, 3)
 
 
 _OF_MARKUP = "<>&\u2028\u2029"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,9 +16,10 @@ from experiments.evaluators.response import AssessmentView, assess_graph
 from experiments.findings.findings import Findings
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
 from inference import get_backend
+from tests.experiments.watched_page import Watched, opened
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
 
@@ -60,28 +61,6 @@ def path(graphs: list[FactGraph], tmp_path_factory: pytest.TempPathFactory) -> P
     """The page of all of them."""
     found = Findings("answers", listed=lambda: listed_responses(graphs), command="assess")
     return found.report(tmp_path_factory.mktemp("listed") / "page.html")
-
-
-@dataclass
-class Watched:
-    """A page, with what it said to the console and asked of the network."""
-
-    page: Page
-    said: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
-
-
-def opened(
-    browser: Browser, address: str, width: int = 1280, scheme: Literal["light", "dark"] = "light"
-) -> Watched:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    watched = Watched(page)
-    page.on("console", lambda message: watched.said.append(message.text))
-    page.on("pageerror", lambda error: watched.said.append(str(error)))
-    page.on("dialog", lambda dialog: watched.said.append(f"a dialog: {dialog.message}"))
-    page.on("request", lambda request: watched.asked.append(request.url))
-    page.goto(address)
-    return watched
 
 
 @pytest.fixture
@@ -278,11 +257,24 @@ def test_it_fits_and_can_be_read(
     page.close()
 
 
-def test_without_scripts_it_says_why_the_list_is_empty(browser: Browser, path: Path) -> None:
+def test_without_scripts_claims_and_probabilities_are_listed(
+    browser: Browser, path: Path, graphs: list[FactGraph]
+) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(path.as_uri())
-    assert "A script lists the responses" in page.locator("noscript").inner_text()
+    plain = page.locator("noscript")
+    assert "This browser runs no scripts" in plain.inner_text()
+    # The most doubtful response first, with a number for each of its claims.
+    doubt = doubts(graphs)
+    first = max(doubt, key=lambda name: doubt[name])
+    assert plain.locator("h3").first.inner_text() == first
+    claims = next(graph.atoms for graph in graphs if graph.id == first)
+    items = plain.locator("ol").first.locator("li").all_inner_texts()
+    assert len(items) == len(claims)
+    for item, claim in zip(items, claims, strict=True):
+        assert item.startswith(("0.", "1."))
+        assert item.endswith(claim.text.strip())
     assert page.locator("#failures td").count() > 0
     context.close()
 

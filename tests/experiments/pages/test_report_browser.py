@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.experiments.pages.reported import HOSTILE, run_study, write_data
+from tests.experiments.watched_page import opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -27,31 +27,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_study(folder) / "report.html"
 
 
-@dataclass
-class Watched:
-    """A page, with what it said to the console and asked of the network."""
-
-    page: Page
-    said: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
-
-
-def opened(
-    browser: Browser,
-    path: Path,
-    width: int = 1200,
-    scheme: Literal["light", "dark"] = "light",
-) -> Watched:
-    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    watched = Watched(page)
-    page.on("console", lambda message: watched.said.append(message.text))
-    page.on("pageerror", lambda error: watched.said.append(str(error)))
-    page.on("dialog", lambda dialog: watched.said.append(f"a dialog: {dialog.message}"))
-    page.on("request", lambda request: watched.asked.append(request.url))
-    page.goto(path.as_uri())
-    return watched
-
-
 def picture(page: Page, *, full: bool = False) -> np.ndarray:
     """Return a screenshot as numbers (height, width, colours)."""
     from matplotlib.image import imread
@@ -60,7 +35,7 @@ def picture(page: Page, *, full: bool = False) -> np.ndarray:
 
 
 def test_tables_sort_by_the_pointer_and_the_keyboard(browser: Browser, report: Path) -> None:
-    watched = opened(browser, report)
+    watched = opened(browser, report.as_uri())
     page = watched.page
     table = page.locator("#summary table").first
     head = table.locator("thead th", has_text="Brier")
@@ -85,7 +60,7 @@ def test_tables_sort_by_the_pointer_and_the_keyboard(browser: Browser, report: P
 
 
 def test_responses_are_looked_at_by_every_cell(browser: Browser, report: Path) -> None:
-    watched = opened(browser, report)
+    watched = opened(browser, report.as_uri())
     page = watched.page
     page.locator("#listed summary", has_text="labelled").first.click()
     box = page.locator("#listed > li", has=page.locator("details[open]"))
@@ -117,7 +92,7 @@ def test_responses_are_looked_at_by_every_cell(browser: Browser, report: Path) -
 def test_what_names_a_row_stays_in_view_and_columns_are_chosen(
     browser: Browser, report: Path
 ) -> None:
-    watched = opened(browser, report, 660)
+    watched = opened(browser, report.as_uri(), 660)
     page = watched.page
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
     region = page.locator(".scroll:has(th.name + th.name)").first
@@ -146,7 +121,7 @@ def test_what_names_a_row_stays_in_view_and_columns_are_chosen(
 def test_pages_can_be_looked_at(
     browser: Browser, report: Path, width: int, scheme: Literal["light", "dark"]
 ) -> None:
-    watched = opened(browser, report, width, scheme)
+    watched = opened(browser, report.as_uri(), width, scheme)
     page = watched.page
     page.locator("#listed summary", has_text="alert").first.click()
     for folded in page.locator("#listed article details > summary").all():
