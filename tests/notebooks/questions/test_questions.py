@@ -16,6 +16,7 @@ from factormodels import datasets
 from notebooks.questions.does_it_matter import does_it_matter
 from notebooks.questions.encodings import encodings
 from notebooks.questions.few_calls import few_calls
+from notebooks.questions.few_labels import few_labels
 from notebooks.questions.i_bound import i_bound
 from notebooks.questions.kept_claims import kept_claims
 from notebooks.questions.real_graphs import View, compared
@@ -85,6 +86,7 @@ def small_views() -> Artefacts:
 SMALL: dict[str, Callable[[], Artefacts]] = {
     "few-calls": lambda: few_calls(data=(Path("at-odds"),), decisive=(0.5, 0.9)),
     "kept-claims": lambda: kept_claims(data=(Path("selfcheck"),), precisions=(0.7,), splits=4),
+    "few-labels": lambda: few_labels(labels=(20,), designs=("responses",), draws=3),
     "relation-transfer": lambda: relation_transfer(folds=2),
     "real-graphs": small_views,
 }
@@ -92,7 +94,14 @@ SMALL: dict[str, Callable[[], Artefacts]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    "name",
+    [
+        # Its posteriors are learned on all biographies.
+        pytest.param(name, marks=pytest.mark.nightly) if name == "few-labels" else name
+        for name in SMALL
+    ],
+)
 def test_kept_tables_have_the_columns_of_the_script(name: str) -> None:
     made = SMALL[name]()
     for stem, table in made.tables.items():
