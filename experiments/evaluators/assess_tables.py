@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from experiments.columns.assessed_metadata import METADATA_KEY
 from experiments.evaluators.batch import Batch
 from experiments.evaluators.core import kept_claims
 from experiments.evaluators.estimate import RELATED_SHARE, StageEstimate
 from experiments.evaluators.marked_texts import deciding_sentences
 from experiments.evaluators.open_relations import RANGED
 from experiments.evaluators.response import (
-    METADATA_KEY,
     AssessedResponse,
     Compared,
     by_strength,

@@ -13,15 +13,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from experiments.asking.failed_calls import StageCalls, calls_of_responses
+from experiments.columns.assessed_metadata import METADATA_KEY
 from experiments.destination import check_destination
 from experiments.evaluators.few_calls import limit_of
-from experiments.evaluators.response import (
-    METADATA_KEY,
-    AssessedResponse,
-    AssessmentView,
-    assess_graph,
-    judged,
-)
+from experiments.evaluators.response import AssessedResponse, AssessmentView, assess_graph, judged
 from experiments.evaluators.threads import OneAtATime, as_ready
 from experiments.settings import Option, Settings
 from factormodels.errors import InputError, LimitReachedError
