@@ -176,8 +176,11 @@ def call_on(
     Raises:
         WorkerError: if its process died, or it cannot be run there.
     """
+    call: Future[Result] = workers.submit(
+        _prepared_call, pickle.dumps(prepare), function, *arguments
+    )
     try:
-        return workers.submit(_prepared_call, pickle.dumps(prepare), function, *arguments).result()
+        return call.result()
     except Exception as error:
         raise workers.explained(error) from None
 
@@ -278,7 +281,8 @@ class Cluster:
     @property
     def places(self) -> int:
         """Number of tasks that may be under way: one for each thread, and one that waits."""
-        return 2 * max(1, sum(self._client.nthreads().values()))
+        threads: dict[str, int] = self._client.nthreads()
+        return 2 * max(1, sum(threads.values()))
 
     def submit(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
         """Have a function called by one of the workers."""
