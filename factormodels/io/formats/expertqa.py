@@ -153,8 +153,7 @@ def _answer(answer: ExpertqaAnswer, name: str, system: str, where: str) -> FactG
 
 
 def _atom(claim: ExpertqaClaim, number: int, where: str) -> Atom:
-    key = next((key for key in CORRECTNESS if key in claim.model_fields_set), CORRECTNESS[0])
-    word = getattr(claim, key)
+    key, word = claim.first_of(CORRECTNESS)
     label = None
     if folded(word) in NO_LABEL:
         word = None

@@ -48,7 +48,7 @@ class FactoolResponse(ToolRecord):
     @property
     def query(self) -> str:
         """What the model was asked; a prompt that is null is none."""
-        return (self.prompt if "prompt" in self.model_fields_set else self.question) or ""
+        return self.first_of(("prompt", "question"))[1] or ""
 
     def facts(self) -> dict[str, Any]:
         """Return the facts that the metadata of a graph hold."""

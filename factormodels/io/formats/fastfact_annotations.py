@@ -132,8 +132,7 @@ def annotated_response(obj: object, source: Source, line: int | None = None) -> 
     """
     record = record_of(AnnotationsRecord, obj, source, line)
     annotated = any(
-        claim.annotation_status_details or "revised_claim" in claim.model_fields_set
-        for claim in record.claims_lst
+        claim.annotation_status_details or claim.has("revised_claim") for claim in record.claims_lst
     )
     claims = [
         _claim(claim, where, annotated=annotated)

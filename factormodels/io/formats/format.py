@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from factormodels.io.formats.items import Item
-from factormodels.io.formats.record import ToolRecord, declared_keys
 from factormodels.io.not_used import Tree, key_tree
 from factormodels.io.tables.records import Source
+
+if TYPE_CHECKING:
+    from factormodels.io.formats.record import ToolRecord
 
 Read = Callable[[object, Source, int | None], Any]
 
@@ -57,8 +59,13 @@ class Format:
         """The keys of a record that are used; None if `read` refuses every other key."""
         if self.closed:
             return None
-        declared = declared_keys(self.record) if self.record else {}
-        return _merged(key_tree((*self.keys, *self.fields, *self.also)), declared)
+        stated = key_tree((*self.keys, *self.fields, *self.also))
+        if self.record is None:
+            return stated
+        # The library behind records is loaded for formats that have one.
+        from factormodels.io.formats.record import declared_keys
+
+        return _merged(stated, declared_keys(self.record))
 
     def fits(self, obj: object) -> bool:
         """Whether a JSON value is a record of this format."""

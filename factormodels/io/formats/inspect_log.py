@@ -49,7 +49,7 @@ def read(obj: object, source: Source, line: int | None = None) -> list[Row]:
     log = record_of(InspectLog, obj, source, line)
     rows = []
     for number, sample in enumerate(log.samples):
-        name = sample.id if "id" in sample.model_fields_set else number
+        name = sample.id if sample.has("id") else number
         scores = {
             scorer: score.get("value") if isinstance(score, dict) else score
             for scorer, score in (sample.scores or {}).items()

@@ -68,8 +68,7 @@ def read(obj: object, source: Source, line: int | None = None) -> ScoredPair:
         InputError: if the record is malformed.
     """
     row, top = record_of(MinicheckRow, obj, source, line), place(source, line)
-    key = next((key for key in _PROBABILITIES if key in row.model_fields_set), _PROBABILITIES[0])
-    value = getattr(row, key)
+    key, value = row.first_of(_PROBABILITIES)
     if isinstance(value, str):
         # As a table of texts has it.
         try:
@@ -80,7 +79,7 @@ def read(obj: object, source: Source, line: int | None = None) -> ScoredPair:
             ) from None
     with located(f"{top}.{key}"):
         probability = validated_probability(value, "support")
-    name = next((getattr(row, key) for key in _NAMES if key in row.model_fields_set), None)
+    _, name = row.first_of(_NAMES)
     return ScoredPair(
         str(name) if isinstance(name, str | int) and str(name).strip() else record_id(source),
         row.doc or "",

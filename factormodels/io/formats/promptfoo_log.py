@@ -47,7 +47,7 @@ def read(obj: object, source: Source, line: int | None = None) -> list[Row]:
     """
     rows = []
     for number, result in enumerate(record_of(PromptfooLog, obj, source, line).results.results):
-        test = result.test if "test" in result.model_fields_set else number
+        test = result.test if result.has("test") else number
         provider, answer = result.provider, result.response
         model = provider.get("id") if isinstance(provider, dict) else provider
         scores = result.scores if isinstance(result.scores, dict) else {}

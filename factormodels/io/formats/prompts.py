@@ -15,12 +15,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from factormodels.decoded_values import as_text
-from factormodels.errors import InputError
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.items import Prompt
 from factormodels.io.formats.longfact import topic_of_file
-from factormodels.io.formats.record import ToolRecord, filled, place, record_of, stated_id
-from factormodels.io.source.places import location, record_id
+from factormodels.io.formats.record import (
+    ToolRecord,
+    filled,
+    place,
+    record_of,
+    stated_id,
+    stated_of,
+)
+from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 
 _TEXTS = ("prompt", "question", "question_text", "title")
@@ -58,10 +64,8 @@ def read(obj: object, source: Source, line: int | None = None) -> Prompt:
         InputError: if the record has no text.
     """
     own, top = record_of(QuestionRecord, obj, source, line), place(source, line)
-    key = next((key for key in _TEXTS if key in own.model_fields_set), None)
-    if key is None:
-        raise InputError(f"{location(source, line)}: the key 'prompt' is missing; add it")
-    text = filled(as_text(getattr(own, key), f"{top}.{key}"), f"{top}.{key}")
+    key, value = stated_of(own, _TEXTS, source, line)
+    text = filled(as_text(value, f"{top}.{key}"), f"{top}.{key}")
     if key == "title" and (own.selftext or "").strip():
         text = f"{text}\n{own.selftext}"
     topic = next(

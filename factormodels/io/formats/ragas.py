@@ -55,11 +55,6 @@ class RagasSample(ToolRecord):
     contexts: Any = None
     statements: list[RagasStatement] | None = None
 
-    def first(self, keys: tuple[str, ...]) -> tuple[str, Any]:
-        """Return the first of some keys that the sample has, and its value."""
-        key = next((key for key in keys if key in self.model_fields_set), keys[0])
-        return key, getattr(self, key)
-
 
 class RagasMessage(ToolRecord):
     """A message of a conversation; a call of a tool has no text."""
@@ -110,14 +105,14 @@ def read(obj: Any, source: Source, line: int | None = None) -> FactGraph:
         InputError: if the record is malformed.
     """
     sample, top = record_of(RagasSample, obj, source, line), place(source, line)
-    key, passages = sample.first(CONTEXTS)
+    key, passages = sample.first_of(CONTEXTS)
     contexts = passages_of(passages, f"{top}.{key}")
     if _has_messages(obj):
         spoken = _spoken(record_of(RagasConversation, obj, source, line), top)
         query, response = ("\n\n".join(spoken[role]) for role in ("human", "ai"))
         contexts = (*contexts, *passages_of(spoken["tool"], top, len(contexts)))
     else:
-        query, response = (_text_at(sample, keys, top) for keys in (QUESTIONS, RESPONSES))
+        query, response = (sample.first_text(keys, top) for keys in (QUESTIONS, RESPONSES))
     atoms = []
     verdicts: dict[str, RecordedVerdict | None] = {}
     statements = placed(sample.statements or (), f"{top}.statements")
@@ -134,11 +129,6 @@ def read(obj: Any, source: Source, line: int | None = None) -> FactGraph:
         response=response.strip(),
         metadata=assessor_metadata({_ASSESSOR: verdicts}),
     )
-
-
-def _text_at(sample: RagasSample, keys: tuple[str, ...], top: str) -> str:
-    key, value = sample.first(keys)
-    return "" if value is None else as_text(value, f"{top}.{key}")
 
 
 def passages_of(value: object, where: str, before: int = 0) -> tuple[Context, ...]:
@@ -193,7 +183,7 @@ def _spoken(conversation: RagasConversation, top: str) -> dict[str, list[str]]:
     """Return the texts of user, assistant and tools in a conversation, by role."""
     spoken: dict[str, list[str]] = {role: [] for role in _ROLES.values()}
     for message, where in placed(conversation.user_input, f"{top}.user_input"):
-        kind = message.type if "type" in message.model_fields_set else message.role
+        kind = message.first_of(("type", "role"))[1]
         if not isinstance(kind, str) or kind not in _ROLES:
             raise InputError(
                 f"{where}.type: {shown(kind)} is unknown; use one of {', '.join(_ROLES)}"

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from factormodels.decoded_values import shown
+from factormodels.decoded_values import as_text, shown
 from factormodels.errors import InputError
 from factormodels.io.not_used import Tree
 from factormodels.io.source.places import location
@@ -32,6 +32,27 @@ class ToolRecord(BaseModel):
     model_config = ConfigDict(
         strict=True, frozen=True, extra="ignore", defer_build=True, protected_namespaces=()
     )
+
+    def has(self, name: str) -> bool:
+        """Whether the object has the key of an attribute, null included."""
+        return name in self.model_fields_set
+
+    def first_of(self, names: Sequence[str]) -> tuple[str, Any]:
+        """Return the first of some attributes whose key the object has, and its value.
+
+        Owners spell a key in several ways. Without any it is the first, and None.
+        """
+        name = next(filter(self.has, names), names[0])
+        return name, getattr(self, name)
+
+    def first_text(self, names: Sequence[str], top: str) -> str:
+        """Return the text of the first of some attributes; an empty one where it is null.
+
+        Raises:
+            InputError: if it is no text; `top` is the place of the record.
+        """
+        name, value = self.first_of(names)
+        return "" if value is None else as_text(value, f"{top}.{name}")
 
 
 AnyRecord = TypeVar("AnyRecord", bound=ToolRecord)
@@ -88,6 +109,20 @@ def _sentence(kind: str, steps: Sequence[str | int], value: object, where: str) 
         inside = f"{path_of(steps[:-1])}: " if len(steps) > 1 else ""
         return f"{where}: {inside}the key {steps[-1]!r} is missing; add it"
     return f"{where}: {path_of(steps)}: {shown(value)} {_WANTED[kind]}"
+
+
+def stated_of(
+    record: ToolRecord, names: Sequence[str], source: Source, line: int | None = None
+) -> tuple[str, Any]:
+    """Return the first of some attributes whose key a record has, and its value.
+
+    Raises:
+        InputError: if it has none of them.
+    """
+    name, value = record.first_of(names)
+    if not record.has(name):
+        raise InputError(f"{location(source, line)}: the key {name!r} is missing; add it")
+    return name, value
 
 
 def path_of(steps: Sequence[str | int]) -> str:

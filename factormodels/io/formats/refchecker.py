@@ -120,7 +120,7 @@ def _annotated(claims: Sequence[object], where: str) -> tuple[list[Atom], _Verdi
 
 def _checked(response: RefcheckerResponse, where: str) -> tuple[list[Atom], _Verdicts]:
     """Return the claims of an output, with the labels of its checker."""
-    key = "claims" if "claims" in response.model_fields_set else "triplets"
+    key = "claims" if response.has("claims") else "triplets"
     claims = getattr(response, key)
     if claims is None:
         raise InputError(f"{where}: the key {key!r} is missing; add it")

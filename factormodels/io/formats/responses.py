@@ -11,11 +11,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from factormodels.decoded_values import as_text
-from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
-from factormodels.io.formats.record import ToolRecord, place, record_of, stated_id
-from factormodels.io.source.places import location, record_id
+from factormodels.io.formats.record import (
+    ToolRecord,
+    place,
+    record_of,
+    stated_id,
+    stated_of,
+)
+from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 
 _QUESTIONS = ("question", "prompt", "query", "user_input", "instruction")
@@ -65,13 +70,11 @@ def answered_graph(record: AnsweredQuestion, source: Source, line: int | None = 
         InputError: if there is no question.
     """
     top = place(source, line)
-    key = next((key for key in _QUESTIONS if key in record.model_fields_set), None)
-    if key is None:
-        raise InputError(f"{location(source, line)}: the key {_QUESTIONS[0]!r} is missing; add it")
+    key, question = stated_of(record, _QUESTIONS, source, line)
     return FactGraph(
         stated_id(record.id, f"{top}.id") or record_id(source, line),
         (),
-        query=as_text(getattr(record, key), f"{top}.{key}"),
+        query=as_text(question, f"{top}.{key}"),
         response=record.response or "",
         topic=record.topic or "",
         metadata={

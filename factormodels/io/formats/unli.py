@@ -15,8 +15,14 @@ from factormodels.decoded_values import as_text, shown
 from factormodels.errors import InputError
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.items import JudgedPair
-from factormodels.io.formats.record import ToolRecord, filled, place, record_of
-from factormodels.io.source.places import location, record_id
+from factormodels.io.formats.record import (
+    ToolRecord,
+    filled,
+    place,
+    record_of,
+    stated_of,
+)
+from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 from factormodels.validation import validated_probability
 
@@ -47,12 +53,8 @@ def read(obj: object, source: Source, line: int | None = None) -> JudgedPair:
     Raises:
         InputError: if a text is missing or the probability is none.
     """
-    row, top, where = (
-        record_of(UnliRow, obj, source, line),
-        place(source, line),
-        location(source, line),
-    )
-    key, value = _first(row, _PROBABILITY, where)
+    row, top = record_of(UnliRow, obj, source, line), place(source, line)
+    key, value = stated_of(row, _PROBABILITY, source, line)
     if isinstance(value, str):
         try:
             value = float(value)
@@ -62,24 +64,17 @@ def read(obj: object, source: Source, line: int | None = None) -> JudgedPair:
             ) from None
     return JudgedPair(
         id=record_id(source, line) if row.id in (None, "") else str(row.id),
-        premise=_text(row, _PREMISE, where, top),
-        hypothesis=_text(row, _HYPOTHESIS, where, top),
+        premise=_text(row, _PREMISE, source, line),
+        hypothesis=_text(row, _HYPOTHESIS, source, line),
         probability=validated_probability(value, f"{top}.{key}"),
         category="" if row.nli is None else str(row.nli),
     )
 
 
-def _text(row: UnliRow, keys: tuple[str, ...], where: str, top: str) -> str:
-    key, value = _first(row, keys, where)
-    return filled(as_text(value, f"{top}.{key}"), f"{top}.{key}")
-
-
-def _first(row: UnliRow, keys: tuple[str, ...], where: str) -> tuple[str, Any]:
-    """Return the first of some keys that a row has, and its value."""
-    for key in keys:
-        if key in row.model_fields_set:
-            return key, getattr(row, key)
-    raise InputError(f"{where}: the key {keys[0]!r} is missing; add it")
+def _text(row: UnliRow, keys: tuple[str, ...], source: Source, line: int | None) -> str:
+    key, value = stated_of(row, keys, source, line)
+    where = f"{place(source, line)}.{key}"
+    return filled(as_text(value, where), where)
 
 
 FORMAT = Format(

@@ -48,11 +48,6 @@ class UqlmColumns(ToolRecord):
     response: Any = None
     id: Any = None
 
-    def first(self, keys: tuple[str, ...]) -> tuple[str, Any]:
-        """Return the first of some keys that it has, and its value."""
-        key = next((key for key in keys if key in self.model_fields_set), keys[0])
-        return key, getattr(self, key)
-
 
 class UqlmResult(ToolRecord):
     """What `UQResult.to_dict` gives."""
@@ -139,11 +134,10 @@ def _has_columns(record: UqlmColumns) -> bool:
 
 
 def _rows(record: UqlmColumns, where: str) -> Iterator[UqlmColumns]:
-    values = {key: getattr(record, key) for key in record.model_fields_set}
     columns: dict[str, Any] = {
         key: list(value.values()) if isinstance(value, dict) else value
-        for key, value in values.items()
-        if isinstance(value, dict | list)
+        for key in (CLAIMS, *_PROMPTS, *_RESPONSES)
+        if isinstance(value := getattr(record, key), dict | list)
     }
     for keys in (_PROMPTS, _RESPONSES):
         key = next((key for key in keys if key in columns), None)
@@ -186,16 +180,11 @@ def _response(record: UqlmColumns, name: str, top: str) -> ScoredResponse:
     graph = FactGraph(
         stated_id(record.id, f"{top}.id") or name,
         tuple(atoms),
-        query=_text_at(record, _PROMPTS, top),
-        response=_text_at(record, _RESPONSES, top),
+        query=record.first_text(_PROMPTS, top),
+        response=record.first_text(_RESPONSES, top),
         metadata=metadata,
     )
     return ScoredResponse(graph, scores)
-
-
-def _text_at(record: UqlmColumns, keys: tuple[str, ...], top: str) -> str:
-    key, value = record.first(keys)
-    return "" if value is None else as_text(value, f"{top}.{key}")
 
 
 FORMAT = Format(
