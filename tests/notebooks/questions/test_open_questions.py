@@ -37,7 +37,7 @@ def run(command: str, out: Path) -> None:
         # The page shows no times.
         invoke(*words, "settings.budget=0.001", "--out", str(out))
     else:
-        asked = [sys.executable, ROOT / words[0], *words[1:], "--out", out]
+        asked = [sys.executable, str(ROOT / words[0]), *words[1:], "--out", str(out)]
         subprocess.run(asked, check=True, capture_output=True, cwd=ROOT)
 
 
