@@ -16,6 +16,7 @@ Member = TypeVar("Member", bound=StrEnum)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
 
 _LABEL_OF: dict[Any, float] = {True: 1.0, False: 0.0, None: math.nan}
 _LABELS_WANTED = "give True or False (1 or 0), and None or nan for an unlabelled atom"

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibration.cells import CellClaims
+from calibration.validation import Booleans
 from experiments.columns.cell_names import CELL
 from experiments.study.config import Study
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile
@@ -42,7 +43,7 @@ class Judgements(CellClaims):
     seconds: NDArray[np.float64]
     kept_by: tuple[str, ...]
     kept: NDArray[np.int64]
-    counts: NDArray[Any]
+    counts: Booleans
 
     def selected(self, selection: str | None) -> Judgements:
         """The same rows, NaN in place of the posteriors of atoms that a selection leaves out.

@@ -129,10 +129,10 @@ class _Sheet(NamedTuple):
         total = np.cumsum(np.pad(ink, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
         starts = total[:, length:] - total[:, :-length] == length
         found: list[Rule] = []
-        for row in np.flatnonzero(starts.any(axis=1)):
+        for row in np.flatnonzero(starts.any(axis=1)).tolist():
             columns = np.flatnonzero(starts[row])
             for part in np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1):
-                line = Rule(int(row), int(row), int(part[0]), int(part[-1]) + length)
+                line = Rule(row, row, int(part[0]), int(part[-1]) + length)
                 above = [rule for rule in found if rule.bottom == row - 1 and rule.spans(line)]
                 for rule in above:
                     found.remove(rule)
@@ -168,7 +168,8 @@ class _Sheet(NamedTuple):
                     continue
                 middles = ((each.bottom + each.top) / 2 for each in (upper, lower))
                 first, last = (self._row(middle) for middle in middles)
-                lines = ink[first : last + 1, self._column(left) : self._column(right)].any(axis=1)
+                between = ink[first : last + 1, self._column(left) : self._column(right)]
+                lines: Ink = between.any(axis=1)
                 if _longest_gap(lines) < _BETWEEN * _DPI / 72:
                     yield f"{upper.text!r} touches {lower.text!r}"
 
@@ -233,7 +234,9 @@ def _drawn(path: Path) -> Iterator[NDArray[np.uint8]]:
     writer.write(drawn)
     images = (f'#image("{drawn.name}", page: {at})' for at in range(1, len(writer.pages) + 1))
     source = "#set page(width: auto, height: auto, margin: 0pt)\n" + "\n#pagebreak()\n".join(images)
-    pages = typst.compile(source.encode(), root=str(path.parent), format="png", ppi=_DPI)
+    images_of = path.with_suffix(".typ")
+    images_of.write_text(source, encoding="utf-8")
+    pages: Any = typst.compile(images_of, root=path.parent, format="png", ppi=_DPI)
     for page_image in [pages] if isinstance(pages, bytes) else pages:
         yield np.asarray(Image.open(io.BytesIO(page_image)).convert("L"))
 
