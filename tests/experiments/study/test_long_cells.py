@@ -134,4 +134,4 @@ def test_memory_of_a_response_is_bounded(
     assert growth.max() < MOST, growth
 
 
-MOST = 900
+MOST = 700
