@@ -554,11 +554,16 @@ def _intervals(blocks: Sequence[_Block]) -> Table:
     columns = (
         *columns_as("title score | value:3[]"),
         *(columns_as("coverage:2 covers") if measured else ()),
-        *columns_as('reason ""'),
+        *_reasons(rows),
     )
     level = 100 * blocks[0].found.level
     note = f"In brackets: {level:g}% intervals over responses." + (_COVERS if measured else "")
     return Table(data_frame(rows), columns, "Scores with intervals.", group="of", note=note)
+
+
+def _reasons(rows: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
+    """The column of reasons, where there are any."""
+    return columns_as('reason ""') if any(row["reason"] for row in rows) else ()
 
 
 def _tests(blocks: Sequence[_Block]) -> Table | None:
@@ -594,7 +599,8 @@ def _tests(blocks: Sequence[_Block]) -> Table | None:
     columns = (
         *(title, replace(difference, stars="stars")),
         *(columns_as("difference_coverage:2 covers") if measured else ()),
-        *columns_as('p_value:4 p | corrected:4 | reason ""'),
+        *columns_as("p_value:4 p | corrected:4"),
+        *_reasons(rows),
     )
     return Table(
         data_frame(rows),
