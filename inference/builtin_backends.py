@@ -110,7 +110,7 @@ ENTRIES = (
     ),
     Entry(
         name="exact_jax",
-        target="inference.peers.jax_backends:JaxElimination",
+        target="inference.peers.jax_elimination:JaxElimination",
         summary="the elimination of 'exact' in JAX, for accelerators and differentiating through",
         log_z_kind="exact",
         limits="to 1,000 clusters, compiled for each structure; on a processor use 'exact'",
@@ -119,7 +119,7 @@ ENTRIES = (
     ),
     Entry(
         name="lbp_jax",
-        target="inference.peers.jax_backends:JaxBeliefPropagation",
+        target="inference.peers.jax_propagation:JaxBeliefPropagation",
         summary="loopy belief propagation in JAX, for accelerators and differentiating through",
         log_z_kind="bethe",
         limits="any graph; on a processor use 'lbp'",

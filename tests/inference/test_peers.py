@@ -23,8 +23,9 @@ from inference import (
 )
 from inference.backend import TooLargeError
 from inference.messages.reduction import reduced
-from inference.peers import jax_backends
-from inference.peers.jax_backends import JaxElimination, _answers, _laid_out
+from inference.peers import jax_elimination
+from inference.peers.jax_elimination import JaxElimination, _answers
+from inference.peers.jax_propagation import _laid_out
 from tests.inference.answers import assert_agree, assert_near, given
 from tests.inference.exactness import errors
 from tests.inference.graphs import chain_reference, long_chain, moderate, odd_graph
@@ -247,7 +248,7 @@ def test_parts_and_padding_leave_every_setting_its_own_answer(
     whole = JaxElimination().answers(graph, rows)
     needed = JaxElimination().predict(graph).bytes
     # Four at a time (each holds four copies of its tables), and the last three padded.
-    monkeypatch.setattr(jax_backends, "_MOST_BYTES_AT_A_TIME", 4 * 5 * needed)
+    monkeypatch.setattr(jax_elimination, "_MOST_BYTES_AT_A_TIME", 4 * 5 * needed)
     before = compiled()
     parts = JaxElimination().answers(graph, rows)
     assert compiled() == before + 1
