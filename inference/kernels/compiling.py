@@ -12,7 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from threading import Timer, current_thread, main_thread
@@ -27,11 +27,11 @@ from inference.kernels.preparation import PREPARATION
 from inference.kernels.storage import keep_on_disk, warn_of_no_storage
 from inference.kernels.symbols import link_by_symbol
 
-try:
+Listener: Any = object
+install_listener: Any = None
+# A release of Numba may tell of its compilations in another way.
+with suppress(ImportError):
     from numba.core.event import Listener, install_listener
-except ImportError:
-    # A release of Numba that tells of its compilations in another way.
-    Listener, install_listener = object, None
 
 logger = logging.getLogger(__name__)
 

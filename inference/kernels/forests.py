@@ -9,10 +9,10 @@ from inference.kernels.compiled import kernel
 
 @kernel
 def spanning_forest(n, scope_starts, scope_variables, order):
-    """Which factors form a forest, bool (n_factors,): in order, those that close no cycle.
+    """Choose factors that form a forest, bool (n_factors,): in order, each that closes no cycle.
 
-    Of pairs in order of their weights, the largest first, that is a maximum spanning forest
-    (Kruskal 1956).
+    If pairs come in order of their weights, the largest first, it is a maximum spanning forest
+    (Kruskal 1956, "On the shortest spanning subtree of a graph").
 
     Args:
         n: number of variables.

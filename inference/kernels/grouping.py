@@ -9,7 +9,14 @@ from inference.kernels.compiled import inlined_kernel, inner_kernel
 
 @inner_kernel
 def group(keys, n_groups):
-    """(starts, items): the indices of `keys` by key; negative keys are left out."""
+    """(starts, items): the indices of `keys` by key, as they stand; negative keys are left out.
+
+    Args:
+        keys: int64, below `n_groups`.
+
+    Returns:
+        starts: int64 (n_groups + 1,), where the items of each key begin in `items`, int64.
+    """
     starts = np.zeros(n_groups + 1, dtype=np.int64)
     for key in keys:
         if key >= 0:

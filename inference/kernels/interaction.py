@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inner_kernel, kernel
 
 
 @kernel
 def factors_by_variable(n_variables, scope_starts, scope_variables):
-    """(starts, factors): for every variable the factors whose scope holds it."""
+    """(starts, factors): for every variable the factors whose scope holds it, ascending; int64."""
     starts = np.zeros(n_variables + 1, dtype=np.int64)
     for slot in range(len(scope_variables)):
         starts[scope_variables[slot] + 1] += 1
@@ -29,7 +29,9 @@ def factors_by_variable(n_variables, scope_starts, scope_variables):
 
 @kernel
 def interaction_graph(cardinalities, scope_starts, scope_variables):
-    """(starts, neighbours): each variable's neighbours, without repetition.
+    """(starts, neighbours): each variable's neighbors, without repetition.
+
+    `starts` is int64 (n_variables + 1,), `neighbours` int32, in the order in which they are met.
 
     Variables with a single state carry no information and have no neighbours.
     """
@@ -38,23 +40,42 @@ def interaction_graph(cardinalities, scope_starts, scope_variables):
     mark = np.full(n, -1, dtype=np.int64)
     starts = np.zeros(n + 1, dtype=np.int64)
     neighbours = np.empty(0, dtype=np.int32)
+    # The first pass counts, the second writes.
     for fill_pass in range(2):
         count = 0
         for variable in range(n):
             starts[variable] = count
-            mark[variable] = variable + fill_pass * n
-            if cardinalities[variable] == 1:
-                continue
-            for entry in range(factor_starts[variable], factor_starts[variable + 1]):
-                factor = factors[entry]
-                for slot in range(scope_starts[factor], scope_starts[factor + 1]):
-                    other = scope_variables[slot]
-                    if cardinalities[other] > 1 and mark[other] != variable + fill_pass * n:
-                        mark[other] = variable + fill_pass * n
-                        if fill_pass == 1:
-                            neighbours[count] = other
-                        count += 1
+            if cardinalities[variable] > 1:
+                count = _add_neighbours(
+                    variable, cardinalities, scope_starts, scope_variables,
+                    factors[factor_starts[variable] : factor_starts[variable + 1]],
+                    mark, variable + fill_pass * n, fill_pass == 1, neighbours, count,
+                )  # fmt: skip
         starts[n] = count
         if fill_pass == 0:
             neighbours = np.empty(count, dtype=np.int32)
     return starts, neighbours
+
+
+@inner_kernel
+def _add_neighbours(
+    variable, cardinalities, scope_starts, scope_variables, factors, mark, turn, filled, neighbours,
+    count,
+):  # fmt: skip
+    """Count the neighbors of a variable on from `count`, and write them if they are `filled`.
+
+    Args:
+        factors: the factors on the variable.
+        mark: int64 (n_variables,), the last turn in which each variable was met.
+        turn: of this variable alone.
+    """
+    mark[variable] = turn
+    for factor in factors:
+        for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+            other = scope_variables[slot]
+            if cardinalities[other] > 1 and mark[other] != turn:
+                mark[other] = turn
+                if filled:
+                    neighbours[count] = other
+                count += 1
+    return count

@@ -8,7 +8,13 @@ from inference.kernels.views import lent
 
 @inner_kernel
 def next_entry(digits, cardinalities, scope):
-    """Move the states of a scope's variables on to the next entry of its table."""
+    """Move the states of a scope's variables on to the next entry of its table.
+
+    Args:
+        digits: int64, the states of the scope's variables, the last one fastest, as in the table;
+            after the last entry they are all 0 again.
+        cardinalities: int64 (n_variables,); `scope`: int64, variables.
+    """
     digits, cardinalities, scope = lent((digits, cardinalities, scope))
     for axis in range(len(scope) - 1, -1, -1):
         digits[axis] += 1

@@ -35,5 +35,5 @@ def lent(lent: Lent) -> Lent:
 
 
 def population_count(word: np.uint64) -> int:
-    """How many bits of a word are set: one instruction of a processor."""
+    """Count the bits of a word that are set: one instruction of a processor."""
     return int(word).bit_count()

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from inference.posterior import Posterior
 from inference.sampling.chains import state_type
 from inference.sampling.gibbs import blocks_of
 from inference.sampling.kernels.annealing import (
+    ParticleArrays,
+    TemperedGraph,
     anneal,
     move_particles,
 )
@@ -57,6 +60,18 @@ class AnnealingPath:
     zeros: NDArray[np.float64]
     blocks: Blocks
     by_variable: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+    @cached_property
+    def tempered(self) -> TemperedGraph:
+        """The arrays of this path that kernels take."""
+        return TemperedGraph(
+            *arrays_of(self.graph),
+            *self.by_variable,
+            self.blocks,
+            self.fixed,
+            self.slopes,
+            self.zeros,
+        )
 
 
 def annealing_path(graph: FactorGraph, seed: np.random.SeedSequence) -> AnnealingPath | Posterior:
@@ -106,11 +121,13 @@ class Particles:
     def __init__(self, path: AnnealingPath, particles: int, entropy: Sequence[int]) -> None:
         for_draws, for_moves = np.random.SeedSequence(entropy).spawn(2)
         self._path = path
-        self._random = random_state(for_moves)
         self._log_weights = np.zeros(particles)
         self._log_z = np.zeros(1)
         self.states = forest_draws(path.forest, particles, for_draws)
         self.energies = np.zeros((particles, 2))
+        self._arrays = ParticleArrays(
+            self.states, random_state(for_moves), self.energies, self._log_weights, self._log_z
+        )
         self._move(path.fixed, 0, np.zeros(0), Stop().flag)
 
     @property
@@ -152,23 +169,8 @@ class Particles:
             began = time.monotonic()
             if stop.remaining <= pace * count:
                 return False
-            anneal(
-                *arrays_of(path.graph),
-                *path.by_variable,
-                path.blocks,
-                path.fixed,
-                path.slopes,
-                path.zeros,
-                steps[at : at + count + 1],
-                resample,
-                sweeps,
-                self.states,
-                self._random,
-                self.energies,
-                self._log_weights,
-                self._log_z,
-                stop.flag,
-            )
+            reached = steps[at : at + count + 1]
+            anneal(path.tempered, self._arrays, reached, resample, sweeps, stop.flag)
             if stop.flag[0]:
                 return False
             at += count
@@ -211,21 +213,8 @@ class Particles:
         sums: NDArray[np.float64],
         stop: NDArray[np.int64],
     ) -> None:
-        graph = self._path.graph
         move_particles(
-            *arrays_of(graph)[:4],
-            *self._path.by_variable,
-            self._path.blocks,
-            log_values,
-            self._path.slopes,
-            self._path.zeros,
-            sweeps,
-            self.states,
-            self._random,
-            self.energies,
-            self.shares(),
-            sums,
-            stop,
+            self._path.tempered, log_values, self._arrays, sweeps, self.shares(), sums, stop
         )
 
 

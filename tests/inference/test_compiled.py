@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import io
 import logging
@@ -17,7 +18,37 @@ import inference.kernels.compiling
 from experiments.cli.progress import announced
 from inference.kernels.compiled import inner_kernel, kernel
 from inference.warm_up import unannounced
-from tests.processes import run_python
+from tests.processes import ROOT, run_python
+
+INNERMOST = {"ascend", "descend"}
+"""Kernels of `propagation.py` that are written out where they are used; each says why."""
+
+
+def _depth(node: ast.AST, depth: int = 0) -> int:
+    """Number of loops and conditions around the innermost statement; an `elif` adds none."""
+    deepest = depth
+    for child in ast.iter_child_nodes(node):
+        inside = depth
+        if isinstance(child, ast.For | ast.While | ast.If | ast.With | ast.Try):
+            is_chained = isinstance(node, ast.If) and node.orelse == [child]
+            inside += not (is_chained and isinstance(child, ast.If))
+        deepest = max(deepest, _depth(child, inside))
+    return deepest
+
+
+def test_kernels_nest_loops_and_conditions_four_deep_at_most() -> None:
+    files = [
+        path for folder in ("inference", "calibration") for path in (ROOT / folder).rglob("*.py")
+    ]
+    kernels = [path for path in files if "kernels" in path.parts]
+    assert len(kernels) > 50
+    deep = {
+        function.name
+        for path in kernels
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef) and _depth(function) > 4
+    }
+    assert deep == INNERMOST
 
 
 @pytest.mark.slow

@@ -1,4 +1,11 @@
-"""Scores of many samples of the same forecasts, and isotonic fits of many rows (compiled)."""
+"""Scores of many samples of the same forecasts, and isotonic fits of many rows (compiled).
+
+A sample counts each response a whole number of times, as a bootstrap by responses does. Isotonic
+fits pool adjacent violators (Ayer, Brunk, Ewing, Reid & Silverman 1955, "An empirical distribution
+function for sampling with incomplete information"); the Brier score parts into miscalibration,
+discrimination and uncertainty by them (Dimitriadis, Gneiting & Jordan 2021, "Stable reliability
+diagrams for probabilistic classifiers").
+"""
 
 from __future__ import annotations
 
@@ -41,7 +48,7 @@ def isotonic_blocks(sums, weights, values, sizes):
 
 @kernel
 def isotonic_gains(weight, observed, forecast, of_mean, gains):
-    """What isotonic recalibration takes off the Brier score of each row.
+    """Write the gain of isotonic recalibration in the Brier score of each row.
 
     Args:
         weight: share of each cell, (n_cells,).
@@ -76,7 +83,7 @@ def score_samples(
     p, logit, counted, start, bins, order, last, counts_false, first, response, weights, y,
     multiplicity, wanted, scores,
 ):  # fmt: skip
-    """Scores of samples, each of which counts every response so many times.
+    """Scores of samples, each of which counts every response a given number of times.
 
     Args:
         p: the distinct probabilities, ascending, (m,).
@@ -221,6 +228,10 @@ def _risk_area(weight, true, order, last, counts_false):
 
 @kernel
 def _harmonic_number(x):
+    """Harmonic number of a real x: the digamma function at x + 1, plus Euler's constant.
+
+    The recurrence moves x to where three terms of the asymptotic series are below rounding.
+    """
     below = 0.0
     while x < 40:
         x += 1

@@ -18,11 +18,15 @@ from inference.kernels.compiled import kernel
 
 @kernel
 def factor_beliefs(program, table_starts, constant_factors, tables):
-    """Joint distribution of every factor's scope, laid out as the log tables.
+    """Joint distribution of every factor's scope, float64 (n_entries,), laid out as the log tables.
 
-    This is the gradient of log Z with respect to the log tables (Darwiche 2003).
+    This is the gradient of log Z with respect to the log tables (Darwiche 2003, "A differential
+    approach to inference in Bayesian networks").
 
     Args:
+        program: a `TreeProgram`.
+        table_starts: int64 (n_factors + 1,), where the table of every factor begins.
+        constant_factors: int64, factors over single-state variables, whose belief is 1.
         tables: beliefs of the clusters, as `propagate` leaves them.
     """
     steps, inputs, offsets = program.steps, program.inputs, program.offsets

@@ -1,4 +1,12 @@
-"""Cluster trees: from an elimination order to the tables that messages pass between (compiled)."""
+"""Cluster trees: from an elimination order to the tables that messages pass between (compiled).
+
+Eliminating a variable multiplies the functions that hold it and sums it out; the bucket of each
+variable is a cluster, joined to the one that its message goes to (Dechter 1999, "Bucket
+elimination: a unifying framework for reasoning"). Two passes over this tree give all marginals
+(Kask, Dechter, Larrosa & Dechter 2005, "Unifying tree decompositions for reasoning in graphical
+models"), as they do on a junction tree (Lauritzen & Spiegelhalter 1988, "Local computations with
+probabilities on graphical structures and their application to expert systems").
+"""
 
 from __future__ import annotations
 
@@ -19,7 +27,8 @@ class ClusterTree(NamedTuple):
     parent (the separator), then those eliminated here. So a message is a sum over the last axes.
 
     Attributes:
-        starts, variables: int64, the variables of every cluster.
+        starts, variables: int64 (n_clusters + 1,) and one for each axis, the variables of every
+            cluster; the last one is the fastest axis of its table.
         separator_sizes: int64 (n_clusters,), how many of them form the separator.
         parents: int64 (n_clusters,), -1 at a root.
         child_starts, children: int64, the children of every cluster.
@@ -43,11 +52,11 @@ class ClusterTree(NamedTuple):
 
 
 class Buckets(NamedTuple):
-    """What the buckets of an elimination order hold.
+    """Buckets of an elimination order, a cluster for each variable.
 
     Attributes:
-        owner: int64 (n_factors,), place of the bucket that each factor belongs to; -1 for
-            a factor over single-state variables only.
+        owner: int64 (n_factors,), place in the order of the bucket that each factor belongs to; -1
+            for a factor over single-state variables only.
         starts, places: int64, the places in the order (not the indices) of the variables of every
             bucket, in descending order, so that the eliminated one comes last.
         parents: int64 (n,), place of each bucket's parent, -1 at a root.
@@ -60,7 +69,7 @@ class Buckets(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What elimination along an order costs.
+    """Predicted cost of elimination along an order.
 
     Attributes:
         width: induced width, the most variables that share a bucket, less one.

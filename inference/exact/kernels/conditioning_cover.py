@@ -1,4 +1,9 @@
-"""The variables to condition on: a cover of all pairs, so that the others are independent."""
+"""The variables to condition on: a cover of all pairs (compiled).
+
+Every pair has a variable in a vertex cover, so that fixing the cover leaves no pair: the others are
+independent. It is a cutset in the sense of Pearl 1988, "Probabilistic reasoning in intelligent
+systems", of the simplest kind. The cover is greedy, the variable of most uncovered pairs first.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ LARGEST_COVER = 32
 
 @kernel
 def may_have_a_cover(n_variables, scope_starts, scope_variables, fewest_factors):
-    """Whether there are enough factors, and so many at few variables; cheap to ask."""
+    """Say whether a small cover is possible: enough factors, most of them at few variables."""
     n_factors = len(scope_starts) - 1
     if n_factors < fewest_factors:
         return False
@@ -39,7 +44,7 @@ def may_have_a_cover(n_variables, scope_starts, scope_variables, fewest_factors)
 
 @kernel
 def pairwise_cover(cardinalities, scope_starts, starts, neighbours):
-    """Whether a binary, pairwise graph has a small cover of its pairs, and a greedy one.
+    """Find a small greedy cover of the pairs of a binary, pairwise graph.
 
     The variable with the most pairs that are not covered is taken first, of equal ones the first.
 

@@ -1,4 +1,12 @@
-"""A binary pairwise graph as dense tables of its cover and of what is left (compiled)."""
+"""A binary pairwise graph as dense tables of its cover and of the other variables (compiled).
+
+Given the variables of a vertex cover of the pairs, all others are independent, so that
+
+    Z = sum_s exp(fields(s) + couplings(s)) prod_c sum_x exp(field_c(x) + sum_a ties_ca(x, s_a))
+
+over the states s of the cover: conditioning on a cutset whose removal leaves no pair at all (Pearl
+1988, "Probabilistic reasoning in intelligent systems", section 4.4).
+"""
 
 from __future__ import annotations
 
@@ -66,18 +74,26 @@ def cover_model(n, scope_starts, scope_variables, table_starts, log_values, cove
                 fields[places[v], state] += table[state]
         else:
             v, w = scope_variables[first], scope_variables[first + 1]
-            for i in range(2):
-                for j in range(2):
-                    value = table[2 * i + j]
-                    if not in_cover[v]:
-                        ties[places[v], places[w], i, j] += value
-                    elif not in_cover[w]:
-                        ties[places[w], places[v], j, i] += value
-                    elif places[v] < places[w]:
-                        couplings[places[v], places[w], i, j] += value
-                    else:
-                        couplings[places[w], places[v], j, i] += value
+            if not in_cover[v]:
+                _add_pair(table, False, ties[places[v], places[w]])
+            elif not in_cover[w]:
+                _add_pair(table, True, ties[places[w], places[v]])
+            elif places[v] < places[w]:
+                _add_pair(table, False, couplings[places[v], places[w]])
+            else:
+                _add_pair(table, True, couplings[places[w], places[v]])
     return CoverModel(cover, rest, cover_fields, couplings, rest_fields, ties, constant)
+
+
+@kernel
+def _add_pair(table, turned, out):
+    """Add a log table of two binary variables, float64 (4,), to `out` (2, 2), rows or columns."""
+    for i in range(2):
+        for j in range(2):
+            if turned:
+                out[j, i] += table[2 * i + j]
+            else:
+                out[i, j] += table[2 * i + j]
 
 
 @kernel

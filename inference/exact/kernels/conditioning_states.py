@@ -1,4 +1,9 @@
-"""The sum over all states of a cover, a part of them at a time (compiled)."""
+"""The sum over all states of a cover, a part of them at a time (compiled).
+
+A state of the cover is a word of bits: variable j of the cover is bit j. The bits of an inner part
+change fastest, so that the products of the other variables over these are rows of numbers that fit
+vector instructions, and the middle and outer parts enter them as two factors for each variable.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +55,7 @@ def inner_couplings(model, inner):
 
 @kernel
 def batches(ranges, safe_range):
-    """Where batches begin whose summed log ranges stay below `safe_range`, and the end."""
+    """Starts of batches whose summed log ranges stay below `safe_range`, and the end."""
     starts = np.empty(len(ranges) + 1, dtype=np.int64)
     count = 0
     total = safe_range
@@ -109,7 +114,7 @@ def _shares(weights, on, off, row_on, row_off):
 
 @kernel
 def sum_states(model, split, outer_state):
-    """What the states of the cover that share an outer state add up to.
+    """Sum the weights of the states of the cover that share an outer state.
 
     Returns:
         log_largest: logarithm of the largest weight, the unit of what follows.

@@ -2,7 +2,9 @@
 
 A cluster of 2**24 entries with twenty inputs of 2**6 would be walked twenty times. A join is a
 cluster that eliminates nothing: it gathers inputs whose union is still small, so that the large
-table meets one input instead of many, on the way up and on the way down.
+table meets one input instead of many, on the way up and on the way down. A binary join tree does so
+for every product (Shenoy 1997, "Binary join trees for computing marginals in the Shenoy-Shafer
+architecture"); here only those are divided that are walked often.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _LOG2_HALVES = 2.0
 
 @kernel
 def worth_joining(cardinalities, log2_largest):
-    """Whether there may be joins, or halves, in a tree whose largest table has so many entries."""
+    """Say whether a tree may have joins, or halves, by log2 of the entries of its largest table."""
     # A table of that many entries, by rounding too.
     if log2_largest > LOG2_SMALLEST_JOINED - 1e-6:
         return True
@@ -122,7 +124,7 @@ def _fill_joins(masks, log2_axes, limit, joins, join_masks):
 
 @inlined_kernel
 def _is_halved(tree, c):
-    """Whether all inputs of a cluster are joins already."""
+    """Say whether all inputs of a cluster are joins already."""
     for entry in range(tree.child_starts[c], tree.child_starts[c + 1]):
         child = tree.children[entry]
         if tree.separator_sizes[child] < tree.starts[child + 1] - tree.starts[child]:
@@ -210,6 +212,14 @@ def _halve(masks, log2_axes, joins, join_masks, sequences):
     return 2
 
 
+@inlined_kernel
+def _append_axes(sequence, mask, variables, join_axes):
+    """Append the variables of a join, whose axes are the bits of a mask, in a given order."""
+    for axis in sequence:
+        if mask >> axis & 1:
+            join_axes.append(variables[axis])
+
+
 @kernel
 def with_joins(cardinalities, scope_starts, scope_variables, tree, halve):
     """Tree with joins before its large clusters; the same tree if there are none.
@@ -272,10 +282,9 @@ def with_joins(cardinalities, scope_starts, scope_variables, tree, halve):
                 limit = math.log2(table) - _LOG2_SAVING
                 count = _fill_joins(masks[:n_inputs], log2_axes, limit, joins, join_masks)
             join_count[c] = max(count, 0)
+            variables_here = tree.variables[tree.starts[c] : tree.starts[c + 1]]
             for j in range(join_count[c]):
-                for axis in sequences[min(j, 1)]:
-                    if join_masks[j] >> axis & 1:
-                        join_axes.append(tree.variables[tree.starts[c] + axis])
+                _append_axes(sequences[min(j, 1)], join_masks[j], variables_here, join_axes)
                 join_starts.append(np.int64(len(join_axes)))
             for axis in range(k_axes):
                 source = tree.starts[c] + sequences[2, axis]

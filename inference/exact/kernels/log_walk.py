@@ -1,5 +1,10 @@
 """Walks over a cluster tree in log space, safe for any range of potentials (compiled).
 
+A message is log sum (or max) over the variables eliminated in a cluster of exp of the sum of its
+inputs: the two operations of one algebra (Shafer & Shenoy 1990, "Axioms for probability and
+belief-function propagation"; for the maximum, Dawid 1992, "Applications of a general propagation
+algorithm for probabilistic expert systems").
+
 One walk up serves three: sums for marginals (`propagate_log`), maxima for the most probable states
 (`inference.tasks.maximum`), and the messages of `inference.tasks.kernels.log_messages`. On the way
 down `propagate_log` divides what a cluster sent out of its table; messages that have to be right
@@ -28,7 +33,7 @@ from inference.exact.kernels.program import (
     offset_in_block,
 )
 from inference.exact.kernels.propagation import DONE, ZERO, finish_marginals
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.views import lent
 
 SUM, MAXIMUM = range(2)
@@ -39,7 +44,7 @@ SUM, MAXIMUM = range(2)
 def ascend_log(
     program, table_starts, constant_factors, log_values, operations, keep, values, tables, choices
 ):  # fmt: skip
-    """Send the messages of all clusters, each of which sums or maximises; return what is left.
+    """Send the messages of all clusters, each of which sums or maximizes; return log Z.
 
     Args:
         operations: int64 (n_clusters,), SUM or MAXIMUM.
@@ -47,13 +52,13 @@ def ascend_log(
         values: float64, written: the log tables, then the messages to the parents.
         tables: float64, all tables, or as much as the longest block.
         choices: int32, written for MAXIMUM: of each entry of a message, which entry of its group is
-            the largest, the first of equal ones. Of length 0 where all clusters sum.
+            the largest, the first of equal ones. Its length is 0 where all clusters sum.
 
     Returns:
         the logarithm that the roots and the constant factors come to.
     """
     program = lent(program)
-    steps, inputs, offsets = program.steps, program.inputs, program.offsets
+    steps = program.steps
     first_message = len(log_values)
     for i in range(first_message):
         values[i] = log_values[i]
@@ -61,35 +66,72 @@ def ascend_log(
     for factor in constant_factors:
         total += log_values[table_starts[factor]]
     for c in range(len(steps) - 1):
-        block, group = steps[c, BLOCK], steps[c, GROUP]
-        for h in range((steps[c + 1, TABLE] - steps[c, TABLE]) // block):
-            base = steps[c, TABLE] + h * block if keep else 0
-            for j in range(base, base + block):
-                tables[j] = 0.0
-            for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
-                at = inputs[k, POSITION] + offsets[inputs[k, HIGH] + h]
-                for j in range(block):
-                    tables[base + j] += values[at + offset_in_block(program, k, j)]
-            # A group lies within a block: it is one variable, or a table of one block.
-            for i in range(block // group):
-                start = base + i * group
-                out = steps[c, MESSAGE] + h * block // group + i
-                best = start
-                for j in range(start + 1, start + group):
-                    if tables[j] > tables[best]:
-                        best = j
-                largest = tables[best]
-                if operations[c] == MAXIMUM:
-                    choices[out] = best - start
-                elif largest > -np.inf:
-                    likelihood = 0.0
-                    for j in range(start, start + group):
-                        likelihood += math.exp(tables[j] - largest)
-                    largest += math.log(likelihood)
-                values[first_message + out] = largest
+        _send_log(program, c, operations[c], keep, first_message, values, tables, choices)
         if steps[c, PARENT] < 0:
             total += values[first_message + steps[c, MESSAGE]]
     return total
+
+
+@inner_kernel
+def _send_log(program, c, operation, keep, first_message, values, tables, choices):
+    """Write the message of cluster `c`, in log space, and with MAXIMUM its choices."""
+    program, values, tables, choices = lent((program, values, tables, choices))
+    steps, inputs, offsets = program.steps, program.inputs, program.offsets
+    block, group = steps[c, BLOCK], steps[c, GROUP]
+    for h in range((steps[c + 1, TABLE] - steps[c, TABLE]) // block):
+        base = steps[c, TABLE] + h * block if keep else 0
+        for j in range(base, base + block):
+            tables[j] = 0.0
+        for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
+            at = inputs[k, POSITION] + offsets[inputs[k, HIGH] + h]
+            for j in range(block):
+                tables[base + j] += values[at + offset_in_block(program, k, j)]
+        # A group lies within a block: it is one variable, or a table of one block.
+        for i in range(block // group):
+            start = base + i * group
+            out = steps[c, MESSAGE] + h * block // group + i
+            best = start
+            for j in range(start + 1, start + group):
+                if tables[j] > tables[best]:
+                    best = j
+            largest = tables[best]
+            if operation == MAXIMUM:
+                choices[out] = best - start
+            elif largest > -np.inf:
+                likelihood = 0.0
+                for j in range(start, start + group):
+                    likelihood += math.exp(tables[j] - largest)
+                largest += math.log(likelihood)
+            values[first_message + out] = largest
+
+
+@kernel
+def _answer_log(program, c, k, child, tables, largest, answers):
+    """Write the log sum of cluster `c`'s table over all but what input `k` has, to the child.
+
+    Each sum is taken relative to its own largest term, in two passes, so that none is lost.
+
+    Args:
+        tables: float64, logarithms.
+        largest: float64, -inf throughout the child's message, laid out as `answers`; scratch.
+    """
+    program, tables, largest, answers = lent((program, tables, largest, answers))
+    steps = program.steps
+    block = steps[c, BLOCK]
+    for summing in range(2):
+        for h in range((steps[c + 1, TABLE] - steps[c, TABLE]) // block):
+            base = steps[c, TABLE] + h * block
+            first = program.inputs[k, TARGET] + program.offsets[program.inputs[k, HIGH] + h]
+            for j in range(block):
+                at = first + offset_in_block(program, k, j)
+                value = tables[base + j]
+                if summing == 0:
+                    largest[at] = max(largest[at], value)
+                    answers[at] = 0.0
+                elif value > -np.inf:
+                    answers[at] += math.exp(value - largest[at])
+    for at in range(steps[child, MESSAGE], steps[child + 1, MESSAGE]):
+        answers[at] = largest[at] + math.log(answers[at]) if answers[at] > 0.0 else -np.inf
 
 
 @kernel
@@ -99,7 +141,7 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
     Cluster beliefs end up in the tables as probabilities, as they do there.
     """
     program, work = lent((program, work))
-    steps, inputs, offsets = program.steps, program.inputs, program.offsets
+    steps, inputs = program.steps, program.inputs
     values, answers, tables = work.values, work.answers, work.tables
     n_clusters = len(steps) - 1
     n_factors = len(table_starts) - 1
@@ -117,7 +159,6 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
     largest = np.full(len(answers), -np.inf)
     for c in range(n_clusters - 1, -1, -1):
         start, stop = steps[c, TABLE], steps[c + 1, TABLE]
-        block = steps[c, BLOCK]
         group = steps[c, GROUP]
         sent = steps[c, MESSAGE]
         for i in range((stop - start) // group):
@@ -128,24 +169,7 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
             for j in range(start + i * group, start + (i + 1) * group):
                 tables[j] = tables[j] + shift if shift > -np.inf else -np.inf
         for k in range(steps[c, CHILDREN], steps[c + 1, INPUTS]):
-            target, high = inputs[k, TARGET], inputs[k, HIGH]
-            for summing in range(2):
-                for h in range((stop - start) // block):
-                    base = start + h * block
-                    for j in range(block):
-                        at = target + offsets[high + h] + offset_in_block(program, k, j)
-                        value = tables[base + j]
-                        if summing == 0:
-                            largest[at] = max(largest[at], value)
-                            answers[at] = 0.0
-                        elif value > -np.inf:
-                            answers[at] += math.exp(value - largest[at])
-            child = inputs[k, SPAN] - n_factors
-            for at in range(steps[child, MESSAGE], steps[child + 1, MESSAGE]):
-                if answers[at] > 0.0:
-                    answers[at] = largest[at] + math.log(answers[at])
-                else:
-                    answers[at] = -np.inf
+            _answer_log(program, c, k, inputs[k, SPAN] - n_factors, tables, largest, answers)
         for j in range(start, stop):
             tables[j] = math.exp(tables[j])
         finish_marginals(steps, program.residues, tables, marginals, c, False)

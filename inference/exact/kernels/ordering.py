@@ -2,9 +2,12 @@
 
 Leaves (and isolated variables) are eliminated first in linear time: that is always optimal and
 solves forests outright. What remains is ordered greedily on rows of bits. Two criteria take turns
-over the restarts: fewest fill edges, and smallest resulting table; the order of the smallest total
-table size wins. The search ends by its effort, counted in steps of about a nanosecond, and not by
-the clock, so that the order is the same on every run; no memory limit plays a part.
+over the restarts: fewest fill edges, and smallest resulting table (Kjaerulff 1990, "Triangulation
+of graphs: algorithms giving small total state space"). Ties are broken at random, and the order of
+the smallest total table size wins (Kask, Gelfand, Otten & Dechter 2011, "Pushing the power of
+stochastic greedy ordering schemes for inference in graphical models"). The search ends by its
+effort, counted in steps of about a nanosecond, and not by the clock, so that the order is the same
+on every run; no memory limit plays a part.
 """
 
 from __future__ import annotations
@@ -40,6 +43,32 @@ def _members(rows, vertex, out):
     return count
 
 
+@inlined_kernel
+def _joined(rows, vertex, neighbours, count):
+    """Twice the number of pairs that are joined among the neighbors of a vertex.
+
+    Args:
+        rows: uint64 (n_vertices, n_words), bit j of row i says whether i and j are joined.
+        neighbours: int64, the first `count` are the neighbors of `vertex`.
+    """
+    joined = 0
+    for j in range(count):
+        for w in range(rows.shape[1]):
+            joined += population_count(rows[neighbours[j], w] & rows[vertex, w])
+    return joined
+
+
+@inlined_kernel
+def _touch(vertices, stale, touched, count):
+    """Note that scores of vertices are stale; return how many are noted."""
+    for u in vertices:
+        if not stale[u]:
+            stale[u] = True
+            touched[count] = u
+            count += 1
+    return count
+
+
 @kernel
 def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
     """Eliminate every vertex greedily; return (order, total table size, effort).
@@ -70,10 +99,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
             others = _members(rows, u, second)
             if criterion == MIN_FILL:
                 # How many pairs of its neighbours are not joined.
-                joined = 0
-                for j in range(others):
-                    for w in range(words):
-                        joined += population_count(rows[second[j], w] & rows[u, w])
+                joined = _joined(rows, u, second, others)
                 score[u] = (others * (others - 1) - joined) // 2
                 spent += (others + (6 if step > 0 else 0)) * words
             else:
@@ -143,12 +169,8 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
         if criterion == MIN_FILL and adds_edges:
             # A fill edge between two neighbours of x changes the fill of x as well.
             for i in range(degree):
-                for j in range(_members(rows, members[i], second)):
-                    u = second[j]
-                    if not stale[u]:
-                        stale[u] = True
-                        touched[count] = u
-                        count += 1
+                others = _members(rows, members[i], second)
+                count = _touch(second[:others], stale, touched, count)
     return order, total, spent
 
 
@@ -186,7 +208,7 @@ def _order_component(vertices, starts, neighbours, local, cardinalities, seed, r
 
 @kernel
 def order_components(cardinalities, starts, neighbours, seed, restarts, effort):
-    """Elimination order, but for components of so many variables that no matrix holds them.
+    """Elimination order, but for components of too many variables for a matrix of bits.
 
     Args:
         cardinalities, starts, neighbours, seed, restarts, effort: as `elimination_order` of
@@ -195,7 +217,7 @@ def order_components(cardinalities, starts, neighbours, seed, restarts, effort):
     Returns:
         order: int64 (n,), in which the variables of such a component stand next to each other.
         large: int64 (n_large, 2), where each begins and ends.
-        effort: what is left of it.
+        effort: the rest of it.
     """
     n = len(cardinalities)
     order = np.empty(n, dtype=np.int64)

@@ -36,7 +36,7 @@ _LARGEST_BLOCK = 1024
 
 
 class TreeProgram(NamedTuple):
-    """What a pass over a cluster tree does, cluster by cluster.
+    """Steps of a pass over a cluster tree, cluster by cluster.
 
     Attributes:
         steps: int64 (n_clusters + 1, 10), of each cluster: where its table begins, entries of a
@@ -71,7 +71,7 @@ class TreeProgram(NamedTuple):
 
 @inlined_kernel
 def offset_in_block(program, k, j):
-    """Where entry `j` of a block lies in input `k`, from where the block begins there."""
+    """Offset of entry `j` of a block in input `k`, counted from the block's beginning there."""
     inputs, offsets = program.inputs, program.offsets
     kind, low = inputs[k, KIND], inputs[k, LOW]
     if kind == QUARTETS:
@@ -145,6 +145,41 @@ def _write_product(states, first_strides, second_strides, row):
         # A vector: the matrix is walked in the order in which it lies.
         return row[BATCH] == 1 and 1 in (row[ONE_STATE], row[ONE_ROW])
     return row[ROWS] > 1
+
+
+@inner_kernel
+def _write_strides(cardinalities, scope, axis_of, strides):
+    """Write how far apart in a factor's table the states of each axis of its cluster are.
+
+    Args:
+        scope: int64, its variables, the last one fastest; those of a single state have no axis.
+        axis_of: int64 (n_variables,), the axis of each variable of the cluster.
+        strides: int64 (n_axes,), zeros before.
+    """
+    step = 1
+    for slot in range(len(scope) - 1, -1, -1):
+        v = scope[slot]
+        if cardinalities[v] > 1:
+            strides[axis_of[v]] = step
+            step *= cardinalities[v]
+
+
+@inner_kernel
+def _write_offsets(cardinalities, variables, strides, offsets):
+    """Write where an input has the entries over some axes, the last one fastest.
+
+    Returns:
+        number of entries.
+    """
+    offsets[0] = 0
+    filled = 1
+    for axis in range(len(variables) - 1, -1, -1):
+        count = cardinalities[variables[axis]]
+        for state in range(1, count):
+            for j in range(filled):
+                offsets[state * filled + j] = offsets[j] + state * strides[axis]
+        filled *= count
+    return filled
 
 
 @kernel
@@ -238,11 +273,8 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
             step = 1
             if entry < factor_count:
                 factor = factors[factor_starts[c] + entry]
-                for slot in range(scope_starts[factor + 1] - 1, scope_starts[factor] - 1, -1):
-                    v = scope_variables[slot]
-                    if cardinalities[v] > 1:
-                        strides[axis_of[v]] = step
-                        step *= cardinalities[v]
+                scope = scope_variables[scope_starts[factor] : scope_starts[factor + 1]]
+                _write_strides(cardinalities, scope, axis_of, strides)
                 inputs[k, POSITION] = table_starts[factor]
                 inputs[k, SPAN] = factor
                 inputs[k, TARGET] = -1
@@ -280,16 +312,10 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
                 inputs[k, KIND] = SCATTERED
             for column in (LOW, HIGH):
                 inputs[k, column] = used
-                offsets[used] = 0
-                filled = 1
-                for axis in range(bottom - 1, top - 1, -1):
-                    stride = strides[axis]
-                    count = cardinalities[variables[begin + axis]]
-                    for state in range(1, count):
-                        for j in range(filled):
-                            offsets[used + state * filled + j] = offsets[used + j] + state * stride
-                    filled *= count
-                used += filled
+                used += _write_offsets(
+                    cardinalities, variables[begin + top : begin + bottom], strides[top:bottom],
+                    offsets[used:],
+                )  # fmt: skip
                 top, bottom = 0, middle
             k += 1
         if steps[c, PRODUCT] >= 0:

@@ -75,7 +75,7 @@ _ONE, _TWO, _THREE, _FOUR = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
 
 
 class Workspace(NamedTuple):
-    """What a pass over a cluster tree writes to, but for the marginals.
+    """Arrays that a pass over a cluster tree writes to, besides the marginals.
 
     Attributes:
         values: float64, scaled potentials of the factors, then the messages to the parents.
@@ -153,7 +153,7 @@ def scale_potentials(table_starts, log_values, values, spans):
 def _finite_range(logs):
     """(largest, smallest that is finite) of logarithms; (-inf, inf) if all are -inf.
 
-    Of every second entry apart, so that comparisons do not wait for one another.
+    Even and odd entries are compared apart, so that comparisons do not wait for one another.
     """
     largest, largest_too = -np.inf, -np.inf
     smallest, smallest_too = np.inf, np.inf
@@ -171,7 +171,7 @@ def _finite_range(logs):
 
 @inlined_kernel
 def would_underflow(steps, inputs, spans, c):
-    """Whether a product of cluster `c`'s inputs may be too small for a double."""
+    """Say whether a product of cluster `c`'s inputs may be too small for a double."""
     total = 1.0
     for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
         total *= spans[inputs[k, SPAN]]
@@ -181,6 +181,10 @@ def would_underflow(steps, inputs, spans, c):
 @inlined_kernel
 def ascend(steps, inputs, offsets, values, tables, message, c, begin, end):
     """Multiply the inputs of entries `begin` to `end` of cluster `c`, and sum them to its message.
+
+    The loops over the kinds of inputs stand within those over blocks and inputs, five deep: this is
+    the innermost loop of `exact`, written out where it is used, and each branch is one loop over
+    consecutive entries that a compiler has in vectors.
 
     Args:
         message: where the cluster's message begins in `values`.
@@ -354,6 +358,8 @@ def descend(
 ):
     """Scale entries `begin` to `end` of cluster `c`, and sum them to its children and a marginal.
 
+    Nested as `ascend` is, and for the same reason.
+
     Args:
         answers: float64, the factors that scale the table's groups.
         targets: float64, where the sums for the children go: `answers`, or a thread's own.
@@ -459,6 +465,14 @@ def descend(
 
 
 @inlined_kernel
+def _add_states(tables, base, inner, count, marginals, out):
+    """Add to `count` marginals the sums of as many runs of `inner` entries from `base` on."""
+    for state in range(count):
+        for j in range(base + state * inner, base + (state + 1) * inner):
+            marginals[out + state] += tables[j]
+
+
+@inlined_kernel
 def finish_marginals(steps, residues, tables, marginals, c, summed):
     """Sum the marginals of the variables eliminated in cluster `c`, unless one alone is `summed`.
 
@@ -470,9 +484,7 @@ def finish_marginals(steps, residues, tables, marginals, c, summed):
         out, count = residues[residue, 0], residues[residue, 1]
         if stop - first > 1 or not summed:
             for base in range(steps[c, TABLE], steps[c + 1, TABLE], inner * count):
-                for state in range(count):
-                    for j in range(base + state * inner, base + (state + 1) * inner):
-                        marginals[out + state] += tables[j]
+                _add_states(tables, base, inner, count, marginals, out)
             inner *= count
         total = 0.0
         for state in range(out, out + count):

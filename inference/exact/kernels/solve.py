@@ -1,4 +1,4 @@
-"""Plan and run a cluster tree (compiled)."""
+"""Plan and run a cluster tree: order, buckets, tree, program, two passes (compiled)."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def run_for_each(
 
 @kernel
 def _are_equal(ours, others):
-    """What `np.array_equal` says of two vectors, which takes long to compile."""
+    """Compare two vectors as `np.array_equal` does, which takes long to compile."""
     if len(ours) != len(others):
         return False
     for i in range(len(ours)):  # noqa: SIM110 - no generators here

@@ -1,4 +1,9 @@
-"""Minimum-degree order of one very large sparse component, without a matrix of bits (compiled)."""
+"""Minimum-degree order of one very large sparse component, without a matrix of bits (compiled).
+
+Each vertex has a sorted list of its neighbors in one growing array; eliminating a vertex unites the
+lists of its neighbors (George & Liu 1989, "The evolution of the minimum degree ordering algorithm",
+here without quotient graphs).
+"""
 
 from __future__ import annotations
 
@@ -27,10 +32,20 @@ def _merged(first, second, skip_a, skip_b, out):
 
 
 @kernel
+def _longer(array, used, length):
+    """Copy of an int32 array in a longer one."""
+    larger = np.empty(length, dtype=np.int32)
+    for i in range(used):
+        larger[i] = array[i]
+    return larger
+
+
+@kernel
 def minimum_degree_order(vertices, starts, neighbours, local, effort):
     """(`vertices` in minimum-degree order, effort spent).
 
-    Once the effort is spent, or what is left is a clique, the rest follows as it stands.
+    `effort` counts entries that are looked at, so that every run ends alike.
+    Once the effort is spent, or the remaining vertices are a clique, these follow in order.
     """
     n = len(vertices)
     begin = np.empty(n, dtype=np.int64)
@@ -92,10 +107,7 @@ def minimum_degree_order(vertices, starts, neighbours, local, effort):
             spent += 4.0 * (len(adjacent) + len(around))
             if size > capacity[u]:
                 if used + 2 * size > len(arena):
-                    larger = np.empty(2 * len(arena) + 2 * size, dtype=np.int32)
-                    for i in range(used):
-                        larger[i] = arena[i]
-                    arena = larger
+                    arena = _longer(arena, used, 2 * len(arena) + 2 * size)
                 begin[u] = used
                 capacity[u] = 2 * size
                 used += 2 * size

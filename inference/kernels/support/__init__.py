@@ -1,1 +1,1 @@
-"""Which states and assignments have positive potential, compiled over flat arrays."""
+"""States and assignments of positive potential, compiled over flat arrays."""

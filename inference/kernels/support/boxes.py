@@ -50,7 +50,7 @@ def _meets_zero(
     f, variable, state, cardinalities, scope_starts, scope_variables, table_starts, log_values,
     state_starts, box, digits,
 ):  # fmt: skip
-    """Whether a zero of a factor has `variable` in `state` and the others in the box."""
+    """Say whether a zero of a factor has `variable` in `state` and the others in the box."""
     start, stop = scope_starts[f], scope_starts[f + 1]
     scope = scope_variables[start:stop]
     digits[: stop - start] = 0

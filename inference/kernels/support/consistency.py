@@ -53,7 +53,7 @@ class Domains(NamedTuple):
 
 @inner_kernel
 def state_offsets(cardinalities):
-    """Where the states of every variable begin, and how many there are in all."""
+    """Starts of the states of every variable, and their number in all: int64 (n_variables + 1,)."""
     starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
     for v in range(len(cardinalities)):
         starts[v + 1] = starts[v] + cardinalities[v]
@@ -133,7 +133,7 @@ def restore(domains, mark):
 
 @kernel
 def settle(cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, first):
-    """Drop states until every factor supports those that are left.
+    """Drop states until every factor supports all remaining ones.
 
     Args:
         first: the variable whose states were dropped last, or -1 to begin with every factor.

@@ -51,20 +51,26 @@ def hard_components(scope_starts, scope_variables, domains):
             head += 1
             for entry in range(domains.factor_starts[v], domains.factor_starts[v + 1]):
                 f = domains.factors[entry]
-                if not domains.hard[f]:
-                    continue
-                for slot in range(scope_starts[f], scope_starts[f + 1]):
-                    u = scope_variables[slot]
-                    if not reached[u] and domains.left[u] > 1:
-                        reached[u] = True
-                        variables[tail] = u
-                        tail += 1
+                if domains.hard[f]:
+                    scope = scope_variables[scope_starts[f] : scope_starts[f + 1]]
+                    tail = _reach(scope, domains.left, reached, variables, tail)
         if tail - starts[groups] > 1:
             groups += 1
             starts[groups] = tail
         else:
             tail = starts[groups]
     return starts[: groups + 1], variables[:tail]
+
+
+@inner_kernel
+def _reach(scope, left, reached, variables, tail):
+    """Append the variables of a scope with several states left; return the new end."""
+    for u in scope:
+        if not reached[u] and left[u] > 1:
+            reached[u] = True
+            variables[tail] = u
+            tail += 1
+    return tail
 
 
 @kernel

@@ -1,4 +1,8 @@
-"""Orders in which messages take their turn: breadth first, or by a heap (compiled)."""
+"""Orders in which messages take their turn: breadth first, or by a heap (compiled).
+
+The heap is that of residual belief propagation: the message that changed most goes first (Elidan,
+McGraw & Koller 2006, "Residual belief propagation").
+"""
 
 from __future__ import annotations
 
@@ -33,13 +37,20 @@ def breadth_first(n, scope_starts, scope_variables):
                 if listed[factor]:
                     continue
                 listed[factor] = True
-                for slot in range(scope_starts[factor], scope_starts[factor + 1]):
-                    u = scope_variables[slot]
-                    if not reached[u]:
-                        reached[u] = True
-                        order[tail] = u
-                        tail += 1
+                scope = scope_variables[scope_starts[factor] : scope_starts[factor + 1]]
+                tail = _reach(scope, reached, order, tail)
     return order
+
+
+@inner_kernel
+def _reach(scope, reached, order, tail):
+    """Append to `order` the variables of a scope that were not reached; return its new end."""
+    for u in scope:
+        if not reached[u]:
+            reached[u] = True
+            order[tail] = u
+            tail += 1
+    return tail
 
 
 @inner_kernel

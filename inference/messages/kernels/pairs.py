@@ -1,5 +1,7 @@
 """Messages between pairs of binary variables, one number each: their odds (compiled).
 
+The sum-product rule (Kschischang, Frey & Loeliger 2001, "Factor graphs and the sum-product
+algorithm", equations 5 and 6) for tables of two binary variables.
 A message with entries (1, r) meets a table t as (t00 + t10 r, t01 + t11 r), so the odds of what
 comes out are (t01 + t11 r) / (t00 + t10 r): no logarithm and no exponential. Beliefs are products
 of odds, which may leave the range of doubles; they carry a power of 2^512 apart. Odds of messages
@@ -186,7 +188,7 @@ def _refresh(pairs):
 
 @kernel
 def _in_range(pairs):
-    """Whether all odds of messages are numbers that the others can be computed from."""
+    """Say whether all odds of messages are numbers that the others can be computed from."""
     pairs = lent(pairs)
     for i in range(len(pairs.factors)):
         for side in range(2):
@@ -255,6 +257,51 @@ def _flood(ratios, damping, pairs):
 
 
 @kernel
+def _raise_around(v, starts, around, i, damping, change, heap, heap_position, priority):
+    """Raise the priorities of the pairs at a variable by what a message to it changed.
+
+    Args:
+        starts, around: int64, for every variable the ends of pairs at it, two to a pair.
+        i: the pair that sent the message, of which damping leaves a share to be done.
+        change: of the logarithm of the odds.
+    """
+    starts, around, heap, heap_position, priority = lent(
+        (starts, around, heap, heap_position, priority)
+    )
+    for entry in range(starts[v], starts[v + 1]):
+        other = around[entry] // 2
+        rest = damping if other == i else 1.0 - damping
+        if rest > 0.0:
+            raise_priority(heap, heap_position, priority, other, rest * change)
+
+
+@kernel
+def _renew(i, damping, by_residual, pairs, starts, around, heap, heap_position, priority):
+    """Renew both messages of a pair; return (largest, smallest) ratio to the old ones.
+
+    Args:
+        by_residual: whether priorities are raised by what changes.
+        starts, around: for every variable the ends of pairs at it.
+        heap, heap_position, priority: as `raise_priority` takes them.
+    """
+    pairs, starts, around, heap, heap_position, priority = lent(
+        (pairs, starts, around, heap, heap_position, priority)
+    )
+    highest = 1.0
+    lowest = 1.0
+    for side in range(2):
+        ratio = _change(i, side, pairs)
+        highest, lowest = max(highest, ratio), min(lowest, ratio)
+        _apply(i, side, ratio, damping, pairs)
+        if by_residual and ratio != 1.0:
+            _raise_around(
+                pairs.variables[i, side], starts, around, i, damping, abs(math.log(ratio)),
+                heap, heap_position, priority,
+            )  # fmt: skip
+    return highest, lowest
+
+
+@kernel
 def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
     """(code, residuals), as `schedules.run` does, or code OUT_OF_RANGE."""
     graph, pairs = lent((graph, pairs))
@@ -294,23 +341,15 @@ def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
                 shuffle(random, turns)
             for turn in range(count):
                 i = turns[turn]
+                if schedule == RESIDUAL and priority[heap[0]] <= tolerance:
+                    break
                 if schedule == RESIDUAL:
-                    if priority[heap[0]] <= tolerance:
-                        break
                     i = clear_first(heap, heap_position, priority)
-                for side in range(2):
-                    ratio = _change(i, side, pairs)
-                    highest, lowest = max(highest, ratio), min(lowest, ratio)
-                    _apply(i, side, ratio, damping, pairs)
-                    if schedule == RANDOM or ratio == 1.0:
-                        continue
-                    v = pairs.variables[i, side]
-                    change = abs(math.log(ratio))
-                    for entry in range(starts[v], starts[v + 1]):
-                        other = around[entry] // 2
-                        rest = damping if other == i else 1.0 - damping
-                        if rest > 0.0:
-                            raise_priority(heap, heap_position, priority, other, rest * change)
+                high, low = _renew(
+                    i, damping, schedule == RESIDUAL, pairs, starts, around, heap, heap_position,
+                    priority,
+                )  # fmt: skip
+                highest, lowest = max(highest, high), min(lowest, low)
         if iteration % _REFRESHED_EVERY == _REFRESHED_EVERY - 1:
             _refresh(pairs)
             if not _in_range(pairs):

@@ -1,4 +1,4 @@
-"""What the messages say: marginals and the Bethe log partition function (compiled)."""
+"""Marginals and the Bethe log partition function, read off the messages (compiled)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def read_out(cardinalities, graph, messages):
 
 @inlined_kernel
 def _log_sum_of_pair(table, log_rows, log_columns):
-    """What `_log_sum` returns, row by row; -inf also where a sum may have lost terms."""
+    """Log sum of `_log_sum`, row by row; -inf also where a sum may have lost terms."""
     largest = -np.inf
     for value in table:
         largest = max(largest, value)

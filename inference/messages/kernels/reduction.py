@@ -1,6 +1,7 @@
 """Reduction: the graph that messages are passed on (compiled).
 
-What propagation would find out about zeros is found before: states that some factor excludes are
+Tables are natural logarithms, the last variable of a scope fastest. What propagation would find out
+about zeros is found before: states that some factor excludes are
 struck out until nothing follows any more, and variables left with one state leave every scope.
 Then every factor is multiplied into one whose scope holds its own. Two factors on the same pair
 of variables would form a cycle that the model does not have, and count each other's evidence
@@ -207,7 +208,7 @@ def _merge(
 
 @inlined_kernel
 def _fit_pairs(state_starts, unary, fixed, values):
-    """Whether the tables of pairs and of single binary variables suit `pairs`."""
+    """Say whether the tables of pairs and of single binary variables suit `pairs`."""
     for at in range(0, len(values), 4):
         lowest = np.inf
         largest = -np.inf
@@ -244,6 +245,15 @@ def _add_table(cardinalities, scope, strides, digits, source, at, target, start,
             at -= strides[v] * cardinalities[v]
 
 
+@inlined_kernel
+def _marked(scope, mark, factor):
+    """Number of variables of a scope that a factor has marked."""
+    shared = 0
+    for v in scope:
+        shared += mark[v] == factor
+    return shared
+
+
 @kernel
 def _hosts(n, scope_starts, scope_variables, fixed, arities, largest):
     """Return, per factor of two or more free variables, the factor that takes it in.
@@ -265,21 +275,23 @@ def _hosts(n, scope_starts, scope_variables, fixed, arities, largest):
             rarest = -1
             for slot in range(scope_starts[factor], scope_starts[factor + 1]):
                 v = scope_variables[slot]
-                if fixed[v] < 0:
-                    mark[v] = factor
-                    hashes[factor] |= np.uint64(1) << np.uint64(v & 63)
-                    if rarest < 0 or lengths[v] < lengths[rarest]:
-                        rarest = v
+                if fixed[v] >= 0:
+                    continue
+                mark[v] = factor
+                hashes[factor] |= np.uint64(1) << np.uint64(v & 63)
+                if rarest < 0 or lengths[v] < lengths[rarest]:
+                    rarest = v
             entry = newest[rarest]
             while entry >= 0:
                 other = owner[entry]
                 entry = older[entry]
+                # A bit that only the smaller scope has: the larger cannot hold it.
                 if hashes[factor] & ~hashes[other]:
                     continue
-                shared = 0
-                for slot in range(scope_starts[other], scope_starts[other + 1]):
-                    shared += mark[scope_variables[slot]] == factor
-                if shared == arity and (hosts[factor] < 0 or other < hosts[factor]):
+                scope = scope_variables[scope_starts[other] : scope_starts[other + 1]]
+                if _marked(scope, mark, factor) == arity and (
+                    hosts[factor] < 0 or other < hosts[factor]
+                ):
                     hosts[factor] = other
             if hosts[factor] >= 0:
                 continue

@@ -70,6 +70,31 @@ def run(cardinalities, graph, weights, schedule, damping, tolerance, max_iterati
 
 
 @inner_kernel
+def _raise_around(
+    v, starts, around, factor, weight, damping, residual, heap, heap_position, priority
+):
+    """Raise the priorities of the factors at a variable by what a message to it changed.
+
+    The sum is a bound on what is left to do in others (Sutton & McCallum 2007, "Improved dynamic
+    schedules for belief propagation"). In the factor that sent the message, damping and a weight
+    below 1 leave a share of it to be done.
+
+    Args:
+        starts, around: int64, the factors at every variable; `v` the variable.
+    """
+    starts, around, heap, heap_position, priority = lent(
+        (starts, around, heap, heap_position, priority)
+    )
+    for entry in range(starts[v], starts[v + 1]):
+        other = around[entry]
+        rest = 1.0 - damping
+        if other == factor:
+            rest = damping + (1.0 - damping) * (1.0 - weight)
+        if rest > 0.0:
+            raise_priority(heap, heap_position, priority, other, rest * residual)
+
+
+@inner_kernel
 def continue_run(
     cardinalities, graph, messages, schedule, damping, tolerance, max_iterations, seed, stop
 ):
@@ -145,16 +170,10 @@ def continue_run(
                 largest = max(largest, residual)
                 if schedule != RESIDUAL or residual == 0.0:
                     continue
-                # A bound on what is left to do in others (Sutton & McCallum 2007), and here.
-                v = graph.scope_variables[slot]
-                for entry in range(starts[v], starts[v + 1]):
-                    rest = 1.0 - damping
-                    if around[entry] == factor:
-                        rest = damping + (1.0 - damping) * (1.0 - weights[factor])
-                    if rest > 0.0:
-                        raise_priority(
-                            heap, heap_position, priority, around[entry], rest * residual
-                        )
+                _raise_around(
+                    graph.scope_variables[slot], starts, around, factor, weights[factor], damping,
+                    residual, heap, heap_position, priority,
+                )  # fmt: skip
         refresh_beliefs(graph, messages)
         residuals[iteration] = largest
         if schedule == RESIDUAL:

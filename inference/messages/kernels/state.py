@@ -1,5 +1,14 @@
 """The messages of belief propagation, and the update of one factor's messages (compiled).
 
+With m(f, x) the message of factor f to variable x, and m(x, f) that of x to f,
+
+    m(x, f) = prod_{g != f on x} m(g, x)     m(f, x) = sum over all but x of f prod_{y != x} m(y, f)
+
+(Kschischang, Frey & Loeliger 2001, "Factor graphs and the sum-product algorithm", equations 5 and
+6). With weights w_f the first has the powers m(g, x)^{w_g} / m(f, x)^{1 - w_f}, and the second
+f^{1 / w_f} (Wainwright, Jaakkola & Willsky 2005, "A new class of upper bounds on the log partition
+function").
+
 A message from a factor to a variable is kept as logarithms, shifted so that the largest is 0; each
 variable keeps the weighted sum of what reaches it. What a variable sends to a factor is that sum
 less what the factor sent: infinite terms are counted apart, so zeros never meet in a subtraction.
@@ -46,7 +55,7 @@ class Messages(NamedTuple):
 
 
 class MessageWorkspace(NamedTuple):
-    """What the updates of a graph's messages need besides.
+    """Further arrays that the updates of a graph's messages need.
 
     Attributes:
         owners: int64 (n_slots,), the factor of every slot.
@@ -186,17 +195,7 @@ def fresh_message(target, cardinalities, graph, messages, work):
             work.fresh[out:end],
         )
     else:
-        scope = read_only(graph.scope_variables[start:stop])
-        work.digits[: stop - start] = 0
-        for entry in range(graph.table_starts[factor], graph.table_starts[factor + 1]):
-            product = work.potentials[entry]
-            if product > 0.0:
-                for slot in range(start, stop):
-                    if slot != target:
-                        at = messages.slot_starts[slot] - first + work.digits[slot - start]
-                        product *= work.linear_in[at]
-                work.fresh[out + work.digits[target - start]] += product
-            next_entry(work.digits, cardinalities, scope)
+        _sum_table(target, factor, cardinalities, graph, messages, work)
     lowest = np.inf
     largest = 0.0
     for i in range(out, end):
@@ -208,6 +207,24 @@ def fresh_message(target, cardinalities, graph, messages, work):
     for i in range(out, end):
         work.fresh[i] = math.log(work.fresh[i]) - shift
     return True
+
+
+@inlined_kernel
+def _sum_table(target, factor, cardinalities, graph, messages, work):
+    """Add to `work.fresh` the sums of a factor's table times the messages of the other slots."""
+    start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
+    first, out = messages.slot_starts[start], messages.slot_starts[target]
+    scope = read_only(graph.scope_variables[start:stop])
+    work.digits[: stop - start] = 0
+    for entry in range(graph.table_starts[factor], graph.table_starts[factor + 1]):
+        product = work.potentials[entry]
+        if product > 0.0:
+            for slot in range(start, stop):
+                if slot != target:
+                    at = messages.slot_starts[slot] - first + work.digits[slot - start]
+                    product *= work.linear_in[at]
+            work.fresh[out + work.digits[target - start]] += product
+        next_entry(work.digits, cardinalities, scope)
 
 
 @reassociating_kernel

@@ -1,4 +1,11 @@
-"""The bound on log Z that spanning forests of factors certify (compiled)."""
+"""The bound on log Z that spanning forests of factors certify (compiled).
+
+log Z <= sum_T rho(T) log Z(theta(T)) for forests T of probabilities rho(T) and tables theta(T) with
+sum_T rho(T) theta(T) = theta, by convexity; the best such tables are those that the fixed point of
+the messages gives (Wainwright, Jaakkola & Willsky 2005, "A new class of upper bounds on the log
+partition function"). The bound holds for any messages, since the product of the reparametrized
+tables is that of the graph.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +13,7 @@ import math
 
 import numpy as np
 
-from inference.kernels.compiled import inner_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.tables import next_entry
 from inference.kernels.views import lent, read_only
 from inference.messages.kernels.readout import read_marginals, read_out
@@ -64,6 +71,18 @@ def reparametrised(graph, messages, members):
     )  # fmt: skip
 
 
+@inlined_kernel
+def _add_shares(belief, start, stop, slot_starts, digits, shares):
+    """Add the belief of an entry of a table to the marginals of its variables.
+
+    Args:
+        start, stop: the slots of the factor; `digits` the states that the entry has there.
+        shares: float64, the marginals of the slots, one after another.
+    """
+    for slot in range(start, stop):
+        shares[slot_starts[slot] - slot_starts[start] + digits[slot - start]] += belief
+
+
 @inner_kernel
 def total_correlations(cardinalities, graph, messages):
     """Total correlation of every factor's belief, float64 (n_factors,); of pairs the mutual
@@ -97,8 +116,7 @@ def total_correlations(cardinalities, graph, messages):
                     belief = math.exp(value - largest)
                     total += belief
                     negentropy += belief * (value - largest)
-                    for slot in range(start, stop):
-                        shares[messages.slot_starts[slot] - first + digits[slot - start]] += belief
+                    _add_shares(belief, start, stop, messages.slot_starts, digits, shares)
                 next_entry(digits, cardinalities, scope)
             if largest == -np.inf:
                 break

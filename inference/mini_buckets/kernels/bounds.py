@@ -1,6 +1,7 @@
 """The weighted mini-bucket bound: power sums up, gradients down, shifts in between (compiled).
 
-A mini-bucket with table F (log) and weight w sends m = w log sum_v exp(F / w). The sum of what the
+Tables, values and messages are natural logarithms, the eliminated variable the fastest axis. A
+mini-bucket with table F (log) and weight w sends m = w log sum_v exp(F / w). The sum of what the
 roots send bounds log Z: from above if every weight is positive, from below if one weight of every
 bucket is positive and the others negative; the weights of a bucket sum to one (Liu & Ihler 2011,
 "Bounding the partition function using Hoelder's inequality").
@@ -23,7 +24,7 @@ _LEAST_TOTAL_WEIGHT = 0.1
 
 
 class Layouts(NamedTuple):
-    """Where the inputs of every mini-bucket lie in its table, worked out once.
+    """Places of the inputs of every mini-bucket in its table, worked out once.
 
     Attributes:
         starts: int64 (n_nodes + 1,), the inputs of every mini-bucket: factors, then messages.
@@ -45,7 +46,7 @@ class Layouts(NamedTuple):
 def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree, stop):
     """Layouts of all mini-buckets; positions of messages count from the last factor.
 
-    Once `stop` is not 0, what is left is not laid out, and nothing may use the result.
+    Once `stop` is not 0, nothing more is laid out, and nothing may use the result.
     """
     n_nodes = len(tree.parents)
     starts = np.zeros(n_nodes + 1, dtype=np.int64)
@@ -153,6 +154,32 @@ def _belief(node, cardinality, weight, tree, tables, answers, use_answer, out):
 
 
 @inner_kernel
+def _turn_into_changes(nodes, weights, total_weight, step, entries, moments):
+    """Turn log moments of mini-buckets into the changes that bring them nearer to each other.
+
+    They move by `step` times w (mean - moment), where the mean has the weights w: moment matching
+    (Liu & Ihler 2011; Ihler, Flerova, Dechter & Otten 2012, "Join-graph based cost-shifting
+    schemes").
+
+    Args:
+        nodes: int64, the mini-buckets of a match.
+        moments: float64 (n_nodes * entries,), logarithms; changes afterwards.
+    """
+    for i in range(entries):
+        mean = 0.0
+        for s in range(len(nodes)):
+            mean += weights[nodes[s]] * moments[s * entries + i]
+        mean /= total_weight
+        for s in range(len(nodes)):
+            # A state that some mini-bucket rules out needs no matching.
+            change = 0.0
+            if -np.inf < mean < np.inf:
+                change = mean - moments[s * entries + i]
+                change *= step * weights[nodes[s]]
+            moments[s * entries + i] = change
+
+
+@inner_kernel
 def forward(
     cardinalities, order, mini, matches, layouts, values, weights, tables, answers, use_answers,
     step, scratch, moments, digits, stop,
@@ -219,18 +246,9 @@ def forward(
                 total_weight += weights[matches.nodes[s]]
             if abs(total_weight) < _LEAST_TOTAL_WEIGHT:
                 continue
-            for i in range(entries):
-                mean = 0.0
-                for s in range(last_shift - first_shift):
-                    mean += weights[matches.nodes[first_shift + s]] * moments[s * entries + i]
-                mean /= total_weight
-                for s in range(last_shift - first_shift):
-                    # A state that some mini-bucket rules out needs no matching.
-                    change = 0.0
-                    if -np.inf < mean < np.inf:
-                        change = mean - moments[s * entries + i]
-                        change *= step * weights[matches.nodes[first_shift + s]]
-                    moments[s * entries + i] = change
+            _turn_into_changes(
+                matches.nodes[first_shift:last_shift], weights, total_weight, step, entries, moments
+            )
             for s in range(first_shift, last_shift):
                 node = matches.nodes[s]
                 k = _input_of(node, n_factors + s, tree, layouts)
@@ -278,6 +296,33 @@ def _input_of(node, factor, tree, layouts):
 
 
 @inner_kernel
+def _take_beliefs(start, sent, length, weight, messages, tables, sums, out):
+    """Turn the table of a mini-bucket into beliefs: those of its separator times exp((F - m) / w).
+
+    Args:
+        start, sent, length: where its table and its message begin, and entries of the message.
+        messages, sums: float64, the logarithms that were sent, and the beliefs of the separators.
+        out: float64 (n_states,), to which the beliefs of the variable eliminated here are added.
+
+    Returns:
+        entropy of the variable given its separator, in nats.
+    """
+    entropy = 0.0
+    for s in range(length):
+        message = messages[sent + s]
+        for j in range(len(out)):
+            at = start + s * len(out) + j
+            log_share = (tables[at] - message) / weight
+            belief = 0.0
+            if sums[sent + s] > 0.0 and log_share > -np.inf:
+                belief = sums[sent + s] * math.exp(log_share)
+                entropy -= belief * log_share
+            tables[at] = belief
+            out[j] += belief
+    return entropy
+
+
+@inner_kernel
 def backward(
     cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
     weight_step, marginal_starts, marginals, sums, digits,
@@ -305,17 +350,9 @@ def backward(
             length = tree.message_starts[node + 1] - sent
             if mini.parents[node] < 0:
                 sums[sent] = 1.0
-            for s in range(length):
-                message = values[first_message + sent + s]
-                for j in range(count):
-                    at = start + s * count + j
-                    log_share = (tables[at] - message) / weights[node]
-                    belief = 0.0
-                    if sums[sent + s] > 0.0 and log_share > -np.inf:
-                        belief = sums[sent + s] * math.exp(log_share)
-                        entropies[node - begin] -= belief * log_share
-                    tables[at] = belief
-                    out[j] += belief
+            entropies[node - begin] = _take_beliefs(
+                start, sent, length, weights[node], values[first_message:], tables, sums, out
+            )
             first_child = tree.factor_starts[node + 1] - tree.factor_starts[node]
             for entry in range(tree.child_starts[node], tree.child_starts[node + 1]):
                 k = layouts.starts[node] + first_child + entry - tree.child_starts[node]

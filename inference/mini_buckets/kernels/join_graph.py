@@ -129,6 +129,20 @@ def _log_sum_pairs(first, second):
     return largest + math.log(total)
 
 
+@inlined_kernel
+def _sum_of(values):
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+@inlined_kernel
+def _write_shares(values, total, out):
+    for j in range(len(values)):
+        out[j] = values[j] / total
+
+
 @kernel
 def propagate_join_graph(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order, i_bound,
@@ -137,6 +151,13 @@ def propagate_join_graph(
     """Messages until none changes by more than the tolerance, and what they say.
 
     Args:
+        cardinalities, scope_starts, scope_variables, table_starts, log_values: the graph; tables
+            are natural logarithms, the last variable of a scope fastest.
+        order: int64 (n_variables,), the elimination order.
+        i_bound: most variables of a message; `heuristic` as for `partition`.
+        iterations: most passes over all clusters and back.
+        damping: share of the logarithms of the old message that is kept.
+        tolerance: of a change, as `_send` measures it.
         stop: int64 (1,); once it is not 0, no more messages are sent, and what was sent is read.
 
     Returns:
@@ -254,13 +275,10 @@ def propagate_join_graph(
                     single[i % count] += scratch[i]
                     sums[sent + i // count] += scratch[i]
             if reading:
-                total = 0.0
-                for j in range(count):
-                    total += single[j]
+                total = _sum_of(single[:count])
                 log_z += top + math.log(total)
                 if node == begin:
-                    for j in range(count):
-                        marginals[state_starts[v] + j] = single[j] / total
+                    _write_shares(single[:count], total, marginals[state_starts[v] :])
                 if mini.parents[node] >= 0:
                     up = first_message + sent
                     log_z -= _log_sum_pairs(

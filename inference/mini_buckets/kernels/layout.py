@@ -1,4 +1,4 @@
-"""How the inputs of a mini-bucket (factors, messages) lie within its table (compiled).
+"""Layout of the inputs of a mini-bucket (factors, messages) within its table (compiled).
 
 A table is walked in blocks of its fastest axes that stay in the first-level cache. Within
 a block, an input is found by a small table of offsets; between blocks, by strides.
@@ -74,6 +74,13 @@ def prepare(
     strides, offsets, positions,
 ):  # fmt: skip
     """Lay out the inputs of cluster `c`: factors, then messages of its children.
+
+    Args:
+        first_message: where messages begin among the values, behind the tables of the factors.
+        axis_of: int64 (n_variables,), scratch.
+        strides: int64 (n_inputs, n_axes), out: how far apart in an input the states of an axis are.
+        offsets: int32 (n_inputs * block,), out: where an input has each entry of a block.
+        positions: int64 (n_inputs,), out: where each input begins among the values.
 
     Returns:
         outer axes, block size.

@@ -1,4 +1,9 @@
-"""Matches: the tables by which mini-buckets of one bucket shift cost to one another (compiled)."""
+"""Matches: the tables by which mini-buckets of one bucket shift cost to one another (compiled).
+
+Tables that sum to zero over the mini-buckets of a bucket change no product of theirs, and move the
+bound: they are chosen so that the mini-buckets agree on what they share (Ihler, Flerova, Dechter &
+Otten 2012, "Join-graph based cost-shifting schemes").
+"""
 
 from __future__ import annotations
 
@@ -57,6 +62,29 @@ def _shared(places, starts, nodes, out):
 
 
 @inner_kernel
+def _write_shifts(
+    members, order, shared, entries, factor, slot, entry, nodes, starts, variables, tables
+):
+    """Write the shifts of one match as factors, one for each of its mini-buckets.
+
+    Args:
+        shared: int64, the places in the order of the variables that the mini-buckets share.
+        entries: number of entries of a shift.
+        factor, slot, entry: where the first shift begins among factors, scopes and tables.
+        nodes: int64, the mini-bucket of each shift, written from its beginning.
+        starts, variables, tables: the scopes and tables of `Matches`, written.
+    """
+    for member in range(len(members)):
+        nodes[member] = members[member]
+        for k in range(len(shared)):
+            variables[slot + k] = order[shared[k]]
+        slot += len(shared)
+        entry += entries
+        starts[factor + member + 1] = slot
+        tables[factor + member + 1] = entry
+
+
+@inner_kernel
 def match(cardinalities, scope_starts, scope_variables, table_starts, order, mini):
     """Matches of every bucket that is split, and the tree with their shifts.
 
@@ -100,16 +128,14 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
                 entries = 1
                 for k in range(size):
                     entries *= cardinalities[order[shared[k]]]
-                for node in members:
-                    if fill_pass == 1:
-                        nodes[n_shifts] = node
-                        for k in range(size):
-                            new_variables[n_slots + k] = order[shared[k]]
-                        new_starts[n_factors + n_shifts + 1] = n_slots + size
-                        new_tables[n_factors + n_shifts + 1] = n_entries + entries
-                    n_shifts += 1
-                    n_slots += size
-                    n_entries += entries
+                if fill_pass == 1:
+                    _write_shifts(
+                        members, order, shared[:size], entries, n_factors + n_shifts, n_slots,
+                        n_entries, nodes[n_shifts:], new_starts, new_variables, new_tables,
+                    )  # fmt: skip
+                n_shifts += len(members)
+                n_slots += len(members) * size
+                n_entries += len(members) * entries
                 n_matches += 1
                 if fill_pass == 1:
                     match_starts[n_matches] = n_shifts

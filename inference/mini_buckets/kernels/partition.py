@@ -1,4 +1,9 @@
-"""Partitions: how the functions of every bucket are shared out among mini-buckets (compiled)."""
+"""Partitions: how the functions of every bucket are shared out among mini-buckets (compiled).
+
+A bucket whose functions together have too many variables is split, and its variable eliminated in
+each part by itself, which bounds the sum (Dechter & Rish 2003, "Mini-buckets: a general scheme for
+bounded inference").
+"""
 
 from __future__ import annotations
 
@@ -34,7 +39,7 @@ class MiniBuckets(NamedTuple):
 
 @inlined_kernel
 def _common(a, b):
-    """How many entries two descending lists share."""
+    """Count the entries that two descending lists share."""
     i = j = count = 0
     while i < len(a) and j < len(b):
         if a[i] == b[j]:
@@ -78,6 +83,32 @@ def _united_entries(a, entries, b, counts):
 
 
 @kernel
+def _home_of(scope, contents, lengths, entries, counts, i_bound, table_limit, heuristic):
+    """Mini-bucket that a function joins; -1 if it fits none of those that are open.
+
+    Args:
+        scope: int64, its places, descending.
+        contents, lengths: the places of the open mini-buckets, a row each, and their numbers.
+        entries: float64, of their tables; `counts` the states of the variable at each place.
+    """
+    best = -1
+    best_overlap = -1
+    for r in range(len(lengths)):
+        overlap = _common(contents[r, : lengths[r]], scope)
+        fits = lengths[r] + len(scope) - overlap <= i_bound + 1
+        if fits and overlap < len(scope):
+            bucket_scope = contents[r, : lengths[r]]
+            fits = _united_entries(bucket_scope, entries[r], scope, counts) <= table_limit
+        # What lies within a mini-bucket costs nothing there, however large it is.
+        if (fits or overlap == len(scope)) and overlap > best_overlap:
+            best = r
+            best_overlap = overlap
+            if heuristic == FIRST_FIT:
+                break
+    return best
+
+
+@kernel
 def partition(
     cardinalities, scope_starts, scope_variables, order, i_bound, table_limit, heuristic, stop
 ):
@@ -89,8 +120,8 @@ def partition(
 
     Args:
         table_limit: most entries of a mini-bucket's table.
-        stop: int64 (1,); once it is not 0, what is left gets no mini-buckets, and the result is
-            none that could be used.
+        stop: int64 (1,); once it is not 0, the other buckets get no mini-buckets, and the result
+            cannot be used.
     """
     n = len(cardinalities)
     n_factors = len(scope_starts) - 1
@@ -157,20 +188,9 @@ def partition(
         for k in range(count):
             function = functions[by_size[k]]
             scope = scopes[begin[function] : begin[function + 1]]
-            best = -1
-            best_overlap = -1
-            for r in range(opened):
-                overlap = _common(contents[r, : lengths[r]], scope)
-                fits = lengths[r] + len(scope) - overlap <= i_bound + 1
-                if fits and overlap < len(scope):
-                    bucket_scope = contents[r, : lengths[r]]
-                    fits = _united_entries(bucket_scope, entries[r], scope, counts) <= table_limit
-                # What lies within a mini-bucket costs nothing there, however large it is.
-                if (fits or overlap == len(scope)) and overlap > best_overlap:
-                    best = r
-                    best_overlap = overlap
-                    if heuristic == FIRST_FIT:
-                        break
+            best = _home_of(
+                scope, contents, lengths[:opened], entries, counts, i_bound, table_limit, heuristic
+            )
             if best < 0:
                 best = opened
                 opened += 1

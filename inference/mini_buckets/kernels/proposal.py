@@ -81,6 +81,28 @@ def potential(scope_starts, scope_variables, table_starts, cardinalities, log_va
     return total
 
 
+@inlined_kernel
+def _add_share(table, message, weight, shares):
+    """Add to `shares` a mini-bucket's part of the mixture: w exp((F - m) / w), state by state."""
+    for state in range(len(table)):
+        value = table[state]
+        if value > -np.inf:
+            shares[state] += weight * math.exp((value - message) / weight)
+
+
+@inlined_kernel
+def _chosen(shares, remaining):
+    """State at which the sum of the shares passes `remaining`, never one of share 0."""
+    chosen = 0
+    for state in range(len(shares)):
+        if shares[state] > 0.0:
+            chosen = state
+            remaining -= shares[state]
+            if remaining < 0.0:
+                break
+    return chosen
+
+
 @kernel
 def draw_weighted(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order, buckets, random,
@@ -124,24 +146,13 @@ def draw_weighted(
                     possible = False
                     break
                 at = tree.table_starts[node] + index * count
-                weight = buckets.weights[node]
-                for state in range(count):
-                    value = buckets.tables[at + state]
-                    if value > -np.inf:
-                        shares[state] += weight * math.exp((value - message) / weight)
+                _add_share(buckets.tables[at : at + count], message, buckets.weights[node], shares)
             if not possible:
                 break
             total = 0.0
             for state in range(count):
                 total += shares[state]
-            remaining = uniform(random) * total
-            chosen = 0
-            for state in range(count):
-                if shares[state] > 0.0:
-                    chosen = state
-                    remaining -= shares[state]
-                    if remaining < 0.0:
-                        break
+            chosen = _chosen(shares[:count], uniform(random) * total)
             states[v] = chosen
             log_q += math.log(shares[chosen] / total)
         log_weights[number] = -np.inf

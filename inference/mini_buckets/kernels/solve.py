@@ -69,7 +69,7 @@ def tighten_for_draws(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
     i_bound, table_limit, heuristic, sign, iterations, tolerance, stop,
 ):  # fmt: skip
-    """What `tighten` returns, and the mini-buckets as the last pass upwards left them.
+    """Tighten as `tighten` does, and return the mini-buckets as the last pass upwards left them.
 
     The bound is that of this pass, and there are no marginals. Once `stop` is not 0, the pass under
     way is the last.
@@ -89,7 +89,7 @@ def _tightened(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
     i_bound, table_limit, heuristic, sign, iterations, tolerance, for_draws, stop,
 ):  # fmt: skip
-    """What `tighten_for_draws` returns, `for_draws` or as for `tighten`."""
+    """Return as `tighten_for_draws` does, from passes as `for_draws` or `tighten` makes them."""
     n = len(cardinalities)
     nothing = np.empty(0, dtype=np.float64)
     halt = np.zeros(1, dtype=np.int64) if for_draws else stop

@@ -1,12 +1,20 @@
-"""Particles that are moved from a forest's distribution to that of a whole graph (compiled)."""
+"""Particles that are moved from a forest's distribution to a whole graph's (compiled).
+
+Annealed importance sampling (Neal 2001, "Annealed importance sampling", sections 2 and 3): each
+particle's weight is multiplied by the ratio of its potentials at two temperatures, and then it is
+moved by block Gibbs sampling under the second."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.random_numbers import uniform
 from inference.kernels.views import read_only
+from inference.sampling.kernels.blocks import Blocks
 from inference.sampling.kernels.chain import draw_blocks, find_places, room_for_draws
 
 _LONGEST_STEP = 0.02
@@ -16,49 +24,102 @@ _HARDEST = 1e9
 """A zero that costs so much and stands yet will not fall."""
 
 
+class TemperedGraph(NamedTuple):
+    """A graph, its blocks, and how each entry of its tables depends on the inverse temperature b.
+
+    The log potential of an entry is `fixed` + b `slopes` - b / (1 - b) `zeros` for b < 1, and its
+    entry of `log_values` at b = 1.
+
+    Attributes:
+        cardinalities: int64 (n_variables,).
+        scope_starts, scope_variables: int64, the scopes of the factors.
+        table_starts: int64 (n_factors + 1,), where the table of every factor begins.
+        log_values: float64 (n_entries,), natural logarithms, the last variable of a scope fastest.
+        factor_starts, factors: int64, the factors at every variable.
+        blocks: the forests of variables that are drawn in turn.
+        fixed: float64 (n_entries,), -inf for a zero that holds at every temperature, else 0.
+        slopes: float64 (n_entries,), natural logarithms that the inverse temperature multiplies.
+        zeros: float64 (n_entries,), 1 for an entry whose zero is approached by degrees, else 0.
+    """
+
+    cardinalities: NDArray[np.int64]
+    scope_starts: NDArray[np.int64]
+    scope_variables: NDArray[np.int64]
+    table_starts: NDArray[np.int64]
+    log_values: NDArray[np.float64]
+    factor_starts: NDArray[np.int64]
+    factors: NDArray[np.int64]
+    blocks: Blocks
+    fixed: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    zeros: NDArray[np.float64]
+
+
+class ParticleArrays(NamedTuple):
+    """Particles at one inverse temperature; every array is moved along in place.
+
+    Attributes:
+        states: int64 (n_particles, n_variables).
+        random: uint64 (1,), state of the random numbers.
+        energies: float64 (n_particles, 2), the sums of `slopes` and of `zeros` over the entries
+            that each particle selects.
+        log_weights: float64 (n_particles,), natural logarithms.
+        log_z: float64 (1,), sum of the logarithms of the mean weights at which the particles were
+            drawn anew.
+    """
+
+    states: NDArray[np.int64]
+    random: NDArray[np.uint64]
+    energies: NDArray[np.float64]
+    log_weights: NDArray[np.float64]
+    log_z: NDArray[np.float64]
+
+
 @kernel
-def move_particles(
-    cardinalities, scope_starts, scope_variables, table_starts, factor_starts, factors, blocks,
-    log_values, slopes, zeros, sweeps, states, random, energies, weights, sums, stop,
-):  # fmt: skip
+def move_particles(graph, log_values, particles, sweeps, weights, sums, stop):
     """Draw every block of every particle in turn, and add up what tempering multiplies.
 
-    Where it is stopped, what it changes is left half done, and of no use.
+    Each draw leaves the distribution of the tables unchanged: it is the transition T of annealed
+    importance sampling (Neal 2001, "Annealed importance sampling"). Where it is stopped, what it
+    changes is left half done, and of no use.
 
     Args:
+        graph: a `TemperedGraph`.
         log_values: float64 (n_entries,), the tables under which the draws are made.
-        slopes: float64 (n_entries,), logarithms that temperatures multiply, 0 in other tables.
-        zeros: float64 (n_entries,), 1 for an entry whose zero is approached by degrees, else 0.
-        sweeps: how often; with 0, nothing is drawn.
-        states: int64 (n_particles, n_variables), moved along.
-        random: uint64 (1,), state of the random numbers.
-        energies: float64 (n_particles, 2), filled with the sums of `slopes` and of `zeros` over
-            the entries that each particle selects.
+        particles: `ParticleArrays`, whose states, energies and random numbers are moved along.
+        sweeps: number of passes over all blocks; with 0, nothing is drawn.
         weights: float64 (n_particles,), weights of the particles in `sums`.
         sums: float64 (n_states,), to which the conditional probabilities of every draw are added;
             of length 0, none are.
         stop: int64 (1,), looked up before every particle.
     """
-    room = room_for_draws(cardinalities, scope_starts, scope_variables, blocks)
-    n_factors = len(scope_starts) - 1
+    room = room_for_draws(
+        graph.cardinalities, graph.scope_starts, graph.scope_variables, graph.blocks
+    )
+    n_factors = len(graph.scope_starts) - 1
     places = np.empty(n_factors, dtype=np.int64)
     summed = len(sums) > 0
-    for particle in range(len(states)):
+    for particle in range(len(particles.states)):
         if stop[0] != 0:
             return
-        particle_states = states[particle]
-        find_places(scope_starts, scope_variables, table_starts, room, particle_states, places)
+        particle_states = particles.states[particle]
+        find_places(
+            graph.scope_starts, graph.scope_variables, graph.table_starts, room, particle_states,
+            places,
+        )  # fmt: skip
         for _ in range(sweeps):
             draw_blocks(
-                cardinalities, scope_starts, scope_variables, factor_starts, factors, log_values,
-                blocks, room, True, places, particle_states, random,
-                weights[particle] if summed else 1.0, summed, sums,
+                graph.cardinalities, graph.scope_starts, graph.scope_variables,
+                graph.factor_starts, graph.factors, log_values, graph.blocks, room, True, places,
+                particle_states, particles.random, weights[particle] if summed else 1.0, summed,
+                sums,
             )  # fmt: skip
-        energies[particle, 0] = 0.0
-        energies[particle, 1] = 0.0
+        slope = zeros = 0.0
         for f in range(n_factors):
-            energies[particle, 0] += slopes[places[f]]
-            energies[particle, 1] += zeros[places[f]]
+            slope += graph.slopes[places[f]]
+            zeros += graph.zeros[places[f]]
+        particles.energies[particle, 0] = slope
+        particles.energies[particle, 1] = zeros
 
 
 @kernel
@@ -94,13 +155,13 @@ def next_inverse_temperature(inverse, energies, weights, share):
 
 @inner_kernel
 def hardness(inverse):
-    """What a zero costs at an inverse temperature: nothing at 0, infinitely much at 1."""
+    """Cost of a zero at an inverse temperature, in nats: none at 0, infinite at 1."""
     return inverse / (1.0 - inverse) if inverse < 1.0 else np.inf
 
 
 @inner_kernel
 def log_increment(before, after, energy, zeros):
-    """How the log potential of a particle grows from one inverse temperature to another."""
+    """Growth of a particle's log potential from one inverse temperature to another."""
     increment = (after - before) * energy
     if zeros > 0.0:
         increment -= zeros * (hardness(after) - hardness(before))
@@ -127,80 +188,119 @@ def _kept(before, after, energies, weights):
     return first * first / (second * total)
 
 
-@kernel
-def anneal(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
-    blocks, fixed, slopes, zeros, steps, resample, sweeps, states, random, energies, log_weights,
-    log_z, stop,
-):  # fmt: skip
-    """Take particles through inverse temperatures: reweigh, draw anew by weight, move; in turn.
+@inner_kernel
+def _reweigh(before, after, particles):
+    """Multiply the weights by the ratio of potentials at two temperatures (Neal 2001).
+
+    Returns:
+        best: a particle of the largest weight.
+        largest: the logarithm of that weight; -inf if no particle has a positive one.
+    """
+    largest = -np.inf
+    best = 0
+    energies, log_weights = particles.energies, particles.log_weights
+    for particle in range(len(log_weights)):
+        log_weights[particle] += log_increment(
+            before, after, energies[particle, 0], energies[particle, 1]
+        )
+        if log_weights[particle] > largest:
+            largest = log_weights[particle]
+            best = particle
+    return best, largest
+
+
+@inner_kernel
+def _resample(particles, best, largest, total, chosen):
+    """Draw the particles anew by weight, and give all of them the weight 1.
+
+    Systematic resampling (Kitagawa 1996, "Monte Carlo filter and smoother"): one random number, and
+    evenly spaced places from it on.
 
     Args:
-        log_values: float64 (n_entries,), the log tables of the graph.
-        fixed, slopes, zeros: float64 (n_entries,), of the path.
+        best, largest: what `_reweigh` returns.
+        total: sum of the weights, in units of the largest.
+        chosen: int64 (n_particles, n_variables), scratch.
+    """
+    states, log_weights = particles.states, particles.log_weights
+    count, n = states.shape
+    shift = uniform(particles.random)
+    passed = 0.0
+    source = -1
+    for particle in range(count):
+        while passed <= (particle + shift) / count * total and source < count - 1:
+            source += 1
+            passed += np.exp(log_weights[source] - largest)
+        # Rounding must not lead to one without weight at the end of the row.
+        taken = source if log_weights[source] > -np.inf else best
+        for v in range(n):
+            chosen[particle, v] = states[taken, v]
+    for particle in range(count):
+        log_weights[particle] = 0.0
+        for v in range(n):
+            states[particle, v] = chosen[particle, v]
+
+
+@inner_kernel
+def _replace_lost(particles, best):
+    """Put a particle of positive weight in the place of each that has none.
+
+    Its weight stays 0; where tables are zero nothing could be drawn.
+    """
+    for particle in range(len(particles.states)):
+        if particles.log_weights[particle] == -np.inf:
+            for v in range(particles.states.shape[1]):
+                particles.states[particle, v] = particles.states[best, v]
+
+
+@inner_kernel
+def _temper(graph, inverse, tempered):
+    """Write the log tables at an inverse temperature to `tempered`, float64 (n_entries,)."""
+    if inverse >= 1.0:
+        for entry in range(len(tempered)):
+            tempered[entry] = graph.log_values[entry]
+    else:
+        cost = hardness(inverse)
+        for entry in range(len(tempered)):
+            tempered[entry] = (
+                graph.fixed[entry] + inverse * graph.slopes[entry] - cost * graph.zeros[entry]
+            )
+
+
+@kernel
+def anneal(graph, particles, steps, resample, sweeps, stop):
+    """Take particles through inverse temperatures: reweigh, draw anew by weight, move; in turn.
+
+    Annealed importance sampling (Neal 2001) whose particles are drawn anew where their weights
+    degenerate (Del Moral, Doucet & Jasra 2006, "Sequential Monte Carlo samplers").
+
+    Args:
+        graph: a `TemperedGraph`.
+        particles: `ParticleArrays`, moved along.
         steps: float64, inverse temperatures; the particles stand at the first.
         resample: share of effective particles below which they are drawn anew.
-        log_weights: float64 (n_particles,), moved along.
-        log_z: float64 (1,), to which the mean weight is added when particles are drawn anew.
+        sweeps: number of passes over all blocks at each temperature.
         stop: int64 (1,), looked up before every particle, as in `move_particles`.
     """
-    count, n = states.shape
-    tempered = np.empty(len(fixed), dtype=np.float64)
+    count = len(particles.states)
+    tempered = np.empty(len(graph.fixed), dtype=np.float64)
     none = np.empty(0, dtype=np.float64)
-    chosen = np.empty(states.shape, dtype=np.int64)
+    chosen = np.empty(particles.states.shape, dtype=np.int64)
     for step in range(1, len(steps)):
-        before, after = steps[step - 1], steps[step]
-        largest = -np.inf
-        best = 0
-        for particle in range(count):
-            log_weights[particle] += log_increment(
-                before, after, energies[particle, 0], energies[particle, 1]
-            )
-            if log_weights[particle] > largest:
-                largest = log_weights[particle]
-                best = particle
+        best, largest = _reweigh(steps[step - 1], steps[step], particles)
         if largest == -np.inf:
             return
         total = squares = 0.0
         for particle in range(count):
-            weight = np.exp(log_weights[particle] - largest)
+            weight = np.exp(particles.log_weights[particle] - largest)
             total += weight
             squares += weight * weight
+        # The effective number of particles is total^2 / squares (Kong, Liu & Wong 1994).
         if total * total < resample * count * squares:
-            log_z[0] += largest + np.log(total / count)
-            # Systematic: one random number, and evenly spaced places from it on.
-            shift = uniform(random)
-            passed = 0.0
-            source = -1
-            for particle in range(count):
-                while passed <= (particle + shift) / count * total and source < count - 1:
-                    source += 1
-                    passed += np.exp(log_weights[source] - largest)
-                # Rounding must not lead to one without weight at the end of the row.
-                taken = source if log_weights[source] > -np.inf else best
-                for v in range(n):
-                    chosen[particle, v] = states[taken, v]
-            for particle in range(count):
-                log_weights[particle] = 0.0
-                for v in range(n):
-                    states[particle, v] = chosen[particle, v]
+            particles.log_z[0] += largest + np.log(total / count)
+            _resample(particles, best, largest, total, chosen)
         else:
-            for particle in range(count):
-                # Where tables are zero nothing can be drawn.
-                if log_weights[particle] == -np.inf:
-                    for v in range(n):
-                        states[particle, v] = states[best, v]
-        if after >= 1.0:
-            for entry in range(len(fixed)):
-                tempered[entry] = log_values[entry]
-        else:
-            cost = hardness(after)
-            for entry in range(len(fixed)):
-                tempered[entry] = fixed[entry] + after * slopes[entry] - cost * zeros[entry]
-        move_particles(
-            cardinalities, scope_starts, scope_variables, table_starts, factor_starts, factors,
-            blocks, read_only(tempered), slopes, zeros, sweeps, states, random, energies, none,
-            none, stop,
-        )  # fmt: skip
+            _replace_lost(particles, best)
+        _temper(graph, steps[step], tempered)
+        move_particles(graph, read_only(tempered), particles, sweeps, none, none, stop)
         if stop[0] != 0:
             return

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.random_numbers import shuffle
 
 
@@ -132,8 +132,28 @@ def _find(root, node):
 
 
 @kernel
+def _take_back(variables, last, member, root, size, undo):
+    """Part the trees again that `_add` joined, the last first, and put out what it put in.
+
+    Args:
+        last: the variable that closed a cycle, which is not in the block yet.
+        undo: int64, the roots that were put below others.
+    """
+    for i in range(len(undo) - 1, -1, -1):
+        below = undo[i]
+        size[root[below]] -= size[below]
+        root[below] = below
+    for u in variables:
+        if u == last:
+            break
+        member[u] = False
+
+
+@kernel
 def _add(variables, member, n, factor_starts, factors, root, size, undo):
     """Add variables to a block if it stays a forest: all of them or none.
+
+    Union by size without path compression, since that could not be taken back.
 
     Variables and factors are nodes of trees that are joined where a variable is in a factor; two
     nodes that are joined already would close a cycle.
@@ -144,14 +164,7 @@ def _add(variables, member, n, factor_starts, factors, root, size, undo):
             a = _find(root, v)
             b = _find(root, n + factors[entry])
             if a == b:
-                for i in range(count - 1, -1, -1):
-                    below = undo[i]
-                    size[root[below]] -= size[below]
-                    root[below] = below
-                for u in variables:
-                    if u == v:
-                        break
-                    member[u] = False
+                _take_back(variables, v, member, root, size, undo[:count])
                 return False
             upper, lower = (a, b) if size[a] >= size[b] else (b, a)
             root[lower] = upper
@@ -160,6 +173,31 @@ def _add(variables, member, n, factor_starts, factors, root, size, undo):
             count += 1
         member[v] = True
     return True
+
+
+@inner_kernel
+def _slot_and_others(scope_starts, scope_variables, f, v, member):
+    """(slot of a variable in the scope of a factor, number of others of the block there)."""
+    v_slot = -1
+    others = 0
+    for slot in range(scope_starts[f], scope_starts[f + 1]):
+        if scope_variables[slot] == v:
+            v_slot = slot
+        elif member[scope_variables[slot]]:
+            others += 1
+    return v_slot, others
+
+
+@inner_kernel
+def _add_children(scope_starts, scope_variables, f, v, member, variables, own_slots, tail):
+    """Append the other variables of the block in a factor's scope; return the new end."""
+    for slot in range(scope_starts[f], scope_starts[f + 1]):
+        u = scope_variables[slot]
+        if u != v and member[u]:
+            variables[tail] = u
+            own_slots[tail] = slot
+            tail += 1
+    return tail
 
 
 @kernel
@@ -194,49 +232,43 @@ def root_blocks(cardinalities, scope_starts, scope_variables, factor_starts, fac
     head = 0
     n_singles = 0
     n_links = 0
-    for b in range(n_blocks):
-        for start in range(n):
-            if not member[b, start] or reached[start] == b:
-                continue
-            reached[start] = b
-            variables[tail] = start
-            tail += 1
-            while head < tail:
-                v = variables[head]
-                for entry in range(factor_starts[v], factor_starts[v + 1]):
-                    f = factors[entry]
-                    if linked[f] == b:
-                        continue
-                    v_slot = -1
-                    others = 0
-                    for slot in range(scope_starts[f], scope_starts[f + 1]):
-                        if scope_variables[slot] == v:
-                            v_slot = slot
-                        elif member[b, scope_variables[slot]]:
-                            others += 1
-                    if others == 0:
-                        single_slots[n_singles] = v_slot
-                        n_singles += 1
-                        continue
-                    linked[f] = b
-                    links[n_links] = f
-                    parent_slots[n_links] = v_slot
-                    child_starts[n_links] = tail
-                    entries = cardinalities[v]
-                    for slot in range(scope_starts[f], scope_starts[f + 1]):
-                        u = scope_variables[slot]
-                        if u != v and member[b, u]:
-                            reached[u] = b
-                            variables[tail] = u
-                            own_slots[tail] = slot
-                            entries *= cardinalities[u]
-                            tail += 1
-                    child_stops[n_links] = tail
-                    n_links += 1
-                    table_starts[n_links] = table_starts[n_links - 1] + entries
-                head += 1
-                single_starts[head] = n_singles
-                link_starts[head] = n_links
+    # One block after another, and in each one tree after another.
+    for number in range(n_blocks * n):
+        b, start = number // n, number % n
+        starts[b + 1] = tail
+        if not member[b, start] or reached[start] == b:
+            continue
+        reached[start] = b
+        variables[tail] = start
+        tail += 1
+        while head < tail:
+            v = variables[head]
+            for entry in range(factor_starts[v], factor_starts[v + 1]):
+                f = factors[entry]
+                if linked[f] == b:
+                    continue
+                v_slot, others = _slot_and_others(scope_starts, scope_variables, f, v, member[b])
+                if others == 0:
+                    single_slots[n_singles] = v_slot
+                    n_singles += 1
+                    continue
+                linked[f] = b
+                links[n_links] = f
+                parent_slots[n_links] = v_slot
+                child_starts[n_links] = tail
+                first, entries = tail, cardinalities[v]
+                tail = _add_children(
+                    scope_starts, scope_variables, f, v, member[b], variables, own_slots, tail
+                )
+                for child in range(first, tail):
+                    reached[variables[child]] = b
+                    entries *= cardinalities[variables[child]]
+                child_stops[n_links] = tail
+                n_links += 1
+                table_starts[n_links] = table_starts[n_links - 1] + entries
+            head += 1
+            single_starts[head] = n_singles
+            link_starts[head] = n_links
         starts[b + 1] = tail
     return Blocks(
         starts,

@@ -1,4 +1,9 @@
-"""A Markov chain that draws one forest of variables after another, given the rest (compiled)."""
+"""A Markov chain that draws one forest of variables after another, given the rest (compiled).
+
+A forest is drawn exactly: log sums go from its leaves to its roots, and states are drawn from the
+roots to the leaves (Hamze & de Freitas 2004, "From fields to trees"; on a chain, the forward
+filtering and backward sampling of Carter & Kohn 1994, "On Gibbs sampling for state space models").
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import inner_kernel, kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.random_numbers import uniform
 from inference.kernels.support.consistency import state_offsets
 from inference.kernels.tables import next_entry
@@ -17,7 +22,7 @@ from inference.kernels.views import lent, read_only
 
 @kernel
 def slot_strides(cardinalities, scope_starts, scope_variables):
-    """How far apart in its factor's table neighbouring states of every slot are."""
+    """Distance in its factor's table of neighboring states of every slot, int64 (n_slots,)."""
     strides = np.empty(len(scope_variables), dtype=np.int64)
     for f in range(len(scope_starts) - 1):
         stride = 1
@@ -28,7 +33,7 @@ def slot_strides(cardinalities, scope_starts, scope_variables):
 
 
 class Draws(NamedTuple):
-    """Where what is drawn lies in a graph's arrays, and room for the draws of its blocks.
+    """Places of draws in a graph's arrays, and room for the draws of its blocks.
 
     Attributes:
         state_starts: int64 (n_variables + 1,), where the states of every variable begin.
@@ -93,7 +98,7 @@ def draw_blocks(
 
     Args:
         room: of the same blocks.
-        anew: whether the blocks depend on what has changed; if not, the room holds what they need.
+        anew: whether the blocks depend on what has changed; if not, the room has their sums.
         places: int64 (n_factors,), the entry of every factor that the states select; moved along.
         states: int64 (n_variables,), an assignment of positive potential; moved along.
         random: uint64 (1,), state of the random numbers.
@@ -115,6 +120,42 @@ def draw_blocks(
                 v = blocks.variables[m]
                 for at in range(state_starts[v], state_starts[v + 1]):
                     sums[at] += weight * beliefs[at]
+
+
+@inlined_kernel
+def _sent_by_children(first, last, blocks, room):
+    """(log sum that children send from their states `digits`, offset of these states in the table).
+
+    Args:
+        first, last: the members that are the children of one link.
+    """
+    value = 0.0
+    offset = 0
+    for child in range(first, last):
+        digit = room.digits[child - first]
+        offset += digit * room.strides[blocks.own_slots[child]]
+        value += room.upward[room.state_starts[blocks.variables[child]] + digit]
+    return value, offset
+
+
+@inlined_kernel
+def _add_to_children(first, last, probability, blocks, room):
+    """Add a probability to the beliefs of children in their states `digits`."""
+    for child in range(first, last):
+        u = blocks.variables[child]
+        room.beliefs[room.state_starts[u] + room.digits[child - first]] += probability
+
+
+@inlined_kernel
+def _normalise(values, start, stop, largest):
+    """Turn logarithms into probabilities; return the sum that exp(value - largest) had."""
+    total = 0.0
+    for i in range(start, stop):
+        values[i] = math.exp(values[i] - largest)
+        total += values[i]
+    for i in range(start, stop):
+        values[i] /= total
+    return total
 
 
 @kernel
@@ -149,23 +190,13 @@ def _collect(b, cardinalities, log_values, blocks, room, places, states):
                 largest = -np.inf
                 digits[: last - first] = 0
                 for i in range(size):
-                    entry = base + state * strides[slot]
-                    value = 0.0
-                    for child in range(first, last):
-                        digit = digits[child - first]
-                        entry += digit * strides[blocks.own_slots[child]]
-                        value += upward[state_starts[blocks.variables[child]] + digit]
-                    value += log_values[entry]
+                    value, offset = _sent_by_children(first, last, blocks, room)
+                    value += log_values[base + state * strides[slot] + offset]
                     conditionals[at + i] = value
                     largest = max(largest, value)
                     next_entry(digits, cardinalities, children)
                 if largest > -np.inf:
-                    total = 0.0
-                    for i in range(at, at + size):
-                        conditionals[i] = math.exp(conditionals[i] - largest)
-                        total += conditionals[i]
-                    for i in range(at, at + size):
-                        conditionals[i] /= total
+                    total = _normalise(conditionals, at, at + size, largest)
                     upward[out + state] += largest + math.log(total)
                 else:
                     conditionals[at : at + size] = 0.0
@@ -214,9 +245,7 @@ def _distribute(b, cardinalities, blocks, room, everywhere):
                 digits[: last - first] = 0
                 for i in range(at, at + size):
                     probability = beliefs[out + state] * conditionals[i]
-                    for child in range(first, last):
-                        u = blocks.variables[child]
-                        beliefs[state_starts[u] + digits[child - first]] += probability
+                    _add_to_children(first, last, probability, blocks, room)
                     next_entry(digits, cardinalities, children)
                 at += size
 

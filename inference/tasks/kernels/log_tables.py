@@ -90,7 +90,7 @@ def load(program, c, first_down, work):
 
 @inlined_kernel
 def _offset(program, axis, c, slot, h, j):
-    """Where entry `j` of block `h` of cluster `c` meets what is in a slot, from its beginning."""
+    """Offset in a slot's input of entry `j` of block `h` of cluster `c`."""
     k = program.steps[c, INPUTS] + slot
     parent = program.steps[c + 1, INPUTS]
     entry = h * program.steps[c, BLOCK] + j
@@ -128,7 +128,7 @@ def multiply(program, c, n_slots, values, work):
 
 @inner_kernel
 def send(program, c, slot, shift, length, values, work):
-    """Sum the product of cluster `c`, with a slot left out of it, over all but the slot's scope.
+    """Sum the product of cluster `c`, with a slot left out, over all but the slot's scope.
 
     A slot that is not in the product is not left out of it either.
 
@@ -147,13 +147,13 @@ def send(program, c, slot, shift, length, values, work):
         for h in range((steps[c + 1, TABLE] - steps[c, TABLE]) // block):
             for j in range(block):
                 at = _offset(program, work.axis, c, slot, h, j)
+                left_out = values[first + at] if work.used[slot] else 0.0
                 zeros = work.zeros[h * block + j]
                 total = work.sums[h * block + j]
-                if work.used[slot]:
-                    if values[first + at] == -np.inf:
-                        zeros -= 1
-                    else:
-                        total -= values[first + at]
+                if left_out == -np.inf:
+                    zeros -= 1
+                else:
+                    total -= left_out
                 if zeros > 0:
                     continue
                 if summing == 0:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.support.consistency import state_offsets
 from inference.sampling.kernels.chain import slot_strides
 
@@ -16,7 +16,10 @@ def add_without(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
     evidence, states, weights, removed, targets, state, units, sums,
 ):  # fmt: skip
-    """Add up, over draws, what the posteriors of targets with and without a variable are made of.
+    """Add up, over draws, the terms of the posteriors of targets with and without a variable.
+
+    Importance sampling from the model with the variable, in which two variables are summed over
+    rather than drawn (Casella & Robert 1996, "Rao-Blackwellisation of sampling schemes").
 
     Given all variables but the removed one, c, and the target, t, the target has A(t) R(t) with c
     and A(t) without it, where R sums the product of the factors on c over its states, and A is the
@@ -43,30 +46,9 @@ def add_without(
     for pair in range(len(removed)):
         asked[removed[pair]] = True
         asked[targets[pair]] = True
-    # The factors that hold both variables of a pair, and how far apart their states are in each.
-    shared_starts = np.zeros(len(removed) + 1, dtype=np.int64)
-    shared = np.empty((0, 3), dtype=np.int64)
-    for fill_pass in range(2):
-        count = 0
-        for pair in range(len(removed)):
-            c, t = removed[pair], targets[pair]
-            for entry in range(factor_starts[c], factor_starts[c + 1]):
-                f = factors[entry]
-                at_c = at_t = -1
-                for slot in range(scope_starts[f], scope_starts[f + 1]):
-                    if scope_variables[slot] == c:
-                        at_c = slot
-                    if scope_variables[slot] == t:
-                        at_t = slot
-                if at_t >= 0:
-                    if fill_pass == 1:
-                        shared[count, 0] = f
-                        shared[count, 1] = strides[at_c]
-                        shared[count, 2] = strides[at_t]
-                    count += 1
-            shared_starts[pair + 1] = count
-        if fill_pass == 0:
-            shared = np.empty((count, 3), dtype=np.int64)
+    shared_starts, shared = _shared_factors(
+        scope_starts, scope_variables, factor_starts, factors, strides, removed, targets
+    )
     logs = np.empty(starts[n], dtype=np.float64)
     zeros = np.empty(starts[n], dtype=np.int64)
     for d in range(len(states)):
@@ -77,60 +59,23 @@ def add_without(
             places[f] = table_starts[f]
             for slot in range(scope_starts[f], scope_starts[f + 1]):
                 places[f] += drawn[scope_variables[slot]] * strides[slot]
-        # Products of the factors on a variable for each of its states: zeros are counted apart.
         logs[:] = 0.0
         zeros[:] = 0
         for f in range(n_factors):
             for slot in range(scope_starts[f], scope_starts[f + 1]):
                 v = scope_variables[slot]
                 if asked[v]:
-                    base = places[f] - drawn[v] * strides[slot]
-                    for x in range(cardinalities[v]):
-                        value = log_values[base + x * strides[slot]]
-                        if value == -np.inf:
-                            zeros[starts[v] + x] += 1
-                        else:
-                            logs[starts[v] + x] += value
+                    _multiply_states(
+                        log_values, places[f] - drawn[v] * strides[slot], strides[slot],
+                        cardinalities[v], starts[v], logs, zeros,
+                    )  # fmt: skip
         for pair in range(len(removed)):
             c, t = removed[pair], targets[pair]
-            log_all = log_other = log_with = log_own = -np.inf
-            for s in range(cardinalities[t]):
-                if evidence[t] >= 0 and s != evidence[t]:
-                    continue
-                log_a, none_a = logs[starts[t] + s], zeros[starts[t] + s]
-                log_r = -np.inf
-                for x in range(cardinalities[c]):
-                    if evidence[c] >= 0 and x != evidence[c]:
-                        continue
-                    value, none = logs[starts[c] + x], zeros[starts[c] + x]
-                    first = x == drawn[c]
-                    for entry in range(shared_starts[pair], shared_starts[pair + 1]):
-                        f, of_c, of_t = shared[entry]
-                        base = places[f] - drawn[c] * of_c - drawn[t] * of_t
-                        here = log_values[base + x * of_c + drawn[t] * of_t]
-                        there = log_values[base + x * of_c + s * of_t]
-                        if here == -np.inf:
-                            none -= 1
-                        else:
-                            value -= here
-                        if there == -np.inf:
-                            none += 1
-                        else:
-                            value += there
-                        if first:
-                            if there == -np.inf:
-                                none_a -= 1
-                            else:
-                                log_a -= there
-                    if none == 0:
-                        log_r = _log_add(log_r, value)
-                if none_a > 0:
-                    continue
-                log_all = _log_add(log_all, log_a + log_r)
-                log_other = _log_add(log_other, log_a)
-                if s == state:
-                    log_own = log_a
-                    log_with = log_a + log_r
+            here = shared[shared_starts[pair] : shared_starts[pair + 1]]
+            log_all, log_other, log_with, log_own = _sums_of_pair(
+                cardinalities, log_values, evidence, starts, logs, zeros, places, drawn, here, c, t,
+                state,
+            )  # fmt: skip
             if units[pair] == np.inf:
                 units[pair] = log_other - log_all
             sums[pair, 0] += weights[d] * math.exp(log_with - log_all)
@@ -140,8 +85,136 @@ def add_without(
             sums[pair, 2] += weights[d] * math.exp(log_own - log_all - units[pair])
 
 
+@inner_kernel
+def _shared_factors(
+    scope_starts, scope_variables, factor_starts, factors, strides, removed, targets
+):
+    """Factors that hold both variables of a pair.
+
+    Returns:
+        starts: int64 (n_pairs + 1,), where those of each pair begin.
+        shared: int64 (n_shared, 3), the factor, and how far apart in its table neighboring states
+            of c and of t are.
+    """
+    starts = np.zeros(len(removed) + 1, dtype=np.int64)
+    shared = np.empty((0, 3), dtype=np.int64)
+    for fill_pass in range(2):
+        count = 0
+        for pair in range(len(removed)):
+            c, t = removed[pair], targets[pair]
+            for entry in range(factor_starts[c], factor_starts[c + 1]):
+                f = factors[entry]
+                at_c = _slot_of(scope_starts, scope_variables, f, c)
+                at_t = _slot_of(scope_starts, scope_variables, f, t)
+                if at_t < 0:
+                    continue
+                if fill_pass == 1:
+                    shared[count, 0] = f
+                    shared[count, 1] = strides[at_c]
+                    shared[count, 2] = strides[at_t]
+                count += 1
+            starts[pair + 1] = count
+        if fill_pass == 0:
+            shared = np.empty((count, 3), dtype=np.int64)
+    return starts, shared
+
+
+@inner_kernel
+def _slot_of(scope_starts, scope_variables, factor, variable):
+    """Slot of a variable in the scope of a factor; -1 if it has none."""
+    at = -1
+    for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+        if scope_variables[slot] == variable:
+            at = slot
+    return at
+
+
+@inner_kernel
+def _multiply_states(log_values, base, stride, count, start, logs, zeros):
+    """Multiply the products of a variable's states by entries of a table; zeros count apart.
+
+    A product is kept as the sum of its finite logarithms, in `logs`, and the number of its zeros,
+    so that a factor can be left out of it exactly.
+    """
+    for x in range(count):
+        value = log_values[base + x * stride]
+        if value == -np.inf:
+            zeros[start + x] += 1
+        else:
+            logs[start + x] += value
+
+
+@inner_kernel
+def _sums_of_pair(
+    cardinalities, log_values, evidence, starts, logs, zeros, places, drawn, shared, c, t, state
+):
+    """Logarithms of sum A R, sum A, and of A R and A of the state that is asked for, of one draw.
+
+    Args:
+        logs, zeros: products of all factors on each state of each variable, given the other
+            variables' states in the draw.
+        places: int64 (n_factors,), the entry of every factor that the draw selects.
+        shared: the factors that hold both variables of the pair, as `_shared_factors` has them.
+    """
+    log_all = log_other = log_with = log_own = -np.inf
+    for s in range(cardinalities[t]):
+        if evidence[t] >= 0 and s != evidence[t]:
+            continue
+        log_a, none_a = logs[starts[t] + s], zeros[starts[t] + s]
+        # A leaves the factors on c out.
+        for entry in range(len(shared)):
+            f, of_t = shared[entry, 0], shared[entry, 2]
+            there = log_values[places[f] - drawn[t] * of_t + s * of_t]
+            if there == -np.inf:
+                none_a -= 1
+            else:
+                log_a -= there
+        if none_a > 0:
+            continue
+        log_r = -np.inf
+        for x in range(cardinalities[c]):
+            if evidence[c] >= 0 and x != evidence[c]:
+                continue
+            value = _removed_product(
+                log_values, logs[starts[c] + x], zeros[starts[c] + x], places, drawn, shared, c, t,
+                x, s,
+            )  # fmt: skip
+            log_r = _log_add(log_r, value)
+        log_all = _log_add(log_all, log_a + log_r)
+        log_other = _log_add(log_other, log_a)
+        if s == state:
+            log_own = log_a
+            log_with = log_a + log_r
+    return log_all, log_other, log_with, log_own
+
+
+@inner_kernel
+def _removed_product(log_values, value, none, places, drawn, shared, c, t, x, s):
+    """Logarithm of the product of the factors on c at its state x where t has the state s.
+
+    Args:
+        value, none: that product where t has the state of the draw: its finite logarithms, and the
+            number of its zeros.
+    """
+    for entry in range(len(shared)):
+        f, of_c, of_t = shared[entry]
+        base = places[f] - drawn[c] * of_c - drawn[t] * of_t
+        here = log_values[base + x * of_c + drawn[t] * of_t]
+        there = log_values[base + x * of_c + s * of_t]
+        if here == -np.inf:
+            none -= 1
+        else:
+            value -= here
+        if there == -np.inf:
+            none += 1
+        else:
+            value += there
+    return value if none == 0 else -np.inf
+
+
 @kernel
 def _log_add(first, second):
+    """log(exp(first) + exp(second))."""
     larger = max(first, second)
     if larger == -np.inf:
         return larger

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from inference.exact.kernels.program import BLOCK, GROUP, room_for_rows, rows_of_children
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.views import lent
 
 COUNT = 0
@@ -48,8 +48,7 @@ def pass_rows(operation, cardinalities, tree, program, tables, targets, below, r
     if operation == COUNT:
         result[0, 0] = 1.0
     for c in below.order:
-        block, group = program.steps[c, BLOCK], program.steps[c, GROUP]
-        variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
+        group = program.steps[c, GROUP]
         start = tree.table_starts[c]
         length = tree.message_starts[c + 1] - tree.message_starts[c]
         totals = np.zeros(length, dtype=np.float64)
@@ -58,53 +57,17 @@ def pass_rows(operation, cardinalities, tree, program, tables, targets, below, r
                 totals[i] += tables[at]
         width = below.sizes[c] + extra
         top = below.tops[c]
-        first = below.firsts[c]
         stack[top : top + length * width] = 0.0
-        children = tree.children[tree.child_starts[c] : tree.child_starts[c + 1]]
-        for base in range(start, tree.table_starts[c + 1], block):
-            rows_of_children(program, c, (base - start) // block, rows)
-            for j in range(block):
-                belief = tables[base + j]
-                if belief == 0.0:
-                    continue
-                i = (base + j - start) // group
-                row[0] = 1.0
-                filled = extra
-                for k in range(len(children)):
-                    child = children[k]
-                    more = below.sizes[child]
-                    if more == 0:
-                        continue
-                    source = rows[k, j] - tree.message_starts[child]
-                    source = below.places[child] + source * (more + extra)
-                    if operation == COUNT:
-                        _convolve(row, filled, stack, source, more + 1, other)
-                        row, other = other, row
-                    else:
-                        for y in range(more):
-                            row[filled + y] = stack[source + y]
-                        for x in range(filled):
-                            share = belief * row[x]
-                            for y in range(filled, filled + more):
-                                result[first + x, first + y] += share * row[y]
-                    filled += more
-                out = top + i * width
-                inner = 1
-                for axis in range(len(variables) - 1, tree.separator_sizes[c] - 1, -1):
-                    count, target = cardinalities[variables[axis]], targets[variables[axis]]
-                    state = (base + j - start) // inner % count
-                    if operation == COUNT:
-                        out += state == target
-                    elif target > 0:
-                        row[filled : filled + count] = 0.0
-                        row[filled + state] = 1.0
-                        for x in range(filled):
-                            result[first + x, first + filled + state] += belief * row[x]
-                        filled += count
-                    inner *= count
-                share = belief / totals[i]
-                for x in range(filled):
-                    stack[out + x] += row[x] * share
+        if operation == COUNT:
+            _count_cluster(
+                cardinalities, tree, program, tables, targets, below, c, rows, totals, stack, row,
+                other,
+            )  # fmt: skip
+        else:
+            _pair_cluster(
+                cardinalities, tree, program, tables, targets, below, c, rows, totals, stack, row,
+                result,
+            )  # fmt: skip
         for x in range(length * width):
             stack[below.places[c] + x] = stack[top + x]
         if operation == COUNT and tree.parents[c] < 0:
@@ -112,6 +75,124 @@ def pass_rows(operation, cardinalities, tree, program, tables, targets, below, r
             reached += width - 1
             for x in range(reached + 1):
                 result[0, x] = other[x]
+
+
+@inner_kernel
+def _count_cluster(
+    cardinalities, tree, program, tables, targets, below, c, rows, totals, stack, row, other
+):
+    """Add to the rows of cluster `c` the distributions of the count in each entry of its table.
+
+    Args:
+        rows: scratch of `rows_of_children`; row, other: float64, scratch for distributions.
+        totals: float64, the sum of the table for each state of the separator.
+    """
+    cardinalities, tree, program, tables, targets, below, rows, totals, stack = lent(
+        (cardinalities, tree, program, tables, targets, below, rows, totals, stack)
+    )
+    block, group = program.steps[c, BLOCK], program.steps[c, GROUP]
+    start, width, top = tree.table_starts[c], below.sizes[c] + 1, below.tops[c]
+    first_child = tree.child_starts[c]
+    n_children = tree.child_starts[c + 1] - first_child
+    for base in range(start, tree.table_starts[c + 1], block):
+        rows_of_children(program, c, (base - start) // block, rows)
+        for j in range(block):
+            belief = tables[base + j]
+            if belief == 0.0:
+                continue
+            i = (base + j - start) // group
+            row[0] = 1.0
+            filled = 1
+            for k in range(n_children):
+                child = tree.children[first_child + k]
+                more = below.sizes[child]
+                if more == 0:
+                    continue
+                source = rows[k, j] - tree.message_starts[child]
+                source = below.places[child] + source * (more + 1)
+                _convolve(row, filled, stack, source, more + 1, other)
+                row, other = other, row
+                filled += more
+            out = top + i * width
+            inner = 1
+            for at in range(
+                tree.starts[c + 1] - 1, tree.starts[c] + tree.separator_sizes[c] - 1, -1
+            ):
+                variable = tree.variables[at]
+                count = cardinalities[variable]
+                # A target in its counted state moves the distribution up by one.
+                out += (base + j - start) // inner % count == targets[variable]
+                inner *= count
+            share = belief / totals[i]
+            for x in range(filled):
+                stack[out + x] += row[x] * share
+
+
+@inner_kernel
+def _pair_cluster(
+    cardinalities, tree, program, tables, targets, below, c, rows, totals, stack, row, result
+):
+    """Add to the rows of cluster `c`, and to `result` the pairs that meet in it.
+
+    Args:
+        rows, totals, row: as of `_count_cluster`.
+    """
+    block, group = program.steps[c, BLOCK], program.steps[c, GROUP]
+    start, width, top = tree.table_starts[c], below.sizes[c], below.tops[c]
+    for base in range(start, tree.table_starts[c + 1], block):
+        rows_of_children(program, c, (base - start) // block, rows)
+        for j in range(block):
+            belief = tables[base + j]
+            if belief == 0.0:
+                continue
+            i = (base + j - start) // group
+            row[0] = 1.0
+            filled = _pair_entry(
+                cardinalities, tree, below, rows, targets, c, j, base + j - start, belief,
+                stack, row, result,
+            )  # fmt: skip
+            share = belief / totals[i]
+            out = top + i * width
+            for x in range(filled):
+                stack[out + x] += row[x] * share
+
+
+@inlined_kernel
+def _pair_entry(cardinalities, tree, below, rows, targets, c, j, entry, belief, stack, row, result):
+    """Set the rows below an entry of a table side by side, and add what pairs they make.
+
+    Returns:
+        number of entries of `row`.
+    """
+    first = below.firsts[c]
+    filled = 0
+    first_child = tree.child_starts[c]
+    for k in range(tree.child_starts[c + 1] - first_child):
+        child = tree.children[first_child + k]
+        more = below.sizes[child]
+        if more == 0:
+            continue
+        source = rows[k, j] - tree.message_starts[child]
+        source = below.places[child] + source * more
+        for y in range(more):
+            row[filled + y] = stack[source + y]
+        for x in range(filled):
+            share = belief * row[x]
+            for y in range(filled, filled + more):
+                result[first + x, first + y] += share * row[y]
+        filled += more
+    inner = 1
+    for at in range(tree.starts[c + 1] - 1, tree.starts[c] + tree.separator_sizes[c] - 1, -1):
+        count, target = cardinalities[tree.variables[at]], targets[tree.variables[at]]
+        if target > 0:
+            state = entry // inner % count
+            row[filled : filled + count] = 0.0
+            row[filled + state] = 1.0
+            for x in range(filled):
+                result[first + x, first + filled + state] += belief * row[x]
+            filled += count
+        inner *= count
+    return filled
 
 
 @kernel

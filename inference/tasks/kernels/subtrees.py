@@ -1,4 +1,4 @@
-"""What lies below each cluster, and where its rows are kept while they are needed (compiled)."""
+"""Targets below each cluster, and the places of its rows while they are needed (compiled)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Subtrees(NamedTuple):
 
 @kernel
 def subtrees(tree, weights, extra):
-    """Where the targets of `tree` lie.
+    """Find the subtrees of `tree` that have targets.
 
     Args:
         weights: int64 (n_variables,), numbers that a target adds to a row; 0 for other variables.
