@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,13 +32,21 @@ from tests.calibration.self_knowledge.claims import random_records
 MOST_LINES = 12
 
 
-def results() -> list[Any]:
+RESULTS = (
+    *("scores", "measures", "scores of methods", "bins", "corp", "risk", "groups", "estimates"),
+    *("self-knowledge", "conditions", "prediction", "balance"),
+)
+
+
+@cache
+def results() -> dict[str, Any]:
+    """Compute a result of every kind, once in a process and not to list the tests."""
     p, y, responses = draw(np.random.default_rng(0), 30)
     records, others = random_records(0), random_records(1)
     true, claims = (np.bincount(responses, each)[:, None].astype(float) for each in (y, None))
     sums = RatioSums(true, claims)
     methods = {"one": p, "half": p / 2}
-    return [
+    every = [
         score(p, y, responses),
         measure_responses(p, responses),
         score(methods, y, responses, n_resamples=20, scores=["brier"]),
@@ -51,13 +60,12 @@ def results() -> list[Any]:
         out_of_sample(records, n_splits=3),
         in_sample_balance(records),
     ]
+    return dict(zip(RESULTS, every, strict=True))
 
 
-RESULTS = results()
-
-
-@pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
-def test_a_table_is_a_frame_a_short_text_and_html(result: Any) -> None:
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_table_is_a_frame_a_short_text_and_html(name: str) -> None:
+    result = results()[name]
     rows, frame = result.rows(), result.to_frame()
     assert frame.shape == (len(rows), len(rows[0]))
     assert list(frame.columns) == list(rows[0])
