@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from experiments.columns.cell_names import CELL
@@ -97,6 +98,8 @@ def read_claims(
     # Records with verdicts have become columns of ours.
     if not assessors and table.form != "table":
         note_cells(table.rows, {*resolved.columns.used, *resolved.by}, table.source)
+    if isinstance(table, FlatTable):
+        remarks += _list_remarks(table, resolved)
     frame = data_frame(read.long_rows())
     return ClaimFrame(frame, table, resolved.by, resolved.probabilities, remarks)
 
@@ -125,7 +128,28 @@ def _with_row_per_claim(
         return table, wanted, ()
     name = next(iter(filled.p), None)
     column = nested.required(PROBABILITY) if name is None else nested.given("--p", name)
-    return flat_table(table, column), filled, remarks
+    rows = flat_table(table, column)
+    if _is_one_list(rows):
+        rows = replace(rows, parents=(None,) * len(rows.rows))
+    return rows, filled, remarks
+
+
+def _is_one_list(table: FlatTable) -> bool:
+    """Return whether the rows are one list whose rows name their responses themselves.
+
+    The object around them is then no response. An id may be that of the claim, unless rows share
+    it and the object has none.
+    """
+    if not table.is_nested or len(table.holders) > 1:
+        return False
+    is_named = Columns(tuple(table.holders[0]), table.source).known(RESPONSE) is not None
+    for name in Columns(table.columns, table.source).all_known(RESPONSE):
+        values = [cell_name(row.get(name)) for row in table.rows]
+        n_values = len({*values})
+        tells = folded(name) in _ID_OF_A_RESPONSE or (n_values < len(values) and not is_named)
+        if name in table.within and n_values > 1 and tells:
+            return True
+    return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +351,19 @@ class _Rows:
         if self.resolved.response is not None:
             return self._name(index, self.resolved.response, "response")
         parents = _parents(self.table)
-        return index if parents is None else str(parents[index])
+        return index if parents is None else self._holder_names[parents[index] or 0]
+
+    @cached_property
+    def _holder_names(self) -> Mapping[int, str]:
+        """Names of the objects that hold claims by their numbers: their own, or the numbers."""
+        holders = self.table.holders if isinstance(self.table, FlatTable) else ()
+        numbers = {number: str(number) for number in range(1, len(holders) + 1)}
+        known = Columns([*{name: None for each in holders for name in each}], self.table.source)
+        for column in known.all_known(RESPONSE):
+            names = [cell_name(each.get(column)) for each in holders]
+            if all(names):
+                return dict(zip(numbers, names, strict=True))
+        return numbers
 
     def _claim_row(
         self, index: int, by: tuple[str, ...], response: str | int, claim: str | None
@@ -445,6 +481,17 @@ def _response_remarks(
             f"No two rows have one value of {response!r}, so claims are taken as independent; if "
             "another column says which are of one response, name it with --group."
         )
+
+
+def _list_remarks(table: FlatTable, resolved: _Resolved) -> Iterator[str]:
+    """Yield sentences on lists without claims, and on what stands beside a list of claims."""
+    if remark := table.empty_remark():
+        yield remark
+    if not table.is_nested:
+        return
+    for column in (*resolved.probabilities, resolved.label):
+        if column is not None and column not in table.within:
+            yield f"{column!r} stands beside the list of claims: each claim of the list has it."
 
 
 def _are_single(rows: Sequence[_KeptRow]) -> bool:

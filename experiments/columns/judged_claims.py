@@ -199,6 +199,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
             *labels.remarks(),
             *_comma_remarks(rows, answer_sources),
             *filter(None, (share.remark() for share in shares.values())),
+            *filter(None, [rows.empty_remark()]),
         ),
     )
 

@@ -6,7 +6,8 @@ with an entry per sentence, is taken apart at the column that is asked for:
     {"id": "r1", "claims": [{"text": "...", "label": "S"}, ...]}
     {"id": "r1", "labels": ["S", ...], "answers": [["yes", "no"], ...]}
 
-Keys within objects are joined with a dot, as in ``answers.sampled``.
+Keys within objects are joined with a dot, as in ``answers.sampled``. An object that holds two lists
+with such rows is refused, as nothing says which of them is meant; one whose list is empty has none.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.io.tables.data_table import DataTable
+from factormodels.nouns import counted
+
+_MOST_NAMED = 4
+"""Lists that an error names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +32,28 @@ class FlatTable(DataTable):
         places: place of the record of each row in the file.
         parents: number of the object that holds each row, from 1 and in order; None for a record
             that is a row itself.
+        holders: the fields of that object itself, by its number less one.
+        within: the names of fields that rows state themselves.
+        n_empty: number of objects whose list of rows is empty or null.
     """
 
     places: tuple[str, ...] = ()
     parents: tuple[int | None, ...] = ()
+    holders: tuple[Mapping[str, Any], ...] = ()
+    within: frozenset[str] = frozenset()
+    n_empty: int = 0
 
     @property
     def is_nested(self) -> bool:
         """Return whether every row comes from a list within an object."""
         return None not in self.parents
+
+    def empty_remark(self) -> str:
+        """Return a sentence on the objects without rows; empty where there are none."""
+        if not self.n_empty:
+            return ""
+        hold = "holds" if self.n_empty == 1 else "hold"
+        return f"{counted(self.n_empty, 'response')} {hold} no claim."
 
     def place(self, row: int, column: str | None = None) -> str:
         """Return the name of a row, counted from 0, or of its cell in a column, for errors."""
@@ -55,31 +73,40 @@ def flat_table(table: DataTable, column: str) -> FlatTable:
         column: the column that tells what a row is: each has one.
 
     Raises:
-        InputError: for a record that has no such column.
+        InputError: for a record that has no such column, and for one that has it in several lists.
     """
     rows: list[Mapping[str, Any]] = []
     numbers: list[int] = []
     parents: list[int | None] = []
-    n_parents = 0
+    holders: list[Mapping[str, Any]] = []
+    within: set[str] = set()
+    lists = {name for record in table.rows for name in _lists_with(record, column)}
+    n_empty = 0
     for number, record in enumerate(table.rows):
-        for outer, inner in _groups(record, column):
-            children = inner
+        for group in _groups(record, column, table.place(number)):
+            children = group.rows
             if children is None:
-                if column not in outer:
+                if column not in group.fields:
+                    if any(group.fields.get(name, column) in (None, []) for name in lists):
+                        n_empty += 1
+                        continue
                     raise InputError(
                         f"{table.place(number)}: there is no {column!r}; it has "
-                        f"{', '.join(sorted(outer))}"
+                        f"{', '.join(sorted(group.fields))}"
                     )
-                if not isinstance(outer[column], list):
-                    rows.append(outer)
+                if not isinstance(group.fields[column], list):
+                    rows.append(group.fields)
                     numbers.append(number)
                     parents.append(None)
                     continue
-                children = _entries(outer, len(outer[column]))
-            n_parents += 1
+                length = len(group.fields[column])
+                children = _entries(group.fields, length)
+                within |= {n for n, each in group.fields.items() if _is_parallel(each, length)}
+            holders.append(group.holder)
+            within |= group.within
             rows += children
             numbers += [number] * len(children)
-            parents += [n_parents] * len(children)
+            parents += [len(holders)] * len(children)
     return FlatTable(
         table.source,
         table.form,
@@ -90,6 +117,9 @@ def flat_table(table: DataTable, column: str) -> FlatTable:
         table.rounding,
         tuple(map(table.place, numbers)),
         tuple(parents),
+        tuple(holders),
+        frozenset(within),
+        n_empty,
     )
 
 
@@ -97,26 +127,73 @@ def _entries(outer: Mapping[str, Any], length: int) -> list[dict[str, Any]]:
     """A row for each place of an object's lists; lists of another length are the same in all."""
 
     def at(value: Any, index: int) -> Any:
-        return value[index] if isinstance(value, list) and len(value) == length else value
+        return value[index] if _is_parallel(value, length) else value
 
     return [{name: at(value, index) for name, value in outer.items()} for index in range(length)]
 
 
+def _is_parallel(value: Any, length: int) -> bool:
+    """Return whether a value is a list with an entry per row."""
+    return isinstance(value, list) and len(value) == length
+
+
+@dataclass(frozen=True)
+class _Group:
+    """An object that holds rows, or is one.
+
+    Attributes:
+        fields: its fields, with those of the objects around it.
+        rows: the rows that it holds, with these fields; None if it is a row itself.
+        holder: its own fields.
+        within: names of the fields that the rows state themselves.
+    """
+
+    fields: Mapping[str, Any]
+    rows: list[dict[str, Any]] | None
+    holder: Mapping[str, Any]
+    within: frozenset[str] = frozenset()
+
+
 def _groups(
-    value: Mapping[str, Any], column: str, above: Mapping[str, Any] | None = None
-) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]] | None]]:
-    """Yield the fields of each object that holds rows, with these; None if it is a row itself."""
-    fields, branches = _fields(value)
-    fields = {**(above or {}), **fields}
-    branch = next((many for many in branches.values() if column in _names_of(many)), None)
-    if branch is None or column in value:
-        yield {**fields, **branches}, None
+    value: Mapping[str, Any], column: str, place: str, above: Mapping[str, Any] | None = None
+) -> Iterator[_Group]:
+    """Yield each object that holds rows with a column, or is such a row.
+
+    Raises:
+        InputError: if an object has several lists of them.
+    """
+    holder, branches = _fields(value)
+    fields = {**(above or {}), **holder}
+    names = [name for name, many in branches.items() if column in _names_of(many)]
+    if not names or column in value:
+        yield _Group({**fields, **branches}, None, holder)
         return
-    if all(column in _fields(child)[0] for child in branch):
-        yield fields, [{**fields, **_fields(child)[0]} for child in branch]
+    if len(names) > 1:
+        listed = ", ".join(map(repr, names[:_MOST_NAMED]))
+        more = len(names) - _MOST_NAMED
+        raise InputError(
+            f"{place}: {len(names)} lists ({listed}{f' and {more} more' if more > 0 else ''}) each "
+            f"hold {column!r}, and nothing says which of them holds the claims; give each response "
+            "an object of its own with one list"
+        )
+    branch = branches[names[0]]
+    stated = [_fields(child)[0] for child in branch]
+    if any(column in each for each in stated):
+        # A row may lack the key, as it may hold null.
+        within = frozenset(name for each in stated for name in each)
+        yield _Group(fields, [{**fields, **each} for each in stated], holder, within)
         return
     for child in branch:
-        yield from _groups(child, column, fields)
+        yield from _groups(child, column, place, fields)
+
+
+def _lists_with(value: Mapping[str, Any], column: str) -> Iterator[str]:
+    """Yield the names of lists of objects that have a column."""
+    for name, many in _fields(value)[1].items():
+        if column in _names_of(many):
+            yield name
+            for child in many:
+                yield from _lists_with(child, column)
 
 
 def _fields(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,84 @@ def test_responses_that_hold_lists_of_claims_are_scored_as_rows_are() -> None:
     # A name that no claim has is looked for among the columns that a person sees.
     with pytest.raises(InputError, match="no column is known as the probability or the label"):
         score([{"id": "r1", "claims": [{"text": "One."}]}])
+
+
+QUICK: Any = {"n_bootstrap": 10, "resamples": 10}
+JUDGED = [
+    {"response": f"r{number // 2}", "claim": f"c{number % 2}", "p": p, "label": number % 2}
+    for number, p in enumerate((0.1, 0.8, 0.4, 0.9, 0.3, 0.5))
+]
+
+
+def of_response(number: int) -> list[dict[str, Any]]:
+    return [row for row in JUDGED if row["response"] == f"r{number}"]
+
+
+def test_one_list_of_rows_keeps_the_responses_that_its_rows_name(tmp_path: Path) -> None:
+    flat = score(JUDGED, **QUICK)["scores"]
+    path = tmp_path / "wrapped.json"
+    for rows in (JUDGED, [{"id": row["response"], **row} for row in JUDGED]):
+        path.write_text(json.dumps({"run": "today", "rows": rows}))
+        wrapped = score(path, **QUICK)["scores"]
+        assert wrapped["n_responses"].tolist() == flat["n_responses"].tolist() == [3]
+        assert wrapped["brier"].tolist() == flat["brier"].tolist()
+    # An id of its own in every row is that of a claim: the object is one response.
+    claims = [{"p": row["p"], "label": row["label"], "id": row["p"]} for row in JUDGED]
+    path.write_text(json.dumps({"id": "r0", "claims": claims}))
+    assert score(path, **QUICK)["scores"]["n_responses"].tolist() == [1]
+
+
+def test_objects_that_name_one_response_are_of_one_response() -> None:
+    models = [
+        {"id": number, "model": model, "claims": [{"p": p, "label": row["label"]}]}
+        for number, row in enumerate(JUDGED)
+        for model, p in (("a", row["p"]), ("b", 1 - row["p"]))
+    ]
+    found = score(models, **QUICK)
+    assert found["scores"]["n_responses"].tolist() == [6, 6]
+    assert not any("not paired" in one or "not tested" in one for one in found.sentences)
+    # Judges of one claim, which an object holds with the response that it is of.
+    judges = [
+        {
+            **{name: row[name] for name in ("response", "claim", "label")},
+            "judges": [{"model": "a", "p": row["p"]}, {"model": "b", "p": 1 - row["p"]}],
+        }
+        for row in JUDGED
+    ]
+    found = score(judges, **QUICK)
+    assert found["scores"]["n_responses"].tolist() == [3, 3]
+    assert found["scores"]["brier"][0] == pytest.approx(
+        score(JUDGED, **QUICK)["scores"]["brier"][0]
+    )
+    said = "'label' stands beside the list of claims: each claim of the list has it."
+    assert said in found.sentences
+
+
+def test_several_lists_of_claims_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({f"r{number}": of_response(number) for number in range(3)}))
+    said = r"3 lists \('r0', 'r1', 'r2'\) each hold '\w+', .* give each response an object"
+    for command in (score, self_knowledge):
+        with pytest.raises(InputError, match=said):
+            command(path)
+    two = [{"id": "x", "claims": of_response(0), "rejected": of_response(1)}]
+    with pytest.raises(InputError, match=r"row 1: 2 lists \('claims', 'rejected'\) each hold"):
+        score(two)
+
+
+def test_a_response_without_claims_and_a_claim_without_a_key_are_left_out_and_said() -> None:
+    claims = [{"p": 0.5, "label": 1}, {"p": 0.25, "label": 0}]
+    whole: list[dict[str, Any]] = [{"id": "x", "claims": claims}, {"id": "y", "claims": claims}]
+    for none in ([], None):
+        for data in ([{"id": "z", "claims": none}, *whole], [*whole, {"id": "z", "claims": none}]):
+            found = score(data, **QUICK)
+            assert found["scores"]["n_claims"].tolist() == [4]
+            assert "1 response holds no claim." in found.sentences
+    found = score([*whole, {"id": "z", "claims": [{"label": 1}, {"p": 0.75, "label": 1}]}], **QUICK)
+    assert found["scores"]["n_claims"].tolist() == [5]
+    assert "1 row without a probability is left out." in found.sentences
+    with pytest.raises(InputError, match="row 3: there is no 'p'; it has error, id"):
+        score([*whole, {"id": "z", "error": "time out"}])
 
 
 def test_the_layout_of_an_owner_is_known_to_every_command() -> None:
