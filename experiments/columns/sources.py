@@ -89,8 +89,10 @@ def _roundings(frame: Any) -> dict[str, float]:
     kinds: Any = getattr(frame, "dtypes", None)
     roundings: dict[str, float] = {}
     for name, kind in kinds.items() if hasattr(kinds, "items") else ():
-        if getattr(kind, "kind", "") == "f" and kind.itemsize in _ROUNDINGS:
-            roundings[str(name)] = _ROUNDINGS[kind.itemsize]
+        # A sparse column has no size of its own, but its numbers have.
+        plain = getattr(kind, "subtype", kind)
+        if getattr(plain, "kind", "") == "f" and plain.itemsize in _ROUNDINGS:
+            roundings[str(name)] = _ROUNDINGS[plain.itemsize]
     return roundings
 
 

@@ -114,13 +114,39 @@ def given_rows(data: Any) -> list[Any]:
 
     The kind is told by its methods, so that no library is loaded for it. A dataset of `datasets` is
     an iterable of rows.
+
+    Raises:
+        InputError: if two columns have one name, or it is a single column.
     """
     if hasattr(data, "iloc"):
+        if not hasattr(data, "columns"):
+            raise InputError(
+                f"it is a {type(data).__name__}, which has one column; give a data frame, as "
+                "to_frame() makes one"
+            )
+        named = [name for name in data.index.names if name not in {None, *data.columns}]
+        _refuse_repeated([*named, *data.columns])
         return frame_rows(data)
+    if hasattr(data, "column_names") and hasattr(data, "to_pylist"):
+        _refuse_repeated(data.column_names)
+    elif hasattr(data, "schema") and hasattr(data, "to_pylist"):
+        _refuse_repeated(data.schema.names)
     for method in ("to_dicts", "to_pylist"):
         if hasattr(data, method):
             return list(getattr(data, method)())
     return list(data)
+
+
+def _refuse_repeated(names: Iterable[Any]) -> None:
+    """Refuse columns that a row cannot tell apart, as 0 and "0" are one name to us.
+
+    Raises:
+        InputError: if two columns have one name.
+    """
+    counts = Counter(map(str, names))
+    repeated = next((name for name, count in counts.items() if count > 1), None)
+    if repeated is not None:
+        raise InputError(f"the table has two columns of the name {repeated!r}; give each its own")
 
 
 def given_classes(data: Any, where: str) -> ClassTree:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from experiments import estimate, keep, score, self_knowledge
@@ -259,3 +260,25 @@ def test_the_layout_of_an_owner_is_known_to_every_command() -> None:
     known = "Known as a file of tatsu-lab/conformal-factual-lm. Label: annotation"
     for found in (scored, estimate(data, quantities="share"), self_knowledge(data)):
         assert known in " ".join(found.sentences)
+
+
+def test_two_columns_of_one_name_in_memory_are_refused() -> None:
+    frame = pd.DataFrame(JUDGED)
+    twice = pd.concat([frame, 1 - frame[["p"]]], axis=1)
+    numbered = frame.assign(**{"0": frame["p"]}).rename(columns={"claim": 0})
+    arrow = pa.Table.from_arrays([*map(pa.array, ([0.5], [0.25], [1]))], names=["p", "p", "label"])
+    data: dict[str, Any] = {"p": twice, "0": numbered}
+    for name, table in (*data.items(), ("p", arrow), ("p", arrow.to_batches()[0])):
+        for command in (score, estimate, self_knowledge):
+            with pytest.raises(InputError, match=f"two columns of the name '{name}'; give each"):
+                command(table)
+
+
+def test_a_single_column_is_refused_and_a_sparse_one_is_read() -> None:
+    frame = pd.DataFrame(JUDGED)
+    with pytest.raises(InputError, match="it is a Series, which has one column; give a data frame"):
+        score(frame["p"])
+    sparse = frame.assign(p=pd.arrays.SparseArray(frame["p"].astype("float32")))
+    assert score(sparse, **QUICK)["scores"]["brier"][0] == pytest.approx(
+        score(JUDGED, **QUICK)["scores"]["brier"][0], abs=1e-6
+    )
