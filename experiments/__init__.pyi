@@ -197,6 +197,9 @@ def estimate(
     by: str | Sequence[str] = ...,
     claim: str | None = None,
     seed: int = 0,
+    judge: Literal["given", "learn"] = "given",
+    numbers: str | Sequence[str] = ...,
+    folds: int = 5,
     labels: str | Sequence[str] = ...,
     quantities: str | Sequence[str] = ...,
     on: str | Sequence[str] = ...,
@@ -297,6 +300,7 @@ def fit(
     variant: Literal["given", "FR1", "FR2", "FR3"] = "FR1",
     folds: int = 5,
     members: int = 3,
+    estimate: str | Sequence[str] = ...,
 ) -> Findings: ...
 def grid(
     datasets: Any,

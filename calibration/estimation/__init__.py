@@ -5,6 +5,7 @@ estimate(share(p, y, responses))
 
     quantities          shares of true claims, Brier, accuracy, precision of what is kept, F1@K
     ranking, calibration_errors, quantiles, regression   what else is estimated, a file each
+    cross_prediction    predictions of judges that the labels taught, in folds of responses
     registry            all of it by name
     estimates           intervals from labels and predictions, clustered by response; differences
     sampling            which claims or responses to label next, and what each then counts as
@@ -13,6 +14,7 @@ estimate(share(p, y, responses))
 from __future__ import annotations
 
 from calibration.estimation.calibration_errors import ece
+from calibration.estimation.cross_prediction import FoldJudges, cross_predicted
 from calibration.estimation.estimates import EstimateInterval, PoweredEstimate, difference, estimate
 from calibration.estimation.quantiles import quantile, share_quantile
 from calibration.estimation.quantities import (
@@ -26,7 +28,13 @@ from calibration.estimation.quantities import (
     share,
 )
 from calibration.estimation.ranking import auroc
-from calibration.estimation.registry import OF_LABELS, QUANTITIES, RATIOS, REGRESSIONS
+from calibration.estimation.registry import (
+    OF_LABELS,
+    QUANTITIES,
+    RATIOS,
+    REGRESSIONS,
+    quantity_by_judges,
+)
 from calibration.estimation.regression import logistic, ols
 from calibration.estimation.sampling import (
     Unit,
@@ -44,6 +52,7 @@ __all__ = [
     "RATIOS",
     "REGRESSIONS",
     "EstimateInterval",
+    "FoldJudges",
     "PoweredEstimate",
     "Quantity",
     "Unit",
@@ -51,6 +60,7 @@ __all__ = [
     "auroc",
     "batch_weights",
     "brier",
+    "cross_predicted",
     "difference",
     "draw",
     "ece",
@@ -65,6 +75,7 @@ __all__ = [
     "planned_error",
     "planned_freedom",
     "quantile",
+    "quantity_by_judges",
     "share",
     "share_quantile",
     "spread",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from calibration.estimation.calibration_errors import ece
+from calibration.estimation.cross_prediction import FoldJudges, cross_predicted
 from calibration.estimation.estimates import Inverted
 from calibration.estimation.linear import Linearised
 from calibration.estimation.quantiles import share_quantile
@@ -45,3 +47,26 @@ REGRESSIONS: Mapping[str, Callable[..., list[Coefficient]]] = MappingProxyType(
 
 OF_LABELS = ("share", "mean-share", "f1-at-k", "quantile", *REGRESSIONS)
 """Those that depend on labels alone: they are the same of all models of the same claims."""
+
+
+def quantity_by_judges(
+    name: str, judges: FoldJudges, labels: Any, responses: Any, **options: Any
+) -> Linearised | Inverted:
+    """Return a quantity of `QUANTITIES` by the judges of folds, so that no label counts twice.
+
+    Judges of folds differ in their levels, which are told apart from their surprises about claims:
+    by `cross_predicted`, and in the AUROC by one scale. In the ECE and in what a threshold keeps,
+    levels count.
+
+    Args:
+        name: name of the quantity.
+        judges: the judges of its claims.
+        labels: labels (n,), as `share` takes them.
+        responses: response ids (n,).
+        options: further arguments of the quantity.
+    """
+    if name in RATIOS and name != "kept-precision":
+        ratio = RATIOS[name]
+        return cross_predicted(lambda p: ratio(p, labels, responses, **options), judges, responses)
+    p = judges.on_one_scale() if name == "auroc" else judges.unseen()
+    return QUANTITIES[name](p, labels, responses, **options)

@@ -336,14 +336,19 @@ def with_judged_priors(graph: FactGraph, judge: Judge, view: FactGraph) -> FactG
 
 
 def judged(
-    graphs: Sequence[FactGraph], p: Floats, marks: Sequence[LearnedFrom]
+    graphs: Sequence[FactGraph],
+    p: Floats,
+    marks: Sequence[LearnedFrom | None],
+    name: str = NAME,
 ) -> tuple[FactGraph, ...]:
-    """Responses that carry posteriors as verdicts of an assessor named `NAME`.
+    """Responses that carry posteriors as verdicts of an assessor.
 
     Args:
         graphs: the responses.
         p: posterior of each of their claims, in order.
-        marks: labels from which the posteriors of each response were learned.
+        marks: labels from which the posteriors of each response were learned; None of those that
+            no label taught.
+        name: name of the assessor.
     """
     values, results = iter(p.tolist()), []
     for graph, mark in zip(graphs, marks, strict=True):
@@ -353,7 +358,7 @@ def judged(
             word = "supported" if p_true >= 0.5 else "unsupported"
             verdicts[atom.id] = RecordedVerdict(word, p_true)
         others = graph.metadata.get(ASSESSORS_KEY) or {}
-        assessors = {**others, NAME: verdict_facts(verdicts, mark)}
+        assessors = {**others, name: verdict_facts(verdicts, mark)}
         results.append(replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: assessors}))
     return tuple(results)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from calibration.estimation.cross_prediction import FoldJudges
 from calibration.folds import response_folds
 from calibration.learned_potentials.columns import (
     FAMILIES,
@@ -59,7 +60,14 @@ _ALL = (*_LEARNED, "texts")
 def cross_fitted(
     learner: Learner, table: ClaimTable, fold: Integers, parts: Sequence[Integers] | None = None
 ) -> Floats:
-    """Probability of each claim by what the other folds teach, (n,).
+    """Probability of each claim by what the other folds teach, (n,); arguments as `fold_judges`."""
+    return fold_judges(learner, table, fold, parts).unseen()
+
+
+def fold_judges(
+    learner: Learner, table: ClaimTable, fold: Integers, parts: Sequence[Integers] | None = None
+) -> FoldJudges:
+    """Probabilities by the judges that the labels of all folds but one teach.
 
     Args:
         learner: the learner.
@@ -68,14 +76,23 @@ def cross_fitted(
             over folds is its probability.
         parts: what is learned from where each fold is asked; None: all labels of the others.
     """
-    asked = range(int(fold.max()) + 1)
     if parts is None:
-        parts = [table.labelled[fold[table.labelled] != number] for number in asked]
-    predicted = [predict(table) for predict in learner(table, parts)]
-    p = np.mean(predicted, axis=0)
-    for number, by_others in zip(asked, predicted, strict=True):
-        p[fold == number] = by_others[fold == number]
-    return np.asarray(p)
+        labelled = table.labelled
+        parts = [labelled[fold[labelled] != number] for number in range(int(fold.max()) + 1)]
+    return FoldJudges(fold, np.array([predict(table) for predict in learner(table, parts)]))
+
+
+def labelled_folds(table: ClaimTable, n_folds: int, seed: int) -> Integers:
+    """The fold of every claim: labelled responses are dealt out, others have none, which is -1.
+
+    Raises:
+        InputError: for more folds than labelled responses.
+    """
+    labelled = np.unique(table.responses[~np.isnan(table.labels)])
+    fold = np.full(table.n_responses, -1)
+    fold[labelled] = response_folds(labelled, n_folds, seed)
+    folds: Integers = fold[table.responses]
+    return folds
 
 
 def field(settings: FieldSettings | None = None) -> Learner:

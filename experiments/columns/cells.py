@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 from experiments.columns.options import LabelColumns
 from factormodels.claims import ClaimLabel
+from factormodels.errors import InputError
 from factormodels.io.labels import LabelSpelling, comma_remark, label_spelling, meaning_remark
 from factormodels.io.tables.data_table import DataTable
 from factormodels.io.tables.numbers import (
@@ -18,6 +20,28 @@ from factormodels.io.tables.numbers import (
     notation_remark,
 )
 from factormodels.words import NO_LABEL, folded
+
+
+def number_cell(value: Any, where: str, option: str) -> float:
+    """Return the number of a cell.
+
+    Args:
+        value: the cell.
+        where: its place, for errors.
+        option: the option that names its column.
+
+    Raises:
+        InputError: if it holds no finite number.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(
+            f"{where}: {value!r} is no number; a column of {option} holds one in every row"
+        )
+    return number
 
 
 @dataclass(frozen=True, eq=False)

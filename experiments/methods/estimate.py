@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,6 +15,7 @@ from calibration.estimation import (
     OF_LABELS,
     QUANTITIES,
     REGRESSIONS,
+    FoldJudges,
     PoweredEstimate,
     Quantity,
     Unit,
@@ -25,6 +26,7 @@ from calibration.estimation import (
     minus,
     planned_error,
     planned_freedom,
+    quantity_by_judges,
     spread,
 )
 from calibration.estimation import estimate as estimated
@@ -34,7 +36,7 @@ from calibration.estimation.linear import Linearised
 from calibration.grouping import Grouping, group_by_response
 from calibration.intervals import student_quantile
 from calibration.validation import Floats, Integers
-from experiments.columns.cells import ShareColumn, label_column, truth
+from experiments.columns.cells import ShareColumn, label_column, number_cell, truth
 from experiments.columns.claims import part_name, read_claims
 from experiments.columns.frame import ClaimFrame
 from experiments.columns.options import ProbabilityColumns, TaughtSettings
@@ -80,6 +82,17 @@ class EstimateSettings(
     TaughtSettings,
 ):
     """What is estimated, and what is labelled next."""
+
+    judge: Annotated[Literal["given", "learn"], USUAL] = "given"
+    """Judge by the probabilities as they are given; or learn a judge too, from the same labels in
+    folds of responses, so that none of its probabilities saw the labels that correct it."""
+
+    numbers: ColumnNames = ()
+    """A column of numbers that the judge of --judge learn reads beside the log odds of the
+    probabilities; repeatable."""
+
+    folds: Annotated[int, Field(ge=2)] = 5
+    """Folds of labelled responses in which --judge learn learns."""
 
     labels: Annotated[Words, Option("FILE", usual=True)] = ()
     """A sheet of labels, as --choose wrote it and a person filled it in; repeatable."""
@@ -144,6 +157,7 @@ class _Claims:
         weights: float64 (n,), how many claims each labelled one stands for.
         grouping: the responses, of every data and model.
         by: names of the columns that part data and models.
+        judges: by column of probabilities, the judges of folds that gave them, by row of the table.
     """
 
     frame: pd.DataFrame
@@ -153,6 +167,7 @@ class _Claims:
     weights: Floats
     grouping: Grouping
     by: tuple[str, ...]
+    judges: Mapping[str, FoldJudges] = field(default_factory=dict)
 
     @property
     def labelled(self) -> Any:
@@ -172,16 +187,18 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
     Shares of true claims, Brier, F1@K, accuracy, AUROC, ECE, quantiles and regression coefficients
     with intervals over responses, by prediction-powered inference: labels keep it right whatever
     the probabilities are worth, and probabilities make it as narrow as they can. Labels alone stand
-    beside it. Labels must be a random sample, of claims or of whole responses, or what --choose
-    chose: it writes a sheet of what to label next, more of what is uncertain, and read back with
-    --labels its probabilities are undone by themselves. Labelling in batches is sound if their
-    number is fixed beforehand, or said with --looks.
+    beside it. With --judge learn the same labels also teach a judge, in folds of responses, and no
+    label counts twice. Labels must be a random sample, of claims or of whole responses, or what
+    --choose chose: it writes a sheet of what to label next, more of what is uncertain, and read
+    back with --labels its probabilities are undone by themselves. Labelling in batches is sound if
+    their number is fixed beforehand, or said with --looks.
 
     Examples::
 
         estimate("claims.csv")
         estimate("claims.csv", quantities="accuracy,auroc,ece", bins=5)
         estimate("claims.csv", quantities="logistic", on="position")
+        estimate("claims.csv", judge="learn", numbers="length")
         estimate("claims.csv", choose=20, sheet="first.csv")
         estimate("claims.csv", labels="first.csv")
         estimate("claims.csv", labels="first.csv", choose=9, sheet="b.csv")
@@ -209,8 +226,27 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
             f"--minutes {text}: give two numbers, to read a response and to label a claim, the "
             "second above 0"
         )
+    return estimates_by_judges(data, settings)
+
+
+def estimates_by_judges(
+    data: Data, settings: EstimateSettings, judges: Mapping[str, FoldJudges] | None = None
+) -> Findings:
+    """Estimate as `estimate` does.
+
+    Args:
+        data: as `estimate` takes them.
+        settings: how.
+        judges: the judges of folds that gave a column of probabilities, by the name of the column,
+            each with all claims of the data in order.
+
+    Raises:
+        InputError: as `estimate`.
+    """
     judged = read_claims(data, settings, labelled=False, texts=settings.choose is not None)
     judged, claims = _claims(judged, settings)
+    if judges is not None:
+        claims = replace(claims, judges=judges)
     table, remarks = judged.table, judged.remarks
     if not claims.counting.any() and settings.choose is None:
         counts = " that counts" if claims.labelled.any() else ""
@@ -218,6 +254,9 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
             f"{table.source}: no claim has a label{counts}; choose some to label with "
             "--choose N, and give the sheet back with --labels"
         )
+    if settings.judge == "learn" and claims.counting.any():
+        judged, claims = _learned(judged, claims, settings)
+        remarks = judged.remarks
     sentences: list[str] = []
     tables: dict[str, Table] = {}
     rows: list[dict[str, Any]] = []
@@ -244,6 +283,28 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
         tables=tables,
         draw=lambda: _figures(rows),
     )
+
+
+def _learned(
+    judged: ClaimFrame, claims: _Claims, settings: EstimateSettings
+) -> tuple[ClaimFrame, _Claims]:
+    """The claims with a learned judge among the models, by which claims are then chosen, too."""
+    # Only here: it loads all that a field is learned by.
+    from experiments.methods.learned_judge import LEARNED, with_learned_judge
+
+    places = claims.frame["place"]
+    labels = [math.nan if value is None else float(value) for value in claims.y]
+    judged, judges = with_learned_judge(
+        judged,
+        dict(zip(places, labels, strict=True)),
+        numbers=settings.numbers,
+        folds=settings.folds,
+        seed=settings.seed,
+    )
+    learned = judged.frame[judged.frame["column"] == LEARNED].set_index("place")["p"]
+    p = places.map(learned).fillna(claims.frame["p"])
+    frame = claims.frame.assign(p=p)
+    return judged, replace(claims, frame=frame, judges={LEARNED: judges})
 
 
 # -------------------------------------------------------------------------------------- labels
@@ -415,23 +476,11 @@ def _columns(table: DataTable, settings: EstimateSettings) -> dict[str, Floats]:
         column = names.given("--on", asked)
         numbers[column] = np.array(
             [
-                _number(row.get(column), table.place(index, column))
+                number_cell(row.get(column), table.place(index, column), "--on")
                 for index, row in enumerate(table.rows)
             ]
         )
     return numbers
-
-
-def _number(value: Any, where: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise InputError(
-            f"{where}: {value!r} is no number; a column of --on holds one in every row"
-        )
-    return number
 
 
 def _estimates(
@@ -499,6 +548,9 @@ def _quantities(
     of: str,
 ) -> dict[str, Linearised | Inverted]:
     made: dict[str, Linearised | Inverted] = {}
+    judges = claims.judges.get(rows["column"].iloc[0])
+    if judges is not None:
+        judges = judges.of(rows["place"])
     judged = rows["p"].to_numpy(), claims.y[numbers], rows["response"].to_numpy()
     how = {"irrelevant": claims.irrelevant[numbers], "weights": claims.weights[numbers]}
     more: dict[str, dict[str, Any]] = {
@@ -515,7 +567,11 @@ def _quantities(
             made |= {each.title: each for each in coefficients}
             continue
         try:
-            quantity = QUANTITIES[name](*judged, **how, **more.get(name, {}))
+            options = {**how, **more.get(name, {})}
+            if judges is None:
+                quantity = QUANTITIES[name](*judged, **options)
+            else:
+                quantity = quantity_by_judges(name, judges, *judged[1:], **options)
         except InputError as error:
             # Of other models, and other quantities, there may be estimates.
             remarks.append(f"{of}: {error}.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from calibration.folds import response_folds
+from calibration.estimation import QUANTITIES, FoldJudges
 from calibration.intervals import IntervalSettings
 from calibration.learned_potentials import (
     RESPONSE,
@@ -31,6 +31,8 @@ from calibration.learned_potentials.methods import (
     boosted_trees,
     cross_fitted,
     field,
+    fold_judges,
+    labelled_folds,
     logistic,
     of_posteriors,
     recalibrated,
@@ -38,14 +40,16 @@ from calibration.learned_potentials.methods import (
 from calibration.learned_potentials.shift import FEW, FEWEST
 from experiments.columns.user_columns import UserTable, read_user_table
 from experiments.findings.artefacts import PaperFigure
-from experiments.findings.findings import Findings
+from experiments.findings.findings import Findings, no_figures
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import interval, number, some_of
+from experiments.methods.estimate import EstimateSettings, estimates_by_judges
+from experiments.methods.learned_judge import folds_sentence
 from experiments.progress import tell
 from experiments.settings import USUAL, ColumnNames, Names, Option, Settings, front_door
 from experiments.settings.inputs import graphs_of
 from experiments.settings.limits import DrawnSettings, ObjectiveName, VariantName
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.text_match import leaves_no_topic_out
 from factormodels.fact_graph import FactGraph
 from factormodels.learned_from import LEARNED_FROM, LearnedFrom, joined_mark, relations_mark
@@ -151,6 +155,11 @@ class FitSettings(DrawnSettings, ColumnSettings):
     members: Annotated[int, Field(ge=1)] = 3
     """Seeds that are averaged, of a potential that is not linear."""
 
+    estimate: Annotated[Names, USUAL] = ()
+    """Estimate these quantities over all claims, labelled or not, by the posteriors of the folds
+    and the labels, as `factormodels estimate` does: share, mean-share, brier, f1-at-k, accuracy,
+    auroc, ece, kept-precision, quantile."""
+
     def families(self, graphs: Sequence[FactGraph]) -> tuple[str, ...]:
         """Families of columns of some responses."""
         others = tuple(name for name in self.columns if name != "texts")
@@ -225,6 +234,14 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
             f"{source}: folds is {settings.folds}, but {counted(labelled, 'response')} with labels "
             f"can be dealt out; give {some}0 for none"
         )
+    for name in settings.estimate:
+        if name not in QUANTITIES:
+            raise InputError(unknown_name(f"--estimate {name}", name, QUANTITIES))
+    if settings.estimate and not settings.folds:
+        raise InputError(
+            "--estimate needs posteriors of folds, or labels would count twice; give --folds 2 or "
+            "more"
+        )
     tell("learns from all responses")
     judge = learn_judge(
         graphs,
@@ -236,14 +253,21 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     )
     tables, sentences = {}, []
     cross_fit: tuple[FactGraph, ...] = ()
+    draw = no_figures
     if settings.folds:
-        rows, sentence, p = _out_of_fold(graphs, judge, settings, user_columns)
+        rows, sentence, predictions, judges = _out_of_fold(graphs, judge, settings, user_columns)
         others = LearnedFrom.OTHER_RESPONSES
         marks = [joined_mark(others, relations_mark(graph)) or others for graph in graphs]
-        cross_fit = judged(graphs, p, marks)
+        cross_fit = judged(graphs, predictions[FIELD], marks)
         tables["scores"] = _scores_table(rows)
         sentences.append(sentence)
         judge = replace(judge, scores=tuple(rows))
+        if settings.estimate:
+            estimates = _estimates(graphs, predictions, judges, settings)
+            tables |= estimates.tables
+            sentences.append(folds_sentence(judge.table(graphs, user_columns), settings.folds))
+            sentences += estimates.sentences
+            draw = estimates.draw
     tables |= {"columns": _columns_table(judge), "causes": _causes_table(judge)}
     if votes is None and judge.families != settings.columns:
         silent = sum(not records_texts([graph]) for graph in graphs)
@@ -264,7 +288,25 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     if settings.save is not None:
         judge.save(settings.save)
         sentences.append(f"The judge is in {settings.save}.")
-    return Findings(source, tuple(sentences), tables, graphs=cross_fit)
+    return Findings(source, tuple(sentences), tables, graphs=cross_fit, draw=draw)
+
+
+def _estimates(
+    graphs: Sequence[FactGraph],
+    predictions: Mapping[str, Floats],
+    judges: FoldJudges,
+    settings: FitSettings,
+) -> Findings:
+    """Estimates by the field's posteriors and, where relations give some, by those as given."""
+    asked = EstimateSettings(quantities=settings.estimate)
+    names = [name for name in (FIELD, GIVEN) if name in predictions]
+    for name in names:
+        mark = LearnedFrom.OTHER_RESPONSES if name == FIELD else None
+        marks = [joined_mark(mark, relations_mark(graph)) for graph in graphs]
+        graphs = judged(graphs, predictions[name], marks, name)
+    return estimates_by_judges(
+        graphs, asked.model_copy(update={"p": tuple(names)}), {FIELD: judges}
+    )
 
 
 def _is_table(responses: Responses) -> bool:
@@ -276,13 +318,18 @@ def _out_of_fold(
     judge: Judge,
     settings: FitSettings,
     user_columns: UserColumns | None,
-) -> tuple[list[dict[str, Any]], str, Floats]:
-    """Scores of the field and its rivals on responses not seen, a sentence, and its posteriors."""
+) -> tuple[list[dict[str, Any]], str, dict[str, Floats], FoldJudges]:
+    """Scores of the field and its rivals on responses not seen, a sentence, and all posteriors.
+
+    Returns:
+        The scores, the sentence, posteriors by model, and the field of each fold.
+    """
     table = judge.table(graphs, user_columns)
     kept = ~np.isnan(table.labels)
     fold = labelled_folds(table, settings.folds, settings.seed)
     tell(f"cross-fits in {counted(settings.folds, 'fold')}")
-    predictions = {FIELD: cross_fitted(field(settings.field), table, fold)}
+    judges = fold_judges(field(settings.field), table, fold)
+    predictions = {FIELD: judges.unseen()}
     tell("cross-fits rivals")
     rivals: dict[str, Learner] = {"boosted trees": boosted_trees, "logistic regression": logistic}
     predictions |= {name: cross_fitted(learner, table, fold) for name, learner in rivals.items()}
@@ -311,20 +358,7 @@ def _out_of_fold(
         f"; less the best rival ({best['model']}): {best['less']:+.4f} "
         f"[{best['less_lower']:+.4f}, {best['less_upper']:+.4f}], paired over responses."
     )
-    return rows, sentence, predictions[FIELD]
-
-
-def labelled_folds(table: ClaimTable, n_folds: int, seed: int) -> Integers:
-    """The fold of every claim: labelled responses are dealt out, others have none, which is -1.
-
-    Raises:
-        InputError: for more folds than labelled responses.
-    """
-    labelled = np.unique(table.responses[~np.isnan(table.labels)])
-    fold = np.full(table.n_responses, -1)
-    fold[labelled] = response_folds(labelled, n_folds, seed)
-    folds: Integers = fold[table.responses]
-    return folds
+    return rows, sentence, predictions, judges
 
 
 def score_rows(

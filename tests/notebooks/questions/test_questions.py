@@ -19,6 +19,7 @@ from notebooks.questions.few_calls import few_calls
 from notebooks.questions.few_labels import few_labels
 from notebooks.questions.i_bound import i_bound
 from notebooks.questions.kept_claims import kept_claims
+from notebooks.questions.labels_once import labels_once
 from notebooks.questions.real_graphs import View, compared
 from notebooks.questions.relation_transfer import relation_transfer
 
@@ -87,6 +88,7 @@ SMALL: dict[str, Callable[[], Artefacts]] = {
     "few-calls": lambda: few_calls(data=(Path("at-odds"),), decisive=(0.5, 0.9)),
     "kept-claims": lambda: kept_claims(data=(Path("selfcheck"),), precisions=(0.7,), splits=4),
     "few-labels": lambda: few_labels(labels=(20,), designs=("responses",), draws=3),
+    "labels-once": lambda: labels_once(draws=2),
     "relation-transfer": lambda: relation_transfer(folds=2),
     "real-graphs": small_views,
 }

@@ -1,0 +1,191 @@
+"""A judge learned from the labels that correct it, without a label counting twice.
+
+Labelled responses are dealt into folds. A claim of a labelled response gets its probability from
+the judge that the other folds taught, every other claim the mean of the judges of all folds, as in
+cross-prediction-powered inference (Zrnic and Candès 2024). A judge that saw the label of a claim
+errs less there than elsewhere, and an estimate that corrects it by this label is biased and its
+interval too narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.estimation import FoldJudges
+from calibration.grouping import group_by_response
+from calibration.learned_potentials import RESPONSE, ClaimTable, FieldSettings
+from calibration.learned_potentials.columns import log_odds_of
+from calibration.learned_potentials.methods import field, fold_judges, labelled_folds
+from experiments.columns.cells import number_cell
+from experiments.columns.frame import ClaimFrame
+from experiments.columns.resolved import Columns
+from experiments.progress import tell
+from factormodels.errors import InputError
+from factormodels.nouns import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibration.validation import Integers
+
+LEARNED = "learned judge"
+"""Name of the learned judge among the models."""
+
+
+def with_learned_judge(
+    claims: ClaimFrame,
+    labels: Mapping[int, float],
+    *,
+    numbers: Sequence[str],
+    folds: int,
+    seed: int,
+) -> tuple[ClaimFrame, FoldJudges]:
+    """Return the claims with the probabilities of a learned judge as one more column.
+
+    The judge is a field: the log odds of a claim are linear in the log odds of the given
+    probabilities and in `numbers`, and claims of a response are joined. Inner folds of responses
+    choose its penalty, inside the folds that teach it. Models and data have a judge each; those
+    without a label have none.
+
+    Args:
+        claims: the claims with the probabilities that are given.
+        labels: by row of the table 1, 0, or nan where no label counts.
+        numbers: columns of the table that the judge reads too.
+        folds: number of folds of labelled responses.
+        seed: seed of the folds.
+
+    Returns:
+        The claims, and the judges by row of the table.
+
+    Raises:
+        InputError: if a claim lacks a number, or labelled responses are too few for the folds.
+        MissingDependencyError: if PyTorch is not installed.
+    """
+    import pandas as pd
+
+    frame, source = claims.frame, claims.table.source
+    if LEARNED in claims.columns:
+        raise InputError(f"{source}: a column of probabilities is named {LEARNED!r}; rename it")
+    names = Columns(claims.table.columns, source)
+    number_columns = [names.given("--numbers", name) for name in numbers]
+    position = {key: number for number, key in enumerate(dict.fromkeys(frame["by"]))}
+    parts, remarks = [frame], list[str]()
+    n_rows = len(claims.table.rows)
+    judges = FoldJudges(np.full(n_rows, -1), np.full((folds, n_rows), np.nan))
+    for _, part in frame.groupby(frame["by"].map(position), sort=False):
+        once = part.drop_duplicates("place")
+        table = _claim_table(claims, part, labels, number_columns)
+        if not len(table.labelled):
+            continue
+        of = ", ".join(part["by"].iloc[0])
+        fold = checked_folds(table, folds, seed, f"{source}: {of}" if of else source)
+        tell(f"learns a judge in {counted(folds, 'fold')}")
+        learned = fold_judges(field(FieldSettings(seed=seed)), table, fold)
+        places = once["place"].to_numpy()
+        judges.fold[places], judges.p[:, places] = learned.fold, learned.p
+        parts.append(once.assign(p=learned.unseen(), column=LEARNED, taught=False))
+        reads = f"The learned judge reads {', '.join(table.names)}. {folds_sentence(table, folds)}"
+        remarks.append(f"{of}: {reads}" if of else reads)
+    learned_claims = replace(
+        claims,
+        frame=pd.concat(parts, ignore_index=True),
+        columns=(*claims.columns, LEARNED),
+        remarks=[*claims.remarks, *remarks],
+    )
+    return learned_claims, judges
+
+
+def checked_folds(table: ClaimTable, n_folds: int, seed: int, source: str) -> Integers:
+    """Return the fold of every claim, (n,): -1 for those of responses without a label.
+
+    Args:
+        table: the claims.
+        n_folds: number of folds.
+        seed: seed of the folds.
+        source: name of the data in errors.
+
+    Raises:
+        InputError: if labelled responses are fewer than the folds, or labels outside a fold are
+            all the same.
+    """
+    labels = table.labels[table.labelled]
+    n_labelled = len(np.unique(table.responses[table.labelled]))
+    if n_folds > n_labelled:
+        fewer = f", or give --folds {n_labelled}" if n_labelled > 1 else ""
+        raise InputError(
+            f"{source}: labels that count are of {counted(n_labelled, 'response')}, which cannot "
+            f"fill --folds {n_folds}; label more responses{fewer}"
+        )
+    fold = labelled_folds(table, n_folds, seed)
+    for number in range(n_folds):
+        taught = labels[fold[table.labelled] != number]
+        if taught.min() == taught.max():
+            raise InputError(
+                f"{source}: without fold {number + 1} of {n_folds} all "
+                f"{counted(len(taught), 'label')} are {'true' if taught[0] else 'false'}, and no "
+                "judge learns from labels of one kind; label more responses"
+            )
+    return fold
+
+
+def folds_sentence(table: ClaimTable, n_folds: int) -> str:
+    """Return the sentence on the labels that taught, and the judge of each claim."""
+    n_labelled = len(np.unique(table.responses[table.labelled]))
+    return (
+        f"{counted(len(table.labelled), 'label')} of {counted(n_labelled, 'response')} taught "
+        f"judges in {counted(n_folds, 'fold')}: claims of these responses are judged without the "
+        "labels of their fold, all others by the mean of the judges."
+    )
+
+
+def _claim_table(
+    claims: ClaimFrame,
+    part: pd.DataFrame,
+    labels: Mapping[int, float],
+    number_columns: Sequence[str],
+) -> ClaimTable:
+    """Return the columns that the judge reads of the claims of one model, or of its data.
+
+    Raises:
+        InputError: if a claim lacks one of its probabilities or numbers.
+    """
+    table = claims.table
+    places = part["place"].unique()
+    names, columns = list[str](), list[Any]()
+    for column, rows in part.groupby("column", sort=False):
+        p = dict(zip(rows["place"], rows["p"], strict=True))
+        for place in places:
+            if place not in p:
+                raise InputError(
+                    f"{table.place(place, str(column))}: the claim has no probability, and the "
+                    "learned judge reads one of every claim; fill it in, or leave the column out "
+                    "with --p"
+                )
+        names.append(f"log odds of {column}")
+        columns.append([log_odds_of(p[place]) for place in places])
+    for column in number_columns:
+        names.append(column)
+        columns.append(
+            [
+                number_cell(table.rows[place].get(column), table.place(place, column), "--numbers")
+                for place in places
+            ]
+        )
+    once = part.drop_duplicates("place")
+    grouping = group_by_response(once["response"].tolist())
+    # A claim that is a response of its own shares nothing with another.
+    causes = {RESPONSE: grouping.index} if (grouping.sizes > 1).any() else {}
+    ids = zip(once["response"].map(str), once["place"].map(str), strict=True)
+    return ClaimTable(
+        tuple(names),
+        np.array(columns, np.float64).T,
+        np.array([labels[place] for place in places], np.float64),
+        grouping.index,
+        causes,
+        tuple(ids),
+        len(grouping.responses),
+    )

@@ -1,0 +1,180 @@
+"""Labels once: do intervals hold where the labels that correct a judge also taught it?
+
+Question: a field is learned from the labels of a few responses, and the same labels correct what it
+says of all. How often do intervals hold, by a judge that saw the labels and by judges of folds?
+Data: factscore, embedded, whose labels are hidden but for those of the biographies that are drawn.
+Rival: the judge that all of these labels taught; and the labels alone.
+
+    python notebooks/questions/labels_once.py --out docs/results/labels-once
+
+It takes 2 minutes of processor time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibration.estimation import (
+    QUANTITIES,
+    Quantity,
+    brier,
+    estimate,
+    minus,
+    quantity_by_judges,
+)
+from calibration.learned_potentials import ClaimTable, FieldSettings
+from calibration.learned_potentials.methods import (
+    Learner,
+    cross_fit_task,
+    field,
+    fold_judges,
+    labelled_folds,
+)
+from calibration.validation import Floats
+from experiments.findings.artefacts import Artefacts
+from experiments.findings.notebook import answer_question
+from experiments.findings.table import Table, columns_as, data_frame
+from experiments.settings.inputs import read_graphs
+
+SEEN, FOLDS = "saw the labels", "folds"
+
+DIFFERENCE = "brier less as given"
+"""Brier score of the judge less that of the posteriors of the graphs as given."""
+
+
+def labels_once(
+    *,
+    data: Path = Path("factscore"),
+    labels: tuple[int, ...] = (12,),
+    quantities: tuple[str, ...] = (
+        *("share", "brier", "f1-at-k", "accuracy", "auroc", "ece", "kept-precision"),
+        DIFFERENCE,
+    ),
+    folds: int = 5,
+    penalty: float = 30.0,
+    draws: int = 400,
+    seed: int = 0,
+) -> Artefacts:
+    """Return coverage and width by quantity, number of labels, and what the judge saw.
+
+    Args:
+        data: file or embedded dataset of labelled responses.
+        labels: numbers of responses that are labelled, drawn at random.
+        quantities: what is estimated.
+        folds: folds of labelled responses.
+        penalty: penalty of the field, which has no causes.
+        draws: how often labels are drawn.
+        seed: seed of the draws.
+    """
+    task = cross_fit_task(read_graphs(data), 2, seed)
+    names = [*task.table.names]
+    counting = ~np.isnan(task.table.labels)
+    of_evidence = task.table.of(names, ())
+    table = replace(
+        of_evidence,
+        values=of_evidence.values[counting],
+        labels=of_evidence.labels[counting],
+        responses=of_evidence.responses[counting],
+        ids=tuple(each for each, counts in zip(of_evidence.ids, counting, strict=True) if counts),
+    )
+    learner = field(FieldSettings(penalty=penalty))
+    rows = []
+    for n in labels:
+        outcomes: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+        for number in range(draws):
+            hidden = hidden_labels(table, n, seed + number)
+            drawn = outcomes_of(
+                learner, hidden, table.labels, task.default[counting], quantities, folds, number
+            )
+            for key, outcome in drawn:
+                outcomes.setdefault(key, []).append(outcome)
+        rows += [
+            {
+                "quantity": quantity,
+                "n": n,
+                "judge": judge,
+                **_means(np.array(values)),
+                "draws": draws,
+            }
+            for (quantity, judge), values in outcomes.items()
+        ]
+    return Artefacts(tables={"coverage": _table(rows)})
+
+
+def hidden_labels(table: ClaimTable, n: int, seed: int) -> ClaimTable:
+    """The table with the labels of n responses, drawn at random."""
+    drawn = np.random.default_rng(seed).choice(table.n_responses, n, replace=False)
+    return replace(table, labels=np.where(np.isin(table.responses, drawn), table.labels, np.nan))
+
+
+def outcomes_of(
+    learner: Learner,
+    table: ClaimTable,
+    truth: Floats,
+    given: Floats,
+    quantities: tuple[str, ...],
+    folds: int,
+    seed: int,
+) -> Iterator[tuple[tuple[str, str], tuple[float, ...]]]:
+    """Yield by quantity and judge whether intervals hold what all labels say, and their widths."""
+    judges = fold_judges(learner, table, labelled_folds(table, folds, seed))
+    seen = learner(table, [table.labelled])[0](table)
+    for name in quantities:
+        options: dict[str, Any] = {"n_bins": 5} if name == "ece" else {}
+        for judge in (SEEN, FOLDS):
+            in_folds = judge == FOLDS
+            p = seen
+            if in_folds:
+                p = judges.on_one_scale() if name == "auroc" else judges.unseen()
+
+            def quantity(
+                labels: Floats, by_folds: bool, name: str = name, p: Floats = p, **more: Any
+            ) -> Any:
+                plain = "brier" if name == DIFFERENCE else name
+                if by_folds:
+                    own = quantity_by_judges(plain, judges, labels, table.responses, **more)
+                else:
+                    own = QUANTITIES[plain](p, labels, table.responses, **more)
+                if name == DIFFERENCE and isinstance(own, Quantity):
+                    return minus(own, brier(given, labels, table.responses))
+                return own
+
+            estimated = estimate(quantity(table.labels, in_folds, **options))
+            value = estimate(quantity(truth, by_folds=False, **options), power=0.0).value
+            yield (
+                (name, judge),
+                (
+                    estimated.lower <= value <= estimated.upper,
+                    estimated.value - value,
+                    estimated.upper - estimated.lower,
+                    estimated.labels_lower <= value <= estimated.labels_upper,
+                    estimated.labels_upper - estimated.labels_lower,
+                ),
+            )
+
+
+def _means(outcomes: Floats) -> dict[str, float]:
+    names = ("covers", "bias", "width", "labels_cover", "labels_width")
+    return dict(zip(names, outcomes.mean(axis=0).tolist(), strict=True))
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    return Table(
+        data_frame(rows),
+        columns_as(
+            "quantity | n:0 labelled | judge | covers:3 | bias:3 | width:3 | "
+            "labels_cover:3 labels alone cover | labels_width:3 width of labels alone"
+        ),
+        "How often nominal 95% intervals hold what all labels say, by what taught the judge.",
+        note=f"{rows[0]['draws']} draws. Bias: mean estimate less what all labels say. "
+        "Labels alone: without the probabilities of other claims.",
+    )
+
+
+if __name__ == "__main__":
+    answer_question(labels_once, __file__)

@@ -1,0 +1,134 @@
+"""Judges that the labels taught: intervals hold by folds, and not by judges that saw the labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibration.estimation import FoldJudges, auroc, brier, cross_predicted, estimate, share
+from calibration.learned_potentials.columns import ClaimTable
+from calibration.learned_potentials.methods import Predict, fold_judges, labelled_folds, of_each
+from tests.chance import assert_share
+
+N_RESPONSES, SIZE, N_COLUMNS, N_LABELLED, N_FOLDS = 157, 6, 8, 12, 4
+RESPONSES = np.repeat(np.arange(N_RESPONSES), SIZE)
+
+
+@of_each
+def ridge(table: ClaimTable, part: Any) -> Predict:
+    """Logistic regression with a penalty of 1, by six steps of Newton: a field is slower."""
+
+    def with_ones(values: Any) -> Any:
+        return np.column_stack([values, np.ones(len(values))])
+
+    columns, labels = with_ones(table.values[part]), table.labels[part]
+    weights, penalty = np.zeros(columns.shape[1]), np.eye(columns.shape[1])
+    for _ in range(6):
+        p = 1 / (1 + np.exp(-columns @ weights))
+        curvature = (columns * (p * (1 - p))[:, None]).T @ columns + penalty
+        weights += np.linalg.solve(curvature, columns.T @ (labels - p) - weights)
+    return lambda asked: 1 / (1 + np.exp(-with_ones(asked.values) @ weights))
+
+
+def drawn(seed: int) -> tuple[ClaimTable, Any]:
+    """Claims whose truth the columns tell in part, labels of some responses, and all labels."""
+    generator = np.random.default_rng(seed)
+    values = generator.normal(size=(RESPONSES.size, N_COLUMNS))
+    level = generator.normal(0.5, 0.7, N_RESPONSES)[RESPONSES]
+    truth = generator.random(RESPONSES.size) < 1 / (1 + np.exp(-level - values[:, 0]))
+    labelled = generator.choice(N_RESPONSES, N_LABELLED, replace=False)
+    labels = np.where(np.isin(RESPONSES, labelled), truth, np.nan)
+    ids = tuple((str(response), "c") for response in RESPONSES)
+    table = ClaimTable(
+        tuple(f"x{column}" for column in range(N_COLUMNS)), values, labels, RESPONSES, {}, ids,
+        N_RESPONSES,
+    )  # fmt: skip
+    return table, truth
+
+
+def test_intervals_hold_by_folds_and_not_by_a_judge_that_saw_the_labels() -> None:
+    draws = 150
+    held = dict.fromkeys(("folds share", "folds brier", "seen share", "seen brier"), 0)
+    for seed in range(draws):
+        table, truth = drawn(seed)
+        fold = labelled_folds(table, N_FOLDS, seed)
+        judges = fold_judges(ridge, table, fold)
+        seen = ridge(table, [table.labelled])[0](table)
+        for name, quantity in (("share", share), ("brier", brier)):
+
+            def hidden(p: Any, quantity: Any = quantity, labels: Any = table.labels) -> Any:
+                return quantity(p, labels, RESPONSES)
+
+            for way, p, each in (
+                ("folds", judges.unseen(), cross_predicted(hidden, judges, RESPONSES)),
+                ("seen", seen, hidden(seen)),
+            ):
+                losses = (p - truth) ** 2 if name == "brier" else truth
+                estimated = estimate(each)
+                held[f"{way} {name}"] += estimated.lower <= losses.mean() <= estimated.upper
+    for name in ("share", "brier"):
+        assert_share(held[f"folds {name}"], draws, 0.95)
+    # A judge that saw the labels is too sure of them: some .75 of its Brier scores hold.
+    with pytest.raises(AssertionError):
+        assert_share(held["seen brier"], draws, 0.95)
+    assert held["seen share"] < held["folds share"]
+
+
+def test_levels_of_judges_change_no_estimate() -> None:
+    table, _ = drawn(0)
+    fold = labelled_folds(table, N_FOLDS, 0)
+    p = 0.3 + 0.4 * np.random.default_rng(1).random(RESPONSES.size)
+    levels = np.array([-0.1, 0.0, 0.05, 0.1])[:, None]
+    alike, apart = FoldJudges(fold, p + 0 * levels), FoldJudges(fold, p + levels)
+
+    def hidden(given: Any) -> Any:
+        return share(given, table.labels, RESPONSES)
+
+    plain, by_alike, by_apart = (
+        estimate(each, power=0.7)
+        for each in (
+            hidden(p),
+            cross_predicted(hidden, alike, RESPONSES),
+            cross_predicted(hidden, apart, RESPONSES),
+        )
+    )
+    assert by_apart.value == pytest.approx(by_alike.value, abs=1e-12)
+    assert by_apart.error == pytest.approx(by_alike.error, abs=1e-12)
+    # Of one judge, the labelled stand for themselves among all no more than in the plain estimate.
+    assert by_alike.value == pytest.approx(plain.value, abs=0.02)
+    # The levels would count otherwise.
+    assert estimate(hidden(apart.unseen()), power=0.7).error > 1.02 * by_apart.error
+
+
+def test_claims_have_the_judge_of_their_fold_and_its_ranks() -> None:
+    fold = np.array([0, 0, 1, 1, -1, -1])
+    p = np.array([0.1, 0.6, 0.2, 0.9, 0.4, 0.3])
+    judges = FoldJudges(fold, np.array([p, p**2]))
+    expected = [0.1, 0.6, 0.04, 0.81, (0.4 + 0.16) / 2, (0.3 + 0.09) / 2]
+    np.testing.assert_allclose(judges.unseen(), expected, atol=1e-15)
+    # Both judges rank alike, so that on one scale there is no telling them apart.
+    np.testing.assert_allclose(judges.on_one_scale(), (p + p**2) / 2, atol=1e-15)
+    labels = np.array([0, 1, 0, 1, 1, 0])
+    areas = [estimate(auroc(each, labels, fold)).value for each in (judges.on_one_scale(), p)]
+    assert areas[0] == pytest.approx(areas[1])
+    some = judges.of([4, 2])
+    assert some.fold.tolist() == [-1, 1]
+    np.testing.assert_array_equal(some.p[1], p[[4, 2]] ** 2)
+
+
+def test_no_label_reaches_the_probabilities_of_its_response() -> None:
+    table, truth = drawn(3)
+    fold = labelled_folds(table, N_FOLDS, 0)
+    assert sorted(np.unique(fold)) == [-1, 0, 1, 2, 3]
+    judges = fold_judges(ridge, table, fold)
+    first = table.labelled[0]
+    other = table.labels.copy()
+    changes = RESPONSES[first] == RESPONSES
+    other[changes] = 1 - truth[changes]
+    changed = fold_judges(ridge, replace(table, labels=other), fold)
+    in_fold = fold == fold[first]
+    np.testing.assert_array_equal(changed.unseen()[in_fold], judges.unseen()[in_fold])
+    assert not np.allclose(changed.unseen()[~in_fold], judges.unseen()[~in_fold])
