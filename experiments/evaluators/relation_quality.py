@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -199,8 +200,12 @@ def in_sample(passages: frozenset[str]) -> int:
     return len(passages & factcheck_bench_passages()) if passages else 0
 
 
+@cache
 def factcheck_bench_passages() -> frozenset[str]:
-    """Hashes of the passages of Factcheck-Bench, as `passage_key` makes them."""
+    """Hashes of the passages of Factcheck-Bench, as `passage_key` makes them.
+
+    Reading them takes longer than assessing a response, and every row of a table asks for them.
+    """
     from factormodels import datasets
 
     bench = datasets.load("factcheck-bench").graphs

@@ -11,6 +11,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
@@ -174,6 +175,7 @@ def package_versions() -> dict[str, str]:
     return {name: version for name, version in versions.items() if version is not None}
 
 
+@cache
 def _version(name: str) -> str | None:
     try:
         return metadata.version(name)

@@ -172,6 +172,11 @@ def test_pairs_that_the_lexical_model_was_fitted_to_are_known(shared_data: Path)
     assert not {passage_key(item.pair.premise) for item in own} & known
 
 
+def test_the_passages_of_the_fit_are_read_once() -> None:
+    assert len(factcheck_bench_passages()) > 0
+    assert factcheck_bench_passages() is factcheck_bench_passages()
+
+
 def test_a_table_says_that_the_lexical_model_was_fitted_to_what_it_measures(
     shared_data: Path, tmp_path: Path
 ) -> None:
