@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from experiments.columns.cell_names import CELL
 from experiments.columns.cells import LabelColumn, ShareColumn, label_column, truth
 from experiments.columns.frame import ClaimFrame
 from experiments.columns.layouts import with_layout
+from experiments.columns.nested_responses import ID_OF_A_RESPONSE, with_responses
 from experiments.columns.nested_rows import FlatTable, column_names_of, flat_table
 from experiments.columns.options import ProbabilityColumns
 from experiments.columns.resolved import Columns, mark_columns, marks_of
@@ -53,9 +53,6 @@ from factormodels.words import folded
 
 if TYPE_CHECKING:
     from experiments.columns.sources import Data
-
-_ID_OF_A_RESPONSE = ("response", "response id")
-"""Names that leave no doubt that a column tells which claims are of one response."""
 
 
 def read_claims(
@@ -128,28 +125,7 @@ def _with_row_per_claim(
         return table, wanted, ()
     name = next(iter(filled.p), None)
     column = nested.required(PROBABILITY) if name is None else nested.given("--p", name)
-    rows = flat_table(table, column)
-    if _is_one_list(rows):
-        rows = replace(rows, parents=(None,) * len(rows.rows))
-    return rows, filled, remarks
-
-
-def _is_one_list(table: FlatTable) -> bool:
-    """Return whether the rows are one list whose rows name their responses themselves.
-
-    The object around them is then no response. An id may be that of the claim, unless rows share
-    it and the object has none.
-    """
-    if not table.is_nested or len(table.holders) > 1:
-        return False
-    is_named = Columns(tuple(table.holders[0]), table.source).known(RESPONSE) is not None
-    for name in Columns(table.columns, table.source).all_known(RESPONSE):
-        values = [cell_name(row.get(name)) for row in table.rows]
-        n_values = len({*values})
-        tells = folded(name) in _ID_OF_A_RESPONSE or (n_values < len(values) and not is_named)
-        if name in table.within and n_values > 1 and tells:
-            return True
-    return False
+    return with_responses(flat_table(table, column), repeated=True), filled, remarks
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,20 +326,8 @@ class _Rows:
     def _response(self, index: int) -> str | int:
         if self.resolved.response is not None:
             return self._name(index, self.resolved.response, "response")
-        parents = _parents(self.table)
-        return index if parents is None else self._holder_names[parents[index] or 0]
-
-    @cached_property
-    def _holder_names(self) -> Mapping[int, str]:
-        """Names of the objects that hold claims by their numbers: their own, or the numbers."""
-        holders = self.table.holders if isinstance(self.table, FlatTable) else ()
-        numbers = {number: str(number) for number in range(1, len(holders) + 1)}
-        known = Columns([*{name: None for each in holders for name in each}], self.table.source)
-        for column in known.all_known(RESPONSE):
-            names = [cell_name(each.get(column)) for each in holders]
-            if all(names):
-                return dict(zip(numbers, names, strict=True))
-        return numbers
+        holder = self.table.holder(index) if isinstance(self.table, FlatTable) else None
+        return index if holder is None or not self._is_nested else holder
 
     def _claim_row(
         self, index: int, by: tuple[str, ...], response: str | int, claim: str | None
@@ -476,7 +440,7 @@ def _response_remarks(
                 "No column says which claims are of one response, so claims are taken as "
                 "independent; name it with --group."
             )
-    elif wanted.group is None and folded(response) not in _ID_OF_A_RESPONSE and _are_single(rows):
+    elif wanted.group is None and folded(response) not in ID_OF_A_RESPONSE and _are_single(rows):
         yield (
             f"No two rows have one value of {response!r}, so claims are taken as independent; if "
             "another column says which are of one response, name it with --group."

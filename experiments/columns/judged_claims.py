@@ -15,6 +15,7 @@ from calibration.self_knowledge import ModelJudgement, Setting
 from experiments.columns.cells import LabelColumn, ShareColumn, label_column
 from experiments.columns.judged_table import JudgedClaim, JudgedTable
 from experiments.columns.layouts import with_layout
+from experiments.columns.nested_responses import with_responses
 from experiments.columns.nested_rows import FlatTable, column_names_of, flat_table
 from experiments.columns.options import ClaimColumns
 from experiments.columns.placed_claims import LabelledClaims, claims_of_graphs, load_claims
@@ -149,7 +150,8 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     columns = Columns(column_names_of(table), table.source)
     wanted, known_layout = with_layout(columns.names, wanted)
     label = columns.required(LABEL, wanted.label)
-    rows = flat_table(table, label)
+    # Claims stand in the order of their own list, so lists of one model stay apart.
+    rows = with_responses(flat_table(table, label), repeated=False)
     fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in columns.names else None
     at = _resolve(columns, wanted, label, rows, has_setting=fixed is None)
     answer_sources, kind = _answer_sources(columns, wanted)
@@ -549,7 +551,7 @@ def _name(table: FlatTable, index: int, column: str, what: str) -> str:
 
 def _response(table: FlatTable, index: int, at: ClaimColumns) -> str:
     if at.group is None:
-        return str(table.parents[index])
+        return str(table.holder(index))
     return _name(table, index, at.group, "response")
 
 

@@ -35,6 +35,7 @@ class FlatTable(DataTable):
         holders: the fields of that object itself, by its number less one.
         within: the names of fields that rows state themselves.
         n_empty: number of objects whose list of rows is empty or null.
+        names: what these objects are called, by their numbers less one.
     """
 
     places: tuple[str, ...] = ()
@@ -42,11 +43,17 @@ class FlatTable(DataTable):
     holders: tuple[Mapping[str, Any], ...] = ()
     within: frozenset[str] = frozenset()
     n_empty: int = 0
+    names: tuple[str, ...] = ()
 
     @property
     def is_nested(self) -> bool:
         """Return whether every row comes from a list within an object."""
         return None not in self.parents
+
+    def holder(self, row: int) -> str | None:
+        """Return the name of the object that holds a row; None for a record that is one itself."""
+        parent = self.parents[row]
+        return None if parent is None else self.names[parent - 1]
 
     def empty_remark(self) -> str:
         """Return a sentence on the objects without rows; empty where there are none."""

@@ -282,3 +282,33 @@ def test_a_single_column_is_refused_and_a_sparse_one_is_read() -> None:
     assert score(sparse, **QUICK)["scores"]["brier"][0] == pytest.approx(
         score(JUDGED, **QUICK)["scores"]["brier"][0], abs=1e-6
     )
+
+
+def test_judged_lists_are_of_the_responses_that_objects_or_rows_name() -> None:
+    rows = [
+        {**row, "model": model, "confidence": p}
+        for row in JUDGED
+        for model, p in (("a", row["p"]), ("b", 1 - row["p"]))
+    ]
+    lists = [
+        {
+            "id": response,
+            "model": model,
+            "claims": [
+                {name: row[name] for name in ("confidence", "label")}
+                for row in rows
+                if (row["response"], row["model"]) == (response, model)
+            ],
+        }
+        for response in ("r0", "r1", "r2")
+        for model in "ab"
+    ]
+    flat = self_knowledge(rows, n_bootstrap=20)["quantities"]
+    for data in (lists, [{"run": "today", "rows": rows}]):
+        found = self_knowledge(data, n_bootstrap=20)
+        for name in ("estimate", "lower", "upper", "n"):
+            pd.testing.assert_series_equal(found["quantities"][name], flat[name])
+        assert not any("no response in common" in one for one in found.sentences)
+    # Two lists of one name and model are two answers, each in its own order.
+    again = [{**each, "model": "a"} for each in lists]
+    assert set(self_knowledge(again, n_bootstrap=20)["quantities"]["n"]) == {6}

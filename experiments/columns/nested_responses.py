@@ -1,0 +1,66 @@
+"""Which response the rows of lists are of: the object around them, or one that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from experiments.columns.nested_rows import FlatTable
+from experiments.columns.resolved import Columns
+from experiments.columns.roles import MODEL, RESPONSE
+from factormodels.io.claim_rows import cell_name
+from factormodels.words import folded
+
+ID_OF_A_RESPONSE = ("response", "response id")
+"""Names that leave no doubt that a column tells which claims are of one response."""
+
+
+def with_responses(table: FlatTable, *, repeated: bool) -> FlatTable:
+    """Name the objects that hold rows, or let the rows of a single list name their responses.
+
+    Args:
+        table: rows of lists.
+        repeated: whether objects of one name and model are of one response; they otherwise keep
+            their numbers.
+    """
+    if _is_one_list(table):
+        return replace(table, parents=(None,) * len(table.rows))
+    return replace(table, names=_names(table, repeated=repeated))
+
+
+def _is_one_list(table: FlatTable) -> bool:
+    """Return whether the rows are one list whose rows name their responses themselves.
+
+    The object around them is then no response. An id may be that of the claim, unless rows share
+    it and the object has none.
+    """
+    if not table.is_nested or len(table.holders) > 1:
+        return False
+    is_named = Columns(tuple(table.holders[0]), table.source).known(RESPONSE) is not None
+    for name in Columns(table.columns, table.source).all_known(RESPONSE):
+        values = [cell_name(row.get(name)) for row in table.rows]
+        n_values = len({*values})
+        tells = folded(name) in ID_OF_A_RESPONSE or (n_values < len(values) and not is_named)
+        if name in table.within and n_values > 1 and tells:
+            return True
+    return False
+
+
+def _names(table: FlatTable, *, repeated: bool) -> tuple[str, ...]:
+    """Names of the objects that hold rows: their own where all have one, or their numbers."""
+    holders = table.holders
+    known = Columns([*{name: None for each in holders for name in each}], table.source)
+    models = known.all_known(MODEL)
+    for column in known.all_known(RESPONSE):
+        names = [cell_name(each.get(column)) for each in holders]
+        keys = {
+            (name, *(cell_name(each.get(model)) for model in models))
+            for name, each in zip(names, holders, strict=True)
+        }
+        if all(names) and (repeated or len(keys) == len(names)):
+            return tuple(names)
+    return _numbers(holders)
+
+
+def _numbers(holders: Sequence[object]) -> tuple[str, ...]:
+    return tuple(str(number) for number in range(1, len(holders) + 1))
