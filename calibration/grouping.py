@@ -37,7 +37,8 @@ class Grouping:
     def sums(self, values: Any) -> Floats:
         """Sum over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""
         weights = np.asarray(values).astype(np.float64, copy=False)
-        return np.bincount(self.index, weights=weights, minlength=len(self.responses))
+        sums = np.bincount(self.index, weights=weights, minlength=len(self.responses))
+        return sums.astype(np.float64, copy=False)
 
     def means(self, values: Any) -> Floats:
         """Mean over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""

@@ -188,7 +188,7 @@ def call_on(
 class Processes:
     """Processes of this machine, made by `processes`; the first task starts them."""
 
-    lost = (BrokenProcessPool,)
+    lost: tuple[type[BaseException], ...] = (BrokenProcessPool,)
     end_together = True
 
     def __init__(self, count: int) -> None:

@@ -150,6 +150,6 @@ def _bin_sums(y: Floats, index: Integers, n_bins: int, grouping: Grouping) -> Ra
 
     cells = grouping.index * n_bins + index
     n_cells = len(grouping.responses) * n_bins
-    true = np.bincount(cells, weights=y, minlength=n_cells).reshape(-1, n_bins)
-    count = np.bincount(cells, minlength=n_cells).astype(np.float64).reshape(-1, n_bins)
-    return RatioSums(true, count)
+    true = np.bincount(cells, weights=y, minlength=n_cells).astype(np.float64, copy=False)
+    count = np.bincount(cells, minlength=n_cells).astype(np.float64)
+    return RatioSums(true.reshape(-1, n_bins), count.reshape(-1, n_bins))

@@ -64,9 +64,18 @@ class AnnealingPath:
     @cached_property
     def tempered(self) -> TemperedGraph:
         """The arrays of this path that kernels take."""
+        cardinalities, scope_starts, scope_variables, table_starts, log_values = arrays_of(
+            self.graph
+        )
+        factor_starts, factors = self.by_variable
         return TemperedGraph(
-            *arrays_of(self.graph),
-            *self.by_variable,
+            cardinalities,
+            scope_starts,
+            scope_variables,
+            table_starts,
+            log_values,
+            factor_starts,
+            factors,
             self.blocks,
             self.fixed,
             self.slopes,

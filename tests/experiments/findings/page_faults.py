@@ -169,7 +169,7 @@ class _Sheet(NamedTuple):
                 middles = ((each.bottom + each.top) / 2 for each in (upper, lower))
                 first, last = (self._row(middle) for middle in middles)
                 between = ink[first : last + 1, self._column(left) : self._column(right)]
-                lines: Ink = between.any(axis=1)
+                lines: Ink = np.any(between, axis=1)
                 if _longest_gap(lines) < _BETWEEN * _DPI / 72:
                     yield f"{upper.text!r} touches {lower.text!r}"
 

@@ -72,8 +72,8 @@ def test_paths_start_in_the_folder_of_the_file_that_names_them(folder: Path) -> 
     cache = folder / "mine" / str(study.relation_models[0].cache)
     assert cache.resolve() == Path("/b.sqlite")
     (solver,) = planned.selection_solvers
-    assert solver.templates is not None
-    assert solver.templates.resolve() == (folder / "shared" / "own.json").resolve()
+    assert solver.choices.templates is not None
+    assert solver.choices.templates.resolve() == (folder / "shared" / "own.json").resolve()
 
 
 @pytest.mark.parametrize(
