@@ -72,6 +72,13 @@ if TYPE_CHECKING:
 _SHEET = ("label", "probability", "batch")
 """Columns of a sheet beside those that say which claim it is."""
 
+_LEVEL_UNSEEN = (
+    "{of}: the ECE is mostly the error of the level of all judges, which the labels that taught "
+    "them do not show: its interval holds less often than its level, and labels of other responses "
+    "tell more."
+)
+"""Caution about the ECE of a judge that the same labels taught."""
+
 _PLANNED = (10, 20, 40, 80, 160, 320, 640)
 """Numbers of units of which a plan tells what their labels would give."""
 
@@ -572,6 +579,8 @@ def _quantities(
                 quantity = QUANTITIES[name](*judged, **options)
             else:
                 quantity = quantity_by_judges(name, judges, *judged[1:], **options)
+                if name == "ece":
+                    remarks.append(_LEVEL_UNSEEN.format(of=of))
         except InputError as error:
             # Of other models, and other quantities, there may be estimates.
             remarks.append(f"{of}: {error}.")

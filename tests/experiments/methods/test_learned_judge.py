@@ -58,6 +58,13 @@ def test_the_estimate_is_that_of_a_field_in_folds() -> None:
     assert "reads log odds of p, length. 60 labels of 10 responses taught judges in 4 folds" in told
 
 
+def test_the_ece_of_a_learned_judge_comes_with_a_caution() -> None:
+    found = estimate(few(), judge="learn", folds=2, quantities="ece", bins=2)
+    cautions = [each for each in found.sentences if "labels that taught them do not show" in each]
+    (caution,) = cautions
+    assert caution.startswith("learned judge: the ECE")
+
+
 def test_labels_of_a_sheet_teach_as_those_of_the_table_do(tmp_path: Path) -> None:
     table = few()
     known = table["label"].notna()
