@@ -14,6 +14,7 @@ from factormodels.errors import InputError
 from factormodels.io.labels import LabelSpelling, comma_remark, label_spelling, meaning_remark
 from factormodels.io.tables.data_table import DataTable
 from factormodels.io.tables.numbers import (
+    PER_CENT_HEADING,
     Notation,
     cell_share,
     heading_is_per_cent,
@@ -122,6 +123,7 @@ class ShareColumn:
         self.what = what
         self._per_cent = heading_is_per_cent(name, (row.get(name) for row in table.rows))
         self._notations = Counter[Notation]()
+        self._n_shares = 0
 
     def read(self, index: int) -> float | None:
         """The share in a row, None where the cell is empty.
@@ -137,8 +139,15 @@ class ShareColumn:
             per_cent=self._per_cent,
         )
         self._notations.update(notation)
+        self._n_shares += share is not None and Notation.PERCENT not in notation
         return share
 
     def remark(self) -> str:
         """A sentence on how the cells that were read are written; empty where they are plain."""
-        return notation_remark(self.name, self._notations)
+        remark = notation_remark(self.name, self._notations)
+        if self._n_shares and not self._per_cent and PER_CENT_HEADING.search(self.name):
+            remark += (
+                f" The heading of column {self.name!r} says per cent, but no number below it is "
+                "more than 1: they are read as shares."
+            )
+        return remark.strip()

@@ -119,11 +119,17 @@ def test_bare_numbers_below_a_heading_of_per_cent_are_per_cent(tmp_path: Path) -
     asked = self_knowledge(percents, n_bootstrap=10)
     assert said in asked.sentences
     # A share below such a heading stays one, and a sign of its own is read once.
-    for bare in (frame["p"], (100 * frame["p"]).map("{:.1f} %".format)):
+    shares_of_frame = frame["p"]
+    for bare in (shares_of_frame, (100 * frame["p"]).map("{:.1f} %".format)):
         table = percents.assign(**{"confidence (%)": bare})
         again = score(table, n_bootstrap=10, resamples=10)
         assert again["scores"]["brier"][0] == pytest.approx(shares["scores"]["brier"][0])
         assert said not in again.sentences
+        as_shares = (
+            "The heading of column 'confidence (%)' says per cent, but no number below it is more "
+            "than 1: they are read as shares."
+        )
+        assert (as_shares in again.sentences) is (bare is shares_of_frame)
     above = percents.assign(**{"confidence (%)": [*percents["confidence (%)"][:-1], 100.5]})
     with pytest.raises(InputError, match=r"row 10, column .*: 100\.5 is not .* from 0 to 100, for"):
         score(above)
