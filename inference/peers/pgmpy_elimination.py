@@ -16,6 +16,8 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from opt_einsum import contract_path
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from factormodels.factor_graph import FactorGraph
 from factormodels.interchange import to_pgmpy
@@ -126,22 +128,34 @@ def _components(graph: FactorGraph) -> list[Any]:
     """
     if not graph.n_variables:
         return []
+    # pgmpy takes seconds to build a network of ten thousand variables.
+    _require_small_components(graph)
     with within_doubles("pgmpy"):
         whole = to_pgmpy(graph)
     components = []
     for nodes in nx.connected_components(whole):
-        if len(nodes) > _MOST_VARIABLES:
-            raise TooLargeError(
-                f"'pgmpy' eliminates every variable anew for each query and takes "
-                f"{_MOST_VARIABLES} variables that are connected at most, and this graph has "
-                f"{len(nodes):,}; use backend 'exact', or 'lbp' for an estimate"
-            )
         # In the order of the graph, not of a set.
         network = DiscreteMarkovNetwork(whole.subgraph(nodes).edges())
         network.add_nodes_from(node for node in graph.names if node in nodes)
         network.add_factors(*(each for each in whole.factors if each.variables[0] in nodes))
         components.append(network)
     return components
+
+
+def _require_small_components(graph: FactorGraph) -> None:
+    """Refuse a graph with too many variables that are connected."""
+    factors = np.repeat(np.arange(graph.n_factors), np.diff(graph.scope_starts))
+    # Each variable of a scope is joined to the next one.
+    joined = factors[1:] == factors[:-1]
+    pairs = graph.scope_variables[:-1][joined], graph.scope_variables[1:][joined]
+    links = coo_array((np.ones(joined.sum()), pairs), shape=(graph.n_variables,) * 2)
+    largest = int(np.bincount(connected_components(links, directed=False)[1]).max())
+    if largest > _MOST_VARIABLES:
+        raise TooLargeError(
+            f"'pgmpy' eliminates every variable anew for each query and takes "
+            f"{_MOST_VARIABLES} variables that are connected at most, and this graph has "
+            f"{largest:,}; use backend 'exact', or 'lbp' for an estimate"
+        )
 
 
 def _require_double_precision() -> None:

@@ -53,6 +53,15 @@ def test_pgmpy_sums_components_apart() -> None:
     assert many.log_z == pytest.approx(400.0 * math.log(2.0), rel=1e-11)
 
 
+def test_pgmpy_refuses_a_large_graph_before_it_builds_a_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert infer(long_chain(150, seed=0), "pgmpy").status is Status.EXACT
+    monkeypatch.setattr("inference.peers.pgmpy_elimination.to_pgmpy", None)
+    with pytest.raises(TooLargeError, match="connected at most, and this graph has 151"):
+        infer(long_chain(151, seed=0), "pgmpy")
+
+
 def test_pgmpy_refuses_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     import pgmpy
 
