@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from experiments.columns.nested_rows import FlatTable
 from experiments.columns.resolved import Columns
@@ -49,8 +50,12 @@ def _is_one_list(table: FlatTable) -> bool:
 def _names(table: FlatTable, *, repeated: bool) -> tuple[str, ...]:
     """Names of the objects that hold rows: their own where all have one, or their numbers."""
     holders = table.holders
-    known = Columns([*{name: None for each in holders for name in each}], table.source)
+    known = _columns_of(table, holders)
     models = known.all_known(MODEL)
+    if models and known.known(RESPONSE) is None:
+        # It is what a model says of the response around it.
+        holders = table.around
+        known = _columns_of(table, holders)
     for column in known.all_known(RESPONSE):
         names = [cell_name(each.get(column)) for each in holders]
         keys = {
@@ -60,6 +65,10 @@ def _names(table: FlatTable, *, repeated: bool) -> tuple[str, ...]:
         if all(names) and (repeated or len(keys) == len(names)):
             return tuple(names)
     return _numbers(holders)
+
+
+def _columns_of(table: FlatTable, objects: Sequence[Mapping[str, Any]]) -> Columns:
+    return Columns([*{name: None for each in objects for name in each}], table.source)
 
 
 def _numbers(holders: Sequence[object]) -> tuple[str, ...]:

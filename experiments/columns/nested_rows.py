@@ -33,6 +33,7 @@ class FlatTable(DataTable):
         parents: number of the object that holds each row, from 1 and in order; None for a record
             that is a row itself.
         holders: the fields of that object itself, by its number less one.
+        around: those with the fields of the objects around it.
         within: the names of fields that rows state themselves.
         n_empty: number of objects whose list of rows is empty or null.
         names: what these objects are called, by their numbers less one.
@@ -41,6 +42,7 @@ class FlatTable(DataTable):
     places: tuple[str, ...] = ()
     parents: tuple[int | None, ...] = ()
     holders: tuple[Mapping[str, Any], ...] = ()
+    around: tuple[Mapping[str, Any], ...] = ()
     within: frozenset[str] = frozenset()
     n_empty: int = 0
     names: tuple[str, ...] = ()
@@ -86,6 +88,7 @@ def flat_table(table: DataTable, column: str) -> FlatTable:
     numbers: list[int] = []
     parents: list[int | None] = []
     holders: list[Mapping[str, Any]] = []
+    around: list[Mapping[str, Any]] = []
     within: set[str] = set()
     lists = {name for record in table.rows for name in _lists_with(record, column)}
     n_empty = 0
@@ -110,6 +113,7 @@ def flat_table(table: DataTable, column: str) -> FlatTable:
                 children = _entries(group.fields, length)
                 within |= {n for n, each in group.fields.items() if _is_parallel(each, length)}
             holders.append(group.holder)
+            around.append(group.fields)
             within |= group.within
             rows += children
             numbers += [number] * len(children)
@@ -125,6 +129,7 @@ def flat_table(table: DataTable, column: str) -> FlatTable:
         tuple(map(table.place, numbers)),
         tuple(parents),
         tuple(holders),
+        tuple(around),
         frozenset(within),
         n_empty,
     )

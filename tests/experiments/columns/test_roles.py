@@ -179,7 +179,7 @@ def test_responses_that_hold_lists_of_claims_are_scored_as_rows_are() -> None:
 
 
 QUICK: Any = {"n_bootstrap": 10, "resamples": 10}
-JUDGED = [
+JUDGED: list[dict[str, Any]] = [
     {"response": f"r{number // 2}", "claim": f"c{number % 2}", "p": p, "label": number % 2}
     for number, p in enumerate((0.1, 0.8, 0.4, 0.9, 0.3, 0.5))
 ]
@@ -204,7 +204,7 @@ def test_one_list_of_rows_keeps_the_responses_that_its_rows_name(tmp_path: Path)
 
 
 def test_objects_that_name_one_response_are_of_one_response() -> None:
-    models = [
+    models: list[dict[str, Any]] = [
         {"id": number, "model": model, "claims": [{"p": p, "label": row["label"]}]}
         for number, row in enumerate(JUDGED)
         for model, p in (("a", row["p"]), ("b", 1 - row["p"]))
@@ -212,6 +212,14 @@ def test_objects_that_name_one_response_are_of_one_response() -> None:
     found = score(models, **QUICK)
     assert found["scores"]["n_responses"].tolist() == [6, 6]
     assert not any("not paired" in one or "not tested" in one for one in found.sentences)
+    # What several models say stands in one object of the response.
+    within = [
+        {"id": of_a["id"], "models": [{k: v for k, v in one.items() if k != "id"} for one in pair]}
+        for of_a, pair in zip(models[::2], zip(models[::2], models[1::2], strict=True), strict=True)
+    ]
+    again = score(within, **QUICK)
+    assert again["scores"]["n_responses"].tolist() == [6, 6]
+    assert again["tests"].equals(found["tests"])
     # Judges of one claim, which an object holds with the response that it is of.
     judges = [
         {
@@ -244,6 +252,7 @@ def test_several_lists_of_claims_are_refused(tmp_path: Path) -> None:
 def test_a_response_without_claims_and_a_claim_without_a_key_are_left_out_and_said() -> None:
     claims = [{"p": 0.5, "label": 1}, {"p": 0.25, "label": 0}]
     whole: list[dict[str, Any]] = [{"id": "x", "claims": claims}, {"id": "y", "claims": claims}]
+    none: list[Any] | None
     for none in ([], None):
         for data in ([{"id": "z", "claims": none}, *whole], [*whole, {"id": "z", "claims": none}]):
             found = score(data, **QUICK)
