@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from experiments.parallel_map import processes
+from experiments.parallel_map import Processes, processes
 from experiments.study import data, packed_graphs, runner
 from experiments.study.packed_graphs import PackedPart
 from experiments.study.reading import load_study
@@ -30,42 +31,54 @@ outputs: [csv, latex, markdown]
 """
 
 
-@pytest.fixture(autouse=True)
-def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (data, packed_graphs):
-        monkeypatch.setattr(module, "HELD", 20)
-        monkeypatch.setattr(module, "PART", 16)
-    monkeypatch.setattr(data, "_MANY_BYTES", 100)
+@pytest.fixture(scope="module", autouse=True)
+def few_are_many() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (data, packed_graphs):
+            patch.setattr(module, "HELD", 20)
+            patch.setattr(module, "PART", 16)
+        patch.setattr(data, "_MANY_BYTES", 100)
+        yield
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
     graphs = labelled_responses(50, n_atoms=(1, 3), contexts_per_atom=1, seed=8)
-    write_many(graphs, tmp_path / "read.jsonl")
-    return study_file(tmp_path, STUDY)
+    write_many(graphs, folder / "read.jsonl")
+    return study_file(folder, STUDY)
 
 
-@pytest.fixture
-def here(study: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def here(study: Path) -> Path:
     """The folder of a run in one process, without a pause."""
-    run_study(design(load_study(str(study))), tmp_path / "here", workers=1)
-    return tmp_path / "here"
+    run_study(design(load_study(str(study))), study.parent / "here", workers=1)
+    return study.parent / "here"
 
 
-@pytest.mark.parametrize("workers", [2, pytest.param(3, marks=pytest.mark.nightly)])
+@pytest.fixture(scope="module", params=[2, pytest.param(3, marks=pytest.mark.nightly)])
+def several(request: pytest.FixtureRequest) -> Iterator[Processes]:
+    """Processes, which take longer to start than to run the study."""
+    with processes(request.param) as workers:
+        yield workers
+
+
 def test_the_first_process_makes_no_data(
-    study: Path, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+    study: Path,
+    here: Path,
+    several: Processes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a response is made in the first process")
 
-    # They are started anew, and so have nothing of this.
+    # The processes are new ones, not copies of this, and so have nothing of it.
     monkeypatch.setattr(PackedPart, "of", refuse)
     monkeypatch.setattr(data, "_graphs", refuse)
     monkeypatch.setattr(packed_graphs, "_unpacked", refuse)
-    with processes(workers) as several:
-        planned = design(load_study(str(study)), several)
-        run_study(planned, tmp_path / "out", workers=several)
+    planned = design(load_study(str(study)), several)
+    run_study(planned, tmp_path / "out", workers=several)
     assert_same_files(here, tmp_path / "out")
     monkeypatch.undo()
     assert [one.sha256 for one in planned.data] == [
@@ -74,17 +87,15 @@ def test_the_first_process_makes_no_data(
 
 
 def test_an_interrupted_run_goes_on_with_the_same_data(
-    study: Path, here: Path, tmp_path: Path
+    study: Path, here: Path, several: Processes, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    with processes(2) as several:
-        planned = design(load_study(str(study)), several)
-        with pytest.raises(KeyboardInterrupt):
-            run_study(planned, out, workers=several, monitor=lambda *_: stopping(40))
+    planned = design(load_study(str(study)), several)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(planned, out, workers=several, monitor=lambda *_: stopping(40))
     for left in (True, False):
-        with processes(2) as several:
-            planned = design(load_study(str(study)), several)
-            assert 40 <= sum(runner.n_finished(out, planned)) <= 280
-            assert (sum(runner.n_finished(out, planned)) < 280) == left
-            run_study(planned, out, workers=several, resume=True)
+        planned = design(load_study(str(study)), several)
+        assert 40 <= sum(runner.n_finished(out, planned)) <= 280
+        assert (sum(runner.n_finished(out, planned)) < 280) == left
+        run_study(planned, out, workers=several, resume=True)
         assert_same_files(here, out)
