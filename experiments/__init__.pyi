@@ -200,7 +200,7 @@ def estimate(
     judge: Literal["given", "learn"] = "given",
     numbers: str | Sequence[str] = ...,
     folds: int = 5,
-    labels: str | Sequence[str] = ...,
+    labels: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = ...,
     quantities: str | Sequence[str] = ...,
     on: str | Sequence[str] = ...,
     q: float = 0.5,

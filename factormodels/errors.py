@@ -50,12 +50,16 @@ def options_as_arguments() -> Iterator[None]:
 
 
 def as_arguments(text: str) -> str:
-    """Return a text that names options of the command line as arguments of a function."""
-    return re.sub(r"(?<!\S)--([a-z][a-z-]*)", _argument, text)
+    """Return a text that names options of the command line as arguments of a function.
+
+    An option with a quoted value, as in "--p 'my p'", becomes the argument with it, `p='my p'`.
+    """
+    return re.sub(r"(?<!\S)--([a-z][a-z-]*)(?: ('[^']*')(?!\"))?", _argument, text)
 
 
 def _argument(option: re.Match[str]) -> str:
-    return f"`{option[1].replace('-', '_')}`"
+    name, value = option[1].replace("-", "_"), option[2]
+    return f"`{name}`" if value is None else f"`{name}={value}`"
 
 
 def nearest(name: object, known: Iterable[str]) -> str | None:

@@ -30,6 +30,7 @@ from calibration.estimation.quantities import (
 from calibration.estimation.ranking import auroc
 from calibration.estimation.registry import (
     OF_LABELS,
+    OF_NUMBERS,
     QUANTITIES,
     RATIOS,
     REGRESSIONS,
@@ -48,6 +49,7 @@ from calibration.estimation.sampling import (
 
 __all__ = [
     "OF_LABELS",
+    "OF_NUMBERS",
     "QUANTITIES",
     "RATIOS",
     "REGRESSIONS",

@@ -10,7 +10,7 @@ from calibration.estimation.calibration_errors import ece
 from calibration.estimation.cross_prediction import FoldJudges, cross_predicted
 from calibration.estimation.estimates import Inverted
 from calibration.estimation.linear import Linearised
-from calibration.estimation.quantiles import share_quantile
+from calibration.estimation.quantiles import quantile, share_quantile
 from calibration.estimation.quantities import (
     Quantity,
     accuracy,
@@ -44,6 +44,9 @@ REGRESSIONS: Mapping[str, Callable[..., list[Coefficient]]] = MappingProxyType(
     {"ols": ols, "logistic": logistic}
 )
 """Regressions of labels on columns, which are several quantities each."""
+
+OF_NUMBERS: Mapping[str, Callable[..., Any]] = MappingProxyType({"quantile": quantile, "ols": ols})
+"""Those that labels may be numbers of any size for; quantiles are then of the numbers."""
 
 OF_LABELS = ("share", "mean-share", "f1-at-k", "quantile", *REGRESSIONS)
 """Those that depend on labels alone: they are the same of all models of the same claims."""

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from experiments.columns.options import LabelColumns
 from factormodels.claims import ClaimLabel
+from factormodels.decoded_values import shown
 from factormodels.errors import InputError
+from factormodels.io.claim_rows import label_word
 from factormodels.io.labels import LabelSpelling, comma_remark, label_spelling, meaning_remark
 from factormodels.io.tables.data_table import DataTable
 from factormodels.io.tables.numbers import (
     PER_CENT_HEADING,
     Notation,
+    cell_number,
     cell_share,
     heading_is_per_cent,
     notation_remark,
@@ -52,14 +55,14 @@ class LabelColumn:
     Attributes:
         name: the column; None: there is none, and no row has a label.
         values: its cells.
-        meanings: what they say, None where there is no label.
+        meanings: what they say, None where there is no label; numbers where labels are numbers.
         spelling: how they are spelled; None where there is no label at all.
         classes: names of classes that the file states of the column's integers.
     """
 
     name: str | None
     values: Sequence[Any]
-    meanings: Sequence[ClaimLabel | None]
+    meanings: Sequence[ClaimLabel | float | None]
     spelling: LabelSpelling | None
     classes: Sequence[str] = ()
 
@@ -106,6 +109,81 @@ def label_column(
 def truth(label: ClaimLabel | None) -> bool | None:
     """Return whether a label says that a claim is true; None if there is none that counts."""
     return None if label in (None, ClaimLabel.IRRELEVANT) else label is ClaimLabel.SUPPORTED
+
+
+def label_value(label: ClaimLabel | float | None) -> bool | float | None:
+    """Return the number that a label is, or else its `truth`."""
+    return label if isinstance(label, float) else truth(label)
+
+
+def label_text(label: ClaimLabel | float | None) -> str | None:
+    """Word by which messages call a label; None where there is none."""
+    return f"{label:g}" if isinstance(label, float) else label_word(label)
+
+
+def are_numbers(values: Iterable[Any]) -> bool:
+    """Return whether cells hold numbers, some of which are neither 0 nor 1."""
+    filled = [value for value in values if folded(value) not in NO_LABEL]
+    try:
+        numbers = {cell_number(value)[0] for value in filled}
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return bool(numbers - {0.0, 1.0})
+
+
+def number_labels(table: DataTable, name: str | None) -> LabelColumn:
+    """The labels of a table whose labels are numbers of any size.
+
+    Args:
+        table: the table.
+        name: its column of labels; None: there is none.
+
+    Raises:
+        InputError: if a cell holds no number.
+    """
+    values = [None if name is None else row.get(name) for row in table.rows]
+    column = NumberColumn(table, str(name), "a label that is a number")
+    numbers = [None] * len(values) if name is None else list(map(column.read, range(len(values))))
+    return LabelColumn(name, values, numbers, None)
+
+
+class NumberColumn:
+    """A column of numbers of any size; those with a per cent sign are shares.
+
+    Args:
+        table: the table.
+        name: the column.
+        what: what its numbers are; errors name it.
+    """
+
+    def __init__(self, table: DataTable, name: str, what: str = "a prediction") -> None:
+        self.table = table
+        self.name = name
+        self.what = what
+        self._notations = Counter[Notation]()
+
+    def read(self, index: int) -> float | None:
+        """The number in a row, None where the cell is empty.
+
+        Raises:
+            InputError: if the cell holds none.
+        """
+        value = self.table.rows[index].get(self.name)
+        if folded(value) in NO_LABEL:
+            return None
+        try:
+            number, notation = cell_number(value)
+        except (TypeError, ValueError, OverflowError):
+            number, notation = math.nan, frozenset()
+        if not math.isfinite(number):
+            place = self.table.place(index, self.name)
+            raise InputError(f"{place}: {shown(value)} is not {self.what}; give a finite number")
+        self._notations.update(notation)
+        return number
+
+    def remark(self) -> str:
+        """A sentence on how the cells that were read are written; empty where they are plain."""
+        return notation_remark(self.name, self._notations)
 
 
 class ShareColumn:

@@ -11,7 +11,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from experiments.columns.cell_names import CELL
-from experiments.columns.cells import LabelColumn, ShareColumn, label_column, truth
+from experiments.columns.cells import (
+    LabelColumn,
+    NumberColumn,
+    ShareColumn,
+    are_numbers,
+    label_column,
+    label_text,
+    label_value,
+    number_labels,
+)
 from experiments.columns.frame import ClaimFrame
 from experiments.columns.layouts import with_layout
 from experiments.columns.nested_responses import ID_OF_A_RESPONSE, with_responses
@@ -40,7 +49,6 @@ from factormodels.errors import InputError
 from factormodels.io.claim_rows import (
     ClaimRow,
     cell_name,
-    label_word,
     repeated_remark,
     repeated_rows,
     required_name,
@@ -62,6 +70,7 @@ def read_claims(
     labelled: bool = True,
     judges: bool = False,
     texts: bool = False,
+    numbers: Sequence[Any] | None = None,
 ) -> ClaimFrame:
     """The claims of data with their probabilities and labels, and what a reader must know.
 
@@ -74,6 +83,9 @@ def read_claims(
         labelled: whether there must be labels.
         judges: whether models judge the same responses, so that a claim has one label under all.
         texts: whether what claims and responses say is wanted too.
+        numbers: labels of other tables of the same claims, where labels may be numbers of any size.
+            They are numbers if all of these and of the table are, and some is neither 0 nor 1;
+            what is predicted of them may be any number too. None: labels say true or false.
 
     Raises:
         InputError: if the data cannot be read, a column is missing, a cell is no probability or
@@ -83,8 +95,15 @@ def read_claims(
     wanted = options if options.p else options.model_copy(update={"p": assessors})
     table, wanted, known_layout = _with_row_per_claim(table, wanted, labelled=labelled)
     resolved = _resolve(table, wanted, labelled=labelled, judges=judges, texts=texts)
-    labels = label_column(table, resolved.label, wanted, labelled=labelled)
-    read = _Rows(table, resolved, labels)
+    label = resolved.label
+    named_words = wanted.true or wanted.irrelevant or table.classes.get(str(label))
+    of_table = [] if label is None else [row.get(label) for row in table.rows]
+    of_numbers = numbers is not None and not named_words and are_numbers([*of_table, *numbers])
+    if of_numbers:
+        labels = number_labels(table, label)
+    else:
+        labels = label_column(table, label, wanted, labelled=labelled)
+    read = _Rows(table, resolved, labels, of_numbers=of_numbers)
     read.refuse_contradictions()
     remarks = [
         *known_layout,
@@ -98,7 +117,9 @@ def read_claims(
     if isinstance(table, FlatTable):
         remarks += _list_remarks(table, resolved)
     frame = data_frame(read.long_rows())
-    return ClaimFrame(frame, table, resolved.by, resolved.probabilities, remarks)
+    return ClaimFrame(
+        frame, table, resolved.by, resolved.probabilities, remarks, of_numbers=of_numbers
+    )
 
 
 def _with_row_per_claim(
@@ -167,7 +188,7 @@ def _resolve(
     Raises:
         InputError: if an option names no column, or a role that is needed has none.
     """
-    columns = Columns(table.columns, table.source)
+    columns = Columns(table.columns, table.source, table.rows)
     nested = _parents(table) is not None
     probabilities = tuple(columns.given("--p", name) for name in wanted.p)
     if not probabilities:
@@ -246,7 +267,7 @@ class _KeptRow:
         by: what it says of the columns that part data and models.
         response: its response; the row itself where no column tells.
         claim: id of its claim; None without one.
-        label: what its label says.
+        label: what its label says: true, false, or that it does not count; or a number.
         p: its probabilities by column.
     """
 
@@ -254,7 +275,7 @@ class _KeptRow:
     by: tuple[str, ...]
     response: str | int
     claim: str | None
-    label: ClaimLabel | None
+    label: ClaimLabel | float | None
     p: Mapping[str, float]
 
 
@@ -265,14 +286,23 @@ class _Rows:
         table: the table.
         resolved: which columns have which roles.
         labels: its labels.
+        of_numbers: whether labels, and what is predicted of them, are numbers of any size.
 
     Raises:
         InputError: if a cell is no probability or names nothing, or no row has a probability.
     """
 
-    def __init__(self, table: DataTable, resolved: _Resolved, labels: LabelColumn) -> None:
+    def __init__(
+        self,
+        table: DataTable,
+        resolved: _Resolved,
+        labels: LabelColumn,
+        *,
+        of_numbers: bool = False,
+    ) -> None:
         self.table, self.resolved, self.labels = table, resolved, labels
-        self.shares = [ShareColumn(table, column) for column in resolved.probabilities]
+        reader = NumberColumn if of_numbers else ShareColumn
+        self.shares = [reader(table, column) for column in resolved.probabilities]
         self.kept: list[_KeptRow] = []
         self._unanswered = 0
         # What rows state of claims: of those with a probability, of labels alone, and of labels
@@ -342,7 +372,7 @@ class _Rows:
         return ClaimRow(
             (*by, str(response) if of_response else "", words) if words and is_known else None,
             f"claim {shown(words)}" + (f" of response {response!r}" if of_response else ""),
-            {"label": label_word(self.labels.meanings[index])},
+            {"label": label_text(self.labels.meanings[index])},
             row,
             self.table.place(index),
             cell_name(row.get(resolved.text_beside_id)) if resolved.text_beside_id else "",
@@ -410,7 +440,7 @@ class _Rows:
         return [
             {
                 "p": p,
-                "label": truth(row.label),
+                "label": label_value(row.label),
                 "irrelevant": row.label is ClaimLabel.IRRELEVANT,
                 "place": row.index,
                 "response": row.response,

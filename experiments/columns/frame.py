@@ -33,6 +33,8 @@ class ClaimFrame:
         by: the columns that part data and models.
         columns: the columns of probabilities.
         remarks: what a reader must know of how they were read.
+        of_numbers: whether labels are numbers of any size, in place of True and False, and p what
+            is predicted of them.
     """
 
     frame: pd.DataFrame
@@ -40,6 +42,7 @@ class ClaimFrame:
     by: tuple[str, ...]
     columns: tuple[str, ...]
     remarks: list[str]
+    of_numbers: bool = False
 
     @property
     def has_label(self) -> Any:

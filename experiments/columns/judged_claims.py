@@ -147,7 +147,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
         InputError: if a column is not there or cannot be told, or a cell cannot be read; the
             message names the place.
     """
-    columns = Columns(column_names_of(table), table.source)
+    columns = Columns(column_names_of(table), table.source, table.rows)
     wanted, known_layout = with_layout(columns.names, wanted)
     label = columns.required(LABEL, wanted.label)
     # Claims stand in the order of their own list, so lists of one model stay apart.

@@ -7,9 +7,11 @@ behind a name make no difference.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from experiments.columns.contents import likely_column
 from experiments.columns.roles import Role
 from factormodels.errors import InputError, nearest
 from factormodels.io.claim_rows import is_blank_column
@@ -29,13 +31,17 @@ class Columns:
     Attributes:
         names: all of them, in order.
         where: the file, which errors name.
+        rows: the rows of the table, by which an error proposes a column; empty: it proposes none.
         guessed: what was not said and was found: column by meaning.
         used: columns that were asked for and found.
     """
 
-    def __init__(self, names: Sequence[str], where: object) -> None:
+    def __init__(
+        self, names: Sequence[str], where: object, rows: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         self.names = tuple(names)
         self.where = where
+        self.rows = rows
         self.guessed: dict[str, str] = {}
         self.used: set[str] = set()
         # The column of the very name goes first, then what takes more to be alike.
@@ -71,7 +77,8 @@ class Columns:
     def listed(self) -> str:
         """Return the first columns and the number of the others, as errors list them."""
         more = len(self.names) - _MOST_SHOWN
-        return ", ".join(self.names[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        names = [repr(name) if "," in name else name for name in self.names[:_MOST_SHOWN]]
+        return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
     def known(self, role: Role) -> str | None:
         """First column that has one of the names of a role, in their order; None if none has.
@@ -86,7 +93,9 @@ class Columns:
                 continue
             matches = [column for name in names for column in self._by_name.get(name, ())]
             if len(matches) > 1:
-                remedy = f"name one with {role.option}" if role.option else "rename all but one"
+                remedy = "rename all but one"
+                if role.option:
+                    remedy = f"name one, as in {as_option(role.option, matches[0])}"
                 raise InputError(
                     f"{self.where}: the columns {' and '.join(map(repr, matches))} may each hold "
                     f"the {role.meaning}; {remedy}"
@@ -164,11 +173,23 @@ class Columns:
         missing = (role, *lacking)
         needed = " or ".join(f"the {each.meaning}" for each in missing)
         it = "it" if len(missing) == 1 else "them"
-        options = [each.option for each in missing]
-        mend = f"name {it} with {' and '.join(options)}" if all(options) else f"call {it} so"
+        mend = f"call {it} so"
+        if all(each.option for each in missing):
+            mend = self._naming(it, missing)
         raise InputError(
             f"{self.where}: no column is known as {needed}; {mend}; it has {self.listed()}"
         )
+
+    def _naming(self, it: str, missing: Sequence[Role]) -> str:
+        """Return how to name the columns of roles, with columns that can hold them if any can."""
+        taken: list[str] = []
+        for each in missing:
+            likely = likely_column(each, [n for n in self.names if n not in taken], self.rows)
+            if likely is None:
+                return f"name {it} with {' and '.join(f'{m.option} COLUMN' for m in missing)}"
+            taken.append(likely)
+        options = (as_option(m.option, name) for m, name in zip(missing, taken, strict=True))
+        return f"name {it}, as in {' '.join(options)}"
 
     def remark(self) -> str:
         """Return a sentence on the columns that were found by their names; empty without any."""
@@ -176,6 +197,11 @@ class Columns:
             return ""
         guesses = ", ".join(f"{meaning} {column!r}" for meaning, column in self.guessed.items())
         return f"Columns known by their names: {guesses}."
+
+
+def as_option(option: str, column: str) -> str:
+    """Return an option with the name of a column, as a shell takes it."""
+    return f"{option} {shlex.quote(column)}" if "'" in column else f"{option} '{column}'"
 
 
 _JOINED = re.compile(r" (?:x|y|\d+)$")

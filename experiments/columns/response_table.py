@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from experiments.columns.resolved import Columns
+from experiments.columns.contents import longest_texts
+from experiments.columns.resolved import Columns, as_option
 from experiments.columns.roles import CONTEXTS, ID, QUESTION, RESPONSE_TEXT, TOPIC, UNIQUE_IN_ROWS
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError, nearest
@@ -98,9 +99,11 @@ def responses_of_table(
     }
     response = chosen["response"]
     if response is None:
+        texts = longest_texts(table.columns, table.rows)
+        option = as_option("--text-column", texts or "COLUMN")
         raise InputError(
-            f"{table.source}: none of its columns is obviously the response; name it with "
-            f"--text-column ({', '.join(table.columns)})"
+            f"{table.source}: none of its columns is obviously the response; name it, as in "
+            f"{option}; it has {columns.listed()}"
         )
     filled, empty = [], []
     for row in range(len(table.rows)):

@@ -263,17 +263,21 @@ def renaming(names: Mapping[str, str], *, prose: bool = False) -> Callable[[str]
     Args:
         names: what stands in place of each name.
         prose: whether texts are sentences, in which "a" before a word is the article unless a
-            sentence begins with it.
+            sentence begins with it, and in which quoted names are of columns and cells of the
+            user's file, which keep them.
     """
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
-    words = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])")
+    quoted = r"(?<!\w)'[^'\n]*'(?!\w)|" if prose else ""
+    words = re.compile(rf"{quoted}(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])")
     article = re.compile(r"(?<![.:;] )(?<!^)a(?= \w)")
 
+    def keeps(match: re.Match[str]) -> bool:
+        if match[0] not in names:
+            return True
+        return prose and article.match(match.string, match.start()) is not None
+
     def renamed(text: str) -> str:
-        return words.sub(
-            lambda match: "a" if prose and article.match(text, match.start()) else names[match[0]],
-            text,
-        )
+        return words.sub(lambda match: match[0] if keeps(match) else names[match[0]], text)
 
     return renamed
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,6 +13,7 @@ from pydantic import Field
 
 from calibration.estimation import (
     OF_LABELS,
+    OF_NUMBERS,
     QUANTITIES,
     REGRESSIONS,
     FoldJudges,
@@ -36,7 +37,13 @@ from calibration.estimation.linear import Linearised
 from calibration.grouping import Grouping, group_by_response
 from calibration.intervals import student_quantile
 from calibration.validation import Floats, Integers
-from experiments.columns.cells import ShareColumn, label_column, number_cell, truth
+from experiments.columns.cells import (
+    ShareColumn,
+    label_column,
+    label_value,
+    number_cell,
+    number_labels,
+)
 from experiments.columns.claims import part_name, read_claims
 from experiments.columns.frame import ClaimFrame
 from experiments.columns.options import ProbabilityColumns, TaughtSettings
@@ -55,7 +62,7 @@ from experiments.findings.markup import csv_text
 from experiments.findings.table import ENDS, Table, columns_as, data_frame, named, text_columns
 from experiments.findings.text import interval, number
 from experiments.progress import tell
-from experiments.settings import USUAL, ColumnNames, Names, Numbers, Option, Words, front_door
+from experiments.settings import USUAL, ColumnNames, Files, Names, Numbers, Option, front_door
 from experiments.settings.limits import DrawnSettings, KPolicy
 from factormodels.claims import ClaimLabel
 from factormodels.errors import InputError, unknown_name
@@ -101,14 +108,14 @@ class EstimateSettings(
     folds: Annotated[int, Field(ge=2)] = 5
     """Folds of labelled responses in which --judge learn learns."""
 
-    labels: Annotated[Words, Option("FILE", usual=True)] = ()
+    labels: Annotated[Files, Option("FILE", usual=True)] = ()
     """A sheet of labels, as --choose wrote it and a person filled it in; repeatable."""
 
     quantities: Annotated[Names, USUAL] = ("share", "mean-share", "brier", "f1-at-k")
     """What is estimated: share (of true claims, over all), mean-share (mean over responses), brier,
     f1-at-k, accuracy, auroc, ece, kept-precision (share of true claims from --threshold on),
     quantile (of the responses' shares of true claims), ols or logistic (coefficients of truth on
-    the columns of --on)."""
+    the columns of --on). Labels may be numbers of any size for quantile and ols."""
 
     on: Annotated[ColumnNames, USUAL] = ()
     """A column of numbers that --quantities ols and logistic are on; repeatable. The intercept is
@@ -206,6 +213,7 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
         estimate("claims.csv", quantities="accuracy,auroc,ece", bins=5)
         estimate("claims.csv", quantities="logistic", on="position")
         estimate("claims.csv", judge="learn", numbers="length")
+        estimate("ratings.csv", quantities="quantile,ols", on="length")
         estimate("claims.csv", choose=20, sheet="first.csv")
         estimate("claims.csv", labels="first.csv")
         estimate("claims.csv", labels="first.csv", choose=9, sheet="b.csv")
@@ -250,8 +258,17 @@ def estimates_by_judges(
     Raises:
         InputError: as `estimate`.
     """
-    judged = read_claims(data, settings, labelled=False, texts=settings.choose is not None)
-    judged, claims = _claims(judged, settings)
+    sheets = [read_table(source) for source in settings.labels]
+    judged = read_claims(
+        data,
+        settings,
+        labelled=False,
+        texts=settings.choose is not None,
+        numbers=list(_sheet_labels(sheets)),
+    )
+    if judged.of_numbers:
+        _refuse_of_numbers(judged, settings)
+    judged, claims = _claims(judged, sheets, settings)
     if judges is not None:
         claims = replace(claims, judges=judges)
     table, remarks = judged.table, judged.remarks
@@ -317,7 +334,38 @@ def _learned(
 # -------------------------------------------------------------------------------------- labels
 
 
-def _claims(judged: ClaimFrame, settings: EstimateSettings) -> tuple[ClaimFrame, _Claims]:
+def _sheet_labels(sheets: Sequence[DataTable]) -> Iterator[Any]:
+    """Yield the cells of labels of sheets."""
+    for sheet in sheets:
+        label = Columns(sheet.columns, sheet.source).known(LABEL)
+        yield from (row.get(label) for row in sheet.rows if label is not None)
+
+
+def _refuse_of_numbers(judged: ClaimFrame, settings: EstimateSettings) -> None:
+    """Refuse what numbers as labels do not define.
+
+    Raises:
+        InputError: for such a quantity, or if claims are to be chosen.
+    """
+    known = " and ".join(OF_NUMBERS)
+    why = (
+        f"{judged.table.source}: labels are numbers that are neither true nor false, of which "
+        f"--quantities {known} are estimated"
+    )
+    others = [name for name in settings.quantities if name not in OF_NUMBERS]
+    if others:
+        raise InputError(
+            f"{why}; leave out {', '.join(others)}, or name the labels that are true with --true"
+        )
+    if settings.choose is not None:
+        raise InputError(f"{why}; leave out --choose, which takes probabilities of being true")
+    if settings.judge == "learn":
+        raise InputError(f"{why}; leave out --judge learn, which learns from true and false")
+
+
+def _claims(
+    judged: ClaimFrame, sheets: Sequence[DataTable], settings: EstimateSettings
+) -> tuple[ClaimFrame, _Claims]:
     """Every claim once, with its label from the table or from a sheet, and what that stands for.
 
     Responses whose own labels taught the probabilities are in neither, with a label or without.
@@ -331,7 +379,8 @@ def _claims(judged: ClaimFrame, settings: EstimateSettings) -> tuple[ClaimFrame,
     order = once.groupby(grouping.index).cumcount() + 1
     numbered = once["claim"].isna()
     once["claim"] = once["claim"].where(~numbered, order.astype(str))
-    y = once["label"].to_numpy(dtype=object).copy()
+    labels = once["label"].astype(object)
+    y = labels.where(labels.notna(), None).to_numpy(dtype=object).copy()
     irrelevant = once["irrelevant"].to_numpy(dtype=bool).copy()
     known = once["label"].notna().to_numpy() | irrelevant
     batch = np.where(known, 0, -1)
@@ -341,9 +390,9 @@ def _claims(judged: ClaimFrame, settings: EstimateSettings) -> tuple[ClaimFrame,
         for index, (owner, claim) in enumerate(zip(owners, once["claim"], strict=True))
     }
     of_sheets: list[str] = []
-    for at, source in enumerate(settings.labels, 1):
+    for at, sheet in enumerate(sheets, 1):
         claim_values = (y, irrelevant, batch, chances)
-        of_sheets += _read_sheet(read_table(source), at, judged.by, places, settings, claim_values)
+        of_sheets += _read_sheet(sheet, at, judged, places, settings, claim_values)
     judged = replace(judged, remarks=[*judged.remarks, *of_sheets])
     counting = once["place"][[value is not None for value in y]]
     judged = judged.without_taught(frame["place"].isin(counting), settings)
@@ -361,7 +410,7 @@ def _claims(judged: ClaimFrame, settings: EstimateSettings) -> tuple[ClaimFrame,
 def _read_sheet(
     sheet: DataTable,
     number: int,
-    by: Sequence[str],
+    judged: ClaimFrame,
     places: Mapping[tuple[Any, ...], int],
     settings: EstimateSettings,
     known: tuple[Any, Any, Integers, Floats],
@@ -372,10 +421,13 @@ def _read_sheet(
     """
     y, irrelevant, batch, chances = known
     names = Columns(sheet.columns, sheet.source)
-    group_columns = [names.given("--by", name) for name in by]
+    group_columns = [names.given("--by", name) for name in judged.by]
     response = names.required(SHEET_RESPONSE)
     claim = names.required(SHEET_CLAIM)
-    labels = label_column(sheet, names.required(LABEL), settings, labelled=False)
+    if judged.of_numbers:
+        labels = number_labels(sheet, names.required(LABEL))
+    else:
+        labels = label_column(sheet, names.required(LABEL), settings, labelled=False)
     probability = names.optional(SHEET_PROBABILITY)
     batches = names.optional(SHEET_BATCH)
     shares = None if probability is None else ShareColumn(sheet, probability)
@@ -399,7 +451,7 @@ def _read_sheet(
                 "already, in the table or a sheet before; keep one of the two"
             )
         own_batch = _batch(row, batches, number, sheet.place(position, batches or ""))
-        y[claim_number], batch[claim_number] = truth(meaning), own_batch
+        y[claim_number], batch[claim_number] = label_value(meaning), own_batch
         irrelevant[claim_number] = meaning is ClaimLabel.IRRELEVANT
         if shares is not None:
             chance = shares.read(position)
@@ -517,7 +569,8 @@ def _estimates(
                 zip(model_rows["response"], ids, claims.y[numbers], strict=True)
             )
             of = _of(data, str(model))
-            made[str(model)] = _quantities(
+            quantities = _of_numbers if judged.of_numbers else _quantities
+            made[str(model)] = quantities(
                 model_rows, numbers, claims, columns, settings, remarks, of
             )
         by_model = {
@@ -597,6 +650,33 @@ def _quantities(
                 "claim; the upper end of the ECE has the worst that they may be. Fewer --bins "
                 "leave fewer of them."
             )
+    return made
+
+
+def _of_numbers(
+    rows: pd.DataFrame,
+    numbers: Any,
+    claims: _Claims,
+    columns: Mapping[str, Floats],
+    settings: EstimateSettings,
+    remarks: list[str],
+    of: str,
+) -> dict[str, Linearised | Inverted]:
+    """The quantities of labels that are numbers; `_quantities` makes those of true and false."""
+    given = rows["p"].to_numpy(), claims.y[numbers].astype(float), rows["response"].to_numpy()
+    weights = claims.weights[numbers]
+    made: dict[str, Linearised | Inverted] = {}
+    for name in settings.quantities:
+        try:
+            if name in REGRESSIONS:
+                at = rows["place"].to_numpy()
+                on = {column: values[at] for column, values in columns.items()}
+                coefficients = OF_NUMBERS[name](on, *given, weights=weights)
+                made |= {each.title: each for each in coefficients}
+            else:
+                made[name] = OF_NUMBERS[name](*given, q=settings.q, weights=weights)
+        except InputError as error:
+            remarks.append(f"{of}: {error}.")
     return made
 
 

@@ -110,7 +110,7 @@ def test_columns_that_leave_a_doubt_are_asked_for(tmp_path: Path) -> None:
     path.write_text("answer,output\nIt is red.,It is blue.\n")
     refused("'answer' and 'output' may each hold the response", load_responses, path)
     path.write_text("a,b\nIt is red.,It is blue.\n")
-    refused(r"none of its columns is obviously .* --text-column \(a, b\)", load_responses, path)
+    refused(r"obviously the response; .* --text-column 'b'; it has a, b", load_responses, path)
 
 
 def test_responses_are_chosen_by_their_ids(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_rows_and_data_frames_are_evaluated(folder: Path) -> None:
     )
     pd.testing.assert_frame_equal(named["claims"], found["claims"])
     refused(
-        "none of its columns is obviously the response; name it with `text_column`",
+        "none of its columns is obviously the response; name it, as in `text_column=",
         *(assess, [{"a": "It is red."}]),
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,11 @@ import pytest
 
 from experiments import estimate, keep, score, self_knowledge
 from experiments.columns import claims, judged_claims, roles
+from experiments.columns.claims import read_claims
+from experiments.columns.options import ProbabilityColumns
 from experiments.columns.resolved import Columns
 from experiments.columns.roles import CONTEXTS, LABEL, PROBABILITY, RESPONSE_TEXT, Role
-from factormodels.errors import InputError
+from factormodels.errors import InputError, as_arguments
 
 
 def test_an_error_lists_no_more_columns_than_a_person_reads() -> None:
@@ -31,9 +35,25 @@ def test_an_error_names_every_column_that_is_missing() -> None:
     with pytest.raises(InputError) as raised:
         columns.required(PROBABILITY, lacking=(LABEL,))
     assert str(raised.value) == (
-        "t.csv: no column is known as the probability or the label; name them with --p and "
-        "--label; it has Answer #, is it true?"
+        "t.csv: no column is known as the probability or the label; name them with --p COLUMN and "
+        "--label COLUMN; it has Answer #, is it true?"
     )
+
+
+def test_an_error_proposes_options_that_a_shell_takes_as_they_are(tmp_path: Path) -> None:
+    table = tmp_path / "odd.csv"
+    rows = [("r1", "0.9", "by A", "Y"), ("r1", "0.2", "by B", "N"), ("r2", "1", "by A", "Y")]
+    names = ("nr", "GPT-4o (v1, may)", "seen", "ok?")
+    lines = [",".join(f'"{cell}"' for cell in row) for row in (names, *rows)]
+    table.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(InputError) as raised:
+        read_claims(table, ProbabilityColumns())
+    proposed = re.search(r"as in (.*); it has nr, 'GPT-4o \(v1, may\)', seen", str(raised.value))
+    assert proposed is not None
+    assert shlex.split(proposed[1]) == ["--p", "GPT-4o (v1, may)", "--label", "ok?"]
+    assert as_arguments(proposed[1]) == "`p='GPT-4o (v1, may)'` `label='ok?'`"
+    read = read_claims(table, ProbabilityColumns(p=("GPT-4o (v1, may)",), label="ok?"))
+    assert read.frame["p"].tolist() == [0.9, 0.2, 1.0]
 
 
 @pytest.mark.parametrize("name", ["confidence (%)", "Confidence, %", "confidence [%]", "p %"])

@@ -212,6 +212,11 @@ def test_the_article_of_a_sentence_is_no_name() -> None:
         "Anna beats b with a probability of 1; than Anna, b is worse."
     )
     assert renaming({"a": "Anna"})("b less a, a less b") == "b less Anna, Anna less b"
+    # The column of the file keeps its name.
+    in_prose = renaming({"gpt": "GPT-4o"}, prose=True)
+    assert in_prose("Column 'gpt' holds what gpt's authors say of 'my gpt', gpt.") == (
+        "Column 'gpt' holds what GPT-4o's authors say of 'my gpt', GPT-4o."
+    )
 
 
 def test_words_and_scores_of_a_table_are_chosen() -> None:

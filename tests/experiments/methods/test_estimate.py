@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.estimation import QUANTITIES, REGRESSIONS, share
+from calibration.estimation import QUANTITIES, REGRESSIONS, ols, quantile, share
 from calibration.estimation import estimate as estimated
 from experiments import estimate
 from experiments.columns.assessed_metadata import METADATA_KEY
@@ -90,6 +90,77 @@ def test_every_quantity_is_that_of_the_arrays() -> None:
     assert apart.index.tolist() == ["auroc", "accuracy"]
     areas = both["estimates"].query("quantity == 'auroc'")["value"].tolist()
     assert apart.loc["auroc", "value"] == pytest.approx(areas[1] - areas[0])
+
+
+def rated(seed: int = 0, n: int = 200, n_labelled: int = 40) -> Any:
+    """Ratings by people of some claims and by a judge of all, in responses of one claim."""
+    generator = np.random.default_rng(seed)
+    length = generator.normal(size=n)
+    rating = 3 + length + generator.normal(size=n)
+    judge = rating + 0.5 * generator.normal(size=n)
+    seen = np.where(np.arange(n) < n_labelled, rating, np.nan)
+    responses = [f"r{number}" for number in range(n)]
+    return pd.DataFrame({"response": responses, "judge": judge, "rating": seen, "length": length})
+
+
+def test_labels_may_be_numbers_of_any_size_for_quantiles_and_linear_regression(
+    tmp_path: Path,
+) -> None:
+    table, how = rated(), {"p": "judge", "label": "rating", "on": "length"}
+    found = estimate(table, quantities="quantile,ols", q=0.25, **how)
+    given = table["judge"], table["rating"], table["response"]
+    direct = {"quantile": quantile(*given, q=0.25)}
+    direct |= {each.title: each for each in ols(table[["length"]], *given)}
+    for name, quantity in direct.items():
+        row, interval = row_of(found, name), estimated(quantity)
+        assert (row["value"], row["value_lower"]) == (interval.value, interval.lower)
+
+    # PPI++ by hand: three least-squares fits, at the weight that each coefficient chose.
+    design = np.column_stack([np.ones(200), table["length"]])
+
+    def fitted(numbers: Any, n: int) -> Any:
+        return np.linalg.lstsq(design[:n], np.asarray(numbers)[:n], rcond=None)[0]
+
+    seen, judge = table["rating"], table["judge"]
+    of_judge = fitted(judge, 40) - fitted(judge, 200)
+    for number, name in enumerate(("linear: intercept", "linear: length")):
+        row = row_of(found, name)
+        by_hand = fitted(seen, 40)[number] - row["weight"] * of_judge[number]
+        assert row["value"] == pytest.approx(by_hand)
+        assert row["weight"] > 0.5
+
+    path = tmp_path / "ratings.csv"
+    table.to_csv(path, index=False)
+    done = invoke("estimate", str(path), "--p", "judge", "--label", "rating", "--quantities",
+                  "quantile,ols", "--on", "length", "--q", "0.25", "--json")  # fmt: skip
+    rows = json.loads(done.stdout)["tables"]["estimates"]
+    assert [row["value"] for row in rows] == pytest.approx(found["estimates"]["value"].tolist())
+
+
+def test_numbers_as_labels_come_in_sheets_too(tmp_path: Path) -> None:
+    table = rated().assign(claim="c1")
+    how: dict[str, Any] = {"p": "judge", "quantities": "quantile,ols", "on": "length"}
+    sheet = tmp_path / "sheet.csv"
+    labelled = table[table["rating"].notna()].rename(columns={"rating": "label"})
+    labelled[["response", "claim", "label"]].to_csv(sheet, index=False)
+    of_sheet = estimate(table.drop(columns="rating"), labels=sheet, **how)
+    of_table = estimate(table, label="rating", **how)
+    pd.testing.assert_series_equal(of_sheet["estimates"]["value"], of_table["estimates"]["value"])
+
+
+def test_numbers_are_refused_where_labels_are_true_or_false() -> None:
+    table, how = rated(), {"p": "judge", "label": "rating"}
+    refused("leave out share, or name the labels that are true", estimate, table,
+            quantities="share,quantile", **how)  # fmt: skip
+    refused("leave out `choose`", estimate, table, quantities="quantile", choose=3, **how)
+    refused("leave out `judge` learn", estimate, table, quantities="quantile", judge="learn", **how)
+    refused("row 1, column 'judge': 'high' is not a prediction; give a finite number", estimate,
+            table.astype(object).replace({"judge": {table["judge"][0]: "high"}}),
+            quantities="quantile", **how)  # fmt: skip
+    # Labels of 0 and 1 say true and false, whatever is estimated.
+    binary = drawn().assign(label=lambda t: t["label"].astype(int))
+    by_words = row_of(estimate(drawn(), quantities="quantile"), "quantile")
+    assert row_of(estimate(binary, quantities="quantile"), "quantile")["value"] == by_words["value"]
 
 
 def test_what_labels_leave_undefined_is_left_out_and_said() -> None:
@@ -244,6 +315,8 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     refused("mean-shares", estimate, table, quantities="mean-shares")
     refused("minutes` 1: give two numbers", estimate, bare, choose=3, minutes=[1.0])
     sheet = tmp_path / "sheet.csv"
+    refused("sheet.csv: there is no such file", estimate, bare, labels=sheet)
+    sheet.write_text("response,claim,label\nr0,c0,yes\n")
     with pytest.raises(InputError, match="row 2: claim 'c1' of response 'r0' has the text"):
         estimate(bare.assign(claim="c1"), labels=[str(sheet)])
     rows = {"response": ["r1"], "claim": ["c9"], "label": ["yes"], "probability": [0.5]}

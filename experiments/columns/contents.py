@@ -1,0 +1,81 @@
+"""Columns that can have a role by what their cells hold, for errors to propose.
+
+Nothing is read by this: a table's columns are known by their names or named by options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from experiments.columns.roles import JUDGEMENT, LABEL, PROBABILITY, RESPONSE, Role
+from factormodels.errors import InputError
+from factormodels.io.labels import label_spelling
+from factormodels.io.tables.numbers import cell_share, heading_is_per_cent
+from factormodels.words import NO_LABEL, folded
+
+_READ = 200
+"""Rows of a table that are looked at."""
+
+
+def likely_column(
+    role: Role, names: Iterable[str], rows: Sequence[Mapping[str, Any]]
+) -> str | None:
+    """First column whose cells can have a role; None if none can, or nothing tells of the role.
+
+    Args:
+        role: what the column holds.
+        names: the columns among which it is.
+        rows: the rows of the table.
+    """
+    can_hold = _CAN_HOLD.get(role)
+    if can_hold is None:
+        return None
+    for name in names:
+        values = [row.get(name) for row in rows[:_READ]]
+        filled = [value for value in values if folded(value) not in NO_LABEL]
+        if filled and can_hold(name, filled):
+            return name
+    return None
+
+
+def longest_texts(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """Column whose cells are the longest texts; None in a table without columns."""
+
+    def length(name: str) -> int:
+        return sum(len(v) for row in rows[:_READ] if isinstance(v := row.get(name), str))
+
+    return max(names, key=length, default=None)
+
+
+def _are_shares(name: str, values: Sequence[Any]) -> bool:
+    """Return whether cells are probabilities, and not all of them 0 or 1."""
+    per_cent = heading_is_per_cent(name, values)
+    try:
+        shares = {cell_share(value, "", "", per_cent=per_cent)[0] for value in values}
+    except InputError:
+        return False
+    return bool(shares - {0.0, 1.0, None})
+
+
+def _are_labels(name: str, values: Sequence[Any]) -> bool:
+    """Return whether cells say true or false."""
+    try:
+        label_spelling(values, name)
+    except InputError:
+        return False
+    return True
+
+
+def _repeat(name: str, values: Sequence[Any]) -> bool:
+    """Return whether cells name several things, and one of them twice, as those of responses do."""
+    different = {folded(value) for value in values}
+    is_other = _are_labels(name, values) or _are_shares(name, values)
+    return 1 < len(different) < len(values) and not is_other
+
+
+_CAN_HOLD: Mapping[Role, Callable[[str, Sequence[Any]], bool]] = MappingProxyType(
+    {PROBABILITY: _are_shares, LABEL: _are_labels, JUDGEMENT: _are_labels, RESPONSE: _repeat}
+)
+"""Whether the cells of a column, those without a value left out, can have a role."""
