@@ -55,14 +55,14 @@ class LabelColumn:
     Attributes:
         name: the column; None: there is none, and no row has a label.
         values: its cells.
-        meanings: what they say, None where there is no label; numbers where labels are numbers.
+        meanings: what they say, None where there is no label.
         spelling: how they are spelled; None where there is no label at all.
         classes: names of classes that the file states of the column's integers.
     """
 
     name: str | None
     values: Sequence[Any]
-    meanings: Sequence[ClaimLabel | float | None]
+    meanings: Sequence[ClaimLabel | None]
     spelling: LabelSpelling | None
     classes: Sequence[str] = ()
 
@@ -131,7 +131,30 @@ def are_numbers(values: Iterable[Any]) -> bool:
     return bool(numbers - {0.0, 1.0})
 
 
-def number_labels(table: DataTable, name: str | None) -> LabelColumn:
+@dataclass(frozen=True, eq=False)
+class NumberLabels:
+    """The labels of a table that are numbers of any size.
+
+    Attributes:
+        name: the column; None: there is none, and no row has a label.
+        meanings: the numbers, None where there is no label.
+        notation: a sentence on how they are written; empty where they are plain.
+    """
+
+    name: str | None
+    meanings: Sequence[float | None]
+    notation: str = ""
+
+    def remarks(self) -> list[str]:
+        """Sentences on decimal commas and on per cent."""
+        return list(filter(None, [self.notation]))
+
+    def comma_remark(self) -> str:
+        """As `remarks`; empty where there is none."""
+        return self.notation
+
+
+def number_labels(table: DataTable, name: str | None) -> NumberLabels:
     """The labels of a table whose labels are numbers of any size.
 
     Args:
@@ -141,10 +164,11 @@ def number_labels(table: DataTable, name: str | None) -> LabelColumn:
     Raises:
         InputError: if a cell holds no number.
     """
-    values = [None if name is None else row.get(name) for row in table.rows]
-    column = NumberColumn(table, str(name), "a label that is a number")
-    numbers = [None] * len(values) if name is None else list(map(column.read, range(len(values))))
-    return LabelColumn(name, values, numbers, None)
+    if name is None:
+        return NumberLabels(None, [None] * len(table.rows))
+    column = NumberColumn(table, name, "a label that is a number")
+    numbers = [column.read(index) for index in range(len(table.rows))]
+    return NumberLabels(name, numbers, column.remark())
 
 
 class NumberColumn:

@@ -14,6 +14,7 @@ from experiments.columns.cell_names import CELL
 from experiments.columns.cells import (
     LabelColumn,
     NumberColumn,
+    NumberLabels,
     ShareColumn,
     are_numbers,
     label_column,
@@ -99,6 +100,7 @@ def read_claims(
     named_words = wanted.true or wanted.irrelevant or table.classes.get(str(label))
     of_table = [] if label is None else [row.get(label) for row in table.rows]
     of_numbers = numbers is not None and not named_words and are_numbers([*of_table, *numbers])
+    labels: LabelColumn | NumberLabels
     if of_numbers:
         labels = number_labels(table, label)
     else:
@@ -296,12 +298,12 @@ class _Rows:
         self,
         table: DataTable,
         resolved: _Resolved,
-        labels: LabelColumn,
+        labels: LabelColumn | NumberLabels,
         *,
         of_numbers: bool = False,
     ) -> None:
         self.table, self.resolved, self.labels = table, resolved, labels
-        reader = NumberColumn if of_numbers else ShareColumn
+        reader: type[NumberColumn | ShareColumn] = NumberColumn if of_numbers else ShareColumn
         self.shares = [reader(table, column) for column in resolved.probabilities]
         self.kept: list[_KeptRow] = []
         self._unanswered = 0

@@ -38,6 +38,8 @@ from calibration.grouping import Grouping, group_by_response
 from calibration.intervals import student_quantile
 from calibration.validation import Floats, Integers
 from experiments.columns.cells import (
+    LabelColumn,
+    NumberLabels,
     ShareColumn,
     label_column,
     label_value,
@@ -424,6 +426,7 @@ def _read_sheet(
     group_columns = [names.given("--by", name) for name in judged.by]
     response = names.required(SHEET_RESPONSE)
     claim = names.required(SHEET_CLAIM)
+    labels: LabelColumn | NumberLabels
     if judged.of_numbers:
         labels = number_labels(sheet, names.required(LABEL))
     else:

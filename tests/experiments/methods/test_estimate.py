@@ -106,10 +106,11 @@ def rated(seed: int = 0, n: int = 200, n_labelled: int = 40) -> Any:
 def test_labels_may_be_numbers_of_any_size_for_quantiles_and_linear_regression(
     tmp_path: Path,
 ) -> None:
-    table, how = rated(), {"p": "judge", "label": "rating", "on": "length"}
+    table = rated()
+    how: dict[str, Any] = {"p": "judge", "label": "rating", "on": "length"}
     found = estimate(table, quantities="quantile,ols", q=0.25, **how)
     given = table["judge"], table["rating"], table["response"]
-    direct = {"quantile": quantile(*given, q=0.25)}
+    direct: dict[str, Any] = {"quantile": quantile(*given, q=0.25)}
     direct |= {each.title: each for each in ols(table[["length"]], *given)}
     for name, quantity in direct.items():
         row, interval = row_of(found, name), estimated(quantity)
