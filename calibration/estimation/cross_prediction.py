@@ -38,7 +38,7 @@ class FoldJudges:
 
     def unseen(self) -> Floats:
         """Return P(true) of each claim by the judge of its fold; without one, the mean, (n,)."""
-        p = self.p.mean(axis=0)
+        p: Floats = self.p.mean(axis=0)
         kept = np.flatnonzero(self.fold >= 0)
         p[kept] = self.p[self.fold[kept], kept]
         return p
@@ -49,7 +49,7 @@ class FoldJudges:
         A claim keeps its place among all claims under the judge of its fold. Claims of different
         folds are then ranked by places, not by the levels of their judges.
         """
-        p = self.p.mean(axis=0)
+        p: Floats = self.p.mean(axis=0)
         quantiles = np.sort(p)
         for number, by_judge in enumerate(self.p):
             in_fold = self.fold == number

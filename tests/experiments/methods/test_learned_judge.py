@@ -135,7 +135,8 @@ def test_fit_estimates_by_the_folds_that_it_scores() -> None:
     assert rows.loc[("field", "brier"), "labels"] == pytest.approx(
         scores.loc["field", "brier"], abs=1e-9
     )
-    assert rows.loc[("field", "share"), "n_items"] > rows.loc[("field", "share"), "n_labelled"]
+    share: Any = rows.loc[("field", "share")]
+    assert share["n_items"] > share["n_labelled"]
     assert found["differences"]["of"].tolist() == ["as given less field"]
     # The file of the folds says the same of the labelled, and nearly so of all.
     by_file = row_of(estimate(list(found.graphs), quantities="brier"), "brier")
