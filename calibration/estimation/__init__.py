@@ -36,7 +36,7 @@ from calibration.estimation.registry import (
     REGRESSIONS,
     quantity_by_judges,
 )
-from calibration.estimation.regression import logistic, ols
+from calibration.estimation.regression import logistic, mean, ols
 from calibration.estimation.sampling import (
     Unit,
     batch_weights,
@@ -71,6 +71,7 @@ __all__ = [
     "inclusion_probabilities",
     "kept_precision",
     "logistic",
+    "mean",
     "mean_share",
     "minus",
     "ols",

@@ -21,7 +21,7 @@ from calibration.estimation.quantities import (
     share,
 )
 from calibration.estimation.ranking import auroc
-from calibration.estimation.regression import Coefficient, logistic, ols
+from calibration.estimation.regression import Coefficient, logistic, mean, ols
 
 RATIOS: Mapping[str, Callable[..., Quantity]] = MappingProxyType(
     {
@@ -45,8 +45,10 @@ REGRESSIONS: Mapping[str, Callable[..., list[Coefficient]]] = MappingProxyType(
 )
 """Regressions of labels on columns, which are several quantities each."""
 
-OF_NUMBERS: Mapping[str, Callable[..., Any]] = MappingProxyType({"quantile": quantile, "ols": ols})
-"""Those that labels may be numbers of any size for; quantiles are then of the numbers."""
+OF_NUMBERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {"mean": mean, "quantile": quantile, "ols": ols}
+)
+"""Those that labels may be numbers of any size for; means and quantiles are then of the numbers."""
 
 OF_LABELS = ("share", "mean-share", "f1-at-k", "quantile", *REGRESSIONS)
 """Those that depend on labels alone: they are the same of all models of the same claims."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -54,6 +54,24 @@ def ols(columns: Columns, p: ArrayLike, y: Any, responses: Any, **given: Any) ->
         InputError: for bad arrays, or lengths that differ.
     """
     return _coefficients("linear", columns, _numbers(p, y, responses, **given))
+
+
+def mean(
+    p: ArrayLike, y: ArrayLike, responses: Any, *, weights: ArrayLike | None = None
+) -> Coefficient:
+    """Mean of numbers over all items: the linear regression on nothing but its intercept.
+
+    Args:
+        p: predicted numbers (n,), of any size.
+        y: the numbers (n,) that labels tell; None or nan where there is no label.
+        responses: response ids (n,).
+        weights: how many items each labelled one stands for, (n,), or None for one each.
+
+    Raises:
+        InputError: for bad arrays, or lengths that differ.
+    """
+    (intercept,) = _coefficients("linear", {}, _numbers(p, y, responses, weights=weights))
+    return replace(intercept, title="mean")
 
 
 def logistic(

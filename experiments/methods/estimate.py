@@ -81,6 +81,9 @@ if TYPE_CHECKING:
 _SHEET = ("label", "probability", "batch")
 """Columns of a sheet beside those that say which claim it is."""
 
+_MEAN = "mean"
+"""The quantity that is of labels that are numbers alone."""
+
 _LEVEL_UNSEEN = (
     "{of}: the ECE is mostly the error of the level of all judges, which the labels that taught "
     "them do not show: its interval holds less often than its level, and labels of other responses "
@@ -100,8 +103,8 @@ class EstimateSettings(
     """What is estimated, and what is labelled next."""
 
     judge: Annotated[Literal["given", "learn"], USUAL] = "given"
-    """Judge by the probabilities as they are given; or learn a judge too, from the same labels in
-    folds of responses, so that none of its probabilities saw the labels that correct it."""
+    """Judge by the probabilities as given, or learn a judge too, in folds of responses. None of its
+    probabilities saw the labels that correct it."""
 
     numbers: ColumnNames = ()
     """A column of numbers that the judge of --judge learn reads beside the log odds of the
@@ -117,7 +120,8 @@ class EstimateSettings(
     """What is estimated: share (of true claims, over all), mean-share (mean over responses), brier,
     f1-at-k, accuracy, auroc, ece, kept-precision (share of true claims from --threshold on),
     quantile (of the responses' shares of true claims), ols or logistic (coefficients of truth on
-    the columns of --on). Labels may be numbers of any size for quantile and ols."""
+    the columns of --on), mean (of labels that are numbers). Labels may be numbers of any size for
+    quantile, ols and mean."""
 
     on: Annotated[ColumnNames, USUAL] = ()
     """A column of numbers that --quantities ols and logistic are on; repeatable. The intercept is
@@ -232,8 +236,7 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
         InputError: if the data or a sheet cannot be read, or an option does not fit them.
     """
     for name in settings.quantities:
-        if name not in (*QUANTITIES, *REGRESSIONS):
-            known = (*QUANTITIES, *REGRESSIONS)
+        if name not in (known := (*QUANTITIES, *REGRESSIONS, _MEAN)):
             raise InputError(unknown_name(f"--quantities {name}", name, known))
         if name in REGRESSIONS and not settings.on:
             raise InputError(f"--quantities {name}: name the columns that it is on with --on")
@@ -270,6 +273,11 @@ def estimates_by_judges(
     )
     if judged.of_numbers:
         _refuse_of_numbers(judged, settings)
+    elif _MEAN in settings.quantities:
+        raise InputError(
+            f"{judged.table.source}: labels are true or false, and --quantities {_MEAN} is of labels "
+            "that are numbers; ask for share"
+        )
     judged, claims = _claims(judged, sheets, settings)
     if judges is not None:
         claims = replace(claims, judges=judges)
@@ -349,7 +357,7 @@ def _refuse_of_numbers(judged: ClaimFrame, settings: EstimateSettings) -> None:
     Raises:
         InputError: for such a quantity, or if claims are to be chosen.
     """
-    known = " and ".join(OF_NUMBERS)
+    known = f"{', '.join(list(OF_NUMBERS)[:-1])} and {list(OF_NUMBERS)[-1]}"
     why = (
         f"{judged.table.source}: labels are numbers that are neither true nor false, of which "
         f"--quantities {known} are estimated"
@@ -677,7 +685,8 @@ def _of_numbers(
                 coefficients = OF_NUMBERS[name](on, *given, weights=weights)
                 made |= {each.title: each for each in coefficients}
             else:
-                made[name] = OF_NUMBERS[name](*given, q=settings.q, weights=weights)
+                options = {"q": settings.q} if name == "quantile" else {}
+                made[name] = OF_NUMBERS[name](*given, **options, weights=weights)
         except InputError as error:
             remarks.append(f"{of}: {error}.")
     return made

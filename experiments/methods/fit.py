@@ -77,8 +77,9 @@ class ColumnSettings(Settings):
     table: Annotated[Path | None, Option("FILE", usual=True)] = None
     """Table with columns of one's own: a row for every claim, with its response and claim."""
 
-    numbers: ColumnNames = ()
-    """Column of --table that the potential reads as a number; repeatable."""
+    numbers: Annotated[ColumnNames, USUAL] = ()
+    """Column of --table, or of a table of labelled claims, that the potential reads as a number;
+    repeatable."""
 
     groups: ColumnNames = ()
     """Column of --table whose equal values make a group, for --causes; repeatable."""
@@ -217,7 +218,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     source = str(responses) if isinstance(responses, str | Path) else "the responses"
     votes = settings.own_responses(responses, labelled=True)
     own = votes or settings.own()
-    graphs = graphs_of(responses) if votes is None else votes.graphs
+    graphs = _graphs(responses) if votes is None else votes.graphs
     user_columns = None if own is None else own.columns
     families = settings.families(graphs)
     causes = settings.levels
@@ -307,6 +308,23 @@ def _estimates(
     return estimates_by_judges(
         graphs, asked.model_copy(update={"p": tuple(names)}), {FIELD: judges}
     )
+
+
+def _graphs(responses: Responses) -> tuple[FactGraph, ...]:
+    """The fact graphs that responses are.
+
+    Raises:
+        InputError: as `graphs_of`; of a table of claims it names the option that reads it.
+    """
+    try:
+        return graphs_of(responses)
+    except InputError as error:
+        if not _is_table(responses) or not Path(str(responses)).is_file():
+            raise
+        raise InputError(
+            f"{error}. A table of labelled claims is read where --numbers names its columns to "
+            "learn from"
+        ) from None
 
 
 def _is_table(responses: Responses) -> bool:
@@ -502,7 +520,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         settings = settings.model_copy(update={"numbers": whole.own_columns})
     votes = settings.own_responses(responses, labelled=False)
     own = votes or settings.own()
-    graphs = graphs_of(responses) if votes is None else votes.graphs
+    graphs = _graphs(responses) if votes is None else votes.graphs
     user_columns = None if own is None else own.columns
     known = whole.reading(graphs)
     strange = known.other_evidence(graphs)

@@ -130,6 +130,12 @@ def test_labels_may_be_numbers_of_any_size_for_quantiles_and_linear_regression(
         assert row["value"] == pytest.approx(by_hand)
         assert row["weight"] > 0.5
 
+    # The mean likewise: labels less the weighted difference of predictions here and everywhere.
+    row = row_of(estimate(table, quantities="mean", p="judge", label="rating"), "mean")
+    by_hand = seen.mean() - row["weight"] * (judge[:40].mean() - judge.mean())
+    assert row["value"] == pytest.approx(by_hand)
+    assert row["value_lower"] < row["value"] < row["value_upper"]
+
     path = tmp_path / "ratings.csv"
     table.to_csv(path, index=False)
     done = invoke("estimate", str(path), "--p", "judge", "--label", "rating", "--quantities",
@@ -158,6 +164,7 @@ def test_numbers_are_refused_where_labels_are_true_or_false() -> None:
     refused("row 1, column 'judge': 'high' is not a prediction; give a finite number", estimate,
             table.astype(object).replace({"judge": {table["judge"][0]: "high"}}),
             quantities="quantile", **how)  # fmt: skip
+    refused("labels are true or false", estimate, drawn(), quantities="mean")
     # Labels of 0 and 1 say true and false, whatever is estimated.
     binary = drawn().assign(label=lambda t: t["label"].astype(int))
     by_words = row_of(estimate(drawn(), quantities="quantile"), "quantile")
