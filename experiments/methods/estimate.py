@@ -275,8 +275,8 @@ def estimates_by_judges(
         _refuse_of_numbers(judged, settings)
     elif _MEAN in settings.quantities:
         raise InputError(
-            f"{judged.table.source}: labels are true or false, and --quantities {_MEAN} is of labels "
-            "that are numbers; ask for share"
+            f"{judged.table.source}: labels are true or false, and --quantities {_MEAN} is of "
+            "labels that are numbers; ask for share"
         )
     judged, claims = _claims(judged, sheets, settings)
     if judges is not None:
