@@ -82,8 +82,8 @@ def manifest_of_units(
         study: the study.
         data: its datasets.
         units: counts of units by how they ended.
-        missing: number of units that have not been run: a run of some cells (`--only`) writes whole
-            files as well.
+        missing: number of units that have not been run: a run of some cells (`--backend exact`)
+            writes whole files as well.
         code: versions of the code that the units were computed with.
         models: what its relation models and assessors were asked, by key of the study and title.
         relations: hashes of the relations that they found, by dataset, model and variant.

@@ -79,7 +79,7 @@ def test_the_page_holds_the_numbers_of_the_study(folder: Path) -> None:
             assert f"{value:.3f} [{lower:.3f}, {upper:.3f}]" in text
     tests = pd.read_csv(folder / "significance.csv", keep_default_na=False)
     for row in tests.itertuples():
-        shown = f"{row.difference:.4f} {row.stars}".strip().replace("-", "−")
+        shown = f"{row.difference:.4f}{row.stars}".replace("-", "−")
         assert shown in text
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     assert f"Study context-prior, SHA-256 of its configuration {manifest['config_sha256']}" in text

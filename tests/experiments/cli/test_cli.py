@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
 from typing import IO
@@ -60,8 +62,16 @@ def test_help_of_the_whole_fits_a_screen(monkeypatch: pytest.MonkeyPatch) -> Non
 OTHERS = {
     *("fast", "sync", "to", "output", "wheel-dir", "max-size", "version", "install-completion"),
     *("help", "error-unmatch", "no-deps", "no-optional-locks", "porcelain", "verify", "surface"),
+    *("nworkers", "nthreads"),
 }
 """Options of the whole, and of other programs; the last is a variable of a style sheet."""
+
+
+def _parameters(script: Path) -> Iterator[str]:
+    """Yield the options of a script in notebooks/questions, which are keyword parameters."""
+    for node in ast.walk(ast.parse(script.read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef) and node.name == script.stem:
+            yield from (argument.arg.replace("_", "-") for argument in node.args.kwonlyargs)
 
 
 def test_every_option_that_is_named_exists() -> None:
@@ -73,6 +83,9 @@ def test_every_option_that_is_named_exists() -> None:
     for backend in ("exact", "auto", "lbp", "wmb"):
         known |= {name.replace("_", "-") for name in setting_names(backend)}
     root = Path(__file__).parents[3]
+    for script in (root / "notebooks" / "questions").glob("*.py"):
+        for name in _parameters(script):
+            known |= {name, f"no-{name}"}
     pages = [
         root / "README.md",
         *(root / "docs").rglob("*.md"),
