@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 PACKAGES = ("factormodels", "inference", "calibration", "experiments")
 HEAVY = ("torch", "pyro", "jax", "numpyro", "pgmax", "pgmpy", "pyagrum", "litellm", "dask")
 
+_SHARED_BY_OPTIONAL = ("factormodels.extraction.http.transport", "inference.peers.jax_sums")
+"""Modules beside those of backends that only code which asked for httpx or JAX imports."""
+
 
 class CheckError(Exception):
     """Something about the core does not hold; the message says what."""
@@ -47,7 +50,7 @@ def import_every_module(packages: Sequence[str]) -> list[str]:
     Raises:
         CheckError: if a module cannot be imported.
     """
-    optional = {*_modules_of_optional_backends(), "factormodels.extraction.http.transport"}
+    optional = {*_modules_of_optional_backends(), *_SHARED_BY_OPTIONAL}
     imported = []
     for name in _module_names(packages):
         if name.endswith(".__main__") or any(_is_within(name, module) for module in optional):
