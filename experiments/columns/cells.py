@@ -43,7 +43,8 @@ def number_cell(value: Any, where: str, option: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise InputError(
-            f"{where}: {value!r} is no number; a column of {option} holds one in every row"
+            f"{where}: {value!r} is not a finite number; a column of {option} holds one in every "
+            "row"
         )
     return number
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from calibration.learned_potentials import UserColumns
-from experiments.columns.cells import label_column, truth
+from experiments.columns.cells import label_column, number_cell, truth
 from experiments.columns.options import LabelColumns
 from experiments.columns.resolved import Columns
 from experiments.columns.roles import CLAIM, LABEL, RESPONSE
@@ -68,7 +66,10 @@ def read_user_table(
                 f"{table.place(index, claim)}: the claim {key[1]!r} of response {key[0]!r} stands "
                 "here a second time; give one row of every claim"
             )
-        rows[key] = tuple(_number(table, index, column) for column in number_columns)
+        rows[key] = tuple(
+            number_cell(table.rows[index].get(column), table.place(index, column), "--numbers")
+            for column in number_columns
+        )
         members[key] = tuple(
             _name(table, index, column, f"group of {column!r}") for column in group_columns
         )
@@ -98,17 +99,3 @@ def _labelled(
 
 def _name(table: DataTable, index: int, column: str, what: str) -> str:
     return required_name(table.rows[index].get(column), table.place(index, column), what)
-
-
-def _number(table: DataTable, index: int, column: str) -> float:
-    value: Any = table.rows[index].get(column)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise InputError(
-            f"{table.place(index, column)}: {value!r} is not a finite number; give one of every "
-            "claim"
-        )
-    return number

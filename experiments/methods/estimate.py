@@ -632,9 +632,7 @@ def _quantities(
     }
     for name in settings.quantities:
         if name in REGRESSIONS:
-            at = rows["place"].to_numpy()
-            on = {column: values[at] for column, values in columns.items()}
-            coefficients = REGRESSIONS[name](on, *judged, **how)
+            coefficients = REGRESSIONS[name](_rows_of(columns, rows), *judged, **how)
             made |= {each.title: each for each in coefficients}
             continue
         try:
@@ -680,9 +678,7 @@ def _of_numbers(
     for name in settings.quantities:
         try:
             if name in REGRESSIONS:
-                at = rows["place"].to_numpy()
-                on = {column: values[at] for column, values in columns.items()}
-                coefficients = OF_NUMBERS[name](on, *given, weights=weights)
+                coefficients = OF_NUMBERS[name](_rows_of(columns, rows), *given, weights=weights)
                 made |= {each.title: each for each in coefficients}
             else:
                 options = {"q": settings.q} if name == "quantile" else {}
@@ -690,6 +686,12 @@ def _of_numbers(
         except InputError as error:
             remarks.append(f"{of}: {error}.")
     return made
+
+
+def _rows_of(columns: Mapping[str, Floats], rows: pd.DataFrame) -> dict[str, Floats]:
+    """Columns that a regression is on, of some rows of the table."""
+    places = rows["place"].to_numpy()
+    return {column: values[places] for column, values in columns.items()}
 
 
 def _left_out(name: str, title: str, of: str) -> str:

@@ -181,7 +181,7 @@ def test_what_labels_leave_undefined_is_left_out_and_said() -> None:
         assert part in told
     refused("name the columns that it is on with `on`", estimate, drawn(), quantities="ols")
     few["on"] = ["x", *range(35)]
-    refused("'x' is no number", estimate, few, quantities="ols", on="on")
+    refused("'x' is not a finite number", estimate, few, quantities="ols", on="on")
     refused("did you mean 'auroc'", estimate, few, quantities="auroq")
 
 

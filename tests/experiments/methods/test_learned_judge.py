@@ -110,7 +110,12 @@ def test_labels_that_cannot_fill_the_folds_are_refused() -> None:
             folds=2)  # fmt: skip
     refused("--?|`folds`", learned, table, folds=1)
     gap = table.assign(length=["x", *[1.0] * 239])
-    refused("'x' is no number; a column of `numbers` holds one", learned, gap, numbers="length")
+    refused(
+        "'x' is not a finite number; a column of `numbers` holds one",
+        learned,
+        gap,
+        numbers="length",
+    )
     other = table.assign(q=[None, *[0.5] * 239])
     refused(["no probability", "leave the column out with `p`"], learned, other, p=["p", "q"])
     # Before the first label there is nothing to learn, and claims are chosen as they are.
