@@ -49,6 +49,9 @@ _COLLECTIONS = (50_000, 20, 100)
 """How many more objects there are before young ones are looked through for circles; how many times
 that is done before older ones are; and how many times again before all are."""
 
+_SEND_AGAIN_AFTER = 0.02
+"""Seconds until a lost signal is sent again: long enough for the callback that lost it to end."""
+
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS)
 
 READER_GONE = 1
@@ -134,7 +137,7 @@ def command_line(arguments: Sequence[str]) -> int:
         arguments: options of the whole, the name of a command, and what it takes.
     """
     try:
-        with warnings_on_stderr(), _terminated_in_order():
+        with warnings_on_stderr(), _stopped_in_order():
             return _called(list(arguments))
     except LimitReachedError as error:
         say(f"factormodels: {error}")
@@ -241,20 +244,52 @@ def _whole(*, every: bool) -> App:
 
 
 @contextmanager
-def _terminated_in_order() -> Iterator[None]:
-    """Let the system end what is done as an error does: answers that are kept so far stay."""
+def _stopped_in_order() -> Iterator[None]:
+    """End at SIGTERM as at an error, so that answers kept so far stay, and lose no stop signal.
+
+    The exception that a signal raises is lost where Python cannot pass it on: in a weak reference's
+    callback, as imports have them, or in ``__del__``. The signal is then sent again.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, _terminated)
+    handler, hook = signal.signal(signal.SIGTERM, _terminated), sys.unraisablehook
+
+    def send_again(unraisable: sys.UnraisableHookArgs) -> None:
+        number = _signal_behind(unraisable.exc_value)
+        if number is None:
+            hook(unraisable)
+        else:
+            timer = threading.Timer(_SEND_AGAIN_AFTER, _signal_main_thread, (number,))
+            timer.daemon = True
+            timer.start()
+
+    sys.unraisablehook = send_again
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        sys.unraisablehook = hook
+        signal.signal(signal.SIGTERM, handler)
 
 
 def _terminated(*_: object) -> None:
     raise SystemExit(TERMINATED)
+
+
+def _signal_behind(error: BaseException | None) -> signal.Signals | None:
+    """Return the signal whose handler raised an exception, or None."""
+    if isinstance(error, KeyboardInterrupt):
+        return signal.SIGINT
+    if isinstance(error, SystemExit) and error.code == TERMINATED:
+        return signal.SIGTERM
+    return None
+
+
+def _signal_main_thread(number: signal.Signals) -> None:
+    """Send a signal to the main thread, so that it also ends what that thread waits for."""
+    main_thread = threading.main_thread().ident
+    if main_thread is not None:
+        signal.pthread_kill(main_thread, number)
 
 
 def main() -> None:

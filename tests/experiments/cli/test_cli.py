@@ -162,6 +162,46 @@ def test_a_process_ends_with_the_sentence_and_the_code(folder: Path) -> None:
     assert result.stderr == "factormodels: absent.json: there is no such file; check the path\n"
 
 
+LOST_IN_A_CALLBACK = """
+import os, sys, signal, time, weakref
+from experiments.cli import main
+
+class Target:
+    pass
+
+def waiting(arguments):
+    # The interpreter cannot pass on what a weak reference's callback raises.
+    target = Target()
+    reference = weakref.ref(target, lambda _: os.kill(os.getpid(), int(arguments[0])))
+    del target
+    time.sleep(60)
+    return 0
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main._called = waiting
+sys.argv[1:] = [sys.argv[1]]
+main.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
+)
+def test_a_signal_that_comes_during_a_callback_still_stops(
+    sent: signal.Signals, code: int, folder: Path
+) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", LOST_IN_A_CALLBACK, str(int(sent))],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment(),
+        timeout=50,
+    )
+    assert result.returncode == code
+    assert "Traceback" not in result.stderr
+
+
 INTERRUPTIBLE = """
 import signal
 from tests.experiments import strange
