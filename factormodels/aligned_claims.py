@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from factormodels.claim_words import are_equal, worded_likeness
 from factormodels.errors import InputError
@@ -125,6 +126,7 @@ def with_verdicts_of(
     others: Sequence[FactGraph],
     source: str,
     language: str | None = None,
+    called: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Alignment]:
     """Responses with the verdicts that another tool recorded on the same claims.
 
@@ -138,6 +140,7 @@ def with_verdicts_of(
         source: its file, for messages.
         language: code of the language of all claims; None detects it in each response, or in all
             of them together where one is too short.
+        called: names to record its assessors under, by their own; others keep theirs.
 
     Returns:
         One alignment for each assessor that it recorded, each with the verdicts of those before.
@@ -157,7 +160,7 @@ def with_verdicts_of(
     alignments: list[Alignment] = []
     current = tuple(graphs)
     for name in names:
-        free = _free_name(name, current)
+        free = _free_name(called.get(name, name), current)
         n_aligned, n_equality, by_id, with_this = 0, 0, False, []
         for graph, other, code in zip(current, partners, languages, strict=True):
             bare = other is not None and not (_has_texts(graph) and _has_texts(other))

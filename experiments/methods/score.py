@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +39,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many
 from factormodels.io.tables.data_table import DataTable
 from factormodels.nouns import counted, is_or_are
-from factormodels.recorded_verdicts import SECONDS_KEY
+from factormodels.recorded_verdicts import SECONDS_KEY, recorded_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,9 +97,9 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     alignments: list[Alignment] = []
     known_cost = _cost(graphs)
     costs: dict[str, Mapping[str, float]] = {}
-    for file in files:
-        others = _written(file)
-        aligned = with_verdicts_of(graphs, others, str(file), language)
+    outputs = [(file, _written(file)) for file in files]
+    for (file, others), called in zip(outputs, _names(graphs, outputs), strict=True):
+        aligned = with_verdicts_of(graphs, others, str(file), language, called)
         alignments += aligned
         graphs = aligned[-1].graphs
         costs |= dict.fromkeys((each.name for each in aligned), _cost(others))
@@ -145,6 +146,36 @@ def _written(path: Path) -> list[FactGraph]:
     if not files:
         raise InputError(f"{path}: the folder holds no JSON file; name what the tool wrote")
     return [graph for file in files for graph in read_many(file)]
+
+
+def _names(
+    graphs: Sequence[FactGraph], outputs: Sequence[tuple[Path, Sequence[FactGraph]]]
+) -> list[dict[str, str]]:
+    """Names of the assessors of each output, by their own.
+
+    An assessor of whom there are several outputs is called by the file too: "factscore (monday)".
+    """
+    taken = {name for graph in graphs for name in posteriors_by_model(graph, "")}
+    assessors = [
+        list(dict.fromkeys(name for graph in written for name in recorded_verdicts(graph)))
+        for _, written in outputs
+    ]
+    counts = Counter([*taken, *(name for names in assessors for name in names)])
+    files = shortest_names([file for file, _ in outputs])
+    return [
+        {name: f"{name} ({file})" if counts[name] > 1 else name for name in names}
+        for names, file in zip(assessors, files, strict=True)
+    ]
+
+
+def shortest_names(files: Sequence[Path]) -> list[str]:
+    """Names of files without folders and suffix, with as much of both as tells them apart."""
+    choices = [
+        [file.stem, *("/".join(file.parts[-n:]) for n in range(1, len(file.parts) + 1))]
+        for file in files
+    ]
+    counts = Counter(name for names in choices for name in set(names))
+    return [next((name for name in names if counts[name] == 1), names[-1]) for names in choices]
 
 
 def _cost(graphs: Sequence[FactGraph]) -> dict[str, float]:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from experiments import score
+from experiments.methods.score import shortest_names
 from factormodels import Atom, FactGraph, InputError, read_many
 from factormodels.aligned_claims import aligned_pairs, likeness, with_verdicts_of
 from factormodels.io.fact_graph_json import write_fact_graphs
@@ -221,9 +222,13 @@ def test_responses_are_told_by_their_order_if_by_nothing_else(tmp_path: Path) ->
     for graph in found.graphs:
         told = recorded_verdicts(graph)["factscore"]
         assert all(told[atom.id].p_true == float(bool(atom.label)) for atom in graph.atoms)
-    # A second file of the same tool has a name of its own.
+    # A second reading of the same file has a name of its own.
     (again,) = with_verdicts_of(found.graphs, read_many(path), "f.json")
     assert again.name == "factscore-2"
+    (called,) = with_verdicts_of(
+        found.graphs, read_many(path), "f.json", called={"factscore": "factscore (f)"}
+    )
+    assert called.name == "factscore (f)"
     refused("not as many", with_verdicts_of, graphs[:2], read_many(path), "f.json")
     refused("no verdicts", with_verdicts_of, graphs, graphs, "g.jsonl")
 
@@ -437,10 +442,12 @@ def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
         *("--bootstrap", "20", "--resamples", "99", "--json"),
     )
     document = json.loads(result.stdout)
-    rows = {row["model"]: row for row in document["tables"]["tools"]}
-    assert list(rows)[:3] == ["factreasoner", "factreasoner-2", "factscore"]
+    # The two outputs of one tool are called by their files.
+    files_of = {"factreasoner (each)": "factreasoner", "factreasoner (08)": "factreasoner-2"}
+    rows = {files_of.get(row["model"], row["model"]): row for row in document["tables"]["tools"]}
+    assert [row["model"] for row in rows.values()][:3] == [*files_of, "factscore"]
     assert rows.keys() == said.keys()
-    aligned = {row["tool"]: row for row in document["tables"]["aligned"]}
+    aligned = {files_of.get(row["tool"], row["tool"]): row for row in document["tables"]["aligned"]}
     assert {tool: row["aligned"] for tool, row in aligned.items()} == {
         **dict.fromkeys(said, 42),
         "veriscore": 41,
@@ -495,8 +502,8 @@ def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
     )
     document = json.loads(result.stdout)
     rows = {row["model"]: row for row in document["tables"]["scores"]}
-    assert set(rows) == {"factscore", "factscore-2"}
-    assert rows["factscore"]["n_claims"] == rows["factscore-2"]["n_claims"] == 55
+    assert set(rows) == {"factscore (good)", "factscore (poor)"}
+    assert all(row["n_claims"] == 55 for row in rows.values())
     decisions = json.loads(good.read_text())["decisions"][:-1]
     expected = np.mean(
         [
@@ -506,21 +513,38 @@ def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
         ]
     )
     # Verdicts of 0 and 1: the Brier score is the share of wrong ones.
-    assert rows["factscore"]["brier"] == pytest.approx(expected, abs=1e-12)
+    assert rows["factscore (good)"]["brier"] == pytest.approx(expected, abs=1e-12)
     measures = {row["model"]: row for row in document["tables"]["tools"]}
     # The one table repeats what the details say.
     (told,) = (row for row in document["tables"]["tests"] if row["measure"] == "brier")
-    apart = measures["factscore-2"]
-    assert measures["factscore"]["brier"] == rows["factscore"]["brier"]
+    apart = measures["factscore (poor)"]
+    of_good = measures["factscore (good)"]
+    assert of_good["brier"] == rows["factscore (good)"]["brier"]
     for end in ("", "_lower", "_upper"):
         assert apart[f"brier_less{end}"] == told[f"difference{end}"]
     supported = [np.mean([decided["is_supported"] for decided in own]) for own in decisions]
-    assert measures["factscore"]["precision"] == pytest.approx(np.mean(supported), abs=1e-12)
+    assert of_good["precision"] == pytest.approx(np.mean(supported), abs=1e-12)
     assert apart["precision_less_lower"] < apart["precision_less"] < apart["precision_less_upper"]
     assert [row["aligned"] for row in document["tables"]["aligned"]] == [60, 55]
     said = " ".join(document["findings"])
     assert "the 55 labelled claims of 60 that all 2 judged" in said
     assert "told by their order alone" in said
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["out/good.json", "out/poor.json"], ["good", "poor"]),
+        (["monday/out.json", "tuesday/out.json"], ["monday/out.json", "tuesday/out.json"]),
+        (["out.json", "out.jsonl"], ["out.json", "out.jsonl"]),
+        # Of folders whose names end in a version nothing is a suffix.
+        (["results-0.5", "results-0.8"], ["results-0.5", "results-0.8"]),
+    ],
+)
+def test_outputs_of_one_tool_are_called_by_what_tells_their_files_apart(
+    files: list[str], names: list[str]
+) -> None:
+    assert shortest_names([Path(file) for file in files]) == names
 
 
 def test_a_table_of_numbers_has_no_claims_to_align(tmp_path: Path) -> None:
