@@ -13,6 +13,7 @@ These are the names that one reaches for first; each folder exports the rest of 
     claims          measures of sets of claims: counts, agreement, failures
     significance    paired tests and their corrections
     self_knowledge  what a model says of its own claims
+    label_bias      what a model answers whatever it is asked, and probabilities without it
     figures         what a paper shows of all these
     scoring         `score`: models on the same claims, with intervals and tests between them
     cells           cells of a long frame: those that agree, pairs of them, the best

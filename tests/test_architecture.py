@@ -60,7 +60,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("scoring",),
         ("cells",),
         ("figures",),
-        ("self_knowledge",),
+        ("label_bias", "self_knowledge"),
         ("significance",),
         ("claims", "recalibration", "curves", "estimation"),
         ("scores",),

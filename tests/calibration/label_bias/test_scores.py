@@ -1,0 +1,83 @@
+"""Scores of several labels, the bound above chance, the comparison of corrections."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.metrics import confusion_matrix, log_loss
+
+from calibration.label_bias import beats_constant, compare_corrections, label_scores
+from factormodels.errors import InputError
+
+
+def test_perfect_answers() -> None:
+    scores = label_scores(np.eye(3), [0, 1, 2])
+    assert (scores.accuracy, scores.log_loss, scores.brier) == (1.0, 0.0, 0.0)
+    assert scores.confusion.tolist() == np.eye(3, dtype=int).tolist()
+
+
+def test_scores_by_hand() -> None:
+    scores = label_scores([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], [1, 2])
+    assert scores.accuracy == 0.5
+    assert scores.log_loss == pytest.approx(-(math.log(0.3) + math.log(0.8)) / 2, rel=1e-14)
+    # (.25 + .49 + .04) and (.01 + .01 + .04).
+    assert scores.brier == pytest.approx((0.78 + 0.06) / 2, rel=1e-14)
+
+
+def test_scores_agree_with_scikit_learn() -> None:
+    rng = np.random.default_rng(1)
+    p, y = rng.dirichlet([1.0, 1.0, 1.0], 60), rng.integers(0, 3, 60)
+    scores = label_scores(p, y)
+    assert scores.log_loss == pytest.approx(log_loss(y, p, labels=[0, 1, 2]), rel=1e-12)
+    assert scores.confusion.tolist() == confusion_matrix(y, p.argmax(axis=1)).tolist()
+    assert scores.accuracy == np.trace(scores.confusion) / 60
+
+
+def test_an_impossible_label_has_an_infinite_loss() -> None:
+    assert label_scores([[1.0, 0.0]], [1]).log_loss == math.inf
+
+
+def test_the_bound_above_chance_is_the_exact_tail() -> None:
+    chance = Fraction(1, 3)
+    for correct in range(37):
+        tail = sum(
+            math.comb(36, k) * chance**k * (1 - chance) ** (36 - k) for k in range(correct, 37)
+        )
+        assert beats_constant(correct, 36, 1 / 3) == (tail <= Fraction(1, 20))
+    # So 18 of 36 are above chance, and 17 are not.
+    assert beats_constant(18, 36, 1 / 3)
+    assert not beats_constant(17, 36, 1 / 3)
+
+
+def test_counts_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InputError, match="correct is 5 of 4"):
+        beats_constant(5, 4, 0.5)
+
+
+def test_a_comparison_is_of_mean_losses() -> None:
+    rng = np.random.default_rng(2)
+    y, groups = rng.integers(0, 3, 45), np.repeat(np.arange(15), 3)
+    good = 0.6 * np.eye(3)[y] + 0.4 / 3
+    bad = rng.dirichlet([1.0, 1.0, 1.0], 45)
+    found = compare_corrections(good, bad, y, groups)
+    expected = label_scores(good, y).log_loss - label_scores(bad, y).log_loss
+    assert found.value == pytest.approx(expected, rel=1e-12)
+    assert found.lower < found.value < found.upper < 0
+
+
+def test_an_impossible_label_leaves_a_difference() -> None:
+    found = compare_corrections([[0.5, 0.5]] * 3, [[1.0, 0.0]] * 3, [1, 1, 0], ["a", "b", "c"])
+    # ln .5 throughout, against 1e-9, 1e-9 and 1: (3 ln 2 - 2 * 9 ln 10) / 3.
+    assert found.value == pytest.approx((3 * math.log(2) - 18 * math.log(10)) / 3, rel=1e-12)
+
+
+def test_labels_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InputError, match="whole numbers from 0 to 1"):
+        label_scores([[0.5, 0.5]], [2])
+    with pytest.raises(InputError, match="give one label each"):
+        label_scores([[0.5, 0.5]], [0, 1])
+    with pytest.raises(InputError, match="the same answers and labels"):
+        compare_corrections([[0.5, 0.5]], [[0.2, 0.3, 0.5]], [0], ["a"])
