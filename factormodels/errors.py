@@ -53,11 +53,14 @@ def as_arguments(text: str) -> str:
     """Return a text that names options of the command line as arguments of a function.
 
     An option with a quoted value, as in "--p 'my p'", becomes the argument with it, `p='my p'`.
+    What stands between backticks is code, such as a command with its options, and stays.
     """
-    return re.sub(r"(?<!\S)--([a-z][a-z-]*)(?: ('[^']*')(?!\"))?", _argument, text)
+    return re.sub(r"`[^`]*`|(?<![^\s(])--([a-z][a-z-]*)(?: ('[^']*')(?!\"))?", _argument, text)
 
 
 def _argument(option: re.Match[str]) -> str:
+    if option[1] is None:
+        return option[0]
     name, value = option[1].replace("-", "_"), option[2]
     return f"`{name}`" if value is None else f"`{name}={value}`"
 

@@ -218,6 +218,8 @@ def command_of(function: Callable[..., Findings], *, every: bool = True, helps: 
     places = _places(function)
     meanings = argument_help(function) if helps else {}
     fields = _arranged(both)
+    # What a command says of a field goes before what all say, as of --out where that is a page.
+    owners = {field: kind if field in kind.model_fields else both for field in fields}
     headings = {
         heading: Group(heading, sort_key=number)
         for number, heading in enumerate(
@@ -231,7 +233,8 @@ def command_of(function: Callable[..., Findings], *, every: bool = True, helps: 
                 both,
                 field,
                 headings[heading_of(declared_in(both, field))],
-                meaning_of(both, field, every=every) if helps else "",
+                metavar_of(owners[field], field),
+                meaning_of(owners[field], field, every=every) if helps else "",
                 every=every,
             )
             for field in fields
@@ -436,7 +439,7 @@ def _argument(parameter: inspect.Parameter, meaning: str, *, every: bool) -> ins
 
 
 def _parameter(
-    kind: type[Settings], field: str, heading: Group, meaning: str, *, every: bool
+    kind: type[Settings], field: str, heading: Group, metavar: str, meaning: str, *, every: bool
 ) -> inspect.Parameter:
     option = option_of(kind, field)
     flag = is_flag(kind, field)
@@ -444,7 +447,7 @@ def _parameter(
     note = Parameter(
         name=f"--{option.name}",
         help=meaning,
-        metavar=metavar_of(kind, field),
+        metavar=metavar,
         group=heading,
         negative=f"--no-{option.name}" if flag and default is not False else (),
         show=every or option.usual,

@@ -147,7 +147,7 @@ class NumberLabels:
     notation: str = ""
 
     def remarks(self) -> list[str]:
-        """Sentences on decimal commas and on per cent."""
+        """Sentences on decimal commas and on percentages."""
         return list(filter(None, [self.notation]))
 
     def comma_remark(self) -> str:
@@ -173,7 +173,7 @@ def number_labels(table: DataTable, name: str | None) -> NumberLabels:
 
 
 class NumberColumn:
-    """A column of numbers of any size; those with a per cent sign are shares.
+    """A column of numbers of any size; those with a percent sign are shares.
 
     Args:
         table: the table.
@@ -250,7 +250,7 @@ class ShareColumn:
         remark = notation_remark(self.name, self._notations)
         if self._n_shares and not self._per_cent and PER_CENT_HEADING.search(self.name):
             remark += (
-                f" The heading of column {self.name!r} says per cent, but no number below it is "
-                "more than 1: they are read as shares."
+                f" The heading of column {self.name!r} has a percent sign, but no number below it "
+                "is more than 1: they are read as shares."
             )
         return remark.strip()

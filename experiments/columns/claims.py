@@ -22,12 +22,13 @@ from experiments.columns.cells import (
     label_value,
     number_labels,
 )
+from experiments.columns.contents import likely_column
 from experiments.columns.frame import ClaimFrame
 from experiments.columns.layouts import with_layout
 from experiments.columns.nested_responses import ID_OF_A_RESPONSE, with_responses
 from experiments.columns.nested_rows import FlatTable, column_names_of, flat_table
 from experiments.columns.options import ProbabilityColumns
-from experiments.columns.resolved import Columns, mark_columns, marks_of
+from experiments.columns.resolved import Columns, as_option, mark_columns, marks_of
 from experiments.columns.roles import (
     ANSWER,
     ANY_TEXT,
@@ -466,17 +467,23 @@ def _response_remarks(
 ) -> Iterator[str]:
     """Yield sentences on claims that are taken as independent."""
     response = resolved.response
-    if response is None:
-        if _parents(table) is None:
-            yield (
-                "No column says which claims are of one response, so claims are taken as "
-                "independent; name it with --group."
-            )
-    elif wanted.group is None and folded(response) not in ID_OF_A_RESPONSE and _are_single(rows):
-        yield (
-            f"No two rows have one value of {response!r}, so claims are taken as independent; if "
-            "another column says which are of one response, name it with --group."
-        )
+    if response is None and _parents(table) is None:
+        reason = "No column says which claims are of one response"
+    elif (
+        response is not None
+        and wanted.group is None
+        and folded(response) not in ID_OF_A_RESPONSE
+        and _are_single(rows)
+    ):
+        reason = f"No two rows have one value of {response!r}"
+    else:
+        return
+    columns = resolved.columns
+    others = [name for name in columns.names if name not in {*columns.used, *resolved.by}]
+    likely = likely_column(RESPONSE, others, table.rows)
+    # Without such a column there is nothing to name.
+    mend = f"; if {likely!r} does, add {as_option('--group', likely)}" if likely else ""
+    yield f"{reason}, so claims are taken as independent{mend}."
 
 
 def _list_remarks(table: FlatTable, resolved: _Resolved) -> Iterator[str]:

@@ -71,7 +71,7 @@ from factormodels.errors import InputError, unknown_name
 from factormodels.io.claim_rows import cell_name
 from factormodels.io.source.files import write_text
 from factormodels.io.tables.data_table import DataTable, read_table
-from factormodels.nouns import counted
+from factormodels.nouns import counted, is_or_are
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -357,15 +357,14 @@ def _refuse_of_numbers(judged: ClaimFrame, settings: EstimateSettings) -> None:
     Raises:
         InputError: for such a quantity, or if claims are to be chosen.
     """
-    known = f"{', '.join(list(OF_NUMBERS)[:-1])} and {list(OF_NUMBERS)[-1]}"
-    why = (
-        f"{judged.table.source}: labels are numbers that are neither true nor false, of which "
-        f"--quantities {known} are estimated"
-    )
+    why = f"{judged.table.source}: labels are numbers other than 0 and 1"
     others = [name for name in settings.quantities if name not in OF_NUMBERS]
     if others:
+        defined = [name for name in OF_NUMBERS if settings.on or name not in REGRESSIONS]
         raise InputError(
-            f"{why}; leave out {', '.join(others)}, or name the labels that are true with --true"
+            f"{why}, and {', '.join(others)} {is_or_are(len(others))} of true and false; write "
+            f"--quantities '{','.join(defined)}', or say with --true which labels are true, such "
+            "as --true 4 --true 5"
         )
     if settings.choose is not None:
         raise InputError(f"{why}; leave out --choose, which takes probabilities of being true")

@@ -28,8 +28,9 @@ class ListSettings(Settings):
     prompts: Annotated[Path | None, Option("DIR", usual=True)] = None
     """Of prompts: those with the changes in this folder."""
 
-    out: Annotated[Path | None, Option(command_line=False, writes=True)] = None
-    """The folder that is written to, in which no prompt is overwritten."""
+    out: Annotated[Path | None, Option("PATH", command_line=False, writes=True)] = None
+    """Write everything to this folder, or one table to this file; of prompts, their YAML to this
+    folder. No prompt is overwritten."""
 
 
 @front_door

@@ -34,10 +34,11 @@ class RunSettings(CellSettings):
     writes_several_files = True
 
     out: Annotated[Path | None, Option("DIR", command_line=False, writes=True)] = None
-    """Folder of the results; results/STUDY if not given."""
+    """Write everything to this folder; to results/STUDY if not given."""
 
     venue: Annotated[str | None, Option("NAME", command_line=False)] = None
-    """What LaTeX tables and figures fit, in place of the study's `venue`."""
+    """What LaTeX tables and figures fit, in place of the study's `venue`: article, acl, icml,
+    neurips, iclr, aaai, slides, or widths of a column and of the text in points."""
 
     resume: Annotated[bool, USUAL] = False
     """Continue the run in the folder; finished units are kept."""

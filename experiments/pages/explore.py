@@ -35,8 +35,8 @@ class ExploreSettings(Settings):
     browser: Annotated[bool, USUAL] = True
     """Open the page in a browser."""
 
-    out: Annotated[Path | None, Option(command_line=False, writes=True)] = None
-    """Folder that the page saves in; explored if not given."""
+    out: Annotated[Path | None, Option("DIR", command_line=False, writes=True)] = None
+    """Save from the page in this folder; in explored if not given."""
 
 
 @front_door

@@ -42,10 +42,10 @@ class ReportSettings(CellSettings):
     writes_page = True
 
     out: Annotated[Path | None, Option("FILE", command_line=False, writes=True)] = None
-    """The page that is written; RESULTS/report.html if not given, or FILE-report.html."""
+    """Write the page to this file; to RESULTS/report.html if not given, or FILE-report.html."""
 
     report: Annotated[Path | None, Option("FILE", command_line=False, writes=True)] = None
-    """The same as `out`, as every command has it."""
+    """The same as --out."""
 
     data: Annotated[Data, USUAL] = ()
     """Where to find a data file that the run read; repeatable."""

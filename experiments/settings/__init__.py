@@ -24,7 +24,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from experiments.destination import check_destination, check_file, check_page
 from experiments.settings.mends import known_mend
-from factormodels.errors import InputError, options_as_arguments, unknown_name
+from factormodels.errors import InputError, as_arguments, options_as_arguments, unknown_name
 from factormodels.io.not_used import not_used_records, not_used_sentence, noting
 
 
@@ -210,7 +210,7 @@ def front_door(function: Callable[..., Result]) -> Callable[..., Result]:
     """Let a function be called with settings, or with fields of theirs by name.
 
     score(data, Score(folds=3)) and score(data, folds=3) are the same; with both, the fields that
-    are named replace those of the settings. Errors then name arguments, not options.
+    are named replace those of the settings. Errors and sentences then name arguments, not options.
     """
     names = list(inspect.signature(function).parameters)
 
@@ -229,7 +229,9 @@ def front_door(function: Callable[..., Result]) -> Callable[..., Result]:
             {} if base is None else {name: getattr(base, name) for name in base.model_fields_set}
         )
         with options_as_arguments():
-            return found_by(function, kind.from_given({**chosen, **options}), **data)
+            result: Any = found_by(function, kind.from_given({**chosen, **options}), **data)
+        in_python: Result = replace(result, sentences=tuple(map(as_arguments, result.sentences)))
+        return in_python
 
     called.__signature__ = _signature(function)  # type: ignore[attr-defined]
     return called

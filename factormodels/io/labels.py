@@ -105,8 +105,12 @@ def label_spelling(
     for option, named in (("--true", true), ("--irrelevant", irrelevant)):
         for word in named:
             if folded(word) not in words:
+                parts = [part.strip() for part in str(word).split(",")]
+                each = " ".join(f"{option} {part}" for part in parts)
+                mend = f"; write {each}" if all(folded(part) in words for part in parts) else ""
                 raise InputError(
-                    f"{where}: no label is {word!r}, which {option} names; it has {_listed(words)}"
+                    f"{where}: no label is {word!r}, which {option} names; it has "
+                    f"{_listed(words)}{mend}"
                 )
     if true:
         return LabelSpelling(frozenset(map(folded, true)), None, dropped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from factormodels.errors import unknown_name
+from factormodels.errors import as_arguments, unknown_name
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,12 @@ def test_of_many_names_the_nearest_are_listed(name: str, known: list[str], hint:
 
 def test_few_names_are_all_listed() -> None:
     assert unknown_name("the option 'x'", "x", ["a", "b"]).endswith("use one of a, b")
+
+
+def test_options_become_arguments_outside_of_code() -> None:
+    said = (
+        "--k-prime: go on with --resume (--unit response), or `factormodels assess --atoms model`"
+    )
+    assert as_arguments(said) == (
+        "`k_prime`: go on with `resume` (`unit` response), or `factormodels assess --atoms model`"
+    )

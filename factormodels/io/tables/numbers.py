@@ -1,4 +1,4 @@
-"""Numbers in cells of tables as people write them: with a decimal comma, or in per cent."""
+"""Numbers in cells of tables as people write them: with a decimal comma, or as percentages."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ import numpy as np
 
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
+from factormodels.nouns import counted
 from factormodels.words import ABSENT, folded
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?")
 
 
 PER_CENT_HEADING = re.compile(r"[\s,]*[(\[]?%[)\]]?$")
-"""Sign behind the name of a column whose numbers are per cent."""
+"""Sign behind the name of a column whose numbers are percentages."""
 
 
 class Notation(StrEnum):
     """What a number of a cell has that a program's numbers have not."""
 
     COMMA = "a decimal comma"
-    PERCENT = "a per cent sign"
-    HEADING = "a per cent sign in the heading of its column"
+    PERCENT = "a percent sign"
+    HEADING = "a percent sign in the heading of its column"
     ROUNDED = "a rounding error beyond 0 or 1"
 
 
@@ -38,7 +39,7 @@ _ROUNDINGS = 4
 def cell_number(value: Any) -> tuple[float, frozenset[Notation]]:
     """The number that a cell holds, and how it was written.
 
-    A number in per cent is the share that it stands for.
+    A percentage is the share that it stands for.
 
     Raises:
         ValueError: if it is none.
@@ -61,10 +62,10 @@ def cell_number(value: Any) -> tuple[float, frozenset[Notation]]:
 
 
 def heading_is_per_cent(column: str, values: Iterable[Any]) -> bool:
-    """Whether the numbers of a column are per cent without a sign of their own.
+    """Whether the numbers of a column are percentages without a sign of their own.
 
     Its heading has the sign, as in ``confidence (%)``, and some number is more than 1. Where none
-    is, they are shares: nobody writes a column of confidences that are all below one per cent.
+    is, they are shares: nobody writes a column of confidences that are all below one percent.
     """
     if PER_CENT_HEADING.search(column) is None:
         return False
@@ -90,7 +91,7 @@ def cell_share(
         what: what it should be, such as "a probability".
         rounding: distance from 1 to the next number of the column's type, if that is coarser than
             Python's float; a number that lies a few of these beyond 0 or 1 is 0 or 1.
-        per_cent: whether a number without a sign is per cent, as `heading_is_per_cent` tells.
+        per_cent: whether a number without a sign is a percentage, as `heading_is_per_cent` tells.
 
     Raises:
         InputError: if it is none.
@@ -111,10 +112,10 @@ def cell_share(
             return min(max(number, 0.0), 1.0), notation | {Notation.ROUNDED}
         if per_cent:
             raise InputError(
-                f"{where}: {shown(value)} is not {what}; give a number from 0 to 100, for the "
-                "heading of the column says per cent"
+                f"{where}: {shown(value)} is not {what}; give a number from 0 to 100, since the "
+                "heading of the column has a percent sign"
             )
-        hint = ", or per cent with their sign" if 1 < number <= 100 else ""
+        hint = ", or a percentage with its sign" if 1 < number <= 100 else ""
         raise InputError(f"{where}: {shown(value)} is not {what}; give a number from 0 to 1{hint}")
     return number, notation
 
@@ -128,21 +129,26 @@ def _rounding_of(value: Any) -> float:
 def notation_remark(column: str, counts: dict[Notation, int]) -> str:
     """A sentence on how the numbers of a column were read; empty where they are plain."""
     sentences = []
-    written = [
-        f"{counts[notation]:,} with {notation}"
+    written = {
+        notation: counts[notation]
         for notation in (Notation.COMMA, Notation.PERCENT)
         if counts.get(notation)
-    ]
+    }
     if written:
-        sentences.append(
-            f"Column {column!r} has numbers, {' and '.join(written)}: read as shares, 62,5 % as "
-            "0.625."
+        with_notation = " and ".join(
+            f"{counted(count, 'number')} with {notation}" for notation, count in written.items()
         )
+        examples = {
+            (Notation.COMMA,): "0,625 is read as 0.625",
+            (Notation.PERCENT,): "62.5% is read as 0.625",
+            (Notation.COMMA, Notation.PERCENT): "0,625 and 62,5% are read as 0.625",
+        }
+        sentences.append(f"Column {column!r} has {with_notation}: {examples[tuple(written)]}.")
     if headed := counts.get(Notation.HEADING):
         many = "number is" if headed == 1 else "numbers are"
         sentences.append(
-            f"The heading of column {column!r} says per cent: {headed:,} {many} read so, 62.5 as "
-            "0.625."
+            f"The heading of column {column!r} has a percent sign: {headed:,} {many} read as "
+            "percentages, 62.5 as 0.625."
         )
     if rounded := counts.get(Notation.ROUNDED):
         many = "number" if rounded == 1 else "numbers"

@@ -27,6 +27,9 @@ OUTPUTS = [
     *("--config FILE", "--json", "--help-all"),
 ]
 
+OUT_TAKES = {"run": "DIR", "explore": "DIR", "report": "FILE"}
+"""What --out takes where it is not a folder or a file, as the command wishes."""
+
 ASKED = {
     "infer": ("graph.json",),
     "assess": ("answer.txt", "--documents", "notes"),
@@ -66,8 +69,22 @@ def given(folder: Path) -> Path:
 def test_every_command_takes_the_same_outputs() -> None:
     for name in COMMANDS:
         taken = [parameter for parameter, _ in described(function_named(name))[1]]
-        assert taken[-len(OUTPUTS) :] == OUTPUTS, name
+        out = f"--out {OUT_TAKES.get(name, 'PATH')}"
+        assert taken[-len(OUTPUTS) :] == [out, *OUTPUTS[1:]], name
         assert len(taken) == len(set(taken)), name
+
+
+@pytest.mark.usefixtures("given")
+@pytest.mark.parametrize("name", OUT_TAKES)
+def test_help_says_what_out_takes_and_an_error_asks_for_that(name: str) -> None:
+    meaning = dict(described(function_named(name))[1])[f"--out {OUT_TAKES[name]}"]
+    is_page = OUT_TAKES[name] == "FILE"
+    assert ("this file" in meaning) is is_page
+    assert ("this folder" in meaning) is not is_page
+    assert "table" not in meaning
+    source = "first" if name == "report" else "graph.json"
+    refused = invoke(name, source, "--out", "x.csv", code=2)
+    assert ("name one that ends in .html" if is_page else "name a folder") in refused.stderr
 
 
 def test_every_command_is_called_by_some_test() -> None:

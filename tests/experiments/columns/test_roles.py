@@ -125,15 +125,15 @@ def test_a_spelling_is_declared_once_for_every_command(
         assert "label 'verdict of the court'" in said
 
 
-def test_bare_numbers_below_a_heading_of_per_cent_are_per_cent(tmp_path: Path) -> None:
+def test_bare_numbers_below_a_heading_with_a_percent_sign_are_percentages(tmp_path: Path) -> None:
     shares = score(tables(tmp_path), n_bootstrap=10, resamples=10)
     frame = pd.read_csv(tmp_path / "t.csv")
     percents = frame.assign(**{"confidence (%)": 100 * frame["p"]}).drop(columns="p")
     found = score(percents, n_bootstrap=10, resamples=10)
     assert found["scores"]["brier"][0] == pytest.approx(shares["scores"]["brier"][0], abs=1e-12)
     said = (
-        "The heading of column 'confidence (%)' says per cent: 10 numbers are read so, 62.5 as "
-        "0.625."
+        "The heading of column 'confidence (%)' has a percent sign: 10 numbers are read as "
+        "percentages, 62.5 as 0.625."
     )
     assert said in found.sentences
     asked = self_knowledge(percents, n_bootstrap=10)
@@ -146,12 +146,14 @@ def test_bare_numbers_below_a_heading_of_per_cent_are_per_cent(tmp_path: Path) -
         assert again["scores"]["brier"][0] == pytest.approx(shares["scores"]["brier"][0])
         assert said not in again.sentences
         as_shares = (
-            "The heading of column 'confidence (%)' says per cent, but no number below it is more "
-            "than 1: they are read as shares."
+            "The heading of column 'confidence (%)' has a percent sign, but no number below it is "
+            "more than 1: they are read as shares."
         )
         assert (as_shares in again.sentences) is (bare is shares_of_frame)
     above = percents.assign(**{"confidence (%)": [*percents["confidence (%)"][:-1], 100.5]})
-    with pytest.raises(InputError, match=r"row 10, column .*: 100\.5 is not .* from 0 to 100, for"):
+    with pytest.raises(
+        InputError, match=r"row 10, column .*: 100\.5 is not .* from 0 to 100, since"
+    ):
         score(above)
 
 

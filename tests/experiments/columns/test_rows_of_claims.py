@@ -199,7 +199,13 @@ def test_a_named_index_is_a_column() -> None:
 def test_a_guessed_column_of_responses_that_joins_no_rows_is_said() -> None:
     frame = pd.DataFrame({"id": [1, 2, 3], "p": [0.75, 0.5, 0.25], "label": [1, 0, 0]})
     said = "No two rows have one value of 'id', so claims are taken as independent"
-    assert any(said in one for one in score(frame, **QUICK).sentences)
+    # No other column repeats a value, so there is none to propose.
+    assert f"{said}." in score(frame, **QUICK).sentences
+    answered = frame.assign(Antwort=["u", "u", "v"])
+    proposed = f"{said}; if 'Antwort' does, add `group='Antwort'`."
+    assert proposed in score(answered, **QUICK).sentences
+    found = score(answered, group="Antwort", **QUICK)
+    assert not any("taken as independent" in one for one in found.sentences)
     found = score(frame.rename(columns={"id": "response"}), **QUICK)
     assert not any("taken as independent" in one for one in found.sentences)
 

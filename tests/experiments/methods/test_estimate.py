@@ -157,8 +157,11 @@ def test_numbers_as_labels_come_in_sheets_too(tmp_path: Path) -> None:
 
 def test_numbers_are_refused_where_labels_are_true_or_false() -> None:
     table, how = rated(), {"p": "judge", "label": "rating"}
-    refused("leave out share, or name the labels that are true", estimate, table,
-            quantities="share,quantile", **how)  # fmt: skip
+    # The advice works as it stands: `ols` alone wants the columns that it is on.
+    refused("share is of true and false; write `quantities='mean,quantile'`, or say", estimate,
+            table, quantities="share,quantile", **how)  # fmt: skip
+    refused("logistic is of true and false; write `quantities='mean,quantile,ols'`", estimate,
+            table, quantities="logistic", on="length", **how)  # fmt: skip
     refused("leave out `choose`", estimate, table, quantities="quantile", choose=3, **how)
     refused("leave out `judge` learn", estimate, table, quantities="quantile", judge="learn", **how)
     refused("row 1, column 'judge': 'high' is not a prediction; give a finite number", estimate,

@@ -74,7 +74,7 @@ HEAD = "response,claim,passage,relation,probability,label\n"
         ("r1,a1,c1,similar,0.9,1", "line 2, column 'relation': 'similar' is unknown"),
         ("r1,a1,c1,,0.9,1", "line 2: it has no relation"),
         ("r1,a1,c1,entailment,1.2,1", "line 2, column 'probability': '1.2' is not a probability"),
-        ("r1,a1,c1,entailment,90,1", "or per cent with their sign"),
+        ("r1,a1,c1,entailment,90,1", "or a percentage with its sign"),
         ("r1,a1,c1,entailment,x,1", "line 2, column 'probability': 'x'"),
         ("r1,a1,c1,entailment,0.9,1\nr1,a1,c1,entailment,0.9,1", "line 3: the passage 'c1'"),
         ("r1,a1,c1,entailment,0.9,1\nr1,a1,c2,entailment,0.9,0", "line 3: claim 'a1'.* label"),

@@ -1,4 +1,4 @@
-"""Numbers of cells: decimal commas and per cent are read and told, the rest is refused."""
+"""Numbers of cells: decimal commas and percentages are read and told, the rest is refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_is_no_number_is_refused(value: str) -> None:
 def test_shares_are_from_0_to_1_or_missing() -> None:
     for missing in (None, "", "NA", "nan", float("nan")):
         assert cell_share(missing, "x", "a share")[0] is None
-    mend = "; give a number from 0 to 1, or per cent"
+    mend = "; give a number from 0 to 1, or a percentage with its sign"
     for wrong, rest in (("75", mend), ("120 %", ""), ("inf", ""), ("much", "")):
         refused(f"x: '{wrong}' is not a share{rest}", cell_share, wrong, "x", "a share")
 
@@ -54,7 +54,10 @@ def test_the_remark_counts_each_notation() -> None:
     assert notation_remark("p", {}) == ""
     told = notation_remark("p", {COMMA: 12, PERCENT: 3})
     assert "'p'" in told
-    assert "12 with a decimal comma and 3 with a per cent sign" in told
+    assert (
+        "12 numbers with a decimal comma and 3 numbers with a percent sign: 0,625 and 62,5% are"
+        in told
+    )
 
 
 SAID = "has 3 cells with a decimal comma: 1,0 is read as 1."
@@ -77,7 +80,7 @@ def test_labels_and_judgements_with_a_decimal_comma_are_told(
     sheet.write_text(TABLE.replace(";p;", ";probability;").replace("0.", "0,"))
     told = " ".join(estimate(table, labels=[str(sheet)]).sentences)
     assert f"{sheet}: Column 'label' {SAID}" in told
-    assert "4 with a decimal comma" in told
+    assert "4 numbers with a decimal comma: 0,625 is read as 0.625" in told
     relations = tmp_path / "relations.csv"
     relations.write_text(
         "response;claim;passage;relation;probability;label\n"
@@ -86,7 +89,7 @@ def test_labels_and_judgements_with_a_decimal_comma_are_told(
     read_many(relations)
     label, probability = (record.getMessage() for record in caplog.records[-2:])
     assert SAID in label
-    assert "1 with a decimal comma and 1 with a per cent sign" in probability
+    assert "1 number with a decimal comma and 1 number with a percent sign" in probability
 
 
 def test_a_number_beyond_1_by_the_rounding_of_its_type_is_1() -> None:

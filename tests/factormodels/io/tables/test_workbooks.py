@@ -54,7 +54,10 @@ def test_commands_take_a_workbook(tmp_path: Path) -> None:
     found = score(workbook(tmp_path / "book.xlsx", Claims=ROWS), n_bootstrap=20, resamples=19)
     expected = ((0.9 - 1) ** 2 + 0.125**2 + 0.5**2) / 3
     assert found["scores"]["brier"].tolist() == [pytest.approx(expected, abs=1e-12)]
-    assert any("1 with a decimal comma and 1 with a per cent" in one for one in found.sentences)
+    assert any(
+        "1 number with a decimal comma and 1 number with a percent" in one
+        for one in found.sentences
+    )
 
 
 def test_what_is_no_table_is_refused_with_the_mend(tmp_path: Path) -> None:
