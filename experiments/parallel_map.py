@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import logging
 import os
 import pickle
 import signal
@@ -326,22 +327,36 @@ def dask_cluster(address: str, go_on: str) -> Iterator[Cluster]:
         WorkerError: if the cluster has no worker.
     """
     distributed = import_distributed()
-    try:
-        # Not the default client: a notebook's own Dask computations must not end up on this
-        # cluster.
-        client = distributed.Client(address, timeout=10, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise InputError(
-            f"--dask {address}: no Dask scheduler answers there ({error}); check the address"
-        ) from None
-    with client:
+    with without_notices("distributed", "distributed.client"):
         try:
-            client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
-        except TimeoutError:
-            raise WorkerError(
-                f"the Dask cluster at {address} has no worker; start one, then {go_on}"
+            # Not the default client: a notebook's own Dask computations must not end up on this
+            # cluster.
+            client = distributed.Client(address, timeout=10, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise InputError(
+                f"--dask {address}: no Dask scheduler answers there ({error}); check the address"
             ) from None
-        yield Cluster(client, address, go_on)
+        with client:
+            try:
+                client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
+            except TimeoutError:
+                raise WorkerError(
+                    f"the Dask cluster at {address} has no worker; start one, then {go_on}"
+                ) from None
+            yield Cluster(client, address, go_on)
+
+
+@contextmanager
+def without_notices(*names: str) -> Iterator[None]:
+    """Silence loggers below errors: a worker that dies costs nothing, and no notice names units."""
+    levels = {logger: logger.level for logger in map(logging.getLogger, names)}
+    for logger, level in levels.items():
+        logger.setLevel(max(level, logging.ERROR))
+    try:
+        yield
+    finally:
+        for logger, level in levels.items():
+            logger.setLevel(level)
 
 
 def _is_lost(workers: Workers) -> Callable[[Future[Any]], bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -14,7 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.parallel_map import WorkerError, map_in_order, map_tasks, processes
+from experiments.parallel_map import (
+    WorkerError,
+    map_in_order,
+    map_tasks,
+    processes,
+    without_notices,
+)
 from factormodels.errors import InputError
 from tests.experiments.conftest import environment
 
@@ -113,3 +120,19 @@ def test_processes_end_with_the_first_one_and_with_the_block(tmp_path: Path, kil
         for handle in handles:
             assert wait([handle], timeout=30.0), "a process lives on"
             os.close(handle)
+
+
+def test_notices_of_a_library_are_silent_in_the_block_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    logger = logging.getLogger("test-parallel-map")
+    logger.setLevel(logging.INFO)
+    with without_notices("test-parallel-map"):
+        logger.warning("a result is computed again")
+        logger.error("the scheduler is gone")
+    logger.warning("afterwards")
+    assert [record.getMessage() for record in caplog.records] == [
+        "the scheduler is gone",
+        "afterwards",
+    ]
+    assert logger.level == logging.INFO
