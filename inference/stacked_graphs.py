@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
+from inference.kernels.graphs import StackedArrays
 from inference.posterior import Marginals
 
-_ARRAYS = ("cardinalities", "scope_starts", "scope_variables", "table_starts", "log_values")
+_ARRAYS = StackedArrays._fields[:5]
 
 _LOG_VALUES = attrgetter("log_values")
 
@@ -27,21 +28,16 @@ class Stacked:
 
     Attributes:
         graphs: the graphs themselves.
-        arrays: cardinalities, scope starts, scope variables, table starts and log values of all
-            graphs, one graph after another, numbered in each graph for itself.
-        places: int64 (n_graphs, 5, 2), where those of each graph begin and end.
-        state_starts: int64 (n_graphs + 1,), where the marginals of each graph begin.
+        arrays: their arrays, and where those of each graph are.
     """
 
     graphs: Sequence[FactorGraph]
-    arrays: tuple[NDArray[Any], ...]
-    places: NDArray[np.int64]
-    state_starts: NDArray[np.int64]
+    arrays: StackedArrays
 
     @classmethod
     def of(cls, graphs: Sequence[FactorGraph]) -> Stacked:
         """Arrays of graphs without evidence."""
-        arrays = []
+        arrays: list[NDArray[Any]] = []
         places = np.empty((len(graphs), len(_ARRAYS), 2), dtype=np.int64)
         for number, name in enumerate(_ARRAYS):
             parts = [getattr(graph, name) for graph in graphs]
@@ -51,7 +47,7 @@ class Stacked:
             arrays.append(joined(parts))
         states_before = np.concatenate([[0], np.cumsum(arrays[0])])
         state_starts = states_before[np.append(places[:, 0, 0], len(arrays[0]))]
-        return cls(graphs, tuple(arrays), places, state_starts)
+        return cls(graphs, StackedArrays._make([*arrays, places, state_starts]))
 
     @classmethod
     def of_settings(cls, graph: FactorGraph, rows: NDArray[np.float64]) -> Stacked:
@@ -63,12 +59,14 @@ class Stacked:
         places[:, -1, 0] = places[:, -1, 1] - rows.shape[1]
         states = int(graph.cardinalities.sum())
         starts = states * np.arange(len(rows) + 1)
-        return cls([graph] * len(rows), (*arrays, _read_only(rows).ravel()), places, starts)
+        values = _read_only(rows).ravel()
+        return cls([graph] * len(rows), StackedArrays._make([*arrays, values, places, starts]))
 
     def marginals(self, k: int, values: NDArray[np.float64]) -> Marginals:
         """Marginals of the graph of number `k`, given those of all, flat."""
         graph = self.graphs[k]
-        part = values[self.state_starts[k] : self.state_starts[k + 1]]
+        starts = self.arrays.state_starts
+        part = values[starts[k] : starts[k + 1]]
         return Marginals.of(graph, part)
 
 

@@ -28,6 +28,8 @@ from inference.exact.kernels.propagation import (
 )
 from inference.exact.kernels.solve import (
     APART,
+    Planning,
+    Runs,
     join_program,
     plan_and_run_each,
     plant_program,
@@ -270,37 +272,31 @@ def runs_of(
     """
     count = len(graphs)
     stacked = Stacked.of(graphs)
-    codes = np.empty(count, dtype=np.int64)
-    log_zs = np.empty(count)
-    scaled = np.empty(count, dtype=np.bool_)
-    costs = np.empty((count, 4))
-    marginals = np.empty(stacked.state_starts[-1])
+    planning = Planning(
+        seed=seed,
+        restarts=restarts,
+        effort=effort,
+        most_entries=max_entries,
+        largest_table=LOG2_CHUNKED_TABLE,
+        fewest_factors=FEWEST_FACTORS,
+        most_work=_OPERATIONS_AT_A_TIME,
+    )
+    answers = Runs(
+        codes=np.empty(count, dtype=np.int64),
+        log_zs=np.empty(count),
+        scaled=np.empty(count, dtype=np.bool_),
+        costs=np.empty((count, 4)),
+        marginals=np.empty(stacked.arrays.state_starts[-1]),
+    )
     done = 0
     while done < count:
-        done = plan_and_run_each(
-            *stacked.arrays,
-            stacked.places,
-            stacked.state_starts,
-            seed,
-            restarts,
-            effort,
-            max_entries,
-            LOG2_CHUNKED_TABLE,
-            FEWEST_FACTORS,
-            _OPERATIONS_AT_A_TIME,
-            done,
-            codes,
-            log_zs,
-            scaled,
-            costs,
-            marginals,
-        )
-    marginals.flags.writeable = False
-    parts = np.split(marginals, stacked.state_starts[1:-1])
-    runs = map(Run, codes.tolist(), log_zs.tolist(), parts, scaled.tolist())
+        done = plan_and_run_each(stacked.arrays, planning, done, answers)
+    answers.marginals.flags.writeable = False
+    parts = np.split(answers.marginals, stacked.arrays.state_starts[1:-1])
+    runs = map(Run, answers.codes.tolist(), answers.log_zs.tolist(), parts, answers.scaled.tolist())
     return [
         None if run.code == APART else (run, Prediction.of(Cost(int(cost[0]), *cost[1:])))
-        for run, cost in zip(runs, costs.tolist(), strict=True)
+        for run, cost in zip(runs, answers.costs.tolist(), strict=True)
     ]
 
 

@@ -75,26 +75,26 @@ class LoopyBeliefPropagation(Backend):
         Raises:
             ZeroPartitionError: if messages show that no assignment has positive potential.
         """
-        settings = self.kernel_settings()
+        passing = self.passing()
         code, marginals, log_z, residuals = reduce_and_solve_pairs(
             graph.cardinalities,
             graph.scope_starts,
             graph.scope_variables,
             graph.table_starts,
             graph.log_values,
-            *settings,
+            passing,
         )
         if code == NOT_PAIRS:
             never = np.zeros(1, dtype=np.int64)
             code, marginals, log_z, residuals = solve(
-                graph.cardinalities, reduced(graph), *settings, never
+                graph.cardinalities, reduced(graph), passing, never
             )
         return self._posterior(graph, code, marginals, log_z, residuals)
 
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
         """`solve` within what time is left, after one iteration at least."""
         with stop.within() as flag:
-            answer = solve(graph.cardinalities, reduced(graph), *self.kernel_settings(), flag)
+            answer = solve(graph.cardinalities, reduced(graph), self.passing(), flag)
         return self._posterior(graph, *answer)
 
     def _posterior(
@@ -173,53 +173,46 @@ class LoopyBeliefPropagation(Backend):
 
     def _part(self, stacked: Stacked) -> list[Result]:
         # Loaded when used: the kernels of batches are those of `exact` too.
-        from inference.messages.kernels.batch import pass_messages_for_each
+        from inference.messages.kernels.batch import Answers, pass_messages_for_each
 
         start = time.perf_counter()
-        count = len(stacked.places)
-        codes = np.empty(count, dtype=np.int64)
-        log_zs = np.empty(count)
-        marginals = np.empty(stacked.state_starts[-1])
-        iterations = np.empty(count, dtype=np.int64)
-        residuals = np.empty(count)
-        pass_messages_for_each(
-            *stacked.arrays,
-            stacked.places,
-            stacked.state_starts,
-            *self.kernel_settings(),
-            codes,
-            log_zs,
-            marginals,
-            iterations,
-            residuals,
+        count = len(stacked.graphs)
+        answers = Answers(
+            codes=np.empty(count, dtype=np.int64),
+            log_zs=np.empty(count),
+            marginals=np.empty(stacked.arrays.state_starts[-1]),
+            iterations=np.empty(count, dtype=np.int64),
+            residuals=np.empty(count),
         )
+        pass_messages_for_each(stacked.arrays, self.passing(), answers)
         stats = {"schedule": self.schedule, "damping": self.damping}
         if self.schedule == "random":
             stats["seed"] = self.seed
         seconds = (time.perf_counter() - start) / count
-        columns = (codes.tolist(), log_zs.tolist(), iterations.tolist(), residuals.tolist())
+        columns = (answers.codes, answers.log_zs, answers.iterations, answers.residuals)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
         kind = LogZKind.BETHE
         return [
             zero_partition()
             if code == schedules.ZERO
             else Posterior(
-                stacked.marginals(k, marginals),
+                stacked.marginals(k, answers.marginals),
                 log_z,
                 kind,
                 _status(code),
                 {"iterations": passes, "residual": residual, **stats, "seconds": seconds},
                 self.name,
             )
-            for k, (code, log_z, passes, residual) in enumerate(zip(*columns, strict=True))
+            for k, (code, log_z, passes, residual) in enumerate(rows)
         ]
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:
         """Factor beliefs as a function of the log tables, for pairs of binary variables."""
         return fixed_point_beliefs(self, graph)
 
-    def kernel_settings(self) -> tuple[int, float, float, int, int]:
-        """Schedule, damping, tolerance, iterations and seed as the kernels take them."""
-        return (
+    def passing(self) -> schedules.Passing:
+        """The settings as the kernels take them."""
+        return schedules.Passing(
             SCHEDULE_CODES[self.schedule],
             damping_code(self.damping),
             self.tolerance,

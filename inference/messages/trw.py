@@ -14,7 +14,7 @@ from inference.backend import Backend, zero_partition
 from inference.kernels.forests import spanning_forest
 from inference.kernels.random_numbers import shuffle
 from inference.messages.kernels.reduction import Reduced
-from inference.messages.kernels.schedules import CONVERGED
+from inference.messages.kernels.schedules import CONVERGED, Passing
 from inference.messages.kernels.trees import solve_reweighted
 from inference.messages.lbp import SCHEDULE_CODES, Damping, Schedule, damping_code
 from inference.messages.reduction import reduced
@@ -169,6 +169,13 @@ class TreeReweighted(Backend):
         stop: Stop,
         iterations: int,
     ) -> _Run:
+        passing = Passing(
+            SCHEDULE_CODES[self.schedule],
+            damping_code(self.damping),
+            self.tolerance,
+            iterations,
+            self.seed,
+        )
         answer = solve_reweighted(
             graph.cardinalities,
             model,
@@ -176,11 +183,7 @@ class TreeReweighted(Backend):
             forests.members,
             forests.shares,
             log_messages,
-            SCHEDULE_CODES[self.schedule],
-            damping_code(self.damping),
-            self.tolerance,
-            iterations,
-            self.seed,
+            passing,
             stop.flag,
         )
         return _Run(forests, *answer)

@@ -272,16 +272,16 @@ Run = tuple[int, NDArray[np.float64], float, NDArray[np.float64]]
 
 
 def fast(graph: FactorGraph, **settings: Any) -> Run:
-    kernel_settings = LoopyBeliefPropagation(**settings).kernel_settings()
-    result: Run = reduce_and_solve_pairs(*arrays_of(graph.absorb_evidence()), *kernel_settings)
+    passing = LoopyBeliefPropagation(**settings).passing()
+    result: Run = reduce_and_solve_pairs(*arrays_of(graph.absorb_evidence()), passing)
     return result
 
 
 def general(graph: FactorGraph, **settings: Any) -> Run:
     absorbed = graph.absorb_evidence()
-    kernel_settings = LoopyBeliefPropagation(**settings).kernel_settings()
+    passing = LoopyBeliefPropagation(**settings).passing()
     never = np.zeros(1, dtype=np.int64)
-    result: Run = solve(absorbed.cardinalities, reduced(absorbed), *kernel_settings, never)
+    result: Run = solve(absorbed.cardinalities, reduced(absorbed), passing, never)
     return result
 
 

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
 from inference import Status, infer
+from inference.messages.kernels.schedules import ADAPTIVE, SWEEP, Passing
 from inference.messages.kernels.trees import solve_reweighted
 from inference.messages.reduction import reduced
 from inference.messages.trw import Forests, heaviest_forest
@@ -110,11 +111,12 @@ def test_the_gradient_is_the_total_correlation() -> None:
     graph = signed_pairs(3, n=5, m=8)
     model = reduced(graph)
     forests = Forests.drawn(model, 8, 0)
+    passing = Passing(SWEEP, ADAPTIVE, tolerance=1e-12, max_iterations=5000, seed=0)
 
     def bound(forests: Forests) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
         _, _, log_z, _, weights, correlations, _ = solve_reweighted(
             graph.cardinalities, model, forests.starts, forests.members, forests.shares,
-            np.zeros(0), 0, -1.0, 1e-12, 5000, 0, np.zeros(1, dtype=np.int64),
+            np.zeros(0), passing, np.zeros(1, dtype=np.int64),
         )  # fmt: skip
         return log_z, weights, correlations
 

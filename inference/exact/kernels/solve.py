@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
 from inference.exact.kernels.cluster_tree import Buckets, buckets_of, build_tree, cost_of
 from inference.exact.kernels.conditioning_cover import may_have_a_cover
 from inference.exact.kernels.joins import with_joins, worth_joining
@@ -11,6 +16,7 @@ from inference.exact.kernels.program import write_program
 from inference.exact.kernels.propagation import UNDERFLOW, new_workspace, propagate
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.interaction import interaction_graph
+from inference.kernels.graphs import graph_of
 
 _MERGE_LIMIT = 64
 """Clusters are merged up to this many entries, where a step costs as much as the entries."""
@@ -117,12 +123,80 @@ def _are_equal(ours, others):
     return True
 
 
+class Planning(NamedTuple):
+    """How graphs are planned, and which are left to be solved apart.
+
+    Attributes:
+        seed, restarts, effort: of the search for an order, as `order_components` takes them.
+        most_entries: entries of all tables and messages; a graph that needs more is left.
+        largest_table: log2 of the entries of a table, from which on a graph is left.
+        fewest_factors: from which on a graph may be left for conditioning.
+        most_work: operations after which the kernel returns, so that Python can look for an
+            interrupt.
+    """
+
+    seed: int
+    restarts: int
+    effort: float
+    most_entries: float
+    largest_table: float
+    fewest_factors: int
+    most_work: float
+
+
+class Runs(NamedTuple):
+    """What the runs of many graphs give.
+
+    Attributes:
+        codes: int64 (n_graphs,), DONE, ZERO, or APART for a graph that is left: too large, or one
+            that conditioning may solve sooner.
+        log_zs: float64 (n_graphs,), natural logarithms of the partition functions.
+        scaled: bool (n_graphs,), whether scaled arithmetic sufficed.
+        costs: float64 (n_graphs, 4), the `Cost` of each.
+        marginals: float64 (n_states of all graphs,), one graph after another.
+    """
+
+    codes: NDArray[np.int64]
+    log_zs: NDArray[np.float64]
+    scaled: NDArray[np.bool_]
+    costs: NDArray[np.float64]
+    marginals: NDArray[np.float64]
+
+
+@inlined_kernel
+def _end_of_structure(graphs, k):
+    """The first graph after `k` whose structure is another; the number of graphs if none is."""
+    cardinalities, scope_starts, scope_variables, _, _ = graph_of(graphs, k)
+    end = k + 1
+    while end < len(graphs.places):
+        others = graph_of(graphs, end)
+        if not (
+            _are_equal(cardinalities, others[0])
+            and _are_equal(scope_starts, others[1])
+            and _are_equal(scope_variables, others[2])
+        ):
+            break
+        end += 1
+    return end
+
+
+@inlined_kernel
+def _run_range(graphs, k, end, tree, program, cost, runs):
+    """Run a program for the graphs from `k` to before `end`, whose structure is the same."""
+    table_starts = graph_of(graphs, k)[3]
+    space = new_workspace(program, table_starts)
+    for j in range(k, end):
+        log_values = graph_of(graphs, j)[4]
+        marginals = runs.marginals[graphs.state_starts[j] : graphs.state_starts[j + 1]]
+        runs.codes[j], runs.log_zs[j], runs.scaled[j] = run_program(
+            program, table_starts, log_values, tree.constant_factors, space, marginals
+        )
+        runs.costs[j, 0], runs.costs[j, 1] = cost.width, cost.log2_largest
+        runs.costs[j, 2], runs.costs[j, 3] = cost.entries, cost.work
+
+
 @kernel
-def plan_and_run_each(
-    all_cardinalities, all_scope_starts, all_scope_variables, all_table_starts, all_log_values,
-    places, state_starts, seed, restarts, effort, most_entries, largest_table, fewest_factors,
-    most_work, first, codes, log_zs, scaled, costs, marginals,
-):  # fmt: skip
+def plan_and_run_each(graphs, planning, first, runs):
     """Plan and run graphs, one after another; return where it stopped.
 
     A plan serves the graphs that follow each other and have the same structure; none is kept.
@@ -130,61 +204,35 @@ def plan_and_run_each(
     wait for each other.
 
     Args:
-        all_cardinalities, all_scope_starts, all_scope_variables, all_table_starts, all_log_values,
-            places, state_starts: the graphs, as `inference.stacked_graphs.Stacked` has them.
-        seed, restarts, effort: of the search for an order.
-        most_entries, largest_table: entries of all tables, and log2 of those of the largest, from
-            which on a graph is left.
-        fewest_factors: from which on it may be left for conditioning.
-        most_work: operations after which it stops, so that the caller can look for an interrupt.
+        graphs: the `StackedArrays`.
+        planning: the `Planning` settings.
         first: the graph to begin with.
-        codes: int64 (n_graphs,), out: DONE, ZERO, or APART for a graph that is left: too large, or
-            one that conditioning may solve sooner.
-        log_zs: float64 (n_graphs,), out.
-        scaled: bool (n_graphs,), out: whether scaled arithmetic sufficed.
-        costs: float64 (n_graphs, 4), out: the `Cost` of each.
-        marginals: float64, out: those of all graphs, one after another.
+        runs: the `Runs`, out.
     """
     done = 0.0
     k = first
-    while k < len(codes) and done <= most_work:
-        cardinalities = all_cardinalities[places[k, 0, 0] : places[k, 0, 1]]
-        scope_starts = all_scope_starts[places[k, 1, 0] : places[k, 1, 1]]
-        scope_variables = all_scope_variables[places[k, 2, 0] : places[k, 2, 1]]
-        table_starts = all_table_starts[places[k, 3, 0] : places[k, 3, 1]]
-        end = k + 1
-        while end < len(codes) and (
-            _are_equal(cardinalities, all_cardinalities[places[end, 0, 0] : places[end, 0, 1]])
-            and _are_equal(scope_starts, all_scope_starts[places[end, 1, 0] : places[end, 1, 1]])
-            and _are_equal(
-                scope_variables, all_scope_variables[places[end, 2, 0] : places[end, 2, 1]]
-            )
-        ):
-            end += 1
+    while k < len(runs.codes) and done <= planning.most_work:
+        cardinalities, scope_starts, scope_variables, table_starts, _ = graph_of(graphs, k)
+        end = _end_of_structure(graphs, k)
         for j in range(k, end):
-            codes[j] = APART
-        if not may_have_a_cover(len(cardinalities), scope_starts, scope_variables, fewest_factors):
+            runs.codes[j] = APART
+        if not may_have_a_cover(
+            len(cardinalities), scope_starts, scope_variables, planning.fewest_factors
+        ):
             starts, neighbours = interaction_graph(cardinalities, scope_starts, scope_variables)
             order, large, _ = order_components(
-                cardinalities, starts, neighbours, seed, restarts, effort
+                cardinalities, starts, neighbours, planning.seed, planning.restarts, planning.effort
             )
             fits, tree, program, cost = _plant(
-                cardinalities, scope_starts, scope_variables, table_starts, order, most_entries
-            )
-            if fits and cost.log2_largest < largest_table and len(large) == 0:
+                cardinalities, scope_starts, scope_variables, table_starts, order,
+                planning.most_entries,
+            )  # fmt: skip
+            if fits and cost.log2_largest < planning.largest_table and len(large) == 0:
                 if worth_joining(cardinalities, cost.log2_largest):
                     tree, program = _join(
                         cardinalities, scope_starts, scope_variables, table_starts, tree
                     )
-                space = new_workspace(program, table_starts)
-                for j in range(k, end):
-                    values = all_log_values[places[j, 4, 0] : places[j, 4, 1]]
-                    graph_marginals = marginals[state_starts[j] : state_starts[j + 1]]
-                    codes[j], log_zs[j], scaled[j] = run_program(
-                        program, table_starts, values, tree.constant_factors, space, graph_marginals
-                    )
-                    costs[j, 0], costs[j, 1] = cost.width, cost.log2_largest
-                    costs[j, 2], costs[j, 3] = cost.entries, cost.work
-                    done += cost.work
+                _run_range(graphs, k, end, tree, program, cost, runs)
+                done += (end - k) * cost.work
         k = end
     return k

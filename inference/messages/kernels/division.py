@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from inference.kernels.compiled import kernel
-from inference.messages.kernels.schedules import SWEEP, run
+from inference.messages.kernels.schedules import SWEEP, Passing, run
 from inference.messages.kernels.trees import reparametrised
 
 
@@ -19,6 +19,7 @@ def divided_by_messages(cardinalities, graph, damping, tolerance, sweeps):
         log_values: float64 (n_entries,), the log tables.
     """
     weights = np.ones(len(graph.scope_starts) - 1)
-    code, messages, _ = run(cardinalities, graph, weights, SWEEP, damping, tolerance, sweeps, 0)
+    passing = Passing(SWEEP, damping, tolerance, sweeps, 0)
+    code, messages, _ = run(cardinalities, graph, weights, passing)
     divided = reparametrised(graph, messages, np.arange(len(weights)))
     return code, divided.unary, divided.log_values

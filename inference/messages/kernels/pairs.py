@@ -85,7 +85,7 @@ class Pairs(NamedTuple):
 
 
 @inlined_kernel
-def solve_pairs(graph, schedule, damping, tolerance, max_iterations, seed):
+def solve_pairs(graph, passing):
     """Do what `solve.solve` does for a reduced graph of binary pairs, message by message.
 
     Returns:
@@ -93,7 +93,7 @@ def solve_pairs(graph, schedule, damping, tolerance, max_iterations, seed):
         OUT_OF_RANGE.
     """
     pairs = _initial(graph)
-    code, residuals = _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed)
+    code, residuals = _run(graph, pairs, passing)
     if not _in_range(pairs):
         return OUT_OF_RANGE, np.empty(0, dtype=np.float64), -np.inf, residuals
     marginals, log_z, accurate = _read_out(graph, pairs)
@@ -302,9 +302,10 @@ def _renew(i, damping, by_residual, pairs, starts, around, heap, heap_position, 
 
 
 @kernel
-def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
+def _run(graph, pairs, passing):
     """(code, residuals), as `schedules.run` does, or code OUT_OF_RANGE."""
     graph, pairs = lent((graph, pairs))
+    schedule, damping, tolerance, max_iterations, seed = passing
     count = len(pairs.factors)
     residuals = np.empty(max_iterations, dtype=np.float64)
     ratios = np.empty((count if schedule == FLOODING else 0, 2), dtype=np.float64)

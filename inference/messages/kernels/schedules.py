@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from inference.kernels.compiled import inlined_kernel, inner_kernel
@@ -40,6 +42,25 @@ MOST = 0.9
 EASE = 0.97
 
 
+class Passing(NamedTuple):
+    """How messages are passed, and when that ends.
+
+    Attributes:
+        schedule: SWEEP, FLOODING, RESIDUAL or RANDOM.
+        damping: in [0, 1), the share of the old message, as a logarithm, that stays; or ADAPTIVE
+            (`adapted` says how).
+        tolerance: the largest residual at which it ends.
+        max_iterations: iterations after which it ends in any case.
+        seed: of the orders of RANDOM.
+    """
+
+    schedule: int
+    damping: float
+    tolerance: float
+    max_iterations: int
+    seed: int
+
+
 @inner_kernel
 def adapted(damping, residual, smallest, waited):
     """(damping, smallest residual, iterations since then) for the next iteration.
@@ -57,16 +78,14 @@ def adapted(damping, residual, smallest, waited):
 
 
 @inlined_kernel
-def run(cardinalities, graph, weights, schedule, damping, tolerance, max_iterations, seed):
-    """Pass messages, uniform at first, until the largest residual is at most `tolerance`.
+def run(cardinalities, graph, weights, passing):
+    """Pass messages, uniform at first, until the largest residual is at most the tolerance.
 
     Arguments and results are those of `continue_run`, which begins with given messages.
     """
     messages = initial_messages(cardinalities, graph, weights)
     never = np.zeros(1, dtype=np.int64)
-    return continue_run(
-        cardinalities, graph, messages, schedule, damping, tolerance, max_iterations, seed, never
-    )
+    return continue_run(cardinalities, graph, messages, passing, never)
 
 
 @inner_kernel
@@ -95,10 +114,8 @@ def _raise_around(
 
 
 @inner_kernel
-def continue_run(
-    cardinalities, graph, messages, schedule, damping, tolerance, max_iterations, seed, stop
-):
-    """Pass messages until the largest residual of an iteration is at most `tolerance`.
+def continue_run(cardinalities, graph, messages, passing, stop):
+    """Pass messages until the largest residual of an iteration is at most the tolerance.
 
     One iteration renews every message once: along a breadth-first order of the variables from its
     end and back again (SWEEP; `sweep_targets` says which message when), all from the messages of
@@ -109,7 +126,7 @@ def continue_run(
         graph: a `Reduced` graph.
         messages: where to begin; their weights are the powers of the factors, whose tables are
             raised to 1 / weight.
-        damping: in [0, 1), or ADAPTIVE (`adapted` says how).
+        passing: the `Passing` settings.
         stop: int64 (1,); once it is not 0, the iteration under way is the last.
 
     Returns:
@@ -119,6 +136,7 @@ def continue_run(
             bound on what its end left to do.
     """
     graph = lent(graph)
+    schedule, damping, tolerance, max_iterations, seed = passing
     weights = messages.weights
     work = workspace(graph, messages)
     n, n_factors = len(cardinalities), len(weights)

@@ -16,10 +16,12 @@ NOT_PAIRS = 3
 
 @kernel
 def reduce_and_solve_pairs(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values,
-    schedule, damping, tolerance, max_iterations, seed,
-):  # fmt: skip
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, passing
+):
     """Do what `solve` does for a graph that reduces to pairs of binary variables.
+
+    Args:
+        passing: the `Passing` settings.
 
     Returns:
         code, marginals, log_z, residuals: as `solve` returns them; code NOT_PAIRS and nothing
@@ -27,10 +29,8 @@ def reduce_and_solve_pairs(
         schedule, ZERO if zeros leave some variable without a state.
     """
     graph = reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log_values)
-    if graph.possible and graph.binary_pairs and schedule in SCHEDULES_OF_PAIRS:
-        code, marginals, log_z, residuals = solve_pairs(
-            graph, schedule, damping, tolerance, max_iterations, seed
-        )
+    if graph.possible and graph.binary_pairs and passing.schedule in SCHEDULES_OF_PAIRS:
+        code, marginals, log_z, residuals = solve_pairs(graph, passing)
         if code != OUT_OF_RANGE:
             return code, marginals, log_z, residuals
     nothing = np.empty(0, dtype=np.float64)
@@ -38,13 +38,12 @@ def reduce_and_solve_pairs(
 
 
 @kernel
-def solve(cardinalities, graph, schedule, damping, tolerance, max_iterations, seed, stop):
+def solve(cardinalities, graph, passing, stop):
     """Run belief propagation on a reduced graph of any factors.
 
     Args:
         graph: a `Reduced` graph.
-        schedule, damping, tolerance, max_iterations, seed, stop: as for
-            `schedules.continue_run`.
+        passing, stop: as for `schedules.continue_run`.
 
     Returns:
         code: CONVERGED, NOT_CONVERGED or ZERO (no assignment has positive potential).
@@ -54,9 +53,7 @@ def solve(cardinalities, graph, schedule, damping, tolerance, max_iterations, se
     """
     weights = np.ones(len(graph.scope_starts) - 1)
     messages = initial_messages(cardinalities, graph, weights)
-    code, messages, residuals = continue_run(
-        cardinalities, graph, messages, schedule, damping, tolerance, max_iterations, seed, stop
-    )
+    code, messages, residuals = continue_run(cardinalities, graph, messages, passing, stop)
     marginals, log_z = read_out(cardinalities, graph, messages)
     if code == ZERO:
         log_z = -np.inf

@@ -18,7 +18,7 @@ from inference.kernels.tables import next_entry
 from inference.kernels.views import lent, read_only
 from inference.messages.kernels.readout import read_marginals, read_out
 from inference.messages.kernels.reduction import Reduced
-from inference.messages.kernels.schedules import SWEEP, ZERO, continue_run, run
+from inference.messages.kernels.schedules import SWEEP, ZERO, Passing, continue_run, run
 from inference.messages.kernels.state import (
     incoming,
     initial_messages,
@@ -132,10 +132,7 @@ def total_correlations(cardinalities, graph, messages):
 
 
 @kernel
-def solve_reweighted(
-    cardinalities, graph, starts, members, shares, log_messages,
-    schedule, damping, tolerance, max_iterations, seed, stop,
-):  # fmt: skip
+def solve_reweighted(cardinalities, graph, starts, members, shares, log_messages, passing, stop):
     """Pass tree-reweighted messages; return what they say and the bound that the forests certify.
 
     Args:
@@ -143,7 +140,7 @@ def solve_reweighted(
         starts, members: spanning forests that hold every factor.
         shares: float64 (n_forests,), the probabilities of the forests.
         log_messages: float64, messages to begin with; of length 0: uniform ones.
-        schedule, damping, tolerance, max_iterations, seed, stop: as for `continue_run`.
+        passing, stop: as for `continue_run`.
 
     Returns:
         code: CONVERGED, NOT_CONVERGED or ZERO.
@@ -168,18 +165,17 @@ def solve_reweighted(
         for i in range(len(log_messages)):
             first.log_messages[i] = log_messages[i]
         refresh_beliefs(graph, first)
-    code, messages, residuals = continue_run(
-        cardinalities, graph, first, schedule, damping, tolerance, max_iterations, seed, stop
-    )
+    code, messages, residuals = continue_run(cardinalities, graph, first, passing, stop)
     marginals, possible = read_marginals(graph, messages)
     if code == ZERO or possible == -np.inf:
         return ZERO, marginals, -np.inf, residuals, weights, weights, messages.log_messages
+    # Two passes, one each way, are exact on a forest.
+    both_ways = Passing(SWEEP, 0.0, 0.0, 2, passing.seed)
     log_z = 0.0
     for k in range(n_forests):
         forest = reparametrised(graph, messages, members[starts[k] : starts[k + 1]])
         ones = np.ones(len(forest.homes))
-        # Two passes, one each way, are exact on a forest.
-        _, final, _ = run(cardinalities, forest, ones, SWEEP, 0.0, 0.0, 2, seed)
+        _, final, _ = run(cardinalities, forest, ones, both_ways)
         _, exact = read_out(cardinalities, forest, final)
         log_z += exact * shares[k]
     correlations = total_correlations(cardinalities, graph, messages)
