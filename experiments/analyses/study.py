@@ -22,8 +22,8 @@ from experiments.study.config import STRICT, VenueName, file_name, known, withou
 from experiments.study.files import MANIFEST, publish
 from experiments.study.manifest import manifest, manifest_text
 from experiments.study.reading import RawStudy, expand_shorthands, model_of
+from factormodels.io.json import plain_hash
 from factormodels.io.source.files import unfinished_folder, write_text
-from factormodels.io.yaml import plain_hash
 
 
 @dataclass(frozen=True, config=STRICT)

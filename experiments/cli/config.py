@@ -8,7 +8,6 @@ from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.io.source.files import read_text
-from factormodels.io.yaml import parse_yaml
 
 
 def read_configs(paths: Iterable[Path]) -> dict[str, tuple[Any, str]]:
@@ -17,6 +16,12 @@ def read_configs(paths: Iterable[Path]) -> dict[str, tuple[Any, str]]:
     Raises:
         InputError: for a file that cannot be read, or is no mapping of names to values.
     """
+    paths = list(paths)
+    if not paths:
+        return {}
+    # PyYAML takes longer to load than a command has to do.
+    from factormodels.io.yaml import parse_yaml
+
     settings: dict[str, tuple[Any, str]] = {}
     for path in paths:
         content = parse_yaml(read_text(path), str(path))

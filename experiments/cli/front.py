@@ -71,7 +71,6 @@ from experiments.settings import (
 from experiments.settings.backend_settings import AlgorithmSettings, setting_names
 from experiments.settings.limits import FilePath
 from factormodels.errors import InputError, unknown_name
-from factormodels.io.yaml import parse_yaml
 
 _CONFIG = "config"
 _HELP_ALL = "help-all"
@@ -312,7 +311,7 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
         if isinstance(value, list) and not (field and takes_several(kind, field)):
             if len(value) > 1:
                 raise InputError(f"--{name}: it is given {len(value)} times; keep one")
-            value = value[0] if field else parse_yaml(value[0], f"--{name}")
+            value = value[0] if field else _value_of(name, value[0])
         values[name] = value
     by_field = {by_option[name]: values.pop(name) for name in [*values] if name in by_option}
     # Only then, for it imports the backend.
@@ -330,6 +329,13 @@ def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:
         backend_settings = {settings_of_backend[name]: value for name, value in values.items()}
         by_field["backend_settings"] = backend_settings
     return kind.from_given(by_field)
+
+
+def _value_of(name: str, text: str) -> Any:
+    """The value that is typed for a setting of a backend, read by YAML's rules."""
+    from factormodels.io.yaml import parse_yaml
+
+    return parse_yaml(text, f"--{name}")
 
 
 def _settings_of_backend(kind: type[Settings], by_field: Mapping[str, Any]) -> dict[str, str]:

@@ -7,14 +7,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from factormodels.extraction.relation_models.base import (
-    Judgement,
-    Missing,
-    RelationModel,
-    TextPair,
-)
+if TYPE_CHECKING:
+    from factormodels.extraction.relation_models.base import (
+        Judgement,
+        Missing,
+        RelationModel,
+        TextPair,
+    )
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

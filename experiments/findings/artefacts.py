@@ -9,7 +9,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from experiments.findings.latex import latex, latex_figure
 from experiments.findings.markup import csv_text
 from experiments.findings.table import Table, markdown
 from experiments.findings.venues import DEFAULT_VENUE, POINTS, VENUES, Venue, fitted
@@ -133,6 +132,8 @@ def write_artefact(
     Raises:
         InputError: if a file cannot be written.
     """
+    from experiments.findings.latex import latex, latex_figure
+
     base = Path(folder)
     comments = origin.comments()
     paths: Sequence[Path] = ()

@@ -18,19 +18,18 @@ from experiments.findings.artefacts import (
     write_artefacts,
     write_parquet,
 )
-from experiments.findings.latex import latex
 from experiments.findings.markup import csv_text
 from experiments.findings.table import Table, blocks, is_right, markdown, presented, renaming
 from experiments.findings.venues import DEFAULT_VENUE, Venue, venue_named
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.fact_graph_json import write_fact_graphs
+from factormodels.io.json import jsonable, plain_hash
 from factormodels.io.source.files import (
     move_together,
     results_folder,
     unfinished_folder,
     write_text,
 )
-from factormodels.io.yaml import jsonable, plain_hash
 from factormodels.object_repr import Preview, Previewed
 
 if TYPE_CHECKING:
@@ -231,6 +230,8 @@ class Findings(Previewed):
         elif form == ".md":
             write_text(path, markdown(table, comments))
         else:
+            from experiments.findings.latex import latex
+
             write_text(path, latex(table, path.stem, comments, venue))
 
     def report(self, path: str | os.PathLike[str]) -> Path:

@@ -19,8 +19,8 @@ import cyclopts
 
 from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
 from factormodels.errors import FactormodelsError, InputError
+from factormodels.io.json import plain_hash
 from factormodels.io.source.files import results_folder as existing_folder
-from factormodels.io.yaml import plain_hash
 
 FAST = "FACTORMODELS_FAST"
 RESULTS = "FACTORMODELS_RESULTS"

@@ -23,9 +23,8 @@ from experiments.settings import front_door
 from experiments.settings.limits import DrawnSettings
 from experiments.study.files import MANIFEST, ROWS, read_manifest
 from factormodels.errors import InputError
-from factormodels.io.json import decode
+from factormodels.io.json import decode, jsonable
 from factormodels.io.source.files import read_text
-from factormodels.io.yaml import jsonable
 from factormodels.nouns import counted, is_or_are
 
 if TYPE_CHECKING:

@@ -298,7 +298,7 @@ def _remarks(model: LoadedModel, answer: Posterior | SearchedAssignment) -> Iter
 
 def _models(answers: Sequence[Answer]) -> Table:
     """A row per model: log Z or the log potential, and what the algorithm tells."""
-    from factormodels.io.yaml import jsonable
+    from factormodels.io.json import jsonable
     from inference.posterior import Posterior
 
     rows: list[dict[str, Any]] = []

@@ -21,7 +21,6 @@ from pydantic import (
 from experiments.settings import Option, Settings
 from experiments.settings.mends import value_words
 from factormodels.errors import InputError, nearest
-from factormodels.io.yaml import parse_assignment
 from inference import Backend, get_backend
 from inference.registry import backend_class
 
@@ -110,6 +109,8 @@ def parse_settings(
     Raises:
         InputError: for a text without "=", a bad value, or a setting given twice.
     """
+    from factormodels.io.yaml import parse_assignment
+
     settings = dict(others)
     for text in assignments:
         key, value = parse_assignment(text, "--backend")

@@ -56,7 +56,7 @@ from factormodels.errors import unknown_name
 from factormodels.extraction.asking.table import ASSESSORS
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.relation_models.prompted import Method
-from factormodels.io.yaml import plain_hash
+from factormodels.io.json import plain_hash
 from inference.registry import entries
 
 STRICT = ConfigDict(extra="forbid")

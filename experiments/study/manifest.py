@@ -20,8 +20,8 @@ from typing import Any
 import factormodels
 from experiments.study.config import Study, as_plain
 from experiments.study.data import StudyData
+from factormodels.io.json import plain_hash
 from factormodels.io.source.opening import opened
-from factormodels.io.yaml import plain_hash
 
 _PACKAGES = (
     *("distributed", "jax", "jaxlib", "litellm", "llvmlite", "matplotlib", "networkx", "numba"),

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from experiments.study.manifest import code_identity
 from experiments.study.units import schema
 from factormodels.errors import InputError
+from factormodels.io.json import plain_hash
 from factormodels.io.source.files import errors_naming, prepare_folder, remove_empty
 from factormodels.io.store.results import (
     STORE,
@@ -38,7 +39,6 @@ from factormodels.io.store.results import (
     remove_store,
 )
 from factormodels.io.tables.arrow import ParquetGroups
-from factormodels.io.yaml import plain_hash
 from factormodels.nouns import counted
 
 logger = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from factormodels.errors import InputError
 from factormodels.extraction.relation_models.recorded import recorded_in_graphs
 from factormodels.extraction.sentences import sentences_of
 from factormodels.fact_graph import FactGraph
+from factormodels.io.json import plain_hash
 from factormodels.io.store.results import KeptValues
-from factormodels.io.yaml import plain_hash
 from factormodels.nouns import counted
 from factormodels.selection import (
     Core,

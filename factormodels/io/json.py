@@ -10,6 +10,7 @@ other tools write as `"\\ud83d"`, and names a fault by its byte and not by line 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -333,3 +334,26 @@ def _decoder(parse_constant: Callable[[str], Any]) -> json.JSONDecoder:
 
 _STRICT = _decoder(_refuse_constant)
 _WITH_NAN = _decoder(_missing_if_nan)
+
+
+def jsonable(value: Any) -> Any:
+    """`value` as JSON can hold it: arrays as lists, numbers that are not finite as None."""
+    # By what they can do rather than by type: arrays and mappings of libraries need not be loaded.
+    if isinstance(value, dict) or hasattr(value, "items"):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return jsonable(value.tolist())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)
+
+
+def plain_hash(plain: Mapping[str, Any]) -> str:
+    """SHA-256 of plain data, whatever the order of keys."""
+    # Keys sorted and separators fixed: manifests hold this hash, so it must stay what it is.
+    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""YAML as the user writes it, strictly read; plain data as JSON can hold it.
+"""YAML as the user writes it, strictly read.
 
 Nodes are counted while PyYAML composes them, before anything is built of them. ruamel.yaml (0.19,
 safe and pure) refuses repeated keys and tags and survives aliases of aliases, and leaves the rest
@@ -9,12 +9,10 @@ date is no plain data.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
-import math
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -212,29 +210,6 @@ def parse_assignment(text: str, where: str) -> tuple[str, Any]:
     if not equals or not key.strip():
         raise InputError(f"{where}: {shown(text)} is not a setting; write key=value")
     return key.strip(), parse_yaml(value, f"{where} {shown(text)}")
-
-
-def jsonable(value: Any) -> Any:
-    """`value` as JSON can hold it: arrays as lists, numbers that are not finite as None."""
-    # By what they can do rather than by type: arrays and mappings of libraries need not be loaded.
-    if isinstance(value, dict) or hasattr(value, "items"):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):
-        return jsonable(value.tolist())
-    if isinstance(value, list | tuple | set | frozenset):
-        return [jsonable(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    return str(value)
-
-
-def plain_hash(plain: Mapping[str, Any]) -> str:
-    """SHA-256 of plain data, whatever the order of keys."""
-    # Keys sorted and separators fixed: manifests hold this hash, so it must stay what it is.
-    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _yaml_reason(error: yaml.YAMLError) -> str:

@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from experiments.analyses.study import LoadedAnalysis, load_analysis, run_analysis
 from experiments.findings.table import data_frame
 from experiments.study.reading import read_raw
-from factormodels.io.yaml import jsonable
+from factormodels.io.json import jsonable
 
 KEPT = Path(__file__).with_suffix(".json")
 
