@@ -15,8 +15,8 @@ from inference.exact.kernels.ordering import order_components
 from inference.exact.kernels.program import write_program
 from inference.exact.kernels.propagation import UNDERFLOW, new_workspace, propagate
 from inference.kernels.compiled import inlined_kernel, kernel
-from inference.kernels.interaction import interaction_graph
 from inference.kernels.graphs import graph_of
+from inference.kernels.interaction import interaction_graph
 
 _MERGE_LIMIT = 64
 """Clusters are merged up to this many entries, where a step costs as much as the entries."""
