@@ -30,6 +30,7 @@ from calibration.scores import auroc as area_of
 from calibration.scores import calibration_error
 from calibration.scores.families.ranking import clustered_auroc
 from factormodels.errors import InputError
+from tests.chance import least_held
 from tests.refusals import refused
 
 
@@ -263,13 +264,10 @@ def test_bad_settings_are_named() -> None:
 
 # --- coverage -----------------------------------------------------------------------------------
 
-DRAWS = 400
-
-LEAST = (0.93 - 0.011) * DRAWS
-""".93 is what is promised of a nominal .95; 400 draws have a standard error of .011."""
+DRAWS = [80, pytest.param(400, marks=pytest.mark.nightly)]
 
 
-def held(name: str, factor: float, n_labelled: int, *, whole: bool) -> list[float]:
+def held(name: str, factor: float, n_labelled: int, draws: int, *, whole: bool) -> list[float]:
     """How often intervals hold the truth of the law: of each quantity of a name."""
 
     def quantities(p: Any, y: Any, responses: Any, position: Any, trait: Any) -> list[Any]:
@@ -287,7 +285,7 @@ def held(name: str, factor: float, n_labelled: int, *, whole: bool) -> list[floa
     else:
         truths = [each.linear(0.0).observed for each in quantities(*every)]
     counts = np.zeros(len(truths))
-    for seed in range(1, DRAWS + 1):
+    for seed in range(1, draws + 1):
         p, y, responses, *columns = drawn(seed)
         ids = responses if whole else np.arange(p.size)
         generator = np.random.default_rng(seed)
@@ -301,6 +299,7 @@ def held(name: str, factor: float, n_labelled: int, *, whole: bool) -> list[floa
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("draws", DRAWS)
 @pytest.mark.parametrize("factor", [pytest.param(1.0, marks=pytest.mark.nightly), 0.6])
 @pytest.mark.parametrize(
     ("name", "n_labelled", "whole"),
@@ -319,17 +318,18 @@ def held(name: str, factor: float, n_labelled: int, *, whole: bool) -> list[floa
     ],
 )
 def test_intervals_of_few_labels_cover_new_populations(
-    name: str, n_labelled: int, whole: bool, factor: float
+    name: str, n_labelled: int, whole: bool, factor: float, draws: int
 ) -> None:
     # Probabilities that are right, and biased ones.
-    assert min(held(name, factor, n_labelled, whole=whole)) >= LEAST
+    assert min(held(name, factor, n_labelled, draws, whole=whole)) >= least_held(draws)
 
 
 @pytest.mark.slow
-def test_intervals_of_quantiles_of_numbers_cover() -> None:
+@pytest.mark.parametrize("draws", DRAWS)
+def test_intervals_of_quantiles_of_numbers_cover(draws: int) -> None:
     # Of independent numbers without ties, where they are no wider than they have to be.
     counts, widths = 0, []
-    for seed in range(DRAWS):
+    for seed in range(draws):
         generator = np.random.default_rng(seed)
         number = generator.normal(size=90)
         guess = number + 0.2 * generator.normal(size=90)
@@ -337,7 +337,7 @@ def test_intervals_of_quantiles_of_numbers_cover() -> None:
         found = estimate(quantile(guess, labels, np.arange(90), q=0.3))
         counts += found.lower <= -0.5244005127080407 <= found.upper
         widths.append((found.upper - found.lower) / (found.labels_upper - found.labels_lower))
-    assert LEAST <= counts <= 0.985 * DRAWS
+    assert least_held(draws) <= counts <= 0.985 * draws
     assert np.mean(widths) < 0.95
 
 
