@@ -314,8 +314,9 @@ def _part_names(figure: ShownFigure) -> None:
     for name in chain(*beside):
         figure.wrap(name, LETTERS_BESIDE)
         name.xyann = (_GAP, 0.0)
-    # Where lines end is known once the figure is laid out.
-    figure.draw_without_rendering()
+    # Where lines end is known once the figure is laid out; drawing it as well takes twice as long.
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
     for axes, names in zip(figure.axes, beside, strict=True):
         boxes = [name.get_window_extent() for name in names]
         middles = np.array([(box.y0 + box.y1) / 2 for box in boxes])

@@ -45,7 +45,7 @@ def differences(truth: Oracle, posterior: Posterior) -> tuple[float, float]:
     return marginal, abs(given(posterior) - truth.log_z) / max(1.0, abs(truth.log_z))
 
 
-FEW_SEEDS = 20
+FEW_SEEDS = 10
 """Of a row with no more graphs than these the suite takes all, of others a fifth; the night all."""
 
 

@@ -104,9 +104,12 @@ def test_other_backends_run_side_by_side(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", ["exact", "lbp", "wmb"])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_settings_of_a_graph_are_graphs_of_their_own(backend: str, threads: int) -> None:
+@pytest.mark.parametrize("seeds", [5, pytest.param(25, marks=pytest.mark.nightly)])
+def test_settings_of_a_graph_are_graphs_of_their_own(
+    backend: str, threads: int, seeds: int
+) -> None:
     rng = np.random.default_rng(5)
-    for seed in range(25):
+    for seed in range(seeds):
         graph = odd_graph(seed)
         rows = np.where(
             graph.log_values == -np.inf, -np.inf, rng.normal(size=(5, len(graph.log_values)))
@@ -361,7 +364,8 @@ except KeyboardInterrupt:
 
 @pytest.mark.kill
 @pytest.mark.parametrize(
-    ("backend", "settings"), [("exact", False), ("exact", True), ("wmb", False)]
+    ("backend", "settings"),
+    [("exact", False), ("exact", True), pytest.param("wmb", False, marks=pytest.mark.nightly)],
 )
 def test_an_interrupt_ends_a_batch(backend: str, settings: bool) -> None:
     code = _ENDLESS.format(backend=backend, settings=settings)

@@ -78,9 +78,10 @@ def test_pgmpy_writes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
 def test_pgmpy_rounds_alike_in_every_process() -> None:
     # Without care pgmpy multiplies in the order of memory addresses, and last digits change.
     program = (
+        "from factormodels.synthetic import grid\n"
         "from inference import infer\n"
-        "from tests.inference.test_peers import square\n"
-        "posterior = infer(square(6, seed=12), 'pgmpy')\n"
+        "graph = grid(6, 6, coupling=1.0, field=1.0, cardinality=3, seed=12)\n"
+        "posterior = infer(graph, 'pgmpy')\n"
         "print(posterior.log_z.hex(), posterior.marginals.flat.tobytes().hex())\n"
     )
     here = infer(square(6, seed=12), "pgmpy")
@@ -92,7 +93,15 @@ ROUNDING = 1e-10
 """pgmpy and pyAgrum multiply and add in doubles; some hundred operations on each number."""
 
 
-@pytest.mark.parametrize(("backend", "seeds"), [("pgmpy", 60), ("pyagrum", 200)])
+@pytest.mark.parametrize(
+    ("backend", "seeds"),
+    [
+        ("pgmpy", 12),
+        ("pyagrum", 40),
+        pytest.param("pgmpy", 60, marks=pytest.mark.nightly),
+        pytest.param("pyagrum", 200, marks=pytest.mark.nightly),
+    ],
+)
 def test_a_library_of_doubles_answers_odd_graphs_or_refuses_them(backend: str, seeds: int) -> None:
     answered = 0
     for seed in range(seeds):
@@ -142,16 +151,17 @@ def assert_agrees(graph: FactorGraph, where: str = "") -> None:
     assert_agree(theirs, ours, SETTLED, rel=SETTLED, where=where)
 
 
-def test_pgmax_finds_the_fixed_points_of_lbp_on_odd_graphs() -> None:
+@pytest.mark.parametrize("seeds", [5, pytest.param(14, marks=pytest.mark.nightly)])
+def test_pgmax_finds_the_fixed_points_of_lbp_on_odd_graphs(seeds: int) -> None:
     # Zeros, four states, four variables to a factor, repeated scopes, evidence, tables that span
     # hundreds of orders of magnitude.
     compared = 0
-    for seed in range(14):
+    for seed in range(seeds):
         graph = odd_graph(seed)
         if infer(graph, "lbp", schedule="flooding").status is Status.CONVERGED:
             assert_agrees(graph, f"seed {seed}")
             compared += 1
-    assert compared >= 12
+    assert compared >= seeds - 2
 
 
 def test_pgmax_finds_the_fixed_point_of_lbp_on_a_response() -> None:
@@ -196,7 +206,9 @@ def test_an_absent_pgmax_gives_the_command_that_installs_it() -> None:
     )
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (1, 2, 4))]
+)
 def test_marginals_of_numpyro_are_within_their_standard_errors(seed: int) -> None:
     graph = moderate(seed)
     posterior = infer(graph, "numpyro")

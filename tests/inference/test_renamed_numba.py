@@ -37,6 +37,9 @@ NAMES = re.compile(r"\\b({})\\b")
 class Renaming(SourceFileLoader):
     def get_code(self, name):
         source = self.get_data(self.path).decode()
+        if not NAMES.search(source):
+            # Most files: Python has compiled them before.
+            return super().get_code(name)
         return self.source_to_code(NAMES.sub(r"\\1_elsewhere", source), self.path)
 
 class Finder(PathFinder):

@@ -67,7 +67,7 @@ def called(request: pytest.FixtureRequest) -> str:
 
 by_each = pytest.mark.parametrize(
     "called",
-    ["long", pytest.param("short", marks=pytest.mark.nightly), "inlined"],
+    ["long", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("short", "inlined"))],
     indirect=True,
 )
 
@@ -110,11 +110,13 @@ def test_a_changed_kernel_is_called_by_callers_compiled_anew(folder: Path) -> No
     assert _run(folder) == {"answer": 32, "caller": COMPILED, "long": COMPILED}
 
 
-def test_what_is_called_is_compiled_where_its_file_is_gone(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "ending", ["*", *(pytest.param(each, marks=pytest.mark.nightly) for each in ("nbi", "nbc"))]
+)
+def test_what_is_called_is_compiled_where_its_file_is_gone(folder: Path, ending: str) -> None:
     _run(folder)
-    for ending in ("*", "nbi", "nbc"):
-        _forget(folder, "long", ending)
-        assert _run(folder) == {"answer": 12, "caller": LOADED, "long": COMPILED}, ending
+    _forget(folder, "long", ending)
+    assert _run(folder) == {"answer": 12, "caller": LOADED, "long": COMPILED}
     assert _run(folder) == {"answer": 12, "caller": LOADED, "long": LOADED}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.notebooks.execution import run
 
-pytestmark = pytest.mark.notebook
+pytestmark = [pytest.mark.notebook, pytest.mark.nightly]
 
 
 def test_numbers(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from factormodels import datasets
 from tests.notebooks.execution import run
 
-pytestmark = pytest.mark.notebook
+pytestmark = [pytest.mark.notebook, pytest.mark.nightly]
 
 
 def test_numbers(tmp_path: Path) -> None:

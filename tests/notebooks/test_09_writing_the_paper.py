@@ -17,7 +17,7 @@ from factormodels.variants import fr2
 from inference import infer
 from tests.notebooks.execution import run
 
-pytestmark = pytest.mark.notebook
+pytestmark = [pytest.mark.notebook, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")

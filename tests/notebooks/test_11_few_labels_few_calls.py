@@ -11,7 +11,7 @@ import pytest
 from factormodels import datasets
 from tests.notebooks.execution import run
 
-pytestmark = pytest.mark.notebook
+pytestmark = [pytest.mark.notebook, pytest.mark.nightly]
 
 
 def test_numbers(tmp_path: Path) -> None:

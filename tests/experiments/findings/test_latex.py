@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from experiments import score
+from experiments import draw, score
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.findings.latex import PACKAGES, latex, latex_figure
 from experiments.findings.table import (
@@ -30,6 +31,7 @@ from experiments.findings.table import (
 from experiments.findings.typst import typst_table
 from experiments.findings.venues import POINTS, VENUES, Venue, fitted, venue_named
 from experiments.study.reading import embedded_studies
+from factormodels.datasets import load
 from factormodels.io.source.files import write_text
 from tests.experiments.findings.embedded_figures import of_commands, of_studies
 from tests.experiments.findings.page_faults import count_rules, page_faults
@@ -138,7 +140,8 @@ def test_a_cell_has_one_thing_and_no_tricks() -> None:
     tricks = ("lap{", "phantom", "resizebox", "penalty", r"\fontsize", "shortstack", "addtocounter")
     for name, one in TABLES.items():
         for venue in VENUES.values():
-            assert not [trick for trick in tricks if trick in latex(one, name, (), venue)]
+            text = latex(one, name, (), venue)
+            assert not [trick for trick in tricks if trick in text]
 
 
 def test_a_word_is_broken_only_where_it_is_wider_than_its_column() -> None:
@@ -301,9 +304,17 @@ def embedded() -> dict[str, Table]:
     return TABLES | kept
 
 
+NARROW = ("acl", "slides")
+"""The venues of the suite: the narrowest column of a paper, and slides, which have no floats."""
+
+EVERY_VENUE = [
+    pytest.param(venue, marks=[] if venue in NARROW else pytest.mark.nightly) for venue in VENUES
+]
+
+
 @pytest.mark.slow
 @with_latex
-@pytest.mark.parametrize("venue", VENUES)
+@pytest.mark.parametrize("venue", EVERY_VENUE)
 def test_latex_sets_nothing_too_wide_or_too_high(
     venue: str, tmp_path: Path, embedded: dict[str, Table]
 ) -> None:
@@ -313,13 +324,13 @@ def test_latex_sets_nothing_too_wide_or_too_high(
 @pytest.mark.slow
 @with_latex
 @pytest.mark.parametrize(
-    "venue",
-    [pytest.param(venue, marks=[] if venue == "acl" else pytest.mark.nightly) for venue in VENUES],
+    ("venue", "of_studies_too"),
+    [("acl", False), *(pytest.param(venue, True, marks=pytest.mark.nightly) for venue in VENUES)],
 )
 def test_pages_with_tables_can_be_read(
-    venue: str, tmp_path: Path, embedded: dict[str, Table]
+    venue: str, of_studies_too: bool, tmp_path: Path, embedded: dict[str, Table]
 ) -> None:
-    set_at(venue, tmp_path, embedded)
+    set_at(venue, tmp_path, embedded if of_studies_too else TABLES)
     assert page_faults(tmp_path / "paper.pdf") == []
 
 
@@ -368,8 +379,6 @@ def test_an_infinite_log_loss_splits_no_table(tmp_path: Path) -> None:
 @with_latex
 @pytest.mark.parametrize("taken", ["made/curve", "./made/curve.tex", "curve"])
 def test_a_figure_is_taken_in_from_any_folder(taken: str, tmp_path: Path) -> None:
-    from matplotlib.figure import Figure
-
     folder = (tmp_path / taken).parent
     folder.mkdir(exist_ok=True)
     shown = PaperFigure(Figure((2.0, 1.0)), data_frame([]), "A curve")
@@ -381,7 +390,7 @@ def test_a_figure_is_taken_in_from_any_folder(taken: str, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @with_latex
-@pytest.mark.parametrize("venue", VENUES)
+@pytest.mark.parametrize("venue", EVERY_VENUE)
 def test_latex_sets_a_table_of_any_texts(venue: str, tmp_path: Path) -> None:
     texts = list(HOSTILE_IN_LATEX)
     one = Table(
@@ -404,8 +413,6 @@ def test_latex_sets_a_table_of_any_texts(venue: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("venue", VENUES)
 @pytest.mark.parametrize("inches", [2.0, 3.4, 6.9, 12.0])
 def test_a_figure_fits_its_place_and_keeps_its_own_width(inches: float, venue: str) -> None:
-    from matplotlib.figure import Figure
-
     figure, room = Figure((inches, 2.0)), VENUES[venue]
     with fitted(figure, room) as wide:
         # In points of LaTeX; the last digit is rounding.
@@ -415,23 +422,34 @@ def test_a_figure_fits_its_place_and_keeps_its_own_width(inches: float, venue: s
 
 
 @pytest.fixture(scope="module")
-def figures() -> dict[str, PaperFigure]:
+def every_figure() -> dict[str, PaperFigure]:
     """Figures of commands and of studies, and graphs."""
     return {**of_commands(), **of_studies()}
+
+
+@pytest.fixture(scope="module")
+def few_figures() -> dict[str, PaperFigure]:
+    """A figure of a column, one of a page, one that is wider than either, and a graph."""
+    made = {
+        f"wide-{inches:g}": PaperFigure(Figure((inches, 2.0)), data_frame([]), "Empty.")
+        for inches in (3.0, 6.5, 12.0)
+    }
+    return {**made, **draw(load("at-odds").graphs[0]).draw()}
 
 
 @pytest.mark.slow
 @with_latex
 @pytest.mark.parametrize(
-    "venue",
+    ("venue", "drawn"),
     [
-        pytest.param(venue, marks=[] if venue in ("acl", "slides") else pytest.mark.nightly)
-        for venue in VENUES
+        *((venue, "few_figures") for venue in NARROW),
+        *(pytest.param(venue, "every_figure", marks=pytest.mark.nightly) for venue in VENUES),
     ],
 )
 def test_latex_sets_no_figure_too_wide(
-    venue: str, tmp_path: Path, figures: dict[str, PaperFigure]
+    venue: str, drawn: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
+    figures = request.getfixturevalue(drawn)
     origin = Origin("t", "0" * 64)
     write_artefacts(Artefacts(figures=figures), tmp_path, origin, VENUES[venue])
     around = (r"\begin{frame}[allowframebreaks]", r"\end{frame}") if venue == "slides" else ("", "")

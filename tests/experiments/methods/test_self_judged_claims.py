@@ -263,7 +263,7 @@ def test_refusals_among_texts_are_not_taken_apart(responses: Path) -> None:
 @pytest.mark.usefixtures("responses")
 def test_a_run_out_of_calls_goes_on_where_it_stopped() -> None:
     with ScriptedServer(provider) as server:
-        command = arguments(server.url, "claims.jsonl", "--out", "out")
+        command = arguments(server.url, "claims.jsonl", "--out", "found.json")
         invoke(*command, "--max-calls", "9", "--concurrency", "1", code=3)
         first = len(server.requests)
         assert first <= 9
@@ -288,7 +288,7 @@ def test_a_run_whose_account_is_exhausted_ends_and_goes_on_with_credit() -> None
         return provider(request, number)
 
     with ScriptedServer(answers) as server:
-        command = arguments(server.url, "claims.jsonl", "--out", "out")
+        command = arguments(server.url, "claims.jsonl", "--out", "found.json")
         result = invoke(*command, "--concurrency", "1", code=3)
         assert len(server.requests) == credit + 1
         assert "'openai/scripted' has nothing left to spend" in " ".join(result.stderr.split())

@@ -1,4 +1,4 @@
-"""A study with all that comes before units: the same files after six deaths, and anywhere."""
+"""A study with all that comes before units: the same files after three deaths, and anywhere."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ significance: {pairs: [[slow seconds_each=0.015, lbp]], measures: [brier], resam
 outputs: [csv, latex, markdown]
 """
 
-KILLS = 6
+KILLS = 3
 
 
 @pytest.fixture(scope="module")
