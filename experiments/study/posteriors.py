@@ -83,6 +83,6 @@ def _cell_table(data: StudyData, cell: StudyCell) -> pa.Table:
     while (task := queue.take()) is not None:
         answer = run_task(task)
         queue.settle(task, answer)
-        answers.append(decode(answer))
+        answers.append(decode(answer.units))
     finished = units_of(answers, 1)
     return pa.concat_tables(row_tables(_STUDY, [data], [cell], finished))

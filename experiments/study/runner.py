@@ -55,6 +55,7 @@ from experiments.study.text_models import (
     uses,
 )
 from experiments.study.units import (
+    Answer,
     Task,
     TaskQueue,
     UnitResult,
@@ -382,7 +383,7 @@ def _ask(
 def _run_units(
     planned: StudyDesign,
     queue: TaskQueue,
-    outcomes: Generator[tuple[Task, bytes | None]],
+    outcomes: Generator[tuple[Task, Answer | None]],
     run: OpenRun,
     report: Callable[[Progress], None],
 ) -> None:
@@ -397,10 +398,11 @@ def _run_units(
                     continue
                 # A task is given up only when it consists of a single unit.
                 lost = UnitResult(task.cells[0][0], task.responses[0], FAILED, error=_DIED)
-                answer = encode([lost])
+                units = encode([lost])
             else:
                 queue.settle(task, answer)
-            _keep(planned, answer, run, report)
+                units = answer.units
+            _keep(planned, units, run, report)
 
 
 def _keep(
@@ -420,7 +422,7 @@ _DIED = (
 
 def _outcomes(
     planned: StudyDesign, queue: TaskQueue, workers: int | Processes | None, dask: str | None
-) -> Generator[tuple[Task, bytes | None]]:
+) -> Generator[tuple[Task, Answer | None]]:
     """Run tasks on Dask, in processes, in this one, or in this one first and then in processes."""
     tasks = partial(
         map_tasks, run_task, queue.take, prepare=partial(warm_up_units, planned.backends)

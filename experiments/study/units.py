@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,7 +141,7 @@ class TaskQueue:
         chosen = sorted(set(wanted))
         self._coming = self._open(chosen, done)
         self._waiting: deque[_Units] = deque()
-        self._given: dict[int, tuple[_Units, float]] = {}
+        self._given: dict[int, _Units] = {}
         self.left = sum(int((~done[i]).sum()) for i in chosen)
 
     def _open(self, wanted: Sequence[int], done: Sequence[NDArray[np.bool_]]) -> Iterator[_Units]:
@@ -191,13 +191,13 @@ class TaskQueue:
         )
         # By identity, since hashing a task would hash all its graphs. Whoever took the task holds
         # on to it until it is settled, so the id stays its own.
-        self._given[id(task)] = (units, time.monotonic())
+        self._given[id(task)] = units
         return task
 
-    def settle(self, task: Task, answer: bytes) -> None:
-        """Note what a task has done, of which `run_task` told; what it has not comes next."""
-        units, began = self._given.pop(id(task))
-        done = decode(answer)
+    def settle(self, task: Task, answer: Answer) -> None:
+        """Note what a task has done; what it has not comes next."""
+        units = self._given.pop(id(task))
+        done = decode(answer.units)
         finished = np.stack([done[name].to_numpy() for name in ("response", "cell")], axis=1)
         # A number for each pair, in which pairs can be looked up together.
         sent, answered = (pairs @ [len(self._cells), 1] for pairs in (units.pairs, finished))
@@ -207,7 +207,7 @@ class TaskQueue:
             self._waiting.appendleft(left)
             # It ran out of time before its units were done.
             self._units = max(1, self._units // 2)
-        elif time.monotonic() - began < _QUICK_TASK:
+        elif answer.seconds < _QUICK_TASK:
             self._units = min(2 * self._units, _MOST_UNITS)
 
     def died(self, task: Task) -> bool:
@@ -215,7 +215,7 @@ class TaskQueue:
 
         Several units are then tried one by one, so that the one that ends its process is known.
         """
-        units, _ = self._given.pop(id(task))
+        units = self._given.pop(id(task))
         if task.n_units == 1:
             self.left -= 1
             return True
@@ -223,13 +223,24 @@ class TaskQueue:
         return False
 
 
-def run_task(task: Task) -> bytes:
-    """What became of the units of a task, encoded, or of as many as fit into `TASK_SECONDS`.
+class Answer(NamedTuple):
+    """What a process answers to a task."""
+
+    units: bytes
+    """What became of its units, encoded."""
+
+    seconds: float
+    """How long it ran, without what a cluster took to send it and to begin: tasks that grew by that
+    time too would stay as small as the first where processes are far away."""
+
+
+def run_task(task: Task) -> Answer:
+    """What became of the units of a task, or of as many as fit into `TASK_SECONDS`.
 
     At least one batch of units is run. Whatever a backend raises is recorded and ends its unit
     alone: a night of work must not be lost to one graph.
     """
-    end = time.perf_counter() + TASK_SECONDS
+    began = time.perf_counter()
     results: list[UnitResult] = []
     sizes: dict[_Algorithm, int] = {}
     for start in range(0, len(task.responses), _RESPONSES_AT_ONCE):
@@ -241,9 +252,9 @@ def run_task(task: Task) -> bytes:
             results += _run_batch(task, batch, graphs)
             # Checked after the batch rather than before, so that even the slowest task makes
             # progress.
-            if time.perf_counter() > end:
-                return encode(results)
-    return encode(results)
+            if time.perf_counter() - began > TASK_SECONDS:
+                return Answer(encode(results), time.perf_counter() - began)
+    return Answer(encode(results), time.perf_counter() - began)
 
 
 def encode(results: Sequence[UnitResult]) -> bytes:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from experiments.study.design import algorithms, cells
 from experiments.study.reading import load_study
 from experiments.study.rows import FAILED
 from experiments.study.units import (
+    Answer,
     Task,
     TaskQueue,
     UnitResult,
@@ -33,6 +35,15 @@ study: s
 datasets: [demonstration, worked-examples]
 variants: [FR1, FR2]
 backends: [exact, {backend: lbp, only: {variants: [FR2]}}]
+"""
+
+
+MANY = """
+study: s
+datasets:
+  - name: made
+    synthetic: {n_responses: 1000, n_atoms: [1, 3], contexts_per_atom: 1, density: 0.1}
+backends: [exact]
 """
 
 
@@ -76,11 +87,33 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
             # A task may run out of time, and hand back a part.
             kept = units[: int(generator.integers(1, len(units) + 1))]
             finished.update(kept)
-            queue.settle(task, encode([UnitResult(c, r, "exact") for _, c, r in kept]))
+            answered = encode([UnitResult(c, r, "exact") for _, c, r in kept])
+            queue.settle(task, Answer(answered, seconds=0.1))
     assert set(finished) | given_up == expected
     assert not set(finished) & given_up
     assert set(finished.values()) <= {1}
     assert queue.left == 0
+
+
+def test_tasks_grow_by_the_time_that_they_run_and_not_by_that_of_the_way(tmp_path: Path) -> None:
+    loaded = load_study(str(study_file(tmp_path, MANY)))
+    data, chosen = load_data(loaded), cells(loaded.study, algorithms(loaded))
+
+    def sizes(seconds: float) -> list[int]:
+        queue = TaskQueue(data, chosen, [0], [np.zeros(1000, dtype=np.bool_)])
+        # Several are under way, so that each waits for those before it.
+        under_way = deque(filter(None, (queue.take() for _ in range(4))))
+        seen = []
+        while under_way:
+            task = under_way.popleft()
+            seen.append(task.n_units)
+            units = [UnitResult(c, r, "exact") for _, c, r in units_of(task)]
+            queue.settle(task, Answer(encode(units), seconds))
+            under_way.extend(filter(None, [queue.take()]))
+        return seen
+
+    assert max(sizes(0.1)) > 4 * sizes(0.1)[0]
+    assert max(sizes(0.5)) == sizes(0.5)[0]
 
 
 def test_results_come_back_to_the_last_bit() -> None:
