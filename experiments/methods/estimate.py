@@ -49,7 +49,7 @@ from experiments.columns.cells import (
 from experiments.columns.claims import part_name, read_claims
 from experiments.columns.frame import ClaimFrame
 from experiments.columns.options import ProbabilityColumns, TaughtSettings
-from experiments.columns.resolved import Columns
+from experiments.columns.resolved import Columns, as_option
 from experiments.columns.roles import (
     LABEL,
     SHEET_BATCH,
@@ -876,11 +876,19 @@ def _chosen(
         (*text_columns(*shown), *columns_as("probability:4")),
         "Claims to label next.",
     )
-    where = "" if settings.sheet is None else f", in {settings.sheet}"
+    units = counted(int(drawn.sum()), unit.value)
+    claims_of_units = "" if unit is Unit.CLAIM else f" with {counted(len(rows), 'claim')}"
+    if settings.sheet is None:
+        where, mend = "", "write it to a file with --sheet FILE to fill it in"
+    else:
+        where = f", in {settings.sheet}"
+        others = " beside the sheets before" if settings.labels else ""
+        option = as_option("--labels", str(settings.sheet))
+        mend = f"fill it in and give it back with {option}{others}"
     sentence = (
-        f"{counted(int(drawn.sum()), unit.value)} to label{where}: {counted(len(rows), 'claim')}, "
-        f"about {cost / 60:.1f} hours. This is batch {batch}: give it back with --labels, and do "
-        "not let the intervals decide when to stop unless --looks says how often you look."
+        f"{units}{claims_of_units} to label{where}: about {cost / 60:.1f} hours. This is batch "
+        f"{batch}: {mend}, and do not let the intervals decide when to stop unless --looks says "
+        "how often you look."
     )
     return {"sheet": sheet, **_plan(claims, settings, p)}, sentence
 

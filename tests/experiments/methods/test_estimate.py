@@ -256,6 +256,20 @@ def test_sheets_are_batches_by_what_they_say_in_any_order_and_in_one_file(tmp_pa
         estimate(bare, labels=paths[:1])
 
 
+def test_what_becomes_of_a_sheet_is_said_as_options_that_can_be_given(tmp_path: Path) -> None:
+    bare, path = drawn().drop(columns="label"), tmp_path / "next sheet.csv"
+    unwritten = estimate(bare, choose=3, unit="claim").sentences[0]
+    assert unwritten.startswith("3 claims to label: about ")
+    assert "write it to a file with `sheet` FILE" in unwritten
+    written = estimate(bare, choose=1, sheet=path).sentences[0]
+    assert written.startswith(f"1 response with 6 claims to label, in {path}: about ")
+    assert f"give it back with `labels='{path}'`, and" in written
+    filled(path, drawn())
+    again = estimate(bare, labels=path, choose=1, sheet=tmp_path / "b.csv").sentences
+    assert any("back with `labels=" in each and "beside the sheets before" in each
+               for each in again)  # fmt: skip
+
+
 def test_what_is_chosen_keeps_the_estimate_right() -> None:
     # Choice after choice, by the command's own probabilities, of claims whose p is too low.
     truth = drawn(3, 60)
