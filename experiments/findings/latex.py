@@ -40,6 +40,10 @@ _MOST_WAITING = 12
 """Floats after which ``\\clearpage`` puts out those that wait, since LaTeX keeps few."""
 
 
+_IN_COLUMN = 9.0
+"""Points of the smallest letters for which a table stays in its column: those of captions."""
+
+
 @dataclass(frozen=True)
 class _Letters:
     """Letters of a size.
@@ -193,14 +197,24 @@ def _float(
 
 
 def _layout(table: Table, shown: Sequence[Block], venue: Venue) -> _Layout:
-    """Return the first layout that fits: column, page, smaller letters, several tables."""
+    """Return the first layout that fits: column, page, smaller letters, several tables.
+
+    A table that a column holds in smaller letters, nothing wrapped, does not take the page.
+    """
     letters, room = _LETTERS[venue.size], (venue.column, venue.page)
     for candidate in letters:
         widths = _widths(table, shown, candidate)
         for width in dict.fromkeys(room):
             wrapped = _wrapped(table, shown, widths, width, candidate)
-            if wrapped is not None:
-                return _Layout(width > venue.column, width, candidate, (wrapped,))
+            if wrapped is None:
+                continue
+            if width > venue.column:
+                for smaller in letters[letters.index(candidate) + 1 :]:
+                    in_smaller = _total(_widths(table, shown, smaller))
+                    if smaller.points >= _IN_COLUMN and in_smaller <= venue.column:
+                        unwrapped = dict.fromkeys(wrapped)
+                        return _Layout(False, venue.column, smaller, (unwrapped,))
+            return _Layout(width > venue.column, width, candidate, (wrapped,))
     parts = _split(table, shown, widths, venue.page, candidate)
     return _Layout(venue.page > venue.column, venue.page, letters[-1], parts)
 
