@@ -18,6 +18,9 @@ from factormodels.words import NO_LABEL, folded
 _READ = 200
 """Rows of a table that are looked at."""
 
+_SHORTEST_TEXT = 6
+"""Letters of a cell, in the mean, from which it is a text and neither a name nor a number."""
+
 
 def likely_column(
     role: Role, names: Iterable[str], rows: Sequence[Mapping[str, Any]]
@@ -41,12 +44,14 @@ def likely_column(
 
 
 def longest_texts(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """Column whose cells are the longest texts; None in a table without columns."""
+    """Column whose cells are the longest texts; None if no column holds texts of some words."""
 
-    def length(name: str) -> int:
-        return sum(len(v) for row in rows[:_READ] if isinstance(v := row.get(name), str))
+    def letters(name: str) -> float:
+        cells = [v for row in rows[:_READ] if isinstance(v := row.get(name), str) and v.strip()]
+        return sum(map(str.isalpha, "".join(cells))) / max(1, len(cells))
 
-    return max(names, key=length, default=None)
+    longest = max(names, key=letters, default=None)
+    return longest if longest is not None and letters(longest) >= _SHORTEST_TEXT else None
 
 
 def _are_shares(name: str, values: Sequence[Any]) -> bool:

@@ -100,10 +100,14 @@ def responses_of_table(
     response = chosen["response"]
     if response is None:
         texts = longest_texts(table.columns, table.rows)
-        option = as_option("--text-column", texts or "COLUMN")
+        mend = (
+            f"name it, as in {as_option('--text-column', texts)}"
+            if texts
+            else "name one that holds texts with --text-column COLUMN"
+        )
         raise InputError(
-            f"{table.source}: none of its columns is obviously the response; name it, as in "
-            f"{option}; it has {columns.listed()}"
+            f"{table.source}: none of its columns is obviously the response; {mend}; it has "
+            f"{columns.listed()}"
         )
     filled, empty = [], []
     for row in range(len(table.rows)):

@@ -111,6 +111,9 @@ def test_columns_that_leave_a_doubt_are_asked_for(tmp_path: Path) -> None:
     refused("'answer' and 'output' may each hold the response", load_responses, path)
     path.write_text("a,b\nIt is red.,It is blue.\n")
     refused(r"obviously the response; .* --text-column 'b'; it has a, b", load_responses, path)
+    # Long numbers are no texts.
+    path.write_text("a,p\nr1,0.123456789\nr2,0.987654321\n")
+    refused(r"response; name one that holds texts with --text-column COLUMN", load_responses, path)
 
 
 def test_responses_are_chosen_by_their_ids(tmp_path: Path) -> None:
