@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +19,12 @@ from factormodels.io.json import read_json_lines
 from factormodels.io.source.files import read_text
 from factormodels.io.source.opening import exists, read_whole
 from factormodels.io.source.places import record_at
+from factormodels.nouns import counted
+
+logger = logging.getLogger(__name__)
+
+_MOST_NAMED = 4
+"""Files that a warning names."""
 
 _DATABASE = Path(FILE).suffix
 _RECORD_KEYS = "text, and optionally title and link"
@@ -44,7 +51,8 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
     .txt and .md: one document per file, named after it, or after a first heading of Markdown.
     .html and .htm: the text of the page, taken out by trafilatura; .pdf: by pypdf. .jsonl: one
     document per line, an object with `text` and optionally `title` and `link`. chroma.sqlite3: the
-    texts of a Chroma database. Other files are left aside.
+    texts of a Chroma database. Other files are left aside; a warning names them, and files without
+    text, such as PDF of scanned pages.
 
     Raises:
         InputError: if there is no such folder or file, a file cannot be read, or nothing is found.
@@ -54,29 +62,46 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
     if not exists(root):
         raise InputError(f"{root}: there is no such folder or file; name one with documents")
     if root.is_dir():
-        files = sorted(
+        every = sorted(
+            file for file in root.rglob("*") if file.is_file() and not _hidden(file, root)
+        )
+        files = [
             file
-            for file in root.rglob("*")
+            for file in every
             if file.suffix.lower() in _READERS
-            and file.is_file()
-            and not _hidden(file, root)
             # A database of something else is left aside as other files are.
             and (file.suffix != _DATABASE or file.name == FILE)
-        )
+        ]
         base = root
+        taken = set(files)
+        _warn_of(root, [file for file in every if file not in taken], "not read as documents")
     elif root.suffix.lower() in _READERS:
         files, base = [root], root.parent
     else:
         raise InputError(f"{root}: documents are {', '.join(_READERS)}; name a folder of these")
-    documents = tuple(
-        document
+    by_file = {
+        file: [
+            document
+            for document in _READERS[file.suffix.lower()](file, file.relative_to(base).as_posix())
+            if document.text.strip()
+        ]
         for file in files
-        for document in _READERS[file.suffix.lower()](file, file.relative_to(base).as_posix())
-        if document.text.strip()
-    )
-    if not documents:
+    }
+    documents = tuple(document for each in by_file.values() for document in each)
+    if documents:
+        _warn_of(root, [file for file, each in by_file.items() if not each], "without text")
+    else:
         raise InputError(f"{root}: it holds no text; put {', '.join(_READERS)} files there")
     return documents
+
+
+def _warn_of(root: Path, files: Sequence[Path], what: str) -> None:
+    """Warn of files of a folder that give no document."""
+    if files:
+        names = [file.relative_to(root).as_posix() for file in files[:_MOST_NAMED]]
+        more = f" and {len(files) - _MOST_NAMED:,} more" if len(files) > _MOST_NAMED else ""
+        logger.warning("%s: %s %s: %s%s", root, counted(len(files), "file"), what,
+                       ", ".join(names), more)  # fmt: skip
 
 
 def documents_of_graphs(graphs: Iterable[FactGraph]) -> tuple[Document, ...]:

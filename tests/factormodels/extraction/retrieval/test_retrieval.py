@@ -32,7 +32,7 @@ PAGE = """<html><head><title>The bridge</title></head><body><nav><a href="/">Hom
 <footer>Cookies and privacy</footer></body></html>"""
 
 
-def test_a_folder_is_read_file_by_file(tmp_path: Path) -> None:
+def test_a_folder_is_read_file_by_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / ".hidden").mkdir()
     (tmp_path / "plain.txt").write_text("Plain text.")
@@ -44,6 +44,11 @@ def test_a_folder_is_read_file_by_file(tmp_path: Path) -> None:
     (tmp_path / "image.png").write_bytes(b"\x89PNG")
     (tmp_path / ".hidden" / "x.txt").write_text("Hidden.")
     documents = read_documents(tmp_path)
+    # What gives no document is said, but for what is hidden.
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{tmp_path}: 1 file not read as documents: image.png",
+        f"{tmp_path}: 1 file without text: empty.txt",
+    ]
     assert [(d.title, d.link) for d in documents] == [
         ("T", "https://a.example"),
         ("many 2", "many.jsonl#2"),
