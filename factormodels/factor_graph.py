@@ -33,7 +33,7 @@ UNOBSERVED = -1
 
 _UNOBSERVED_BYTES = np.int64(UNOBSERVED).tobytes()
 
-_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 """Names of states that are numbers."""
 
 _SHOWN = 5
@@ -495,7 +495,7 @@ def _validate(graph: FactorGraph) -> None:
 
 def _differs(name: str, number: int) -> bool:
     """Return whether the name of a state is a number, and not that of the state."""
-    return re.fullmatch(_NUMBER, name) is not None and float(name) != number
+    return re.fullmatch(NUMBER, name) is not None and float(name) != number
 
 
 def _validate_state_names(graph: FactorGraph) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -155,3 +155,11 @@ def truth_of(value: Any, *, letters: bool = False) -> ModelJudgement | None:
     # Words say more than a letter, under which an option of another order may have stood.
     text = option["text"] or option["before"]
     return LETTERS[option["letter"]] if text is None else truth_of(text)
+
+
+def state_of_truth(names: Sequence[str], *, truth: bool) -> str | None:
+    """Name of the state that true or false stands for; None where two names do not say it."""
+    of_words = {truth_of(name): name for name in names}
+    if len(names) != 2 or not of_words.keys() >= {ModelJudgement.TRUE, ModelJudgement.FALSE}:
+        return None
+    return of_words[ModelJudgement.TRUE if truth else ModelJudgement.FALSE]

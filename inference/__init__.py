@@ -3,7 +3,8 @@
 from inference import infer
 infer(graph, "exact").marginals["a1"]
 
-`infer_batch` takes many graphs, `infer_settings` many settings of the tables of one;
+`infer_batch` takes many graphs, `infer_settings` many settings of the tables of one, `infer_rows`
+many rows of evidence;
 `infer_anytime` gives bounds that tighten while there is time.
 """
 
@@ -25,6 +26,7 @@ from inference.backend import (
 from inference.batch import infer_batch, infer_settings, infer_stream
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.registry import Entry, as_backend, entries, get_backend, register, unregister
+from inference.row_posteriors import infer_rows, stream_rows
 
 __all__ = [
     "Backend",
@@ -43,9 +45,11 @@ __all__ = [
     "infer",
     "infer_anytime",
     "infer_batch",
+    "infer_rows",
     "infer_settings",
     "infer_stream",
     "register",
+    "stream_rows",
     "unregister",
 ]
 

@@ -66,7 +66,7 @@ def infer_batch(
             counted from 0.
     """
     built = as_backend(backend, **settings)
-    workers = _workers(built, threads)
+    workers = workers_of(built, threads)
     posteriors: list[Posterior] = []
     for window in _windows(graphs):
         posteriors += _posteriors(batch_results(window, built, workers), "graph", len(posteriors))
@@ -89,7 +89,7 @@ def infer_stream(
         InferenceError: when it is a graph's turn; the posteriors of those before have been yielded.
     """
     built = as_backend(backend, **settings)
-    return _stream(graphs, built, _workers(built, threads))
+    return _stream(graphs, built, workers_of(built, threads))
 
 
 def infer_settings(
@@ -153,7 +153,7 @@ def settings_results(
     Raises:
         InputError: if threads are below 1.
     """
-    workers = _workers(backend, threads)
+    workers = workers_of(backend, threads)
     if not len(log_values):
         return []
     start = time.perf_counter()
@@ -233,7 +233,12 @@ def _stream(graphs: Iterable[FactorGraph], backend: Backend, threads: int) -> It
         first += len(window)
 
 
-def _workers(backend: Backend, threads: int | None) -> int:
+def workers_of(backend: Backend, threads: int | None) -> int:
+    """How many threads a batch uses.
+
+    Raises:
+        InputError: if threads are below 1.
+    """
     if threads is not None and threads < 1:
         raise InputError(f"{threads} threads were requested; give 1 or more")
     entry = entries().get(backend.name)

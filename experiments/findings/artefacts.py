@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from experiments.findings.markup import csv_text
+from experiments.findings.markup import write_csv
 from experiments.findings.table import Table, markdown
 from experiments.findings.venues import DEFAULT_VENUE, POINTS, VENUES, Venue, fitted
 from factormodels.errors import InputError
@@ -18,6 +18,9 @@ from factormodels.io.source.files import atomic_path, write_text
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+_LONGEST_PRINTED = 100_000
+"""Rows of a table that LaTeX and Markdown set; a longer one is data."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,8 @@ def write_artefact(
 ) -> tuple[Path, ...]:
     """Write a table or a figure as STEM.tex (LaTeX), and its data as STEM.csv.
 
-    Of a table also STEM.md, of a figure STEM.pdf and STEM.png.
+    Of a table also STEM.md, of a figure STEM.pdf and STEM.png. A table of more than 100,000 rows is
+    written as STEM.csv alone.
 
     Args:
         shown: the table, or the figure.
@@ -136,28 +140,30 @@ def write_artefact(
 
     base = Path(folder)
     comments = origin.comments()
-    paths: Sequence[Path] = ()
+    texts: dict[str, str] = {}
     if isinstance(shown, Table):
-        texts = {
-            f"{stem}.csv": csv_text(shown.frame),
-            f"{stem}.tex": latex(shown, stem, comments, venue),
-            f"{stem}.md": markdown(shown, comments),
-        }
-    else:
-        from calibration.figures import save_figure
+        data = shown.frame
+        csv_path = base / f"{stem}.csv"
+        write_csv(csv_path, data)
+        if len(data) <= _LONGEST_PRINTED:
+            texts = {
+                f"{stem}.tex": latex(shown, stem, comments, venue),
+                f"{stem}.md": markdown(shown, comments),
+            }
+        for name, text in texts.items():
+            write_text(base / name, text)
+        return (csv_path, *(base / name for name in texts))
+    from calibration.figures import save_figure
 
-        subject = {"Subject": shown.title} if shown.title else {}
-        with fitted(shown.figure, venue) as wide:
-            metadata = {**origin.metadata(), **subject}
-            paths = save_figure(shown.figure, base / stem, metadata=metadata)
-            height = shown.figure.get_figheight() * POINTS
-        texts = {
-            f"{stem}.tex": latex_figure(stem, shown.caption, height, comments, venue, wide=wide),
-            f"{stem}.csv": csv_text(shown.data),
-        }
-    for name, text in texts.items():
-        write_text(base / name, text)
-    return (*paths, *(base / name for name in texts))
+    subject = {"Subject": shown.title} if shown.title else {}
+    with fitted(shown.figure, venue) as wide:
+        metadata = {**origin.metadata(), **subject}
+        paths = save_figure(shown.figure, base / stem, metadata=metadata)
+        height = shown.figure.get_figheight() * POINTS
+    tex_path, csv_path = base / f"{stem}.tex", base / f"{stem}.csv"
+    write_text(tex_path, latex_figure(stem, shown.caption, height, comments, venue, wide=wide))
+    write_csv(csv_path, shown.data)
+    return (*paths, tex_path, csv_path)
 
 
 def write_artefacts(

@@ -18,7 +18,7 @@ from experiments.findings.artefacts import (
     write_artefacts,
     write_parquet,
 )
-from experiments.findings.markup import csv_text
+from experiments.findings.markup import write_csv
 from experiments.findings.table import Table, blocks, is_right, markdown, presented, renaming
 from experiments.findings.venues import DEFAULT_VENUE, Venue, venue_named
 from factormodels.errors import InputError, unknown_name
@@ -226,7 +226,7 @@ class Findings(Previewed):
             lines = (json.dumps(row, ensure_ascii=False) for row in jsonable(table.records()))
             write_text(path, "".join(f"{line}\n" for line in lines))
         elif form == ".csv":
-            write_text(path, csv_text(table.frame))
+            write_csv(path, table.frame)
         elif form == ".md":
             write_text(path, markdown(table, comments))
         else:

@@ -10,12 +10,13 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NewType
 
 from factormodels.control_characters import printable
 from factormodels.errors import InputError
-from factormodels.io.source.files import read_text
+from factormodels.io.source.files import atomic_path, read_text
 from factormodels.io.tables.spreadsheet_cells import quoted, unquoted
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ so that the type checker finds where a plain text is taken for LaTeX."""
 Rows = Iterable[Sequence[str]]
 """Rows of a table, each the texts of its cells from left to right."""
 
+_ROWS_AT_A_TIME = 100_000
+"""Rows of a file of CSV that are a text in memory."""
+
 
 def csv_text(table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> str:
     """Frame without its index, or rows with one set of keys, as CSV.
@@ -35,13 +39,31 @@ def csv_text(table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> str:
     What is undefined is empty; lines are ended alike on every system; what a spreadsheet would run
     is quoted, and `read_csv` reads it back equal.
     """
+    return "".join(_csv_parts(table))
+
+
+def write_csv(path: Path, table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> None:
+    """Write what `csv_text` returns, whole or not at all, holding a part of the text at a time.
+
+    Raises:
+        InputError, OSError: as `atomic_path` does.
+    """
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        for text in _csv_parts(table):
+            file.write(text.encode("utf-8", "backslashreplace"))
+
+
+def _csv_parts(table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a table as CSV in parts, its heading in the first."""
     import pandas as pd
 
     # Rows as objects: an integer stays one in a column that also holds None.
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(list(table), dtype=object)
-    lines = _Lines()
-    _mapped(frame, _quoted).to_csv(lines, index=False, lineterminator="\r\n")
-    return lines.getvalue()
+    for start in range(0, max(len(frame), 1), _ROWS_AT_A_TIME):
+        lines = _Lines()
+        part = _mapped(frame.iloc[start : start + _ROWS_AT_A_TIME], _quoted)
+        part.to_csv(lines, index=False, header=start == 0, lineterminator="\r\n")
+        yield lines.getvalue()
 
 
 def read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -95,14 +117,15 @@ class _Lines(io.StringIO):
 def _mapped(frame: pd.DataFrame, cell: Callable[[Any], Any]) -> pd.DataFrame:
     import pandas as pd
 
-    texts = (not pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes)
-    columns = [
+    def mapped_column(column: pd.Series) -> pd.Series:
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            return column.cat.rename_categories(cell)
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            return column
         # Of the same type as before: integers beside None would become floating-point numbers.
-        pd.Series([*map(cell, column)], column.index, column.dtype, column.name)
-        if is_text
-        else column
-        for is_text, (_, column) in zip(texts, frame.items(), strict=True)
-    ]
+        return pd.Series([*map(cell, column)], column.index, column.dtype, column.name)
+
+    columns = [mapped_column(column) for _, column in frame.items()]
     mapped = pd.concat(columns, axis=1) if columns else frame
     return mapped.rename(columns=cell)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -49,7 +50,11 @@ def show(console: Console, table: Table, most: int | None = None) -> None:
     _say(console, table.caption, bold=True)
     left_out = 0
     room = len(table) if most is None else most
-    for title, every in blocks(table):
+    printed = table
+    if most is not None and not table.group and len(table) > most:
+        # Of millions of rows the first alone become texts.
+        printed, left_out = replace(table, data=table.data[:most]), len(table) - most
+    for title, every in blocks(printed):
         # A table of one block is cut within it, another between blocks.
         rows = every if title and room > 0 else every[: max(room, 0)]
         room -= len(rows)

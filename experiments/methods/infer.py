@@ -24,6 +24,7 @@ from experiments.settings.inputs import (
     Models,
     ModelSettings,
     evidence_parts,
+    is_evidence_table,
     relation_remarks,
     with_evidence,
 )
@@ -56,8 +57,9 @@ class InferSettings(ModelSettings, AlgorithmSettings):
         Option("FILE|NAME=STATE", usual=True),
         BeforeValidator(evidence_parts),
     ] = ()
-    """What is observed: Alarm=on, or a file; repeatable. A file is UAI evidence, or a JSON object
-    that gives names their states (or lists of likelihoods, one per state)."""
+    """What is observed: Alarm=on, or a file; repeatable. A file is UAI evidence, a JSON object
+    that gives names their states (or lists of likelihoods, one per state), or a table (CSV,
+    Parquet) with a column for each variable, whose rows are answered one by one."""
 
     seconds: Annotated[float | None, Field(ge=0), Option("S", usual=True)] = None
     """Tighten bounds on log Z for this many seconds with the backend auto, showing each
@@ -84,6 +86,7 @@ def infer(source: Models, settings: InferSettings) -> Findings:
         infer("graph.json")
         infer("graph.json", variant="FR1", encoding="conditional")
         infer("network.bif", evidence="Alarm=on")
+        infer("network.bif", evidence="rows.csv").save("posteriors.parquet")
         infer("network.uai", evidence="network.uai.evid").as_json()
         infer("network.uai", backend="lbp,damping=0.5")
         infer("network.uai", seconds=60)
@@ -102,12 +105,27 @@ def infer(source: Models, settings: InferSettings) -> Findings:
     """
     from inference import ZeroPartitionError
 
-    several, answers = _answers(source, settings)
     name = name_of(source)
     try:
+        if any(map(is_evidence_table, settings.evidence)):
+            return _of_rows(source, settings)
+        several, answers = _answers(source, settings)
         return findings_of(name, list(answers), several=several)
     except ZeroPartitionError as error:
         raise ZeroPartitionError(f"{name}: {error}") from None
+
+
+def _of_rows(source: Models, settings: InferSettings) -> Findings:
+    """Posteriors of the one model of a source for each row of a table of evidence."""
+    from experiments.methods.inferred_rows import infer_each_row
+
+    if settings.map_:
+        raise InputError(
+            "--map answers for one observation of each variable, and a table of evidence has a row "
+            "for each case; leave --map out, or give --evidence NAME=STATE"
+        )
+    model = settings.one(source)
+    return infer_each_row(name_of(source), model, settings.evidence, _algorithm(settings))
 
 
 def name_of(source: Models) -> str:

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 from experiments.settings import USUAL, Option, Settings
 from experiments.settings.limits import EncodingName, VariantName
-from factormodels.claims import ModelJudgement
 from factormodels.encodings import CONDITIONAL, DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
@@ -22,9 +21,11 @@ from factormodels.io.fact_graph_json import DIALECT
 from factormodels.io.json import decode
 from factormodels.io.source.files import read_text
 from factormodels.io.source.opening import exists
+from factormodels.io.tables.data_table import looks_like_table
+from factormodels.io.tables.records import read_content
 from factormodels.nouns import counted, is_or_are
 from factormodels.variants import variant as variant_of
-from factormodels.words import truth_of
+from factormodels.words import state_of_truth
 
 DEFAULT_VARIANT = "given"
 
@@ -299,6 +300,38 @@ def with_evidence(graph: FactorGraph, evidence: Evidence | Iterable[Evidence]) -
     return graph
 
 
+_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".xlsx", ".parquet", ".arrow", ".feather")
+"""Suffixes of files that hold rows of evidence."""
+
+
+def is_evidence_table(part: Any) -> bool:
+    """Whether a part of evidence is a table with a row for each case, told by name or content.
+
+    Raises:
+        InputError: if a file cannot be read.
+    """
+    if not isinstance(part, Path):
+        return hasattr(part, "columns") or hasattr(part, "column_names")
+    suffixes = [suffix.lower() for suffix in part.suffixes if suffix.lower() != ".gz"]
+    if suffixes and suffixes[-1] in _TABLES:
+        return True
+    # A pipe can be read once, and holds one observation of each variable.
+    if not part.is_file():
+        return False
+    content = read_content(part, held=True)
+    if not isinstance(content, str):
+        return True
+    text = content.lstrip()
+    if text.startswith("["):
+        return text[1:].lstrip().startswith("{")
+    # Evidence of UAI is nothing but whole numbers.
+    return (
+        not text.startswith("{")
+        and not all(word.isdecimal() for word in text.split())
+        and looks_like_table(text)
+    )
+
+
 def _with_typed_evidence(graph: FactorGraph, text: str) -> FactorGraph:
     """The graph with the evidence of a text NAME=STATE."""
     name, _, word = text.rpartition("=")
@@ -404,13 +437,13 @@ def _truth_state(graph: FactorGraph, name: str, truth: bool) -> int | str:
     if graph.state_names is None or name not in graph.index:
         return int(truth)
     named = graph.state_names[graph.index[name]]
-    of_words = {truth_of(state): state for state in named}
-    if len(named) != 2 or not of_words.keys() >= {ModelJudgement.TRUE, ModelJudgement.FALSE}:
+    state = state_of_truth(named, truth=truth)
+    if state is None:
         raise InputError(
             f"evidence on {name!r}: {str(truth).lower()} names none of its states, which are "
             f"{', '.join(named)}; give one of these names"
         )
-    return of_words[ModelJudgement.TRUE if truth else ModelJudgement.FALSE]
+    return state
 
 
 def _short(value: Any) -> str:

@@ -176,8 +176,12 @@ def _may_be_classes(kind: Any) -> bool:
     return getattr(kind, "kind", "") in "iuf" or str(kind) == "object"
 
 
-def read_table(source: Source) -> DataTable:
+def read_table(source: Source, *, empty_rows: bool = False) -> DataTable:
     """The records of a table in a file, packed with gzip or not, or in a dataset's folder.
+
+    Args:
+        source: the file or folder.
+        empty_rows: whether rows of CSV whose cells are all empty count; spreadsheets end with them.
 
     Raises:
         InputError: if it cannot be read, is not a table, or holds no rows; the message names the
@@ -192,15 +196,16 @@ def read_table(source: Source) -> DataTable:
     if is_workbook(content):
         columns, rows, lines = workbook_rows(content, path)
         return _named(DataTable(str(path), "Excel", columns, tuple(rows), tuple(lines)))
-    return parse_table(decoded(content, path), path)
+    return parse_table(decoded(content, path), path, empty_rows=empty_rows)
 
 
-def parse_table(text: str, source: Source) -> DataTable:
+def parse_table(text: str, source: Source, *, empty_rows: bool = False) -> DataTable:
     """The records of a table in a text: JSON Lines, a JSON list of objects, CSV or tabs.
 
     Args:
         text: the table.
         source: its file, which messages name.
+        empty_rows: whether rows of CSV whose cells are all empty count.
 
     Raises:
         InputError: if it is not a table, or holds no rows.
@@ -236,7 +241,7 @@ def parse_table(text: str, source: Source) -> DataTable:
         Record({name.strip(): cell for name, cell in row.value.items() if name.strip()}, row.line)
         for row in strictly(table_records(text, source))
         # Spreadsheets end with rows of nothing but commas.
-        if any(cell.strip() for cell in row.value.values())
+        if empty_rows or any(cell.strip() for cell in row.value.values())
     ]
     form = "TSV" if "\t" in re.split(r"[\r\n]", text, maxsplit=1)[0] else "CSV"
     columns = tuple(name for name in names if name)
