@@ -66,7 +66,38 @@ def _run(code: str, *names: str, folder: Path = ROOT) -> tuple[str, str]:
     return run_python(RENAMING.format("|".join(names)) + code, folder=folder)
 
 
+@pytest.fixture
+def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a module of three kernels, two of which call the first."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "both.py").write_text(
+        "from inference.kernels.compiled import kernel\n"
+        "@kernel\ndef long(values):\n    total = 0\n"
+        + "    total += values[0] * values[1]\n"
+        * 40
+        + "    return total\n"
+        "@kernel\ndef caller(values):\n    return long(values) + 1\n"
+        "@kernel\ndef other(values):\n    return long(values) + 2\n"
+    )
+    return tmp_path
+
+
+CALLING = (
+    "import numpy as np\nfrom kernels.both import caller, long, other\n"
+    "print({}(np.arange(2, 4)), sum(long.stats.cache_hits.values()))"
+)
+
+
+def test_a_kernel_answers_without_numbas_private_names(kernels: Path) -> None:
+    said, warned = _run(CALLING.format("caller"), *STORED, *LINKED, *TOLD, folder=kernels)
+    assert said == "241 0\n"
+    assert warned.count("compiled kernels cannot be kept on disk") == 1
+
+
+@pytest.mark.nightly
 def test_infer_answers_without_numbas_private_names() -> None:
+    """Every kernel of a backend is compiled, which takes longest."""
     said, warned = _run(INFERRING, *STORED, *LINKED, *TOLD)
     expected = infer(small_graph(), "cavi")
     assert json.loads(said) == [expected.log_z, expected.marginals.flat.tolist()]
@@ -79,25 +110,8 @@ def test_nothing_is_announced_where_numba_has_no_events() -> None:
     assert warned == ""
 
 
-def test_kernels_are_linked_where_they_cannot_be_called_by_symbol(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    (tmp_path / "kernels").mkdir()
-    (tmp_path / "kernels" / "both.py").write_text(
-        "from inference.kernels.compiled import kernel\n"
-        "@kernel\ndef long(values):\n    total = 0\n"
-        + "    total += values[0] * values[1]\n"
-        * 40
-        + "    return total\n"
-        "@kernel\ndef caller(values):\n    return long(values) + 1\n"
-        "@kernel\ndef other(values):\n    return long(values) + 2\n"
-    )
-    code = (
-        "import numpy as np\nfrom kernels.both import caller, long, other\n"
-        "print({}(np.arange(2, 4)), sum(long.stats.cache_hits.values()))"
-    )
+def test_kernels_are_linked_where_they_cannot_be_called_by_symbol(kernels: Path) -> None:
     # The second caller is linked with what is read from disk.
     for called, answer in (("caller", "241 0\n"), ("other", "242 1\n")):
-        said, _ = _run(code.format(called), "insert_user_function", folder=tmp_path)
+        said, _ = _run(CALLING.format(called), "insert_user_function", folder=kernels)
         assert said == answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -77,10 +78,32 @@ def folder(called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     """A folder with a package of kernels of which one calls a long one."""
     # Beside the kernels, where a test deletes files.
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    (package := tmp_path / "kernels").mkdir()
+    return _with_kernels(tmp_path, called)
+
+
+def _with_kernels(folder: Path, called: str) -> Path:
+    (package := folder / "kernels").mkdir()
     (package / "called.py").write_text(LONG.format(0))
     (package / "calling.py").write_text(CALLERS.format(called))
-    return tmp_path
+    return folder
+
+
+@pytest.fixture(scope="module")
+def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as `folder`, after a process that compiled its kernels."""
+    folder = _with_kernels(tmp_path_factory.mktemp("compiled"), "long")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("NUMBA_CACHE_DIR", raising=False)
+        assert _run(folder) == {"answer": 12, "caller": COMPILED, "long": COMPILED}
+    return folder
+
+
+@pytest.fixture
+def compiled(compiled_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of that folder with the times of its files, by which code is known to be of today."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    copied: Path = shutil.copytree(compiled_once, tmp_path / "copied")
+    return copied
 
 
 def _run(folder: Path) -> Mapping[str, object]:
@@ -113,29 +136,26 @@ def test_a_changed_kernel_is_called_by_callers_compiled_anew(folder: Path) -> No
 @pytest.mark.parametrize(
     "ending", ["*", *(pytest.param(each, marks=pytest.mark.nightly) for each in ("nbi", "nbc"))]
 )
-def test_what_is_called_is_compiled_where_its_file_is_gone(folder: Path, ending: str) -> None:
-    _run(folder)
-    _forget(folder, "long", ending)
-    assert _run(folder) == {"answer": 12, "caller": LOADED, "long": COMPILED}
-    assert _run(folder) == {"answer": 12, "caller": LOADED, "long": LOADED}
+def test_what_is_called_is_compiled_where_its_file_is_gone(compiled: Path, ending: str) -> None:
+    _forget(compiled, "long", ending)
+    assert _run(compiled) == {"answer": 12, "caller": LOADED, "long": COMPILED}
+    assert _run(compiled) == {"answer": 12, "caller": LOADED, "long": LOADED}
 
 
-def test_damaged_code_is_compiled_anew(folder: Path) -> None:
-    _run(folder)
+def test_damaged_code_is_compiled_anew(compiled: Path) -> None:
     for ending, left in (("nbi", 40), ("nbc", 0)):
-        for file in (folder / "kernels" / "__pycache__").glob(f"*.{ending}"):
+        for file in (compiled / "kernels" / "__pycache__").glob(f"*.{ending}"):
             file.write_bytes(file.read_bytes()[:left])
-        assert _run(folder) == {"answer": 12, "caller": COMPILED, "long": COMPILED}, ending
-    assert _run(folder) == {"answer": 12, "caller": LOADED, "long": LOADED}
+        assert _run(compiled) == {"answer": 12, "caller": COMPILED, "long": COMPILED}, ending
+    assert _run(compiled) == {"answer": 12, "caller": LOADED, "long": LOADED}
 
 
-def test_a_compilation_that_was_cut_off_goes_on_from_what_is_kept(folder: Path) -> None:
-    _run(folder)
-    _forget(folder, "caller")
-    assert _run(folder) == {"answer": 12, "caller": COMPILED, "long": LOADED}
+def test_a_compilation_that_was_cut_off_goes_on_from_what_is_kept(compiled: Path) -> None:
+    _forget(compiled, "caller")
+    assert _run(compiled) == {"answer": 12, "caller": COMPILED, "long": LOADED}
     # A file that they do not import changes nothing.
-    (folder / "kernels" / "apart.py").write_text(LONG.format(3))
-    assert _run(folder) == {"answer": 12, "caller": LOADED, "long": LOADED}
+    (compiled / "kernels" / "apart.py").write_text(LONG.format(3))
+    assert _run(compiled) == {"answer": 12, "caller": LOADED, "long": LOADED}
 
 
 def test_code_that_cannot_be_kept_is_called_all_the_same(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""A study with all that comes before units: the same files after three deaths, and anywhere."""
+"""A study with all that comes before units: the same files after four deaths, and anywhere."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ significance: {pairs: [[slow seconds_each=0.015, lbp]], measures: [brier], resam
 outputs: [csv, latex, markdown]
 """
 
-KILLS = 3
+KILLS = 4
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +62,14 @@ def test_deaths_change_no_byte_of_the_tables(study: Path, tmp_path: Path) -> Non
     assert_undisturbed(study, tmp_path / "killed")
 
 
-def test_processes_and_a_cluster_give_the_same_files(study: Path, tmp_path: Path) -> None:
+def test_processes_give_the_same_files(study: Path, tmp_path: Path) -> None:
     run_study(planned(study), tmp_path / "two", workers=2)
     assert_undisturbed(study, tmp_path / "two")
+
+
+@pytest.mark.nightly
+def test_a_cluster_gives_the_same_files(study: Path, tmp_path: Path) -> None:
+    """What `test_dask.py` holds of less: relation models and selections beside learned priors."""
     with cluster_here(1) as address:
         run_study(planned(study), tmp_path / "dask", dask=address)
     assert_undisturbed(study, tmp_path / "dask")
