@@ -15,7 +15,7 @@ from factormodels import FactGraph, read
 from inference import entries
 from tests.pages import blocks, faults, run_command, run_page
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.longest]
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -75,7 +75,9 @@ def test_pgmpy_writes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.nightly
 def test_pgmpy_rounds_alike_in_every_process() -> None:
+    """In one process `the_same_twice` of the conformance tests holds it."""
     # Without care pgmpy multiplies in the order of memory addresses, and last digits change.
     program = (
         "from factormodels.synthetic import grid\n"
@@ -294,9 +296,10 @@ def assert_same(one: Posterior, other: Posterior, where: str, allowed: float = S
     assert one.status is other.status, where
 
 
-def test_on_odd_graphs_lbp_jax_takes_the_steps_of_lbp() -> None:
+@pytest.mark.parametrize("seeds", [6, pytest.param(20, marks=pytest.mark.nightly)])
+def test_on_odd_graphs_lbp_jax_takes_the_steps_of_lbp(seeds: int) -> None:
     # Each shape is compiled; twenty have evidence, zeros, cycles and scopes of every size.
-    graphs = [odd_graph(seed) for seed in range(20)]
+    graphs = [odd_graph(seed) for seed in range(seeds)]
     ours = infer_batch(graphs, "lbp", schedule="flooding")
     for seed, (one, other) in enumerate(zip(infer_batch(graphs, "lbp_jax"), ours, strict=True)):
         assert_same(one, other, f"seed {seed}")

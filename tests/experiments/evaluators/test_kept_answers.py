@@ -92,7 +92,9 @@ def test_one_file_holds_every_answer_however_the_command_ends(
         assert whole == len(AnswerCache(copied, read_only=True))
 
 
+@pytest.mark.nightly
 def test_interrupted_few_calls_go_on_where_they_were(keyed: Path) -> None:
+    """In `test_few_calls.py` a limit of calls ends the command in place of a signal."""
     write_batch(keyed, RESPONSES, {f"{n}.txt": f"Train {n} crosses bridges." for n in range(3)})
     more = ("--few-calls", "--atoms", "sentences")
     with ScriptedServer(slow_provider) as server:

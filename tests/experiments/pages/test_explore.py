@@ -337,6 +337,7 @@ def test_a_page_is_kept_while_it_waits_for_a_long_answer() -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.nightly
 def test_a_large_graph_says_what_is_too_large(browser: Browser, tmp_path: Path) -> None:
     from playwright.sync_api import expect
 

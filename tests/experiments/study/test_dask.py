@@ -25,7 +25,7 @@ STUDY = """
 study: s
 datasets:
   - name: made
-    synthetic: {n_responses: 120, n_atoms: [1, 4], contexts_per_atom: 2, density: 0.2}
+    synthetic: {n_responses: 40, n_atoms: [1, 4], contexts_per_atom: 2, density: 0.2}
 priors: [{}, {learned: {folds: 3}}]
 backends: [{backend: slow, settings: {seconds_each: 0.02}, only: {priors: [data]}}, lbp]
 outputs: [csv, latex, markdown]
@@ -49,7 +49,7 @@ def test_a_worker_that_dies_costs_nothing(planned: StudyDesign, tmp_path: Path) 
 
         @contextmanager
         def killing(left: int, kept: int) -> Iterator[Callable[[Progress], None]]:
-            assert (left, kept) == (360, 0)
+            assert (left, kept) == (120, 0)
             done = 0
 
             def report(progress: Progress) -> None:
@@ -64,7 +64,7 @@ def test_a_worker_that_dies_costs_nothing(planned: StudyDesign, tmp_path: Path) 
         where: Any = {"dask": cluster.scheduler_address, "monitor": killing}
         _, finished = run_study(planned, tmp_path / "dask", **where)
     assert killed
-    assert finished.statuses == {"converged": 240, "exact": 120}
+    assert finished.statuses == {"converged": 80, "exact": 40}
     run_study(planned, tmp_path / "here", workers=1)
     assert_same_files(tmp_path / "here", tmp_path / "dask")
     learned = [tmp_path / folder / "priors.csv" for folder in ("here", "dask")]
