@@ -21,7 +21,7 @@ from experiments.findings.artefacts import (
 from experiments.findings.markup import write_csv
 from experiments.findings.table import Table, blocks, is_right, markdown, presented, renaming
 from experiments.findings.venues import DEFAULT_VENUE, Venue, venue_named
-from factormodels.errors import InputError, unknown_name
+from factormodels.errors import InputError, options_as_arguments, unknown_name
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.json import jsonable, plain_hash
 from factormodels.io.source.files import (
@@ -189,9 +189,11 @@ class Findings(Previewed):
             InputError: if the folder or file cannot be made or written, nothing of that kind was
                 found, or the venue is unknown.
         """
-        printed = venue_named(venue)
         target = Path(folder)
-        if form := check_destination(target):
+        with options_as_arguments():
+            printed = venue_named(venue)
+            form = check_destination(target)
+        if form:
             self._write_one(target, form, printed)
             return [target]
         # Inside, because the folder may be the only one that can be written, or a disk of its own.

@@ -81,6 +81,21 @@ if TYPE_CHECKING:
 _SHEET = ("label", "probability", "batch")
 """Columns of a sheet beside those that say which claim it is."""
 
+_TIDY = {
+    "of": "model",
+    "quantity": "quantity",
+    "value": "value",
+    "value_lower": "lower",
+    "value_upper": "upper",
+    "standard_error": "standard_error",
+    "labels": "labels_alone",
+    "predictions": "probabilities_alone",
+    "n_labelled": "n_labelled",
+    "n_responses": "n_responses",
+    "level": "level",
+}
+"""Columns of the table of estimates that the tidy frame has, with their names there."""
+
 _MEAN = "mean"
 """The quantity that is of labels that are numbers alone."""
 
@@ -316,7 +331,14 @@ def estimates_by_judges(
         sentences=tuple(dict.fromkeys([*sentences, *remarks])),
         tables=tables,
         draw=lambda: _figures(rows),
+        tidy=(lambda: _tidy(rows)) if rows else None,
     )
+
+
+def _tidy(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row per model and quantity: what the labels and probabilities say, and labels alone."""
+    frame = data_frame(rows)[[*_TIDY]]
+    return frame.rename(columns=_TIDY)
 
 
 def _learned(

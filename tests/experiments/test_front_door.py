@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import experiments
-from experiments import assess, grid, load_study, posteriors, read_rows, report, run
+from experiments import assess, estimate, grid, load_study, posteriors, read_rows, report, run
 from experiments.settings import settings_of
 from experiments.study import units
 from experiments.study.rows import SCHEMA
@@ -285,6 +285,12 @@ def test_a_mistake_is_told(arguments: tuple[Any, ...], said: str) -> None:
 
 
 # --- Studies -------------------------------------------------------------------------------------
+
+
+def test_a_mistake_of_save_is_told_as_an_argument() -> None:
+    found = estimate({"p": [0.5, 0.25, 0.75], "label": [1, 0, 1]}, quantities="share")
+    with pytest.raises(InputError, match=r"^`out` x\.xlsx: findings are not written as \.xlsx"):
+        found.save("x.xlsx")
 
 
 def test_a_dict_and_a_file_are_one_study(folder: Path) -> None:

@@ -110,7 +110,7 @@ def frame_rows(frame: Any) -> list[dict[str, Any]]:
 
 
 def given_rows(data: Any) -> list[Any]:
-    """Rows of a data frame of pandas or polars, an Arrow table, or an iterable of rows.
+    """Rows of a data frame of pandas or polars, an Arrow table, columns by name, or rows.
 
     The kind is told by its methods, so that no library is loaded for it. A dataset of `datasets` is
     an iterable of rows.
@@ -134,7 +134,37 @@ def given_rows(data: Any) -> list[Any]:
     for method in ("to_dicts", "to_pylist"):
         if hasattr(data, method):
             return list(getattr(data, method)())
+    if isinstance(data, Mapping):
+        return _rows_of_columns(data)
+    if not isinstance(data, Iterable):
+        raise InputError(
+            f"the data are {shown(data)}; give a file, the name of an embedded dataset, a data "
+            "frame, or records"
+        )
     return list(data)
+
+
+def _rows_of_columns(columns: Mapping[Any, Any]) -> list[dict[str, Any]]:
+    """Rows of columns by their names, as a data frame is made from them.
+
+    Raises:
+        InputError: if a column is no list of values, or they differ in length.
+    """
+    values: dict[str, list[Any]] = {}
+    for name, column in columns.items():
+        if hasattr(column, "column_names") or hasattr(column, "columns"):
+            raise InputError(f"{str(name)!r} is a table of its own; give it alone, as [{name!r}]")
+        if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
+            raise InputError(
+                f"{str(name)!r} is {shown(column)}; give a list of values for each column, or a "
+                "list of records"
+            )
+        values[str(name)] = list(column)
+    lengths = {name: len(column) for name, column in values.items()}
+    if len(set(lengths.values())) > 1:
+        counts = ", ".join(f"{length} of {name!r}" for name, length in lengths.items())
+        raise InputError(f"the columns have different numbers of values ({counts}); mend one")
+    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 
 def _refuse_repeated(names: Iterable[Any]) -> None:

@@ -256,6 +256,14 @@ def test_sheets_are_batches_by_what_they_say_in_any_order_and_in_one_file(tmp_pa
         estimate(bare, labels=paths[:1])
 
 
+def test_the_tidy_frame_has_a_row_for_each_quantity() -> None:
+    found = estimate(drawn(), quantities="share,brier")
+    frame, wide = found.frame, found["estimates"]
+    assert frame["quantity"].tolist() == ["share", "brier"]
+    assert frame["lower"].tolist() == wide["value_lower"].tolist()
+    assert len(frame.columns) == 11
+
+
 def test_what_becomes_of_a_sheet_is_said_as_options_that_can_be_given(tmp_path: Path) -> None:
     bare, path = drawn().drop(columns="label"), tmp_path / "next sheet.csv"
     unwritten = estimate(bare, choose=3, unit="claim").sentences[0]

@@ -14,6 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from factormodels.io.tables.data_table import (
+    given_rows,
     holds_binary_tables,
     looks_like_table,
     parse_table,
@@ -196,3 +197,17 @@ def test_folders_that_are_not_one_table_are_refused(tmp_path: Path) -> None:
 )
 def test_a_table_is_told_from_prose(text: str, expected: bool) -> None:
     assert looks_like_table(text) is expected
+
+
+def test_columns_by_name_are_rows_and_what_is_no_table_is_refused() -> None:
+    assert given_rows({"p": [0.5, 0.25], "label": (1, 0)}) == [
+        {"p": 0.5, "label": 1},
+        {"p": 0.25, "label": 0},
+    ]
+    refused(["different numbers of values (2 of 'p', 1 of 'label')"], given_rows,
+            {"p": [0.5, 0.25], "label": [1]})  # fmt: skip
+    refused(r"'p' is 0\.5; give a list of values for each column", given_rows, {"p": 0.5})
+    splits = {"train": pd.DataFrame({"p": [0.5]})}
+    refused(["'train' is a table of its own; give it alone, as ['train']"], given_rows, splits)
+    for nothing in (None, 3):
+        refused(f"the data are {nothing}; give a file, ", given_rows, nothing)
