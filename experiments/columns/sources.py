@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         | pd.DataFrame
         | DataTable
         | Iterable[Mapping[str, Any]]
+        | Mapping[str, Any]
         | Iterable[FactGraph]
     )
 
@@ -34,7 +35,7 @@ IN_MEMORY = "the table"
 
 
 def table_of(data: Data) -> DataTable:
-    """The table of a file, an embedded dataset, a data frame, records, or fact graphs.
+    """The table of a file, an embedded dataset, a data frame, columns, records, or fact graphs.
 
     Raises:
         InputError: if the file cannot be read, or there is no row.
