@@ -629,9 +629,9 @@ def _with_cells(
     of_name = dict(zip(names, keys, strict=True))
     for name, key in zip(names, keys, strict=True):
         if of_name[name] != key:
-            one, two = (", ".join(map(repr, each)) for each in (of_name[name], key))
+            first_cell, two = (", ".join(map(repr, each)) for each in (of_name[name], key))
             raise InputError(
-                f"two cells are called {name!r}, with {one} and with {two} in "
+                f"two cells are called {name!r}, with {first_cell} and with {two} in "
                 f"{', '.join(columns)}; give them other values"
             )
     cells = {name: dict(zip(columns, key, strict=True)) for name, key in of_name.items()}

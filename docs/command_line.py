@@ -66,9 +66,9 @@ def _cell(line: str) -> str:
 def _escaped(text: str) -> str:
     # An option is code too, and stays whole at the end of a line.
     parts = re.split(
-        r"(`[^`]*`)", _CODE_OR_OPTION.sub(lambda found: found[1] or f"`{found[0]}`", text)
+        r"(`[^`]*`)", _CODE_OR_OPTION.sub(lambda match: match[1] or f"`{match[0]}`", text)
     )
     return "".join(
-        part if place % 2 else re.sub(r"([*_<>|\[\]$])", r"\\\1", part)
-        for place, part in enumerate(parts)
+        part if position % 2 else re.sub(r"([*_<>|\[\]$])", r"\\\1", part)
+        for position, part in enumerate(parts)
     )

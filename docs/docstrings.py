@@ -42,12 +42,12 @@ def _example(block: str) -> str:
 
 def _prose(block: str) -> str:
     parts = _CODE.split(block)
-    for place, part in enumerate(parts):
-        if place % 2:
-            following = parts[place + 1][:1]
-            parts[place] = f"``{part.strip('`')}``" + ("\\ " if following.isalnum() else "")
+    for position, part in enumerate(parts):
+        if position % 2:
+            following = parts[position + 1][:1]
+            parts[position] = f"``{part.strip('`')}``" + ("\\ " if following.isalnum() else "")
         else:
-            parts[place] = _MARKUP.sub(r"\\\1", part)
+            parts[position] = _MARKUP.sub(r"\\\1", part)
     return "".join(parts)
 
 
@@ -63,10 +63,10 @@ def _offered(module: ModuleType) -> list[str]:
     """Paragraph that links what a package offers from its modules."""
     links = []
     for name in getattr(module, "__all__", ()):
-        found = getattr(module, name)
-        home = getattr(found, "__module__", None)
-        if isinstance(found, ModuleType):
-            links.append(f":py:mod:`{found.__name__}`")
+        offered = getattr(module, name)
+        home = getattr(offered, "__module__", None)
+        if isinstance(offered, ModuleType):
+            links.append(f":py:mod:`{offered.__name__}`")
         elif isinstance(home, str) and home != module.__name__:
             links.append(f":py:obj:`~{home}.{name}`")
     return ["", f"Importable from here: {', '.join(links)}.", ""] if links else []
@@ -78,7 +78,7 @@ def _known_without_a_place(
     """Type variables, private names and those of compiled loops as text without a link."""
     target = str(node.get("reftarget"))
     module, _, name = target.rpartition(".")
-    found = getattr(sys.modules.get(module), name, None)
-    if isinstance(found, TypeVar | ParamSpec):
+    target_object = getattr(sys.modules.get(module), name, None)
+    if isinstance(target_object, TypeVar | ParamSpec):
         return content
     return content if name.startswith("_") or ".kernels." in target else None

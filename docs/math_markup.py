@@ -22,8 +22,8 @@ def mathml(formula: str, *, block: bool = False) -> str:
     """Formula of LaTeX as MathML."""
     # The converter sets no space between a function's name and what it is applied to.
     spaced = re.sub(r"\\log(?=\s)", r"\\log\\,", formula)
-    found: str = latex2mathml.tex2mathml(spaced, as_block=block)
-    return found
+    markup: str = latex2mathml.tex2mathml(spaced, as_block=block)
+    return markup
 
 
 def _inline(translator: Any, node: Element) -> None:

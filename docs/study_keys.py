@@ -57,14 +57,14 @@ def keys_of(model: type, beneath: str = "") -> Iterator[StudyKey]:
     Raises:
         LookupError: if the model does not say what a key means.
     """
-    said = meanings(model)
+    meaning_of = meanings(model)
     for name, field in _fields(model):
-        if name not in said:
+        if name not in meaning_of:
             raise LookupError(f"{model.__module__}.{model.__name__} does not say {name!r}")
         hint: Any = field.annotation
         if field.metadata:
             hint = Annotated[(hint, *field.metadata)]
-        short = next((one for one in _metadata(hint) if isinstance(one, Short)), Short())
+        short = next((note for note in _metadata(hint) if isinstance(note, Short)), Short())
         words = type_words(hint)
         if short.lone is not None:
             words += ", or one alone"
@@ -75,35 +75,35 @@ def keys_of(model: type, beneath: str = "") -> Iterator[StudyKey]:
             path,
             words,
             _default(field, short),
-            said[name],
+            meaning_of[name],
             f"{path}{_entry(hint)}",
             _model_in(hint),
         )
 
 
 def tables(
-    model: type, told: dict[type, str], *, beneath: str = "", more: tuple[StudyKey, ...] = ()
+    model: type, shown_at: dict[type, str], *, beneath: str = "", more: tuple[StudyKey, ...] = ()
 ) -> str:
     """Markdown: a table of the keys of a model, and one for every mapping within it.
 
     Args:
         model: a dataclass, or settings.
-        told: models that have a table, and where, which get no second one; those of `model` are
+        shown_at: models that have a table, and where, which get no second one; those of `model` are
             added.
         beneath: what every path begins with.
         more: keys beside those of the model, which stand first.
     """
     keys = list(keys_of(model, beneath))
-    inner = {key.model: key for key in keys if key.model is not None and key.model not in told}
+    inner = {key.model: key for key in keys if key.model is not None and key.model not in shown_at}
     rows = []
     for key in (*more, *keys):
-        as_told = f", as {told[key.model]}" if key.model in told else ""
+        as_told = f", as {shown_at[key.model]}" if key.model in shown_at else ""
         rows.append(f"| `{key.path}` | {key.takes}{as_told} | {key.default} | {key.meaning} |")
     parts = ["\n".join(["| key | type | default | meaning |", "|" + " --- |" * 4, *rows]) + "\n"]
-    told.update({one: f"`{key.inside}`" for one, key in inner.items()})
-    for one, key in inner.items():
-        parts.append(f"`{key.inside}`: {_summary(one)}\n")
-        parts.append(tables(one, told, beneath=f"{key.inside}."))
+    shown_at.update({kind: f"`{key.inside}`" for kind, key in inner.items()})
+    for kind, key in inner.items():
+        parts.append(f"`{key.inside}`: {_summary(kind)}\n")
+        parts.append(tables(kind, shown_at, beneath=f"{key.inside}."))
     return "\n".join(parts)
 
 
@@ -123,38 +123,38 @@ def analysis_keys() -> str:
     from experiments.analyses.registry import analysis, names
     from experiments.analyses.study import AnalysisStudy
 
-    told: dict[type, str] = {}
-    tables(Study, told)
-    parts = [tables(AnalysisStudy, told)]
+    shown_at: dict[type, str] = {}
+    tables(Study, shown_at)
+    parts = [tables(AnalysisStudy, shown_at)]
     for name in names():
-        found = analysis(name)
-        before = set(told)
-        table = tables(found.settings, told, beneath="settings.")
-        for model in set(told) - before:
-            told[model] += f" of {name}"
-        parts.append(f"## {name}\n\n{found.summary}\n\n{table}")
+        definition = analysis(name)
+        before = set(shown_at)
+        table = tables(definition.settings, shown_at, beneath="settings.")
+        for model in set(shown_at) - before:
+            shown_at[model] += f" of {name}"
+        parts.append(f"## {name}\n\n{definition.summary}\n\n{table}")
     return "\n".join(parts)
 
 
 def meanings(model: type) -> dict[str, str]:
     """What a model, or one that it extends, says of its keys."""
-    found = {
+    meaning_of = {
         name: f"{words[0].lower() if words[1:2].islower() else words[0]}{words[1:]}"
         for name, field in fields_of(model).items()
         if (words := " ".join((field.description or "").split()).removesuffix("."))
     }
-    for one in reversed(model.__mro__):
-        text = inspect.cleandoc(vars(one).get("__doc__") or "")
+    for base in reversed(model.__mro__):
+        text = inspect.cleandoc(vars(base).get("__doc__") or "")
         _, _, section = text.partition("\nAttributes:\n")
         for name, words in re.findall(r"^    (\w+): ((?:.+\n?)(?:^ {5,}.+\n?)*)", section, re.M):
-            found[name] = " ".join(words.split()).removesuffix(".")
-    return found
+            meaning_of[name] = " ".join(words.split()).removesuffix(".")
+    return meaning_of
 
 
 def type_words(hint: Any) -> str:
     """A type in words."""
     kind, metadata = _bare(hint), _metadata(hint)
-    known = next((one for one in metadata if isinstance(one, Known)), None)
+    known = next((note for note in metadata if isinstance(note, Known)), None)
     if known is not None:
         names = list(known.names())
         return _listed(names) if len(names) <= LONGEST else f"name of {_article(known.what)}"
@@ -162,7 +162,9 @@ def type_words(hint: Any) -> str:
     if origin is typing.Literal:
         return _listed(arguments)
     if origin in (typing.Union, types.UnionType):
-        alternatives = [type_words(one) for one in arguments if one is not types.NoneType]
+        alternatives = [
+            type_words(argument) for argument in arguments if argument is not types.NoneType
+        ]
         return " or ".join(dict.fromkeys(alternatives))
     if origin is tuple:
         return f"list of {_plural(arguments[0])}"
@@ -170,7 +172,7 @@ def type_words(hint: Any) -> str:
         values = "" if arguments[1] is Any else f" of names to {_plural(arguments[1])}"
         return f"mapping{values}"
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return _listed([one.value for one in kind])
+        return _listed([member.value for member in kind])
     if _is_model(kind):
         return "mapping"
     if kind in (int, float):
@@ -183,17 +185,17 @@ def _plural(hint: Any) -> str:
     null = " or null" if types.NoneType in typing.get_args(_bare(hint)) else ""
     if named := re.fullmatch(r"name of an? (.+)", words):
         return f"names of {named[1]}s"
-    for one in ("mapping", "text", "whole number", "number", "list", "value"):
-        if words.startswith(one):
-            return f"{one}s{words.removeprefix(one)}{null}"
+    for noun in ("mapping", "text", "whole number", "number", "list", "value"):
+        if words.startswith(noun):
+            return f"{noun}s{words.removeprefix(noun)}{null}"
     return words + null
 
 
 def _limits(metadata: tuple[Any, ...]) -> str:
-    least = next((one.ge for one in metadata if isinstance(one, Ge)), None)
-    most = next((one.le for one in metadata if isinstance(one, Le)), None)
-    above = next((one.gt for one in metadata if isinstance(one, Gt)), None)
-    below = next((one.lt for one in metadata if isinstance(one, Lt)), None)
+    least = next((bound.ge for bound in metadata if isinstance(bound, Ge)), None)
+    most = next((bound.le for bound in metadata if isinstance(bound, Le)), None)
+    above = next((bound.gt for bound in metadata if isinstance(bound, Gt)), None)
+    below = next((bound.lt for bound in metadata if isinstance(bound, Lt)), None)
     words = {
         "from {} to {}": (least, most),
         "between {} and {}": (above, below),
@@ -238,9 +240,9 @@ def _written(value: Any, short: Short | None = None) -> str:
             return _written(given[short.text])
         return _written(given)
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_written(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_written(entry)}" for key, entry in value.items()) + "}"
     if isinstance(value, tuple | list):
-        return "[" + ", ".join(_written(one, short) for one in value) + "]"
+        return "[" + ", ".join(_written(entry, short) for entry in value) + "]"
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else str(value) or "''"
@@ -248,8 +250,8 @@ def _written(value: Any, short: Short | None = None) -> str:
 
 def _fields(model: type) -> list[tuple[str, FieldInfo]]:
     """The fields of a model by name, its own before those of what it extends."""
-    own = vars(model).get("__annotations__", {})
-    return sorted(fields_of(model).items(), key=lambda field: field[0] not in own)
+    declared = vars(model).get("__annotations__", {})
+    return sorted(fields_of(model).items(), key=lambda field: field[0] not in declared)
 
 
 def _is_model(kind: Any) -> bool:
@@ -271,7 +273,7 @@ def _entry(hint: Any) -> str:
         return f"[]{_entry(arguments[0])}"
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return f".*{_entry(arguments[1])}"
-    inner = [one for one in arguments if _model_in(one) is not None]
+    inner = [argument for argument in arguments if _model_in(argument) is not None]
     return _entry(inner[0]) if inner else ""
 
 
@@ -282,7 +284,9 @@ def _model_in(hint: Any) -> type | None:
         return model
     if typing.get_origin(kind) is typing.Literal:
         return None
-    return next((found for one in typing.get_args(kind) if (found := _model_in(one))), None)
+    return next(
+        (inner for argument in typing.get_args(kind) if (inner := _model_in(argument))), None
+    )
 
 
 def _bare(hint: Any) -> Any:
@@ -291,7 +295,7 @@ def _bare(hint: Any) -> Any:
 
 def _metadata(hint: Any) -> tuple[Any, ...]:
     """What annotates a type, with the limits that pydantic's `Field` stands for."""
-    found: list[Any] = []
-    for one in getattr(hint, "__metadata__", ()):
-        found += one.metadata if isinstance(one, FieldInfo) else [one]
-    return tuple(found)
+    notes: list[Any] = []
+    for note in getattr(hint, "__metadata__", ()):
+        notes += note.metadata if isinstance(note, FieldInfo) else [note]
+    return tuple(notes)

@@ -61,7 +61,7 @@ class Alignment:
     n_compared_for_equality: int = 0
 
 
-def likeness(one: str, other: str, about: str = "", language: str | None = None) -> float:
+def likeness(first: str, other: str, about: str = "", language: str | None = None) -> float:
     """Return how alike the words of two claims are, from 0 to 1: shared ones by all.
 
     Function words are left out, and words are compared by their first six letters. Claims that
@@ -70,17 +70,17 @@ def likeness(one: str, other: str, about: str = "", language: str | None = None)
     language whose negations are not known, unless they are equal.
 
     Args:
-        one: a claim.
+        first: a claim.
         other: another.
         about: what both are about, such as the question. Some tools write its name where others
             leave the pronoun: the first words of a claim that are in this text are taken for the
             same as a pronoun that the other begins with.
         language: code of the language of both; None detects it from the three texts.
     """
-    if are_equal(one, other):
+    if are_equal(first, other):
         return 1.0
-    code = detected_language(f"{one}\n{other}\n{about}") if language is None else language
-    return 0.0 if code is None else worded_likeness(one, other, about, code)
+    code = detected_language(f"{first}\n{other}\n{about}") if language is None else language
+    return 0.0 if code is None else worded_likeness(first, other, about, code)
 
 
 def aligned_pairs(

@@ -123,20 +123,20 @@ class _Claim:
         return frozenset(words | {"not"} if self.negations else words)
 
 
-def are_equal(one: str, other: str) -> bool:
+def are_equal(text: str, other: str) -> bool:
     """Return whether two texts have the same words, numbers and signs in the same order.
 
     Case, white space, punctuation and forms of the same character make no difference.
     """
-    first, second = _plain(one), _plain(other)
+    first, second = _plain(text), _plain(other)
     return first == second and bool(first)
 
 
-def worded_likeness(one: str, other: str, about: str, language: str) -> float:
+def worded_likeness(claim: str, other: str, about: str, language: str) -> float:
     """Return the share of words that two claims have in common; 0 if they cannot say the same.
 
     Args:
-        one: a claim.
+        claim: a claim.
         other: another.
         about: what both are about, for names that stand for a pronoun.
         language: code of the language of both; 0 if its negations are not known.
@@ -144,8 +144,8 @@ def worded_likeness(one: str, other: str, about: str, language: str) -> float:
     if not is_compared_by_words(language):
         return 0.0
     if language in DECISIVE_LETTERS:
-        return _lettered_likeness(one, other, language)
-    texts = (_words(one, language), _words(other, language))
+        return _lettered_likeness(claim, other, language)
+    texts = (_words(claim, language), _words(other, language))
     bare = _without_subject(*texts, about, language)
     if bare is None or _signs_differ(*texts):
         return 0.0

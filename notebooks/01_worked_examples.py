@@ -180,18 +180,18 @@ with paper_style():
     left.tick_params(length=0)
     figure.colorbar(image, ax=left, shrink=0.7, ticks=[1e-9, 1e-6, 1e-3, 1])
 
-    place, ticks, labels = 0.0, [], []
-    for title, own in contributions.groupby("graph", sort=False):
-        for row in own.itertuples():
+    height, ticks, labels = 0.0, [], []
+    for title, bars in contributions.groupby("graph", sort=False):
+        for row in bars.itertuples():
             colour = COLOURS[0] if row.log_odds > 0 else COLOURS[1]
-            right.barh(place, row.log_odds, height=0.7, color=colour)
-            ticks.append(place)
+            right.barh(height, row.log_odds, height=0.7, color=colour)
+            ticks.append(height)
             labels.append(row.context)
-            place += 1
-        right.barh(place, totals.log_odds_whole[title], height=0.7, color="0.35")
+            height += 1
+        right.barh(height, totals.log_odds_whole[title], height=0.7, color="0.35")
         right.plot(
             totals.log_odds_parts[title],
-            place,
+            height,
             "D",
             mfc="white",
             mec="black",
@@ -199,17 +199,17 @@ with paper_style():
             zorder=3,
             label="sum of the parts" if title == "Example 1" else None,
         )
-        ticks.append(place)
+        ticks.append(height)
         labels.append("all")
         right.text(
             0.01,
-            ticks[-len(own) - 1] - 0.62,
+            ticks[-len(bars) - 1] - 0.62,
             title,
             fontsize=7,
             style="italic",
             transform=right.get_yaxis_transform(),
         )
-        place += 1.9
+        height += 1.9
     right.legend(loc="center right", bbox_to_anchor=(1.0, 0.77))
     right.axvline(0, color="black", linewidth=0.6)
     right.set_yticks(ticks, labels)

@@ -132,10 +132,12 @@ comparison = measured.groupby(["family", "algorithm"], sort=False, as_index=Fals
 )
 comparison["on_frontier"] = False
 for family in FAMILIES:
-    own = comparison[comparison.family == family]
-    points = {row.algorithm: (row.seconds, row.largest_error) for row in own.itertuples()}
+    of_family = comparison[comparison.family == family]
+    points = {row.algorithm: (row.seconds, row.largest_error) for row in of_family.itertuples()}
     kept = set(pareto(points))
-    comparison.loc[own.index, "on_frontier"] = [points[name] in kept for name in own.algorithm]
+    comparison.loc[of_family.index, "on_frontier"] = [
+        points[name] in kept for name in of_family.algorithm
+    ]
 comparison.round(5)
 
 # %% [markdown]
@@ -200,9 +202,10 @@ with paper_style():
     panels = figure.add_gridspec(2, 4, height_ratios=(1.0, 1.15))
     above = [figure.add_subplot(panels[0, at]) for at in range(4)]
     for axes, (family, (title, _)) in zip(above, FAMILIES.items(), strict=True):
-        own = comparison[comparison.family == family]
+        of_family = comparison[comparison.family == family]
         points = {
-            row.algorithm: (row.seconds, max(row.largest_error, FLOOR)) for row in own.itertuples()
+            row.algorithm: (row.seconds, max(row.largest_error, FLOOR))
+            for row in of_family.itertuples()
         }
         front = np.array(pareto(points))
         axes.step(*front.T, where="post", color="0.7", linewidth=0.8, zorder=1)
@@ -263,9 +266,12 @@ figure
 
 # %%
 for family, (title, _) in FAMILIES.items():
-    own = comparison[comparison.family == family].set_index("algorithm")
-    names = ", ".join(own.index[own.on_frontier])
-    print(f"{title}: the frontier is {names}; lbp errs by {own.largest_error['lbp']:.1e} at most.")
+    of_family = comparison[comparison.family == family].set_index("algorithm")
+    names = ", ".join(of_family.index[of_family.on_frontier])
+    print(
+        f"{title}: the frontier is {names}; lbp errs by {of_family.largest_error['lbp']:.1e} "
+        "at most."
+    )
 strongest = failure.iloc[-1]
 print(
     f"Grids with couplings to {strongest.coupling:g}: belief propagation settles on "

@@ -97,18 +97,18 @@ values.round(3)
 def of_labelled(graphs):
     """Posterior, label and response of every labelled claim."""
     rows = [(atom.label, graph.id) for graph in graphs for atom in graph.atoms]
-    kept = [place for place, (label, _) in enumerate(rows) if label is not None]
-    labels = np.array([int(rows[place][0]) for place in kept])
-    return claim_posteriors(graphs)[kept], labels, [rows[place][1] for place in kept]
+    kept = [row for row, (label, _) in enumerate(rows) if label is not None]
+    labels = np.array([int(rows[row][0]) for row in kept])
+    return claim_posteriors(graphs)[kept], labels, [rows[row][1] for row in kept]
 
 
 def log_likelihoods(graphs):
     """Log probability of all labels of each response."""
-    found = []
+    values = []
     for graph in graphs:
         known = {atom.id: int(atom.label) for atom in graph.atoms if atom.label is not None}
-        found.append(log_probability(graph.to_factor_graph(), known).value)
-    return np.array(found)
+        values.append(log_probability(graph.to_factor_graph(), known).value)
+    return np.array(values)
 
 
 crossings = {
@@ -132,17 +132,17 @@ SCORES = (
 )
 rows = []
 for name, p in posteriors.items():
-    found = score(
+    scored = score(
         *(p, labels, responses),
         scores=SCORES,
         intervals=IntervalSettings(n_bootstrap=REPLICATES, seed=SEED),
     )
     row = {"priors": name}
-    for own in found.models[0].scores.values():
-        row[own.name] = own.value
-        if own.name != "smooth_ece":
-            row[f"{own.name}_lower"] = own.lower
-            row[f"{own.name}_upper"] = own.upper
+    for estimate in scored.models[0].scores.values():
+        row[estimate.name] = estimate.value
+        if estimate.name != "smooth_ece":
+            row[f"{estimate.name}_lower"] = estimate.lower
+            row[f"{estimate.name}_upper"] = estimate.upper
     rows.append(row)
 scores = pd.DataFrame(rows)
 scores.set_index("priors")[list(SCORES)].round(4)
@@ -222,7 +222,7 @@ summary.round(4)
 # %%
 GROUPS = ("below 0.5", "0.5", "to 0.75", "to 0.95", "to 1")
 group = np.array(GROUPS)[np.digitize(default, [0.5 - 1e-9, 0.5 + 1e-9, 0.75, 0.95])]
-found = group_calibration(
+group_gaps = group_calibration(
     default,
     labels,
     group,
@@ -233,13 +233,13 @@ found = group_calibration(
 )
 gaps = pd.DataFrame(
     {
-        "posterior": found.groups,
-        "claims": found.n_atoms,
-        "mean": found.mean_predicted,
-        "true": found.observed,
-        "gap": found.gap,
-        "lower": found.lower,
-        "upper": found.upper,
+        "posterior": group_gaps.groups,
+        "claims": group_gaps.n_atoms,
+        "mean": group_gaps.mean_predicted,
+        "true": group_gaps.observed,
+        "gap": group_gaps.gap,
+        "lower": group_gaps.lower,
+        "upper": group_gaps.upper,
     }
 )
 gaps.round(3)
@@ -276,7 +276,7 @@ weak_default = of_labelled(biographies)[0]
 platt = cross_fit(PlattRecalibrator(), weak_default, labels, responses, n_folds=5, seed=SEED)
 in_fold = dict(zip([graph.id for graph in biographies], weak.fold, strict=True))
 folds = np.array([in_fold[response] for response in responses])
-rate = np.array([labels[folds != one].mean() for one in range(5)])[folds]
+rate = np.array([labels[folds != fold].mean() for fold in range(5)])[folds]
 rivals = [
     (name, p, compared("brier", learned_p, p))
     for name, p in (("default", weak_default), ("platt", platt.p), ("base rate", rate))
@@ -338,12 +338,12 @@ with paper_style():
     kinds = [score for score in TITLES.values() if score != TITLES["log_likelihood"]]
     names = list(taught)
     for at, score in enumerate(kinds):
-        own = differences[differences.score == score].set_index("priors").loc[names]
-        place = np.arange(len(names)) + 0.22 * (at - 0.5)
+        of_score = differences[differences.score == score].set_index("priors").loc[names]
+        heights = np.arange(len(names)) + 0.22 * (at - 0.5)
         axes.errorbar(
-            own.difference,
-            place,
-            xerr=[own.difference - own.lower, own.upper - own.difference],
+            of_score.difference,
+            heights,
+            xerr=[of_score.difference - of_score.lower, of_score.upper - of_score.difference],
             fmt="os"[at],
             color=COLOURS[2 + at],
             markersize=4,
@@ -383,9 +383,9 @@ for row in gaps[(gaps.lower > 0) | (gaps.upper < 0)].itertuples():
         f"Posterior {row.posterior}: {row.claims} claims, mean {row.mean:.3f}, {row.true:.0%} "
         f"true, gap {row.gap:+.3f} [{row.lower:+.3f}, {row.upper:+.3f}]."
     )
-told = differences[(differences.lower > 0) | (differences.upper < 0)]
+clear = differences[(differences.lower > 0) | (differences.upper < 0)]
 print(
-    f"Of {len(differences)} comparisons of learned with default priors, {len(told)} have an "
+    f"Of {len(differences)} comparisons of learned with default priors, {len(clear)} have an "
     "interval without 0."
 )
 for row in weak_scores.itertuples():

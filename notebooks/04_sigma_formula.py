@@ -116,7 +116,7 @@ MODELS = {  # SK and SU
     "hardly informed": (0.6, 0.5),
 }
 labelled = claims_of_graphs(datasets.load("factcheck-bench").graphs, "Factcheck-Bench").records
-supported = np.array([one.label is ClaimLabel.SUPPORTED for one in labelled])
+supported = np.array([claim.label is ClaimLabel.SUPPORTED for claim in labelled])
 drawn = []
 for name, (known, unknown) in MODELS.items():
     for at in range(DRAWN):
@@ -183,13 +183,13 @@ ahead = pd.DataFrame(
 )
 biographies = claims_of_graphs(datasets.load("factscore").graphs, "factscore").records
 table = label_positions(biographies, n_positions=5, intervals=IntervalSettings("delta"))
-own = table["factuality"]
+shares = table["factuality"]
 fifths = pd.DataFrame(
     {
         "position": table.positions,
-        "factuality": own.estimate,
-        "factuality_lower": own.lower,
-        "factuality_upper": own.upper,
+        "factuality": shares.estimate,
+        "factuality_lower": shares.lower,
+        "factuality_upper": shares.upper,
     }
 )
 WANTED = ["position", "self_known", "self_unknown", "sigma", "factuality", "reading"]
@@ -233,9 +233,11 @@ with paper_style():
 
     generator = np.random.default_rng(SEED)
     for at, row in enumerate(prediction.itertuples()):
-        own = samples[samples.model == row.model]
-        jitter = at + generator.uniform(-0.25, 0.25, len(own))
-        second.plot(own.gap, jitter, ".", color=COLOURS[0], markersize=3, alpha=0.5, mec="none")
+        of_model = samples[samples.model == row.model]
+        jitter = at + generator.uniform(-0.25, 0.25, len(of_model))
+        second.plot(
+            of_model.gap, jitter, ".", color=COLOURS[0], markersize=3, alpha=0.5, mec="none"
+        )
         second.plot(row.gap, at, "d", mfc="white", mec="black", markersize=5, zorder=3)
     second.axvline(0, color="black", linewidth=0.6)
     second.set_yticks(range(len(prediction)), prediction.model)

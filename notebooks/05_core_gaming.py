@@ -186,8 +186,8 @@ normal = normal.drop_duplicates(["response", "guard"])
 normal = normal.groupby("guard")[["counted", "supported"]].sum()
 price = pd.DataFrame(
     [
-        {"label": label, "claims": own[NO_GUARD], "selected": own[KNOWN]}
-        for label, own in (
+        {"label": label, "claims": groups[NO_GUARD], "selected": groups[KNOWN]}
+        for label, groups in (
             ("true", normal.supported),
             ("false", normal.counted - normal.supported),
         )
@@ -261,12 +261,16 @@ with paper_style():
     figure.supxlabel("Sentences appended", fontsize=8.0, x=0.33)
 
     for shift, padding in ((-0.13, "repetitive"), (0.13, "uninformative")):
-        own = rises[rises.padding == padding].reset_index()
-        place = np.arange(len(own)) + shift
+        of_padding = rises[rises.padding == padding].reset_index()
+        heights = np.arange(len(of_padding)) + shift
         right.hlines(
-            place, own.lower, own.upper, color=[LOOKS[guard] for guard in own.guard], linewidth=1.1
+            heights,
+            of_padding.lower,
+            of_padding.upper,
+            color=[LOOKS[guard] for guard in of_padding.guard],
+            linewidth=1.1,
         )
-        for at, row in zip(place, own.itertuples(), strict=True):
+        for at, row in zip(heights, of_padding.itertuples(), strict=True):
             filled = padding == "repetitive"
             right.plot(
                 row.rise,

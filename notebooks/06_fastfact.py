@@ -63,7 +63,9 @@ GAMMA = 0.1
 STRIDE, SHOWN = 10, 0.95  # sentences per call, and the θ that is printed
 SHARPNESS = 4
 
-responses = [one for one in judged_graphs(datasets.load("factcheck-bench").graphs) if one.claims]
+responses = [
+    graph for graph in judged_graphs(datasets.load("factcheck-bench").graphs) if graph.claims
+]
 human = counts_of(responses)
 k = float(choose_k("median", human.verifiable.astype(int))[0])
 print(f"{len(responses)} responses, {human.verifiable.sum():.0f} claims, K = {k:g} (median)")
@@ -98,11 +100,11 @@ verbosity = pd.DataFrame(
         for name, score in SCORES.items()
     ]
 )
-found = []
-for (way, name), own in verbosity.groupby(["way", "score"], sort=False):
-    honest = own[own.amount == (1.0 if way == "counted c times" else 0.0)]
-    best = own.loc[own["mean"].idxmax()]
-    found.append(
+best_of_each = []
+for (way, name), curve in verbosity.groupby(["way", "score"], sort=False):
+    honest = curve[curve.amount == (1.0 if way == "counted c times" else 0.0)]
+    best = curve.loc[curve["mean"].idxmax()]
+    best_of_each.append(
         {
             "way": way,
             "score": name,
@@ -110,10 +112,10 @@ for (way, name), own in verbosity.groupby(["way", "score"], sort=False):
             "best": best["mean"],
             "at": best.amount,
             "gain": best["mean"] - honest["mean"].item(),
-            "last": own["mean"].iloc[-1],
+            "last": curve["mean"].iloc[-1],
         }
     )
-peaks = pd.DataFrame(found)
+peaks = pd.DataFrame(best_of_each)
 print(f"matched γ = {matched:.4f}")
 peaks.round(3)
 
@@ -127,7 +129,7 @@ peaks.round(3)
 
 # %%
 labelled = claims_of_graphs(datasets.load("factcheck-bench").graphs, "Factcheck-Bench").records
-names = {one.id: place for place, one in enumerate(responses)}
+names = {response.id: position for position, response in enumerate(responses)}
 owner = np.array([names[record.response] for record in labelled])
 supported = np.array([record.label == "S" for record in labelled])
 sentences = {record.response: record.sentences for record in labelled}
@@ -142,20 +144,20 @@ for model, power in POWERS.items():
         confidence = generator.random(len(labelled)) ** (1 / SHARPNESS)
         right = generator.random(len(labelled)) < confidence**power
         for at, theta in enumerate(THETAS):
-            said = np.where((confidence > theta) & ~right, ~supported, supported)
+            answered = np.where((confidence > theta) & ~right, ~supported, supported)
             counts = ClaimCounts(
-                np.bincount(owner, said, len(responses)),
-                np.bincount(owner, ~said, len(responses)),
+                np.bincount(owner, answered, len(responses)),
+                np.bincount(owner, ~answered, len(responses)),
             )
             change = count_alignment(counts, human, GAMMA)
-            changes[at] += change.f1, change.f1_of_means, (said != supported).mean()
+            changes[at] += change.f1, change.f1_of_means, (answered != supported).mean()
     for theta, (f1, of_means, wrong) in zip(THETAS, changes / DRAWN, strict=True):
         verified = theta**SHARPNESS
         costs = [
             METHODS["FaStfact"](
-                Load(sentences[one.id], len(one.claims), unsure=verified, stride=STRIDE)
+                Load(sentences[response.id], len(response.claims), unsure=verified, stride=STRIDE)
             )
-            for one in responses
+            for response in responses
         ]
         skipped = 1 - verified
         above = 1 - theta ** (SHARPNESS + power)
@@ -248,9 +250,9 @@ with paper_style():
     figure = ShownFigure(figsize=(7.0, 5.0), layout="constrained")
     (first, second), (third, fourth) = figure.subplots(2, 2)
     for axes, way in ((first, "counted c times"), (second, "true claims appended")):
-        own = verbosity[verbosity.way == way]
+        of_way = verbosity[verbosity.way == way]
         for name, (colour, dash) in LOOKS.items():
-            line = own[own.score == name]
+            line = of_way[of_way.score == name]
             axes.plot(line.amount, line["mean"], color=colour, linestyle=dash, label=name)
         axes.set(ylim=(0, 1), ylabel="Mean score")
     for row in peaks[peaks.score.str.startswith("F1@K′")].itertuples():
@@ -263,16 +265,16 @@ with paper_style():
     second.legend(loc="center right", bbox_to_anchor=(1.0, 0.7), fontsize=6.5)
 
     shown = {"calibrated": (COLOURS[2], MARKERS[0]), "overconfident": (COLOURS[3], MARKERS[1])}
-    place = np.linspace(0, 0.999, 400)
-    third.plot(place, 1 - place**SHARPNESS, color="0.3", linestyle=DASHES[1], label="skipped")
+    across = np.linspace(0, 0.999, 400)
+    third.plot(across, 1 - across**SHARPNESS, color="0.3", linestyle=DASHES[1], label="skipped")
     for model, (colour, _) in shown.items():
         power = POWERS[model]
         rate = SHARPNESS / (SHARPNESS + power)
-        rate = 1 - rate * (1 - place ** (SHARPNESS + power)) / (1 - place**SHARPNESS)
+        rate = 1 - rate * (1 - across ** (SHARPNESS + power)) / (1 - across**SHARPNESS)
         dash = DASHES[0] if model == "calibrated" else DASHES[2]
-        third.plot(place, rate, color=colour, linestyle=dash, label=f"wrong of these, {model}")
-        own = choices[(choices.model == model) & (choices.claims == "independent")].iloc[0]
-        third.plot(own.threshold, own.error, "D", color=colour, mfc="white", markersize=5)
+        third.plot(across, rate, color=colour, linestyle=dash, label=f"wrong of these, {model}")
+        choice = choices[(choices.model == model) & (choices.claims == "independent")].iloc[0]
+        third.plot(choice.threshold, choice.error, "D", color=colour, mfc="white", markersize=5)
     third.axhline(TARGET, color="0.7", linewidth=0.6, zorder=0)
     third.set(
         xlabel="Threshold θ",
@@ -284,10 +286,12 @@ with paper_style():
     third.legend(loc="center left", bbox_to_anchor=(0.0, 0.6), fontsize=6.5)
 
     for model, (colour, marker) in shown.items():
-        own = thresholds[thresholds.model == model]
-        fourth.plot(own.calls, own.f1, color=colour, marker=marker, markersize=3.5, label=model)
-    own = thresholds[thresholds.model == "overconfident"]
-    for row in own[own.theta.isin([0.5, 0.7, 0.8, 0.9, 0.95, 1.0])].itertuples():
+        of_model = thresholds[thresholds.model == model]
+        fourth.plot(
+            of_model.calls, of_model.f1, color=colour, marker=marker, markersize=3.5, label=model
+        )
+    of_model = thresholds[thresholds.model == "overconfident"]
+    for row in of_model[of_model.theta.isin([0.5, 0.7, 0.8, 0.9, 0.95, 1.0])].itertuples():
         fourth.annotate(
             f"{row.theta:g}", (row.calls, row.f1), (3, 3), textcoords="offset points", fontsize=6.5
         )
@@ -295,7 +299,7 @@ with paper_style():
     fourth.axvline(verified["VeriScore"], color="0.6", linewidth=0.7, linestyle=DASHES[1])
     fourth.text(
         verified["VeriScore"] + 0.15,
-        own.f1.max(),
+        of_model.f1.max(),
         f"VeriScore\n(SAFE: {verified['SAFE']:.1f})",
         fontsize=6.5,
         va="top",

@@ -83,12 +83,12 @@ rows = [
     {
         "algorithm": "WMB",
         "i_bound": i_bound,
-        "lower": found.stats["lower"],
-        "upper": found.stats["upper"],
-        "seconds": found.stats["seconds"],
+        "lower": posterior.stats["lower"],
+        "upper": posterior.stats["upper"],
+        "seconds": posterior.stats["seconds"],
     }
     for i_bound in I_BOUNDS
-    for found in [infer(graph, "wmb", i_bound=i_bound, iterations=20)]
+    for posterior in [infer(graph, "wmb", i_bound=i_bound, iterations=20)]
 ]
 trw, bethe, field = infer(graph, "trw"), infer(graph, "lbp"), infer(graph, "cavi", seed=SEED)
 rows.append({"algorithm": "TRW", "upper": trw.log_z, "seconds": trw.stats["seconds"]})
@@ -139,14 +139,14 @@ for number in range(GRAPHS):
 
 rows = []
 for kind, model in models:
-    truth, found, signs = infer(model), infer(model, "lbp"), frustration(model)
+    truth, lbp, signs = infer(model), infer(model, "lbp"), frustration(model)
     rows.append(
         {
             "kind": kind,
             "log_z": truth.log_z,
-            "bethe": found.log_z,
-            "gap": found.log_z - truth.log_z,
-            "converged": found.status is Status.CONVERGED,
+            "bethe": lbp.log_z,
+            "gap": lbp.log_z - truth.log_z,
+            "converged": lbp.status is Status.CONVERGED,
             "negative": signs.negative / (signs.negative + signs.positive),
             "cycles": signs.cycles,
             "frustrated": signs.share,
@@ -186,9 +186,9 @@ certified = pd.DataFrame(
     }
 )
 for i_bound in INTERVALS:
-    found = certified_intervals(dense, names, i_bound=i_bound)
-    certified[f"lower_{i_bound}"] = [found[name].lower for name in names]
-    certified[f"upper_{i_bound}"] = [found[name].upper for name in names]
+    intervals = certified_intervals(dense, names, i_bound=i_bound)
+    certified[f"lower_{i_bound}"] = [intervals[name].lower for name in names]
+    certified[f"upper_{i_bound}"] = [intervals[name].upper for name in names]
 certified = certified.sort_values("exact", ignore_index=True)
 widths = pd.DataFrame(
     [
@@ -269,15 +269,15 @@ with paper_style():
     left.fill_between(wmb.i_bound, wmb.lower_gap, wmb.upper_gap, color=COLOURS[0], alpha=0.2, lw=0)
     left.plot(wmb.i_bound, wmb.upper_gap, "o-", color=COLOURS[0], markersize=3)
     left.plot(wmb.i_bound, wmb.lower_gap, "o-", color=COLOURS[0], markersize=3)
-    for found, label, colour, dash in (
+    for posterior, label, colour, dash in (
         (trw, "TRW, upper", COLOURS[1], (0, (5, 2))),
         (field, "mean field, lower", COLOURS[3], (0, (2, 1.5))),
         (bethe, "Bethe, estimate", COLOURS[2], (0, (5, 1.5, 1, 1.5))),
     ):
-        gap = found.log_z - exact.log_z
+        gap = posterior.log_z - exact.log_z
         left.axhline(gap, color=colour, linestyle=dash)
         # The bounds narrow to the right, where they would cross the estimate's name.
-        across, side = (0.06, "left") if found is bethe else (1.0, "right")
+        across, side = (0.06, "left") if posterior is bethe else (1.0, "right")
         left.annotate(
             label, (across, gap), xycoords=("axes fraction", "data"), xytext=(0, 2),
             textcoords="offset points", ha=side, fontsize=6.5,
@@ -300,10 +300,10 @@ with paper_style():
         "response, balanced": ("D", COLOURS[1], COLOURS[1]),
     }
     for kind, (marker, face, edge) in looks.items():
-        own = settled[settled.kind == kind]
+        of_kind = settled[settled.kind == kind]
         middle.scatter(
-            own.frustrated - 0.03 * (kind == "grid, attractive"),  # beside those drawn at 0 too
-            own.gap,
+            of_kind.frustrated - 0.03 * (kind == "grid, attractive"),  # beside those drawn at 0 too
+            of_kind.gap,
             s=11,
             marker=marker,
             facecolor=face,
@@ -320,19 +320,19 @@ with paper_style():
     )
     middle.legend(**BELOW)
 
-    place = np.arange(ATOMS)
+    positions = np.arange(ATOMS)
     for i_bound, colour, line in zip(INTERVALS, STYLES[0], STYLES[1], strict=False):
         right.vlines(
-            place,
+            positions,
             certified[f"lower_{i_bound}"],
             certified[f"upper_{i_bound}"],
             color=colour,
             linewidth=line,
             label=f"certified, $i$ = {i_bound}",
         )
-    right.plot(place, certified.exact, "_", color="black", markersize=5, label="exact")
+    right.plot(positions, certified.exact, "_", color="black", markersize=5, label="exact")
     right.plot(
-        place, certified["lbp"], "x", color=COLOURS[1], markersize=3, label="belief propagation"
+        positions, certified["lbp"], "x", color=COLOURS[1], markersize=3, label="belief propagation"
     )
     right.axhline(0.5, color="0.4", linewidth=0.6, linestyle=(0, (4, 3)))
     right.set(

@@ -141,8 +141,8 @@ graph = replace(
 VARIANTS = ("FR1", "FR2", "FR3")
 seen = {name: variant(graph, name) for name in VARIANTS}
 posteriors = {
-    name: infer(one.to_factor_graph("implication"), "exact").marginals.of_state(1, graph.atom_ids)
-    for name, one in seen.items()
+    name: infer(view.to_factor_graph("implication"), "exact").marginals.of_state(1, graph.atom_ids)
+    for name, view in seen.items()
 }
 claims = pd.DataFrame(
     {
@@ -300,9 +300,9 @@ shift = (claims.FR2 - claims.FR1).abs()
 row = claims.loc[shift.idxmax()]
 print(f"FR2 moves {row.claim} most, from {row.FR1:.2f} to {row.FR2:.2f}: {row.text}")
 for claim in ("a6", "a8"):
-    for one in direct[direct.claim == claim].itertuples():
+    for row in direct[direct.claim == claim].itertuples():
         print(
-            f"{claim}: {one.title} ({one.relation}, {one.probability:.2f}) {one.log_odds:+.2f} nats"
+            f"{claim}: {row.title} ({row.relation}, {row.probability:.2f}) {row.log_odds:+.2f} nats"
         )
 indirect = contributions[~contributions.relation.isin(["entailment", "contradiction"])]
 strongest = indirect.loc[indirect.log_odds.abs().idxmax()]

@@ -94,25 +94,28 @@ results.tests[["first", "second", "elsewhere", "measure", "difference", "correct
 cells = results.summary.cells
 brier = results.tests[results.tests.measure == "brier"].reset_index(drop=True)
 brier["comparison"] = [
-    f"{one.first} − {one.second}, {one.elsewhere.split()[1]}" for one in brier.itertuples()
+    f"{row.first} − {row.second}, {row.elsewhere.split()[1]}" for row in brier.itertuples()
 ]
 brier["relative"] = brier.difference / brier.value_second
 
 with paper_style():
     figure = ShownFigure(figsize=(6.9, 2.5), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.15))
-    for position, (encoding, own) in enumerate(cells.groupby("encoding", sort=False)):
-        at = np.arange(len(own)) + 0.12 * (2 * position - 1)
-        errors = [own.brier - own.brier_lower, own.brier_upper - own.brier]
+    for position, (encoding, of_encoding) in enumerate(cells.groupby("encoding", sort=False)):
+        at = np.arange(len(of_encoding)) + 0.12 * (2 * position - 1)
+        errors = [
+            of_encoding.brier - of_encoding.brier_lower,
+            of_encoding.brier_upper - of_encoding.brier,
+        ]
         left.errorbar(
             at,
-            own.brier,
+            of_encoding.brier,
             yerr=errors,
             fmt=MARKERS[position],
             color=COLOURS[position],
             label=encoding,
         )
-        left.set_xticks(range(len(own)), own.prior)
+        left.set_xticks(range(len(of_encoding)), of_encoding.prior)
     left.set(xlabel="Prior of contexts", ylabel="Brier score", xlim=(-0.5, 2.5))
     left.legend(loc="upper left")
     left.set_title("(a) Scores")
@@ -124,10 +127,10 @@ with paper_style():
         fmt="o",
         color="black",
     )
-    for row, one in enumerate(brier.itertuples()):
+    for row, difference in enumerate(brier.itertuples()):
         right.annotate(
-            one.stars or "n.s.",
-            (one.upper, row),
+            difference.stars or "n.s.",
+            (difference.upper, row),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",

@@ -111,8 +111,8 @@ strongest.groupby("class").true.agg(["size", "mean"]).round(3)
 task = cross_fit_task(graphs, 5, SEED)
 atoms = labelled_atoms(task.graphs, "biographies")
 fold = task.fold[atoms.kept]
-found = {name: METHODS[name](task)[atoms.kept] for name in NAMES}
-scores = pd.DataFrame(score_rows(found, atoms, fold, SEED))
+p_by_method = {name: METHODS[name](task)[atoms.kept] for name in NAMES}
+scores = pd.DataFrame(score_rows(p_by_method, atoms, fold, SEED))
 scores.set_index("method")[["brier", "log_loss", "auroc", "slope", "mean"]].round(4)
 
 # %%
@@ -121,7 +121,7 @@ differences = pd.DataFrame(
         row
         for name in NAMES[1:]
         for row in difference_rows(
-            {"default": found["default"], name: found[name]}, [name], atoms, fold, SEED
+            {"default": p_by_method["default"], name: p_by_method[name]}, [name], atoms, fold, SEED
         )
     ]
 )
@@ -136,7 +136,7 @@ to_default[["brier", "brier_lower", "brier_upper"]].round(4)
 
 # %%
 shown = {"true": atoms.labels}
-shown |= {f"FR1, {name}": found[name] for name in ("default", "six classes")}
+shown |= {f"FR1, {name}": p_by_method[name] for name in ("default", "six classes")}
 wide = mean_by_fifth(task.graphs, shown, atoms, SEED)
 wide.set_index("of")[[*FIFTHS, CHANGE]].round(3)
 
@@ -151,7 +151,7 @@ with paper_style():
     left.plot([0, 1], [0, 1], color="0.45", linewidth=0.7, linestyle=(0, (4, 3)))
     for at, (name, label) in enumerate(SHOWN.items()):
         curve = corp_curve(
-            found[name],
+            p_by_method[name],
             atoms.labels,
             responses=atoms.responses,
             band="consistency",

@@ -124,12 +124,16 @@ def chances(unit):
     free = np.ones(expected.size, dtype=bool)
     most = 0
     for n in range(1, expected.size + 1):
-        found = inclusion_probabilities(expected, minutes[unit], n, free)
-        if found @ minutes[unit] > 60 * HOURS:
+        probabilities = inclusion_probabilities(expected, minutes[unit], n, free)
+        if probabilities @ minutes[unit] > 60 * HOURS:
             break
         most = n
-    found = inclusion_probabilities(expected, minutes[unit], most, free)
-    return most, found, planned_error(expected, found, forecast["fifty dollars"], grouping)
+    probabilities = inclusion_probabilities(expected, minutes[unit], most, free)
+    return (
+        most,
+        probabilities,
+        planned_error(expected, probabilities, forecast["fifty dollars"], grouping),
+    )
 
 
 plans = {unit: chances(unit) for unit in Unit}
@@ -154,25 +158,25 @@ if best is Unit.RESPONSE:
     kept, weights = kept[grouping.index], weights[grouping.index]
 hidden = np.where(kept, y, np.nan)
 rows = []
-for name, own in forecast.items():
-    found = estimate(QUANTITIES["share"](own, hidden, responses, weights=weights))
+for name, posterior in forecast.items():
+    estimated = estimate(QUANTITIES["share"](posterior, hidden, responses, weights=weights))
     if not rows:
         rows.append(
             {
                 "from": "labels alone",
-                "share": found.labels_value,
-                "share_lower": found.labels_lower,
-                "share_upper": found.labels_upper,
+                "share": estimated.labels_value,
+                "share_lower": estimated.labels_lower,
+                "share_upper": estimated.labels_upper,
                 "saved": 1.0,
             }
         )
     rows.append(
         {
             "from": f"labels, posteriors of {name}",
-            "share": found.value,
-            "share_lower": found.lower,
-            "share_upper": found.upper,
-            "saved": found.labels_saved,
+            "share": estimated.value,
+            "share_lower": estimated.lower,
+            "share_upper": estimated.upper,
+            "saved": estimated.labels_saved,
         }
     )
 shares = pd.DataFrame(rows)

@@ -75,7 +75,7 @@ class CalibrationError(Inverted):
             interval = alone
         return PoweredEstimate(
             title=self.title,
-            own=interval,
+            interval=interval,
             alone=alone,
             # Probabilities say of themselves that they are calibrated.
             predictions_value=0.0,

@@ -99,7 +99,7 @@ class PoweredEstimate:
 
     Attributes:
         title: what is estimated.
-        own: the estimate.
+        interval: the estimate, with its interval.
         alone: the estimate from labels alone.
         predictions_value: what the predictions alone say.
         power: weight of the predictions; 0: labels alone.
@@ -113,7 +113,7 @@ class PoweredEstimate:
     """
 
     title: str
-    own: EstimateInterval
+    interval: EstimateInterval
     alone: EstimateInterval
     predictions_value: float
     power: float
@@ -128,27 +128,27 @@ class PoweredEstimate:
     @property
     def value(self) -> float:
         """The estimate."""
-        return self.own.value
+        return self.interval.value
 
     @property
     def lower(self) -> float:
         """Lower end of its interval; nan where there are too few labelled responses."""
-        return self.own.lower
+        return self.interval.lower
 
     @property
     def upper(self) -> float:
         """Upper end."""
-        return self.own.upper
+        return self.interval.upper
 
     @property
     def error(self) -> float:
         """Its standard error."""
-        return self.own.error
+        return self.interval.error
 
     @property
     def freedom(self) -> float:
         """Degrees of freedom of Student's t."""
-        return self.own.freedom
+        return self.interval.freedom
 
     @property
     def labels_value(self) -> float:
@@ -168,7 +168,9 @@ class PoweredEstimate:
     @property
     def labels_saved(self) -> float:
         """How many times as many labels would give the same interval without predictions."""
-        return (self.alone.width / self.own.width) ** 2 if self.own.width > 0 else math.nan
+        return (
+            (self.alone.width / self.interval.width) ** 2 if self.interval.width > 0 else math.nan
+        )
 
 
 def estimate(
@@ -215,7 +217,7 @@ def estimate(
         best, chosen = 0.0, alone
     return PoweredEstimate(
         title=quantity.title,
-        own=chosen,
+        interval=chosen,
         alone=alone,
         predictions_value=sums.items.predicted,
         power=best,
@@ -276,11 +278,11 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
     same = first.predictions_value == second.predictions_value
     interval, alone = (
         _less(*two, shared, first.level, ends, same)
-        for two in ((first.own, second.own), (first.alone, second.alone))
+        for two in ((first.interval, second.interval), (first.alone, second.alone))
     )
     return PoweredEstimate(
         title=f"difference of {first.title}",
-        own=alone if alone.width <= interval.width else interval,
+        interval=alone if alone.width <= interval.width else interval,
         alone=alone,
         predictions_value=first.predictions_value - second.predictions_value,
         power=math.nan,

@@ -149,7 +149,7 @@ class Quantile(Inverted):
                 best, interval = 0.0, alone
         return PoweredEstimate(
             title=self.title,
-            own=interval,
+            interval=interval,
             alone=alone,
             predictions_value=float(np.quantile(self.predicted, self.q, method="inverted_cdf")),
             power=best,

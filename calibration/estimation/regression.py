@@ -173,7 +173,7 @@ class Regression:
         return _Part(self.design, np.full(n, 1 / n))
 
     @cached_property
-    def told(self) -> tuple[tuple[_Part, Floats], ...]:
+    def outcomes(self) -> tuple[tuple[_Part, Floats], ...]:
         """Labels, predictions of the same claims, and predictions of all."""
         known = self.labelled
         return (
@@ -184,20 +184,20 @@ class Regression:
 
     @cached_property
     def fits(self) -> list[Floats]:
-        """Coefficients of each of `told`, (d,)."""
-        return [self._solved([(1.0, *each)]) for each in self.told]
+        """Coefficients of each of `outcomes`, (d,)."""
+        return [self._solved([(1.0, *each)]) for each in self.outcomes]
 
     def solution(self, power: float) -> Floats:
         """Coefficients that solve the equations at a weight of the predictions, (d,)."""
         if not power:
             return self.fits[0]
         return self._solved(
-            [(by, *each) for by, each in zip((1.0, -power, power), self.told, strict=True)]
+            [(by, *each) for by, each in zip((1.0, -power, power), self.outcomes, strict=True)]
         )
 
-    def residuals(self, part: _Part, told: Floats, coefficients: Floats) -> Floats:
+    def residuals(self, part: _Part, outcomes: Floats, coefficients: Floats) -> Floats:
         """What is told of each claim less its mean by the coefficients, times its weight."""
-        return part.weights * (told - self._mean(part, coefficients))
+        return part.weights * (outcomes - self._mean(part, coefficients))
 
     def hessian(self, part: _Part, coefficients: Floats) -> Floats:
         """How the gradient falls as coefficients rise, (d, d)."""
@@ -243,14 +243,14 @@ class Coefficient(Linearised):
         grouping: the response of every claim.
         weights: float64 (n,), as those of `Linearised`.
         regression: the regression.
-        place: which coefficient it is.
+        index: which coefficient it is.
     """
 
     title: str
     grouping: Grouping
     weights: Floats
     regression: Regression
-    place: int
+    index: int
     lowest: float = -np.inf
     highest: float = np.inf
     by_left_out: bool = True
@@ -272,16 +272,16 @@ class Coefficient(Linearised):
         if model.kind == "logistic":
             # All three are linearised at one solution, where slopes of all claims are steadier.
             solution = model.solution(power)
-            solved, at = float(solution[self.place]), [solution] * 3
+            solved, at = float(solution[self.index]), [solution] * 3
             slopes = [model.every if power else model.some] * 3
         added, pulls = [], []
-        for (part, outcomes), coefficients, slope in zip(model.told, at, slopes, strict=True):
-            pull = part.design @ np.linalg.inv(model.hessian(slope, coefficients))[self.place]
+        for (part, outcomes), coefficients, slope in zip(model.outcomes, at, slopes, strict=True):
+            pull = part.design @ np.linalg.inv(model.hessian(slope, coefficients))[self.index]
             each = pull * model.residuals(part, outcomes, coefficients)
             pulls.append(pull)
             # At a solution that all three have in common each is off by what the others add.
             added.append(each - part.weights * each.sum())
-        observed, sampled, predicted = (float(fit[self.place]) for fit in model.fits)
+        observed, sampled, predicted = (float(fit[self.index]) for fit in model.fits)
         shares = model.some.weights * pulls[0] ** 2
         size = float(np.abs(model.some.weights * pulls[0]) @ np.abs(model.observed[known]))
         return Linear(

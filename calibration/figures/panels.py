@@ -158,18 +158,18 @@ def shared_panels(
     return [panel for part in sorted_out.values() for panel in parts(alike(part, same))]
 
 
-def coincide(one: ArrayLike, other: ArrayLike, apart: float = COINCIDE) -> bool:
+def coincide(first: ArrayLike, other: ArrayLike, apart: float = COINCIDE) -> bool:
     """Whether values lie nowhere farther apart than that."""
-    return np.allclose(one, other, rtol=0, atol=apart, equal_nan=True)
+    return np.allclose(first, other, rtol=0, atol=apart, equal_nan=True)
 
 
-def steps_coincide(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> bool:
+def steps_coincide(first: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> bool:
     """Whether two curves of steps lie on each other, by the area between them.
 
     Where one steps a little earlier than the other they are far apart, but only there.
     """
     at = np.linspace(0.0, 1.0, 501)
-    return bool(np.abs(np.interp(at, *one) - np.interp(at, *other)).mean() <= COINCIDE / 2)
+    return bool(np.abs(np.interp(at, *first) - np.interp(at, *other)).mean() <= COINCIDE / 2)
 
 
 def nth_colour(at: int) -> str:
@@ -199,10 +199,10 @@ def nth_look(at: int) -> dict[str, Any]:
 
 
 def legend_above(
-    place: Axes, handles: Sequence[Artist], names: Sequence[str], columns: int = 56
+    axes: Axes, handles: Sequence[Artist], names: Sequence[str], columns: int = 56
 ) -> None:
     """Name what is drawn in a legend above a panel, in lines of so many letters."""
-    legend = place.legend(
+    legend = axes.legend(
         handles, [str(at) for at in range(len(handles))], loc="lower left",
         bbox_to_anchor=(0.0, 1.0), borderaxespad=0.1, handlelength=2.0, labelspacing=0.2,
         borderpad=0.1, fontsize=7.0,
@@ -227,7 +227,7 @@ def legend_below(
         look: what `Figure.legend` takes besides, such as `columnspacing`.
     """
 
-    def place() -> None:
+    def arrange() -> None:
         # A legend cannot be given another number of columns: it is made anew.
         shown = list(names)
         for legend in figure.legends:
@@ -236,7 +236,7 @@ def legend_below(
         with paper_style():
             legend_within(figure, handles, shown, most, loc="outside lower center", **look)
 
-    figure.arranged_by(place)
+    figure.arranged_by(arrange)
 
 
 def legend_within(
@@ -273,7 +273,7 @@ def legible(colour: Any) -> tuple[float, float, float]:
     return 0.72 * red, 0.72 * green, 0.72 * blue
 
 
-def name_lines(place: Axes, lines: Mapping[str, Line2D]) -> None:
+def name_lines(axes: Axes, lines: Mapping[str, Line2D]) -> None:
     """Write each line's name beside its last point, at the edge of a panel of `panels`.
 
     Names that would lie over each other are moved apart when the figure is finished.
@@ -283,7 +283,7 @@ def name_lines(place: Axes, lines: Mapping[str, Line2D]) -> None:
         points = points[np.isfinite(points).all(axis=1)]
         if not len(points):
             continue
-        place.annotate(
+        axes.annotate(
             name,
             (1.0, float(points[-1, 1])),
             xycoords=("axes fraction", "data"),
@@ -349,15 +349,15 @@ def reach(value: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.fl
     return np.maximum(np.nan_to_num(arms), 0.0)
 
 
-def draw_interval(place: Axes, height: float, ends: Sequence[float], **look: Any) -> None:
+def draw_interval(axes: Axes, height: float, ends: Sequence[float], **look: Any) -> None:
     """Draw a point at a height with its interval across: its value and the interval's ends."""
     value, lower, upper = ends
     arms = reach([value], [lower], [upper])
-    place.errorbar([value], [height], xerr=arms, elinewidth=0.8, **look)
+    axes.errorbar([value], [height], xerr=arms, elinewidth=0.8, **look)
 
 
 def draw_line(
-    place: Axes, across: ArrayLike, line: pd.DataFrame, name: str, floor: float, **look: Any
+    axes: Axes, across: ArrayLike, line: pd.DataFrame, name: str, floor: float, **look: Any
 ) -> Line2D:
     """Draw a column with the intervals in NAME_lower and NAME_upper, whatever is less at `floor`.
 
@@ -368,11 +368,11 @@ def draw_line(
         for each in (name, f"{name}_lower", f"{name}_upper")
     )
     arms = reach(values, lower, upper)
-    drawn = place.errorbar(across, values, yerr=arms, linewidth=0.9, elinewidth=0.6, **look)
+    drawn = axes.errorbar(across, values, yerr=arms, linewidth=0.9, elinewidth=0.6, **look)
     return drawn.lines[0]
 
 
-def name_places(figure: ShownFigure, place: Axes, names: Sequence[str], columns: int) -> None:
+def name_places(figure: ShownFigure, panel: Axes, names: Sequence[str], columns: int) -> None:
     """Name the places 0, 1, ... below a panel.
 
     Where the names do not fit side by side they are slanted, and where slanted ones would touch
@@ -380,13 +380,13 @@ def name_places(figure: ShownFigure, place: Axes, names: Sequence[str], columns:
 
     Args:
         figure: the figure.
-        place: the panel.
+        panel: the panel.
         names: the names.
         columns: how many panels stand in a row.
     """
 
     def arrange() -> None:
-        beside = [line for name in _names_beside(place) for line in name.get_text().split("\n")]
+        beside = [line for name in _names_beside(panel) for line in name.get_text().split("\n")]
         room = (
             figure.get_figwidth() / columns - _BESIDE - _LETTER * max(map(len, beside), default=0)
         )
@@ -399,23 +399,23 @@ def name_places(figure: ShownFigure, place: Axes, names: Sequence[str], columns:
         if _LETTER * widest / 2 > apart:
             look = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
             step = max(math.ceil(_CLOSEST * len(names) / room), 1)
-        place.set_xticks(range(0, len(names), step), names[::step], **look)
+        panel.set_xticks(range(0, len(names), step), names[::step], **look)
 
     figure.arranged_by(arrange)
 
 
-def name_floor(place: Axes, floor: float, step: int = 1) -> None:
+def name_floor(axes: Axes, floor: float, step: int = 1) -> None:
     """Name the lower edge of a logarithmic axis for what is drawn there: that and all below.
 
     Args:
-        place: the panel.
+        axes: the panel.
         floor: the lower edge, a power of ten.
         step: how many decades lie between ticks.
     """
-    top = place.get_ylim()[1]
+    top = axes.get_ylim()[1]
     lowest = round(math.log10(floor))
     powers = range(lowest, math.floor(math.log10(top)) + 1, step)
     labels = [rf"$\leq 10^{{{lowest}}}$", *(f"$10^{{{power}}}$" for power in powers[1:])]
-    place.set_yticks([10.0**power for power in powers], labels)
-    place.set_ylim(floor, top)
-    place.minorticks_off()
+    axes.set_yticks([10.0**power for power in powers], labels)
+    axes.set_ylim(floor, top)
+    axes.minorticks_off()

@@ -51,12 +51,12 @@ class ShownFigure(Figure):
         lines = [textwrap.fill(line, max(letters, 1)) for line in whole.split("\n")]
         text.set_text("\n".join(lines))
 
-    def rename(self, named: Callable[[str], str], told: Callable[[str], str]) -> None:
+    def rename(self, named: Callable[[str], str], caption_with: Callable[[str], str]) -> None:
         """Replace names in all texts and in the caption.
 
         Args:
             named: takes a label and returns it with other names.
-            told: takes sentences and returns them with other names.
+            caption_with: takes sentences and returns them with other names.
         """
         for text in self.findobj(Text):
             whole = self._whole.get(text, text.get_text())
@@ -64,7 +64,7 @@ class ShownFigure(Figure):
                 text.set_text(other)
                 if text in self._whole:
                     self._whole[text] = other
-        self.caption = told(self.caption)
+        self.caption = caption_with(self.caption)
         self.named = named
         self.arrange()
 

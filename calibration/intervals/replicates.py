@@ -90,13 +90,13 @@ def jackknife_error(left_out: Floats) -> Floats:
 
 
 def jackknife(
-    statistic: Statistic, own: Floats, n_responses: int, seed: int
+    statistic: Statistic, values: Floats, n_responses: int, seed: int
 ) -> tuple[Floats, Floats, int]:
     """Standard errors of values, how each response moves them, and the number of groups left out.
 
     Args:
         statistic: the values, of response weights.
-        own: those of the data, (k,).
+        values: those of the data, (k,).
         n_responses: number of responses.
         seed: of the groups, as `jackknife_weights` makes them.
 
@@ -106,7 +106,7 @@ def jackknife(
     """
     weights = np.concatenate(list(jackknife_weights(n_responses, seed)))
     without = replicates(statistic, [weights])
-    influence = (weights == 0.0).T.astype(np.float64) @ np.nan_to_num(own - without)
+    influence = (weights == 0.0).T.astype(np.float64) @ np.nan_to_num(values - without)
     return jackknife_error(without), influence, len(without)
 
 

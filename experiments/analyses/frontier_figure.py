@@ -23,14 +23,16 @@ FLOOR = 1e-12
 
 def draw_frontier(
     axes: Axes,
-    found: Mapping[str, tuple[float, float]],
+    points: Mapping[str, tuple[float, float]],
     looks: Mapping[str, Mapping[str, Any]],
 ) -> None:
     """Draw (seconds, error) by name, and the frontier as steps behind them."""
     axes.set(xscale="log", yscale="log")
     # What is reached at a time stays reached until the next point.
-    axes.step(*zip(*pareto(found), strict=True), where="post", color="0.7", linewidth=0.8, zorder=1)
-    for name, (seconds, error) in found.items():
+    axes.step(
+        *zip(*pareto(points), strict=True), where="post", color="0.7", linewidth=0.8, zorder=1
+    )
+    for name, (seconds, error) in points.items():
         axes.plot([seconds], [error], zorder=2, clip_on=False, **looks[name])
 
 

@@ -167,9 +167,9 @@ def _choices(name: str) -> tuple[list[DatasetChoice], str]:
     return choices, remark
 
 
-def hash_of(place: Place) -> str:
+def hash_of(source: Place) -> str:
     """Hexadecimal SHA-256 of the bytes of a file or of an embedded dataset."""
-    return file_hash(place) if isinstance(place, Path) else datasets.load(place).sha256
+    return file_hash(source) if isinstance(source, Path) else datasets.load(source).sha256
 
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:

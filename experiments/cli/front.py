@@ -488,26 +488,26 @@ def _check_destinations(settings: Output, asked: Settings, arguments: Sequence[A
         check_page(settings.report, inputs, option="--report")
 
 
-def deliver(found: Findings, settings: Output) -> None:
+def deliver(findings: Findings, settings: Output) -> None:
     """Write findings where they are asked for, and print them."""
     from experiments.findings.terminal import show_findings
 
     # A run has written what it found, and a dry run has nothing to keep.
     written: list[Path] = []
-    kept_in = settings.out if found.written is None else None
+    kept_in = settings.out if findings.written is None else None
     in_folder = kept_in is not None and not form_of(kept_in)
-    on_page = settings.report is not None and found.page is None
+    on_page = settings.report is not None and findings.page is None
     if on_page or in_folder:
-        found = found.with_figures()
+        findings = findings.with_figures()
     if kept_in is not None:
-        written = found.save(kept_in, venue=settings.venue)
+        written = findings.save(kept_in, venue=settings.venue)
     if settings.report is not None:
-        written.append(found.report(settings.report))
+        written.append(findings.report(settings.report))
     if settings.json_:
-        write_json(found.as_json())
+        write_json(findings.as_json())
         return
     console = output()
-    show_findings(console, found)
+    show_findings(console, findings)
     show_written(console, written)
-    if found.written:
-        show_folder(console, found.folder, found.written)
+    if findings.written:
+        show_folder(console, findings.folder, findings.written)

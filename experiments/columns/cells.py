@@ -201,8 +201,8 @@ class NumberColumn:
         except (TypeError, ValueError, OverflowError):
             number, notation = math.nan, frozenset()
         if not math.isfinite(number):
-            place = self.table.place(index, self.name)
-            raise InputError(f"{place}: {shown(value)} is not {self.what}; give a finite number")
+            where = self.table.locate(index, self.name)
+            raise InputError(f"{where}: {shown(value)} is not {self.what}; give a finite number")
         self._notations.update(notation)
         return number
 
@@ -236,7 +236,7 @@ class ShareColumn:
         """
         share, notation = cell_share(
             self.table.rows[index].get(self.name),
-            self.table.place(index, self.name),
+            self.table.locate(index, self.name),
             self.what,
             self.table.rounding.get(self.name, 0.0),
             per_cent=self._per_cent,

@@ -377,7 +377,7 @@ class _Rows:
             f"claim {shown(words)}" + (f" of response {response!r}" if of_response else ""),
             {"label": label_text(self.labels.meanings[index])},
             row,
-            self.table.place(index),
+            self.table.locate(index),
             cell_name(row.get(resolved.text_beside_id)) if resolved.text_beside_id else "",
         )
 
@@ -387,7 +387,7 @@ class _Rows:
 
     def _name(self, index: int, column: str, what: str) -> str:
         row = self.table.rows[index]
-        return required_name(row.get(column), self.table.place(index, column), what)
+        return required_name(row.get(column), self.table.locate(index, column), what)
 
     def refuse_contradictions(self) -> None:
         """Leave out rows that repeat a claim.
@@ -433,7 +433,7 @@ class _Rows:
 
         def is_taught(index: int, column: str) -> bool:
             return any(
-                mark_of(rows[index].get(mark), self.table.place(index, mark))
+                mark_of(rows[index].get(mark), self.table.locate(index, mark))
                 is LearnedFrom.THIS_RESPONSE
                 for mark in marks[column]
             )

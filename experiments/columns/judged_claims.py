@@ -224,7 +224,7 @@ def _refuse_taught(
         _response(table, index, at)
         for index, row in enumerate(table.rows)
         for mark in marks
-        if mark_of(row.get(mark), table.place(index)) is LearnedFrom.THIS_RESPONSE
+        if mark_of(row.get(mark), table.locate(index)) is LearnedFrom.THIS_RESPONSE
         and folded(row.get(label))
     )
     if taught:
@@ -440,7 +440,7 @@ def _repeated(
                 f"claim {shown(name)} of response {response!r}",
                 {"label": label_word(labels.meanings[index])} | stated,
                 row,
-                table.place(index),
+                table.locate(index),
             )
         )
     mend = "keep one row of each claim"
@@ -499,7 +499,7 @@ def _gathered(
         claim = claims.setdefault(key, JudgedClaim(response, key, sentence, None, label))
         if claim.label != label:
             raise InputError(
-                f"{table.place(index)}: claim {key!r} of response {response!r} is {label} here "
+                f"{table.locate(index)}: claim {key!r} of response {response!r} is {label} here "
                 f"and {claim.label} before; give each claim one label"
             )
         for answer in answer_sources:
@@ -508,7 +508,7 @@ def _gathered(
                 confidence = shares[answer.column].read(index)
                 if confidence is not None:
                     claim.confidence[setting] = confidence
-            elif answers := _answers(row.get(answer.column), table.place(index, answer.column)):
+            elif answers := _answers(row.get(answer.column), table.locate(index, answer.column)):
                 claim.answers[setting] = (*claim.answers.get(setting, ()), *answers)
     # How long a response is, its last row tells.
     return {
@@ -527,7 +527,7 @@ def _setting(table: FlatTable, index: int, column: str | None, default: Setting)
     word = table.rows[index].get(column)
     if folded(word) not in _SETTINGS:
         raise InputError(
-            f"{table.place(index, column)}: {shown(word)} is not a setting; use one of "
+            f"{table.locate(index, column)}: {shown(word)} is not a setting; use one of "
             f"{', '.join(Setting)}"
         )
     return _SETTINGS[folded(word)]
@@ -537,7 +537,7 @@ def _default_setting(table: FlatTable, answer_sources: Sequence[_Source], kind: 
     """Setting of judgements of which it is not said: the third if there are three of them."""
     three = any(
         ModelJudgement.NEITHER
-        in _answers(row.get(answer.column), table.place(index, answer.column))
+        in _answers(row.get(answer.column), table.locate(index, answer.column))
         for index, row in enumerate(table.rows)
         for answer in answer_sources
         if kind == "judgement"
@@ -546,7 +546,7 @@ def _default_setting(table: FlatTable, answer_sources: Sequence[_Source], kind: 
 
 
 def _name(table: FlatTable, index: int, column: str, what: str) -> str:
-    return required_name(table.rows[index].get(column), table.place(index, column), what)
+    return required_name(table.rows[index].get(column), table.locate(index, column), what)
 
 
 def _response(table: FlatTable, index: int, at: ClaimColumns) -> str:
@@ -561,7 +561,7 @@ def _sentence(table: FlatTable, index: int, at: ClaimColumns) -> int | None:
         return _whole(table, index, at.sentence)
     if at.position is None:
         return None
-    where = table.place(index, at.position)
+    where = table.locate(index, at.position)
     position = _number(table.rows[index].get(at.position), where, "a relative position")
     # Percents and shares cannot be told apart in (0, 1]; no response begins at one percent only.
     share = position / 100 if position > 1 else position
@@ -576,14 +576,14 @@ def _length(table: FlatTable, index: int, at: ClaimColumns, sentence: int | None
         length = _whole(table, index, at.sentences)
         if sentence is not None and sentence > length:
             raise InputError(
-                f"{table.place(index)}: sentence {sentence} of {length} does not exist; mend it"
+                f"{table.locate(index)}: sentence {sentence} of {length} does not exist; mend it"
             )
         return length
     return _GRID if at.position is not None else sentence or 0
 
 
 def _whole(table: FlatTable, index: int, column: str) -> int:
-    where = table.place(index, column)
+    where = table.locate(index, column)
     value = _number(table.rows[index].get(column), where, "a number of sentences")
     if value < 1 or not value.is_integer():
         raise InputError(f"{where}: {value:g} is not a sentence's position; count from 1")

@@ -64,7 +64,7 @@ class FlatTable(DataTable):
         hold = "holds" if self.n_empty == 1 else "hold"
         return f"{counted(self.n_empty, 'response')} {hold} no claim."
 
-    def place(self, row: int, column: str | None = None) -> str:
+    def locate(self, row: int, column: str | None = None) -> str:
         """Return the name of a row, counted from 0, or of its cell in a column, for errors."""
         return self.places[row] if column is None else f"{self.places[row]}, column {column!r}"
 
@@ -93,7 +93,7 @@ def flat_table(table: DataTable, column: str) -> FlatTable:
     lists = {name for record in table.rows for name in _lists_with(record, column)}
     n_empty = 0
     for number, record in enumerate(table.rows):
-        for group in _groups(record, column, table.place(number)):
+        for group in _groups(record, column, table.locate(number)):
             children = group.rows
             if children is None:
                 if column not in group.fields:
@@ -101,7 +101,7 @@ def flat_table(table: DataTable, column: str) -> FlatTable:
                         n_empty += 1
                         continue
                     raise InputError(
-                        f"{table.place(number)}: there is no {column!r}; it has "
+                        f"{table.locate(number)}: there is no {column!r}; it has "
                         f"{', '.join(sorted(group.fields))}"
                     )
                 if not isinstance(group.fields[column], list):
@@ -126,7 +126,7 @@ def flat_table(table: DataTable, column: str) -> FlatTable:
         tuple(table.lines[number] for number in numbers),
         table.classes,
         table.rounding,
-        tuple(map(table.place, numbers)),
+        tuple(map(table.locate, numbers)),
         tuple(parents),
         tuple(holders),
         tuple(around),
@@ -167,7 +167,7 @@ class _Group:
 
 
 def _groups(
-    value: Mapping[str, Any], column: str, place: str, above: Mapping[str, Any] | None = None
+    value: Mapping[str, Any], column: str, where: str, above: Mapping[str, Any] | None = None
 ) -> Iterator[_Group]:
     """Yield each object that holds rows with a column, or is such a row.
 
@@ -184,7 +184,7 @@ def _groups(
         listed = ", ".join(map(repr, names[:_MOST_NAMED]))
         more = len(names) - _MOST_NAMED
         raise InputError(
-            f"{place}: {len(names)} lists ({listed}{f' and {more} more' if more > 0 else ''}) each "
+            f"{where}: {len(names)} lists ({listed}{f' and {more} more' if more > 0 else ''}) each "
             f"hold {column!r}, and nothing says which of them holds the claims; give each response "
             "an object of its own with one list"
         )
@@ -196,7 +196,7 @@ def _groups(
         yield _Group(fields, [{**fields, **each} for each in stated], holder, within)
         return
     for child in branch:
-        yield from _groups(child, column, place, fields)
+        yield from _groups(child, column, where, fields)
 
 
 def _lists_with(value: Mapping[str, Any], column: str) -> Iterator[str]:

@@ -124,7 +124,9 @@ def responses_of_table(
     graphs = [_response(table, row, chosen, others) for row in filled]
     if not graphs:
         which = "the response is empty" if len(empty) == 1 else "every response is empty"
-        raise InputError(f"{table.place(empty[0], response)}: {which}; give the text of a response")
+        raise InputError(
+            f"{table.locate(empty[0], response)}: {which}; give the text of a response"
+        )
     note_cells(table.rows, known, table.source)
     places = [str(table.lines[row] or row + 1) for row in empty]
     has_lines = table.lines[0] is not None
@@ -165,7 +167,7 @@ def _require_column(table: DataTable, row: int, column: str) -> None:
     near = nearest(column, table.rows[row])
     hint = "" if near is None else f" ({near!r} is another column)"
     raise InputError(
-        f"{table.place(row, column)}: the row has no such key{hint}; add it, null where there is "
+        f"{table.locate(row, column)}: the row has no such key{hint}; add it, null where there is "
         "no response"
     )
 
@@ -184,7 +186,7 @@ def _response(
         (),
         ()
         if contexts is None
-        else passages_of(table.rows[row].get(contexts), table.place(row, contexts)),
+        else passages_of(table.rows[row].get(contexts), table.locate(row, contexts)),
         query=_text(table, row, chosen["question"]),
         response=_text(table, row, chosen["response"]).strip(),
         topic=_text(table, row, chosen["topic"]),
@@ -196,7 +198,7 @@ def _id(table: DataTable, row: int, column: str | None) -> str:
     """Id that a cell holds; empty where it is blank."""
     value = None if column is None else table.rows[row].get(column)
     if isinstance(value, bool | list | dict):
-        raise InputError(f"{table.place(row, column)}: {shown(value)} is no id; give a text")
+        raise InputError(f"{table.locate(row, column)}: {shown(value)} is no id; give a text")
     return cell_name(value)
 
 
@@ -222,7 +224,7 @@ def _text(table: DataTable, row: int, column: str | None) -> str:
     # Numbers name rows as well as texts do.
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise InputError(f"{table.place(row, column)}: {shown(value)} is not text; put text there")
+    raise InputError(f"{table.locate(row, column)}: {shown(value)} is not text; put text there")
 
 
 def _is_kept(value: Any) -> bool:

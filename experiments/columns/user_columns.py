@@ -63,11 +63,11 @@ def read_user_table(
         key = _name(table, index, response, "response"), _name(table, index, claim, "claim")
         if key in rows:
             raise InputError(
-                f"{table.place(index, claim)}: the claim {key[1]!r} of response {key[0]!r} stands "
+                f"{table.locate(index, claim)}: the claim {key[1]!r} of response {key[0]!r} stands "
                 "here a second time; give one row of every claim"
             )
         rows[key] = tuple(
-            number_cell(table.rows[index].get(column), table.place(index, column), "--numbers")
+            number_cell(table.rows[index].get(column), table.locate(index, column), "--numbers")
             for column in number_columns
         )
         members[key] = tuple(
@@ -98,4 +98,4 @@ def _labelled(
 
 
 def _name(table: DataTable, index: int, column: str, what: str) -> str:
-    return required_name(table.rows[index].get(column), table.place(index, column), what)
+    return required_name(table.rows[index].get(column), table.locate(index, column), what)

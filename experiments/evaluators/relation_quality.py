@@ -331,7 +331,7 @@ def graded_forecasts(
 
 
 def graded_scores(
-    found: RelationForecasts, *, n_bootstrap: int = 1000, seed: int = 0, level: float = 0.95
+    forecasts: RelationForecasts, *, n_bootstrap: int = 1000, seed: int = 0, level: float = 0.95
 ) -> dict[str, Estimate]:
     """How near forecasts come to judgements, with percentile intervals over premises.
 
@@ -339,7 +339,7 @@ def graded_scores(
     where a correlation is not defined.
 
     Args:
-        found: the forecasts.
+        forecasts: the forecasts.
         n_bootstrap: number of bootstrap replicates, each of as many premises as there are.
         seed: seed of the bootstrap.
         level: coverage of the intervals.
@@ -347,19 +347,19 @@ def graded_scores(
     Raises:
         InputError: if no pair was answered, or a setting of the bootstrap is out of range.
     """
-    if not found.p.size:
+    if not forecasts.p.size:
         raise InputError(
-            f"none of the {counted(found.missing, 'pair')} was answered; give a model that does"
+            f"none of the {counted(forecasts.missing, 'pair')} was answered; give a model that does"
         )
     settings = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
-    values = _scores(found.p, found.y)
-    premises, position = np.unique(found.responses, return_inverse=True)
+    values = _scores(forecasts.p, forecasts.y)
+    premises, position = np.unique(forecasts.responses, return_inverse=True)
 
     def redrawn(weights: NDArray[np.float64]) -> NDArray[np.float64]:
         # A premise drawn k times brings each of its pairs k times.
         times = weights[:, position].astype(np.int64)
         indices = [np.repeat(np.arange(position.size), row) for row in times]
-        return np.array([list(_scores(found.p[i], found.y[i]).values()) for i in indices])
+        return np.array([list(_scores(forecasts.p[i], forecasts.y[i]).values()) for i in indices])
 
     lower, upper = redrawn_interval(redrawn, len(premises), settings)
     ends = zip(values.items(), lower.tolist(), upper.tolist(), strict=True)

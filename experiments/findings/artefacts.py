@@ -69,13 +69,15 @@ class PaperFigure:
             return notes or self.title
         return f"{self.title.removesuffix('.')}. {notes}"
 
-    def renamed(self, named: Callable[[str], str], told: Callable[[str], str]) -> PaperFigure:
+    def renamed(
+        self, named: Callable[[str], str], caption_with: Callable[[str], str]
+    ) -> PaperFigure:
         """Return the figure with other names, by what puts them into labels and into sentences."""
         from calibration.figures.shown_figure import ShownFigure
 
         if isinstance(self.figure, ShownFigure):
-            self.figure.rename(named, told)
-        return replace(self, title=told(self.title))
+            self.figure.rename(named, caption_with)
+        return replace(self, title=caption_with(self.title))
 
     @property
     def absence(self) -> str:

@@ -26,29 +26,29 @@ if TYPE_CHECKING:
 TEMPLATE = "findings.html"
 
 
-def findings_page(found: Findings) -> bytes:
+def findings_page(findings: Findings) -> bytes:
     """A page that needs neither a server nor a network."""
-    listed = None if found.listed is None else found.listed()
+    listed = None if findings.listed is None else findings.listed()
     replaced = () if listed is None else listed.replaces
     shown = {
-        "run": found.origin.study,
-        "sha256": found.origin.sha256,
-        "title": found.source,
-        "sentences": found.sentences,
+        "run": findings.origin.study,
+        "sha256": findings.origin.sha256,
+        "title": findings.source,
+        "sentences": findings.sentences,
         "tables": [
             part
-            for name, table in found.shown().items()
+            for name, table in findings.shown().items()
             if name not in replaced
             for part in _parts(table)
         ],
-        "texts": found.texts,
+        "texts": findings.texts,
         "figures": [
             (each.caption, inline_svg(each.figure, f"f{number}", each.title))
-            for number, each in enumerate(found.draw().values())
+            for number, each in enumerate(findings.draw().values())
         ],
-        "settings": [(name, _text(value)) for name, value in found.differing.items()],
+        "settings": [(name, _text(value)) for name, value in findings.differing.items()],
     }
-    return page(environment(), TEMPLATE, found.command, shown, listed)
+    return page(environment(), TEMPLATE, findings.command, shown, listed)
 
 
 def write_page(path: Path, content: bytes) -> None:
@@ -130,7 +130,7 @@ def _digest(script: str) -> str:
 
 
 def page(
-    found: Environment,
+    templates: Environment,
     template: str,
     command: str,
     shown: Mapping[str, Any],
@@ -139,13 +139,13 @@ def page(
     """A page as UTF-8: a template, filled with what it shows.
 
     Args:
-        found: the templates.
+        templates: the templates.
         template: name of the template.
         command: the command that makes it.
         shown: what it shows.
         listed: the responses that it lists.
     """
-    text = found.get_template(template).render(command=command, listed=listed, **shown)
+    text = templates.get_template(template).render(command=command, listed=listed, **shown)
     # A lone surrogate in a claim is not a character: it is shown as one that cannot be.
     return text.encode("utf-8", "replace")
 

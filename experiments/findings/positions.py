@@ -51,16 +51,16 @@ TITLES: Mapping[str, str] = {
 """What a table calls each quantity."""
 
 
-def position_table(found: Mapping[str, PositionTable], caption: str) -> Table:
+def position_table(estimates: Mapping[str, PositionTable], caption: str) -> Table:
     """The estimates of tables by what they are of, one row per quantity and position."""
     frame = data_frame(
-        [{"of": name, **row} for name, table in found.items() for row in table.rows()]
+        [{"of": name, **row} for name, table in estimates.items() for row in table.rows()]
     )
     frame["title"] = [TITLES.get(name, name) for name in frame["quantity"]]
-    first = next(iter(found.values()))
+    first = next(iter(estimates.values()))
     level = 100 * next(iter(first.quantities.values())).level
     columns = columns_as("title quantity | position | estimate:3[]")
-    group = "of" if len(found) > 1 else ""
+    group = "of" if len(estimates) > 1 else ""
     note = f"In brackets: {level:g}% intervals over responses."
     return Table(frame, columns, caption, group=group, note=note)
 

@@ -58,7 +58,7 @@ class ListedClaim:
         p: for every answer the posterior of being true; None where it has none.
         evidence: what speaks for and against it.
         ranges: for every answer what missing answers leave open of the posterior, if they do.
-        said: for every answer the assessor's own word for its verdict; empty of all others.
+        words: for every answer the assessor's own word for its verdict; empty of all others.
         kept_by: the selections that keep it.
         same_as: id of the claim that is judged in its place; empty of all others.
     """
@@ -67,7 +67,7 @@ class ListedClaim:
     p: tuple[float | None, ...]
     evidence: tuple[Evidence, ...] = ()
     ranges: tuple[tuple[float, float] | None, ...] = ()
-    said: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     kept_by: tuple[str, ...] = ()
     same_as: str = ""
 
@@ -326,7 +326,7 @@ def _claim(claim: ListedClaim, passages: Sequence[Context]) -> dict[str, Any]:
                 for each in claim.evidence
             ],
             "ranges": claim.ranges if any(claim.ranges) else (),
-            "said": claim.said if any(claim.said) else (),
+            "said": claim.words if any(claim.words) else (),
             "kept": claim.kept_by,
             "same": claim.same_as,
         }

@@ -24,15 +24,15 @@ _FOLDED = 16
 """The width that a text is given at least before a table is parted."""
 
 
-def show_findings(console: Console, found: Findings) -> None:
+def show_findings(console: Console, findings: Findings) -> None:
     """Print the tables that are to be shown, or texts where there are none; then the sentences."""
-    for table in found.shown().values():
+    for table in findings.shown().values():
         show(console, table, MOST_ROWS)
-    if not found.tables:
-        for text in found.texts.values():
+    if not findings.tables:
+        for text in findings.texts.values():
             # As it is, for the program that reads it.
             console.file.write(printable(text))
-    for sentence in found.sentences:
+    for sentence in findings.sentences:
         console.print(Text(f"- {sentence}"), soft_wrap=True)
 
 

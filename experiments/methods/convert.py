@@ -62,7 +62,7 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
     if source.exists() and target.exists() and source.samefile(target):
         raise InputError(f"{target}: this is the input itself; give the output another name")
     if suffix == ".uai":
-        graph = settings.one(source).factor_graph
+        graph = settings.load_one(source).factor_graph
         write(graph, target)
         return _found(source, target, variables=graph.n_variables,
                       factors=graph.n_factors)  # fmt: skip

@@ -67,7 +67,7 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
     from inference.warm_up import warm_up_for
 
     algorithm = settings.algorithm
-    model = settings.one(source)
+    model = settings.load_one(source)
     name = name_of(source)
     if settings.graphviz and target is None:
         raise InputError("--graphviz places the nodes of a file of its own; name it as TARGET")

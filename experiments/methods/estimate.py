@@ -312,10 +312,10 @@ def estimates_by_judges(
     if claims.counting.any():
         tell("estimates")
         columns = _columns(table, settings)
-        said = len(remarks)
+        before = len(remarks)
         rows, differences = _estimates(judged, claims, columns, settings, remarks)
         if not rows and settings.choose is None:
-            why = " ".join(dict.fromkeys(remarks[said:])).removesuffix(".")
+            why = " ".join(dict.fromkeys(remarks[before:])).removesuffix(".")
             raise InputError(f"{table.source}: {why}")
         if rows:
             sentences += _verdicts(rows)
@@ -474,22 +474,22 @@ def _read_sheet(
         claim_number = places.get(key)
         if claim_number is None:
             raise InputError(
-                f"{sheet.place(position)}: the table has no claim {key[-1]!r} of response "
+                f"{sheet.locate(position)}: the table has no claim {key[-1]!r} of response "
                 f"{key[-2]!r}; give the sheet of these data"
             )
         if batch[claim_number] >= 0:
             raise InputError(
-                f"{sheet.place(position)}: claim {key[-1]!r} of response {key[-2]!r} is labelled "
+                f"{sheet.locate(position)}: claim {key[-1]!r} of response {key[-2]!r} is labelled "
                 "already, in the table or a sheet before; keep one of the two"
             )
-        own_batch = _batch(row, batches, number, sheet.place(position, batches or ""))
+        own_batch = _batch(row, batches, number, sheet.locate(position, batches or ""))
         y[claim_number], batch[claim_number] = label_value(meaning), own_batch
         irrelevant[claim_number] = meaning is ClaimLabel.IRRELEVANT
         if shares is not None:
             chance = shares.read(position)
             if chance == 0:
                 raise InputError(
-                    f"{sheet.place(position, probability)}: a probability of being drawn is 0; it "
+                    f"{sheet.locate(position, probability)}: a probability of being drawn is 0; it "
                     "is above 0"
                 )
             chances[claim_number] = math.nan if chance is None else chance
@@ -567,7 +567,7 @@ def _columns(table: DataTable, settings: EstimateSettings) -> dict[str, Floats]:
         column = names.given("--on", asked)
         numbers[column] = np.array(
             [
-                number_cell(row.get(column), table.place(index, column), "--on")
+                number_cell(row.get(column), table.locate(index, column), "--on")
                 for index, row in enumerate(table.rows)
             ]
         )

@@ -84,7 +84,7 @@ class ColumnSettings(Settings):
     groups: ColumnNames = ()
     """Column of --table whose equal values make a group, for --causes; repeatable."""
 
-    def own(self) -> UserTable | None:
+    def user_table(self) -> UserTable | None:
         """The table of columns of one's own; None without one.
 
         Raises:
@@ -217,9 +217,9 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     """
     source = str(responses) if isinstance(responses, str | Path) else "the responses"
     votes = settings.own_responses(responses, labelled=True)
-    own = votes or settings.own()
+    user_table = votes or settings.user_table()
     graphs = _graphs(responses) if votes is None else votes.graphs
-    user_columns = None if own is None else own.columns
+    user_columns = None if user_table is None else user_table.columns
     families = settings.families(graphs)
     causes = settings.levels
     if votes is not None:
@@ -284,8 +284,8 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
         f"columns: {', '.join((*judge.families, *judge.own_columns))}; "
         f"evidence: {'; '.join(map(str, judge.sources))}; penalty {judge.field.penalty:g}."
     )
-    if own is not None and own.remark:
-        sentences.append(own.remark)
+    if user_table is not None and user_table.remark:
+        sentences.append(user_table.remark)
     if settings.save is not None:
         judge.save(settings.save)
         sentences.append(f"The judge is in {settings.save}.")
@@ -380,7 +380,7 @@ def _out_of_fold(
 
 
 def score_rows(
-    found: Mapping[str, Floats],
+    p_by_model: Mapping[str, Floats],
     labels: Floats,
     responses: Any,
     fold: Integers | None,
@@ -391,8 +391,8 @@ def score_rows(
     from calibration.significance.differences import score_difference
 
     rows = []
-    first = next(iter(found.values()))
-    for name, p in found.items():
+    first = next(iter(p_by_model.values()))
+    for name, p in p_by_model.items():
         row: dict[str, Any] = {"model": name, "n_claims": len(p)}
         inside = np.clip(p, 1e-6, 1 - 1e-6)
         scored = scores_of(
@@ -519,9 +519,9 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     if _is_table(responses) and not settings.numbers and settings.table is None:
         settings = settings.model_copy(update={"numbers": whole.own_columns})
     votes = settings.own_responses(responses, labelled=False)
-    own = votes or settings.own()
+    user_table = votes or settings.user_table()
     graphs = _graphs(responses) if votes is None else votes.graphs
-    user_columns = None if own is None else own.columns
+    user_columns = None if user_table is None else user_table.columns
     known = whole.reading(graphs)
     strange = known.other_evidence(graphs)
     if strange and not settings.other_evidence:
@@ -533,8 +533,8 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     if known is not whole and not moves:
         p = whole.posteriors(graphs, user_columns)
     sentences = [_checked(shift)]
-    if own is not None and own.remark:
-        sentences.append(own.remark)
+    if user_table is not None and user_table.remark:
+        sentences.append(user_table.remark)
     share = f"{number(shift.share)} {interval(shift.share_lower, shift.share_upper)}"
     if moves:
         p = known.probabilities(table, shift.share)

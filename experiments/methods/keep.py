@@ -187,7 +187,7 @@ def _claims(frame: pd.DataFrame) -> pd.DataFrame:
     """A row per claim with its text, and with the whole text of its response where it is known."""
     order = frame.groupby("response", sort=False).cumcount() + 1
     columns = ("response", "claim", "p", "kept", "taught", "text", "answer")
-    said = frame.reindex(columns=columns, fill_value="")
+    columns_of = frame.reindex(columns=columns, fill_value="")
     return data_frame(
         [
             {
@@ -201,7 +201,7 @@ def _claims(frame: pd.DataFrame) -> pd.DataFrame:
                 **({f"p_{LEARNED_FROM}": str(LearnedFrom.THIS_RESPONSE)} if taught else {}),
             }
             for response, claim, p, kept, taught, text, answer, number in zip(
-                *(said[name] for name in columns), order, strict=True
+                *(columns_of[name] for name in columns), order, strict=True
             )
         ]
     )

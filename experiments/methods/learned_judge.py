@@ -158,21 +158,21 @@ def _claim_table(
     names, columns = list[str](), list[Any]()
     for column, rows in part.groupby("column", sort=False):
         p = dict(zip(rows["place"], rows["p"], strict=True))
-        for place in places:
-            if place not in p:
+        for row in places:
+            if row not in p:
                 raise InputError(
-                    f"{table.place(place, str(column))}: the claim has no probability, and the "
+                    f"{table.locate(row, str(column))}: the claim has no probability, and the "
                     "learned judge reads one of every claim; fill it in, or leave the column out "
                     "with --p"
                 )
         names.append(f"log odds of {column}")
-        columns.append([log_odds_of(p[place]) for place in places])
+        columns.append([log_odds_of(p[row]) for row in places])
     for column in number_columns:
         names.append(column)
         columns.append(
             [
-                number_cell(table.rows[place].get(column), table.place(place, column), "--numbers")
-                for place in places
+                number_cell(table.rows[row].get(column), table.locate(row, column), "--numbers")
+                for row in places
             ]
         )
     once = part.drop_duplicates("place")
@@ -183,7 +183,7 @@ def _claim_table(
     return ClaimTable(
         tuple(names),
         np.array(columns, np.float64).T,
-        np.array([labels[place] for place in places], np.float64),
+        np.array([labels[row] for row in places], np.float64),
         grouping.index,
         causes,
         tuple(ids),

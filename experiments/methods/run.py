@@ -317,8 +317,8 @@ def _unsettled(planned: StudyDesign, selections: Selections) -> Iterator[str]:
     """Which responses could not be selected from, or not to the end."""
     from experiments.study.rows import FAILED
 
-    for dataset, title in selections.found:
-        answers = selections.found[dataset, title]
+    for dataset, title in selections.selected:
+        answers = selections.selected[dataset, title]
         graphs = next(each.graphs for each in planned.data if each.name == dataset)
         for status, ending in (
             (FAILED, "could not be selected from"),

@@ -216,26 +216,26 @@ def _aligned_sentence(each: Alignment) -> str:
     )
 
 
-def tools_table(found: Beside, scored: ScoreTable) -> Table:
+def tools_table(others: Beside, scored: ScoreTable) -> Table:
     """What each tool is worth on the same claims, and what a response took, a row each.
 
     Of each measure there is the difference from the reference, paired by response. K is the median
     number of claims of a response; those that not all judged do not count.
     """
     reference = scored.reference
-    claims = data_frame(found.table.rows).groupby("response", sort=False)
+    claims = data_frame(others.table.rows).groupby("response", sort=False)
     k = float(claims.size().median())
     values_by_model = {
         model: {
             "precision": [float((p > 0.5).mean()) for _, p in claims[model]],
             "f1_at_k": [f1_at_k(p.to_numpy(dtype=float), k) for _, p in claims[model]],
         }
-        for model in found.models
+        for model in others.models
     }
     by_model = {each.name: each for each in scored.models}
     shown = {name: title for name, title in _COMPARED.items() if name in by_model[reference].scores}
     rows = []
-    for model in found.models:
+    for model in others.models:
         line: dict[str, Any] = {"model": model, "n_responses": len(claims)}
         scores, apart = by_model[model].scores, by_model[model].differences
         for name in shown:
@@ -246,12 +246,12 @@ def tools_table(found: Beside, scored: ScoreTable) -> Table:
             differs = np.subtract(values, values_by_model[reference][name])
             ends = _NOTHING if model == reference else mean_interval(differs, scale=Scale.NUMBER)
             line |= named(f"{name}_less", ends)
-        rows.append(line | dict(found.costs.get(model, {})))
+        rows.append(line | dict(others.costs.get(model, {})))
     frame = data_frame(rows)
     columns = [*columns_as("model")]
     for name, title in (*shown.items(), ("precision", "Pr"), ("f1_at_k", "F1@K")):
         columns.append(interval_column(name, title, 3))
-        if len(found.models) > 1:
+        if len(others.models) > 1:
             columns.append(interval_column(f"{name}_less", f"{title} less {reference}", 3))
     columns += [column for column in _COSTS if column.name in frame]
     return Table(
@@ -346,12 +346,12 @@ class _Block:
     Attributes:
         name: of the data; empty where there is one.
         frame: columns p, label, response, model and, where there are ids, claim.
-        found: their scores and tests.
+        scored: their scores and tests.
     """
 
     name: str
     frame: pd.DataFrame
-    found: ScoreTable
+    scored: ScoreTable
 
     def of(self, model: str) -> pd.DataFrame:
         """Rows of a model."""
@@ -417,7 +417,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     ]
     if others is not None:
         # What was asked for comes first, and the details below it.
-        compared = tools_table(others, blocks[0].found)
+        compared = tools_table(others, blocks[0].scored)
         tables = {"tools": compared, **tables, "aligned": aligned_table(others.alignments)}
         sentences += others.sentences
     return Findings(
@@ -515,14 +515,14 @@ def _tidy(blocks: Sequence[_Block]) -> pd.DataFrame:
                 "reason": estimate.reason or estimate.no_interval,
             }
             for block in blocks
-            for model in block.found.models
+            for model in block.scored.models
             for name, estimate in model.scores.items()
         ]
     )
 
 
 def _score_columns(blocks: Sequence[_Block]) -> list[Column]:
-    chosen = blocks[0].found.models[0].scores
+    chosen = blocks[0].scored.models[0].scores
     heads = {name: REGISTRY[name].column or REGISTRY[name].title for name in chosen}
     return [
         Column(
@@ -547,16 +547,16 @@ def _text(estimate: Estimate, stars: str) -> str:
 
 
 def _scores(blocks: Sequence[_Block]) -> Table:
-    rows = [{"data": block.name, **row} for block in blocks for row in _wide_rows(block.found)]
+    rows = [{"data": block.name, **row} for block in blocks for row in _wide_rows(block.scored)]
     columns = (*columns_as("model | n_claims:0 claims"), *_score_columns(blocks))
-    notes = [block.found.stars_note for block in blocks if block.found.tested]
+    notes = [block.scored.stars_note for block in blocks if block.scored.tested]
     return Table(
         data_frame(rows),
         columns,
         "Scores.",
         group="data" if len(blocks) > 1 else "",
         note=" ".join(dict.fromkeys(notes)),
-        beside=_beside(rows, blocks[0].found.scores, "data" if len(blocks) > 1 else ""),
+        beside=_beside(rows, blocks[0].scored.scores, "data" if len(blocks) > 1 else ""),
     )
 
 
@@ -578,7 +578,7 @@ def _intervals(blocks: Sequence[_Block]) -> Table:
             "reason": f"no interval: {why}" if (why := estimate.no_interval) else estimate.reason,
         }
         for block in blocks
-        for model in block.found.models
+        for model in block.scored.models
         for name, estimate in model.scores.items()
     ]
     measured = any(not math.isnan(row["coverage"]) for row in rows)
@@ -587,7 +587,7 @@ def _intervals(blocks: Sequence[_Block]) -> Table:
         *(columns_as("coverage:2 covers") if measured else ()),
         *_reasons(rows),
     )
-    level = 100 * blocks[0].found.level
+    level = 100 * blocks[0].scored.level
     note = f"In brackets: {level:g}% intervals over responses." + (_COVERS if measured else "")
     return Table(data_frame(rows), columns, "Scores with intervals.", group="of", note=note)
 
@@ -601,7 +601,7 @@ def _tests(blocks: Sequence[_Block]) -> Table | None:
     rows: list[dict[str, Any]] = [
         {
             "of": ": ".join(
-                filter(None, (block.name, f"{model.name} less {block.found.reference}"))
+                filter(None, (block.name, f"{model.name} less {block.scored.reference}"))
             ),
             "method": model.name,
             "measure": name,
@@ -614,13 +614,13 @@ def _tests(blocks: Sequence[_Block]) -> Table | None:
             "p_value": difference.p_value,
             "corrected": difference.corrected,
             "better": difference.better,
-            "stars": block.found.stars(model.name, name),
+            "stars": block.scored.stars(model.name, name),
             "status": str(difference.status),
             "reason": difference.reason or model.scores[name].reason,
             "title": REGISTRY[name].title,
         }
         for block in blocks
-        for model in block.found.models
+        for model in block.scored.models
         for name, difference in model.differences.items()
     ]
     if not rows:
@@ -694,7 +694,7 @@ def _recalibrated(
             "Stars: paired against the probabilities as given. best is chosen within the folds, so "
             "that no claim decides on the map it is judged by. AUROC compares claims of one fold."
         ),
-        beside=_beside(rows, blocks[0].found.scores, "of"),
+        beside=_beside(rows, blocks[0].scored.scores, "of"),
     )
 
 
@@ -702,7 +702,7 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
     """The best by Brier score of each data, and how sure that is, in words."""
     sentences = []
     for block in blocks:
-        models, scored = block.found.models, block.found
+        models, scored = block.scored.models, block.scored
         if "brier" not in models[0].scores:
             continue
         of = f"{block.name}: " if block.name else ""
@@ -752,7 +752,7 @@ def _agreement(blocks: Sequence[_Block]) -> list[str]:
 
     sentences = []
     for block in blocks:
-        if not block.found.tested:
+        if not block.scored.tested:
             # Their claims cannot be paired.
             continue
         claim = "claim" if "claim" in block.frame else None
@@ -780,7 +780,7 @@ def _undefined(blocks: Sequence[_Block]) -> list[str]:
     """Which scores have no finite value, and why."""
     models_by_reason: dict[tuple[str, str], list[str]] = {}
     for block in blocks:
-        for model in block.found.models:
+        for model in block.scored.models:
             for name, estimate in model.scores.items():
                 if not math.isfinite(estimate.value):
                     key = (REGISTRY[name].title, estimate.reason or estimate.status)
@@ -804,7 +804,7 @@ def _said(blocks: Sequence[_Block]) -> list[str]:
     return [
         f"{block.name}: {remark}" if block.name and "without a label" in remark else remark
         for block in blocks
-        for remark in block.found.remarks
+        for remark in block.scored.remarks
         if not remark.startswith(("In brackets", "*", ABOVE_INTERVAL, COVERS))
     ]
 
@@ -815,15 +815,15 @@ def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
 
     figures: dict[str, PaperFigure] = {}
     for block_number, block in enumerate(blocks, 1):
-        n_models = len(block.found.models)
-        reliability, risks = block.found.curves()
+        n_models = len(block.scored.models)
+        reliability, risks = block.scored.curves()
         suffix = f"-{block_number}" if len(blocks) > 1 else ""
         of = block.name
         if n_models > len(risks):
             chosen = f"the {len(risks)} of {counted(n_models, 'model')} with the lowest Brier score"
             of = ", ".join(filter(None, (of, chosen)))
         title = ": ".join(filter(None, ("Reliability", of)))
-        shown = reliability_figure(reliability, block.found.bins(), title)
+        shown = reliability_figure(reliability, block.scored.bins(), title)
         figures[f"reliability{suffix}"] = shown
         rows = [
             {"model": model, "coverage": row["coverage"], "risk": row["risk"]}

@@ -269,8 +269,8 @@ def _asked(data: ResponsesIn, settings: SelfKnowledgeSettings) -> Findings:
             return Findings(source, sentences, {"calls": planned})
         rows, remarks, incomplete = ask_claims(graphs, settings, wanted, session)
     findings = _measured(read_judged_claims(rows, ClaimColumns()), source, settings)
-    said = data_frame(rows)
-    claims = Table(said, text_columns(*map(str, said.columns)), "What it said.")
+    answers = data_frame(rows)
+    claims = Table(answers, text_columns(*map(str, answers.columns)), "What it said.")
     return replace(
         findings,
         sentences=(*loaded.remarks, *findings.sentences, *remarks),

@@ -96,7 +96,7 @@ def explore(source: Responses, settings: ExploreSettings) -> Findings:
         out=settings.out or Path("explored"),
         start=start,
         show=settings.browser,
-        said=lambda address: tells.notice(f"{address}\nCtrl-C ends it"),
+        show_address=lambda address: tells.notice(f"{address}\nCtrl-C ends it"),
     )
     return _found(name, kept)
 

@@ -189,7 +189,7 @@ def serve(
     out: Path,
     start: Exploration,
     show: bool,
-    said: Callable[[str], None],
+    show_address: Callable[[str], None],
 ) -> dict[str, tuple[Explored, Explored]]:
     """Serve the page until it is interrupted.
 
@@ -202,7 +202,7 @@ def serve(
         out: folder that the page saves in.
         start: what the page begins with.
         show: whether a browser is opened.
-        said: takes the address.
+        show_address: takes the address.
 
     Raises:
         MissingDependencyError: if NiceGUI is not installed.
@@ -231,7 +231,7 @@ def serve(
         _Page(ui, {graph.id: graph for graph in graphs}, start, out, kept)
         return None
 
-    app.on_startup(lambda: said(address))
+    app.on_startup(lambda: show_address(address))
     with suppress(KeyboardInterrupt):
         ui.run(
             host="127.0.0.1", port=port, reload=False, show=f"/{token}" if show else False,

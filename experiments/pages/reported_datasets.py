@@ -93,14 +93,14 @@ class Part:
         cells = {cell for answers in self.answers.values() for cell in answers}
         return sorted(cells | {self.main})
 
-    def view(self, place: Place) -> str:
+    def view(self, cell: Place) -> str:
         """The name of a cell's view."""
-        return WITHOUT_GRAPH if place[1] in self.assessors else self.views[place[0]][0]
+        return WITHOUT_GRAPH if cell[1] in self.assessors else self.views[cell[0]][0]
 
-    def title(self, place: Place) -> str:
+    def title(self, cell: Place) -> str:
         """The name of a cell."""
-        algorithm = self.algorithms[place[1]]
-        return algorithm if place[1] in self.assessors else f"{self.view(place)} · {algorithm}"
+        algorithm = self.algorithms[cell[1]]
+        return algorithm if cell[1] in self.assessors else f"{self.view(cell)} · {algorithm}"
 
 
 def parts_of(subject: RunContents, shown: ReportSettings) -> list[Part]:

@@ -27,8 +27,8 @@ def with_keywords(function: Callable[..., Any]) -> str:
     docstring = inspect.getdoc(inspect.unwrap(function)) or ""
     kind = settings_of(function)
     section = "\n".join(["Keyword Args:", *_described(kind)])
-    found = _BEFORE.search(docstring)
-    at = found.start() if found else len(docstring)
+    match = _BEFORE.search(docstring)
+    at = match.start() if match else len(docstring)
     return "\n\n".join(filter(None, (docstring[:at].rstrip(), section, docstring[at:])))
 
 

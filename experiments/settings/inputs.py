@@ -94,7 +94,7 @@ class ModelSettings(Settings):
         if not count:
             raise InputError(f"{path}: it holds no response; name another file")
 
-    def one(self, source: Models) -> LoadedModel:
+    def load_one(self, source: Models) -> LoadedModel:
         """The one model of a source.
 
         Raises:

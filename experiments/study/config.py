@@ -483,10 +483,10 @@ class BackendChoice:
                 raise ValueError(f"{name!r} is given in settings and in grid; keep one")
         return self
 
-    def place_of(self, place: str, setting: str) -> str:
+    def place_of(self, choice_key: str, setting: str) -> str:
         """Place of a setting, "" for all, of this choice at a place of a study."""
         part = "grid" if setting in self.grid else "settings"
-        return f"{place}.{part}{setting and '.'}{setting}"
+        return f"{choice_key}.{part}{setting and '.'}{setting}"
 
     def settings_of_each(self) -> tuple[tuple[str, dict[str, Any]], ...]:
         """What tables call each backend, with its settings."""

@@ -68,14 +68,14 @@ class PriorRequest:
         dataset: name of the dataset.
         view: view of its graphs, with the setting of the priors, at strength 1.
         backend: the algorithm that fits.
-        place: what errors begin with.
+        key_path: what errors begin with.
         judge: text of a judge's file, in place of what is to be learned; or empty.
     """
 
     dataset: str
     view: GraphView
     backend: Backend
-    place: str
+    key_path: str
     judge: str = ""
 
     @property
@@ -413,7 +413,7 @@ def _fitted(
         try:
             return FoldFit.of(crossing().without(number))
         except InputError as error:
-            raise InputError(f"{request.place}: {request.title}: {error}") from None
+            raise InputError(f"{request.key_path}: {request.title}: {error}") from None
         except Exception as error:
             # As with a unit, the rest of the study must not be lost to one fit.
             logger.debug("%s, fold %d: the fit failed", request.title, number, exc_info=error)

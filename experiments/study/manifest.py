@@ -36,7 +36,7 @@ def manifest(
     data: Mapping[str, Any],
     seeds: Iterable[int],
     files: Iterable[Path] = (),
-    **told: Any,
+    **facts: Any,
 ) -> dict[str, Any]:
     """The manifest of a run as plain data, of the keys of `experiments.study.files.Manifest`.
 
@@ -47,12 +47,12 @@ def manifest(
         data: facts of its datasets, by name.
         seeds: its seeds.
         files: the files that the run wrote; each is named with its hash.
-        told: what else is to be said, by key.
+        facts: what else is to be said, by key.
     """
     return {
         "format": "factormodels/manifest",
         "version": 2,
-        "complete": not told.get("units_missing"),
+        "complete": not facts.get("units_missing"),
         "study": study,
         "config": config,
         "config_sha256": plain_hash(config),
@@ -60,7 +60,7 @@ def manifest(
         "models": {},
         # Each once, in order: the study's own may be among those of the backends.
         "seeds": list(dict.fromkeys(seeds)),
-        **told,
+        **facts,
         # Names without folders, as they stand beside the manifest.
         "files": {path.name: file_hash(path) for path in files},
         **environment(),

@@ -67,10 +67,10 @@ class LoadedStudy:
     where: str
     sources: tuple[Source, ...] = ()
 
-    def blame(self, place: str) -> str:
+    def blame(self, key: str) -> str:
         """What an error at a place begins with: who said it, then the place."""
-        steps = tuple(int(s[1:-1]) if s[0] == "[" else s for s in _PLACE.findall(place))
-        return f"{_blamed(self.sources, steps, self.where)}: {place}"
+        steps = tuple(int(s[1:-1]) if s[0] == "[" else s for s in _PLACE.findall(key))
+        return f"{_blamed(self.sources, steps, self.where)}: {key}"
 
 
 @dataclass(frozen=True)

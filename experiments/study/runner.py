@@ -122,7 +122,7 @@ class StudyDesign:
             # run.
             cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in self.cells],
             data={dataset.name: dataset.sha256 for dataset in self.data},
-            models={model.place: dict(model.facts) for model in self.models},
+            models={model.key_path: dict(model.facts) for model in self.models},
         )
 
     def text_requests(self, cells: Iterable[int], done: Sequence[np.ndarray]) -> list[TextRequest]:

@@ -96,11 +96,11 @@ class Selections:
 
     Attributes:
         titles: what tables call them; empty where every atom counts and nothing else.
-        found: (dataset, title) -> that of every response, in order.
+        selected: (dataset, title) -> that of every response, in order.
     """
 
     titles: tuple[str, ...] = ()
-    found: Mapping[tuple[str, str], tuple[Selected, ...]] = field(default_factory=dict)
+    selected: Mapping[tuple[str, str], tuple[Selected, ...]] = field(default_factory=dict)
 
     def of_atoms(self, dataset: StudyData) -> list[list[str]]:
         """The selections that keep each atom of each response, their titles separated by spaces."""
@@ -110,7 +110,7 @@ class Selections:
             # same.
             keeping: list[list[str]] = [[] for _ in graph.atoms]
             for title in self.titles:
-                for atom in self.found[dataset.name, title][position].kept:
+                for atom in self.selected[dataset.name, title][position].kept:
                     keeping[atom].append(title)
             texts = [" ".join(titles) for titles in keeping]
             result.append(texts if self.titles else [EVERYTHING] * len(texts))
@@ -196,7 +196,9 @@ def selections_table(selections: Selections, data: Sequence[StudyData]) -> pd.Da
         }
         for dataset in data
         for title in selections.titles
-        for graph, answer in zip(dataset.graphs, selections.found[dataset.name, title], strict=True)
+        for graph, answer in zip(
+            dataset.graphs, selections.selected[dataset.name, title], strict=True
+        )
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 

@@ -186,11 +186,11 @@ def set_column(column: Column, frame: pd.DataFrame, right: bool) -> Column:
 
 
 def shown_columns(
-    cells: pd.DataFrame, own: tuple[Column, ...], measures: Iterable[str]
+    cells: pd.DataFrame, leading: tuple[Column, ...], measures: Iterable[str]
 ) -> tuple[Column, ...]:
-    """The columns of a table without timings: `own`, measures, agreement, failures if any."""
+    """The columns of a table without timings: `leading`, measures, agreement, failures if any."""
     troubles = (column for column in TROUBLES if column.name in cells and cells[column.name].any())
-    return (*own, *chosen(measures), *AGREEMENT, *troubles)
+    return (*leading, *chosen(measures), *AGREEMENT, *troubles)
 
 
 def size_of(group: pd.DataFrame) -> str:

@@ -86,7 +86,7 @@ class TextModel:
     facts: Mapping[str, Any]
 
     @property
-    def place(self) -> str:
+    def key_path(self) -> str:
         """Its place in the study."""
         return f"{self.key}[{self.position}]"
 
@@ -285,8 +285,8 @@ def check_texts(
             if texts and not any(text.strip() for text in texts):
                 raise InputError(
                     f"{loaded.blame(f'datasets[{position}]')}: the {what} of {dataset.name!r} have "
-                    f"no texts, which {reading[0].title!r} ({reading[0].place}) reads; leave one "
-                    "of the two out"
+                    f"no texts, which {reading[0].title!r} ({reading[0].key_path}) reads; leave "
+                    "one of the two out"
                 )
 
 
@@ -335,7 +335,7 @@ def open_models(
                     openness=choice.openness,
                 )
             except InputError as error:
-                raise InputError(f"{loaded.blame(model.place)}: {error}") from None
+                raise InputError(f"{loaded.blame(model.key_path)}: {error}") from None
         opened.append(OpenedTextModel(model, relations, consumption, prompts))
     return tuple(opened)
 
@@ -484,7 +484,7 @@ def _language_model(
     try:
         return answering(access.model, there, ledger, there.budget)
     except InputError as error:
-        raise InputError(f"{loaded.blame(model.place)}: {error}") from None
+        raise InputError(f"{loaded.blame(model.key_path)}: {error}") from None
 
 
 def _prompts(loaded: LoadedStudy) -> Prompts:
@@ -575,7 +575,7 @@ def _verdicts(graph: FactGraph, opened: OpenedTextModel) -> Answer:
     if facts["assessor"] == RECORDED:
         return _recorded_verdicts(graph, facts["of"] or "")
     if opened.consumption is None:
-        raise InputError(f"{opened.model.place}: the assessor has no language model; name one")
+        raise InputError(f"{opened.model.key_path}: the assessor has no language model; name one")
     verdicts = assess(
         graph,
         facts["assessor"],

@@ -145,7 +145,7 @@ def read_records(path: str | os.PathLike[str]) -> list[ClaimRecord]:
     lines: dict[tuple[str, str], int] = {}
     lengths: dict[str, tuple[int, int]] = {}
     records = []
-    content = read_content(path, held=True)
+    content = read_content(path, in_memory=True)
     empty = isinstance(content, str) and not content.strip()
     for entry in strictly(() if empty else json_records(content, path)):
         line = entry.line or 1

@@ -85,7 +85,7 @@ def read_json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
     Raises:
         InputError: if the file cannot be read, or a line is not strict JSON.
     """
-    return decode_lines(read_lines(path, held=True), path)
+    return decode_lines(read_lines(path, in_memory=True), path)
 
 
 def decode_lines(

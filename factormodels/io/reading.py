@@ -60,7 +60,7 @@ def read(path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
         InputError: if the file cannot be read, is of no known kind, is malformed, or holds many
             graphs.
     """
-    content = read_content(path, held=True)
+    content = read_content(path, in_memory=True)
     return (
         _model(content, path) if isinstance(content, str) else _only(_graphs(content, path), path)
     )
@@ -72,7 +72,7 @@ def read_any(path: str | os.PathLike[str]) -> FactorGraph | Iterator[FactGraph]:
     Raises:
         InputError: as `read` and `read_each` do.
     """
-    content = read_content(path, held=False)
+    content = read_content(path, in_memory=False)
     # Columns of a network are compared with no format: that loads every one.
     if not _is_network(content) and is_dataset(content):
         return _many(content, path)
@@ -87,7 +87,7 @@ def read_many(path: str | os.PathLike[str]) -> list[FactGraph]:
         InputError: if the file cannot be read, holds a factor graph or nothing, is malformed, or
             two graphs in it have the same id.
     """
-    return list(_many(read_content(path, held=True), path))
+    return list(_many(read_content(path, in_memory=True), path))
 
 
 def read_each(path: str | os.PathLike[str]) -> Iterator[FactGraph]:
@@ -96,7 +96,7 @@ def read_each(path: str | os.PathLike[str]) -> Iterator[FactGraph]:
     Raises:
         InputError: as `read_many` does, when the graph is due.
     """
-    return _many(read_content(path, held=False), path)
+    return _many(read_content(path, in_memory=False), path)
 
 
 def parts_of_lines(
@@ -111,7 +111,7 @@ def parts_of_lines(
     Raises:
         InputError: as `read_each` does.
     """
-    content = read_content(path, held=False)
+    content = read_content(path, in_memory=False)
     return None if isinstance(content, str | tuple) else _parts(content, most)
 
 
@@ -249,7 +249,7 @@ def items_of(content: Content, source: Source) -> Iterator[tuple[Item, int | Non
 
 
 def _items(path: Source) -> list[tuple[Item, int | None]]:
-    content = read_content(path, held=True)
+    content = read_content(path, in_memory=True)
     if not is_dataset(content):
         raise InputError(
             f"{path}: it is neither JSON nor a table of a known dataset; "
@@ -367,7 +367,7 @@ def _left_unread(path: Source) -> str:
     if os.fspath(path) == STANDARD_INPUT:
         return ""
     keys: dict[str, UnusedKey] = {}
-    for record in records_of(read_content(path, held=True), path):
+    for record in records_of(read_content(path, in_memory=True), path):
         form = format_of(record.value)
         if form is not None and form.used_keys is not None:
             note_unused(record.value, form.used_keys, keys)

@@ -137,12 +137,14 @@ def outcomes_of(
             ) -> Any:
                 plain = "brier" if name == DIFFERENCE else name
                 if by_folds:
-                    own = quantity_by_judges(plain, judges, labels, table.responses, **more)
+                    quantity_of_p = quantity_by_judges(
+                        plain, judges, labels, table.responses, **more
+                    )
                 else:
-                    own = QUANTITIES[plain](p, labels, table.responses, **more)
-                if name == DIFFERENCE and isinstance(own, Quantity):
-                    return minus(own, brier(given, labels, table.responses))
-                return own
+                    quantity_of_p = QUANTITIES[plain](p, labels, table.responses, **more)
+                if name == DIFFERENCE and isinstance(quantity_of_p, Quantity):
+                    return minus(quantity_of_p, brier(given, labels, table.responses))
+                return quantity_of_p
 
             estimated = estimate(quantity(table.labels, in_folds, **options))
             value = estimate(quantity(truth, by_folds=False, **options), power=0.0).value

@@ -248,12 +248,12 @@ Found = dict[tuple[str, str, str], Floats]
 """Posteriors of labelled atoms by view, encoding and backend."""
 
 
-def case_rows(found: Found, atoms: LabelledAtoms, seed: int) -> list[dict[str, Any]]:
+def case_rows(learned: Found, atoms: LabelledAtoms, seed: int) -> list[dict[str, Any]]:
     """Scores of every case with intervals, and their differences from the first's, paired."""
     # What differs by rounding alone is tied.
-    first = next(iter(found.values())).round(9)
+    first = next(iter(learned.values())).round(9)
     rows = []
-    for (view, encoding, backend), posterior in found.items():
+    for (view, encoding, backend), posterior in learned.items():
         row: dict[str, Any] = {"variant": view, "encoding": encoding, "backend": backend}
         p = posterior.round(9)
         for name in ("brier", "log_loss", "auroc", "entropy"):
@@ -263,7 +263,7 @@ def case_rows(found: Found, atoms: LabelledAtoms, seed: int) -> list[dict[str, A
     return rows
 
 
-def learned_rows(found: Found, atoms: LabelledAtoms, seed: int) -> list[dict[str, Any]]:
+def learned_rows(learned: Found, atoms: LabelledAtoms, seed: int) -> list[dict[str, Any]]:
     """What strengths learned under an encoding gain: over those stated, others, and over FR1.
 
     One row for each view with learned strengths, or for each approximation where its posteriors
@@ -272,18 +272,18 @@ def learned_rows(found: Found, atoms: LabelledAtoms, seed: int) -> list[dict[str
     same approximation where there is one, else by the first.
     """
     first: dict[tuple[str, str], str] = {}
-    for view, encoding, backend in found:
+    for view, encoding, backend in learned:
         first.setdefault((view, encoding), backend)
 
     def change(p: Floats, view: str, encoding: str, backend: str) -> Value:
         same = (view, encoding, backend)
-        other = same if same in found else (view, encoding, first.get((view, encoding), ""))
-        if other not in found:
+        other = same if same in learned else (view, encoding, first.get((view, encoding), ""))
+        if other not in learned:
             return (np.nan,) * 3
-        return score_change("brier", p, found[other].round(9), atoms, seed)
+        return score_change("brier", p, learned[other].round(9), atoms, seed)
 
     rows = []
-    for (view, encoding, backend), posterior in found.items():
+    for (view, encoding, backend), posterior in learned.items():
         known = first[view, encoding] in (EXACT, CERTIFIED)
         if not encoding.endswith(LEARNED) or (known and backend != first[view, encoding]):
             continue

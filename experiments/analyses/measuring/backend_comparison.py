@@ -146,12 +146,12 @@ def _table(overall: pd.DataFrame, against: str) -> Table:
     )
 
 
-def built_backends(choices: Iterable[BackendChoice], place: str) -> list[tuple[str, Backend]]:
+def built_backends(choices: Iterable[BackendChoice], key: str) -> list[tuple[str, Backend]]:
     """Backends with what tables call them, in order.
 
     Args:
         choices: the backends.
-        place: where the study lists them, as errors begin.
+        key: where the study lists them, as errors begin.
 
     Raises:
         InputError: for a setting that a backend does not have or take, or two of one label.
@@ -159,12 +159,12 @@ def built_backends(choices: Iterable[BackendChoice], place: str) -> list[tuple[s
     """
     built = [
         (label, build_backend(choice.backend, settings, partial(choice.place_of, where)))
-        for where, choice in ((f"{place}[{at}]", choice) for at, choice in enumerate(choices))
+        for where, choice in ((f"{key}[{at}]", choice) for at, choice in enumerate(choices))
         for label, settings in choice.settings_of_each()
     ]
     labels = [label for label, _ in built]
     if len(set(labels)) < len(labels):
         raise InputError(
-            f"{place}: two backends have the same label among {', '.join(labels)}; name them apart"
+            f"{key}: two backends have the same label among {', '.join(labels)}; name them apart"
         )
     return built

@@ -85,7 +85,7 @@ class TruthWords:
         return {**self.statements, **self.replies}
 
 
-def truth_words(own: Mapping[str, ModelJudgement], question: str) -> TruthWords:
+def truth_words(asked_for: Mapping[str, ModelJudgement], question: str) -> TruthWords:
     """Words that may answer a question.
 
     The plain words for true and false count beside those that the question asks for, unless one of
@@ -93,13 +93,13 @@ def truth_words(own: Mapping[str, ModelJudgement], question: str) -> TruthWords:
     number counts if the question puts it before one of the words: "(A) true".
 
     Args:
-        own: judgements by the words that are asked for, lower case.
+        asked_for: judgements by the words that are asked for, lower case.
         question: all that is asked.
     """
-    plain = all(truth_of(word) in (None, meaning) for word, meaning in own.items())
+    plain = all(truth_of(word) in (None, meaning) for word, meaning in asked_for.items())
     statements = dict(STATEMENTS) if plain else {}
     replies = dict(REPLIES) if plain else {}
-    for word, meaning in own.items():
+    for word, meaning in asked_for.items():
         short = len(word) <= 2 or word in REPLIES
         (replies if short else statements)[word] = meaning
     known = {**statements, **replies}
@@ -107,7 +107,7 @@ def truth_words(own: Mapping[str, ModelJudgement], question: str) -> TruthWords:
         rf"(?<!\w)\(?([a-e1-5])[).:]\s*[*_\"'`]*({any_of(list(known))})(?!\w)", question, re.I
     )
     replies.update({reply[1].lower(): known[_folded(reply[2])] for reply in offered})
-    return TruthWords(statements, replies, tuple(own.values()))
+    return TruthWords(statements, replies, tuple(asked_for.values()))
 
 
 def read_truth(answer: Completion, words: TruthWords, after: str = "") -> Label | None:

@@ -176,13 +176,13 @@ def prompt_names() -> tuple[str, ...]:
     return tuple(sorted(file.name[:-5] for file in files if file.name.endswith(".yaml")))
 
 
-def parse_prompt(text: str, place: str, ours: PromptTemplate | None = None) -> PromptTemplate:
+def parse_prompt(text: str, source: str, ours: PromptTemplate | None = None) -> PromptTemplate:
     """Prompt that a YAML text describes.
 
     Args:
         text: name, version, purpose, slots, system, question and, where there are any, needed
             (all slots, if absent), examples, after and labels.
-        place: where the text comes from, for errors.
+        source: where the text comes from, for errors.
         ours: the prompt that it replaces, which has the same slots; of one that replaces none, the
             question alone has to be given.
 
@@ -191,38 +191,38 @@ def parse_prompt(text: str, place: str, ours: PromptTemplate | None = None) -> P
             that is unknown.
     """
     fields = _checked_keys(
-        parse_yaml(text, place), place, ("question",) if ours is not None else _REQUIRED
+        parse_yaml(text, source), source, ("question",) if ours is not None else _REQUIRED
     )
     if ours is not None:
-        fields = _as_replacement(fields, place, ours)
-    slots = _words(fields, "slots", place)
-    needed = _listed(fields, "needed", place) if "needed" in fields else list(slots)
+        fields = _as_replacement(fields, source, ours)
+    slots = _words(fields, "slots", source)
+    needed = _listed(fields, "needed", source) if "needed" in fields else list(slots)
     for name in needed:
         if not isinstance(name, str) or name not in slots:
             raise InputError(
-                f"{place}: {unknown_name(f'the needed slot {shown(name)}', name, slots)}"
+                f"{source}: {unknown_name(f'the needed slot {shown(name)}', name, slots)}"
             )
-    question = _text(fields, "question", place)
-    _check_slots(question, slots, needed, place)
-    system = _text(fields, "system", place)
+    question = _text(fields, "question", source)
+    _check_slots(question, slots, needed, source)
+    system = _text(fields, "system", source)
     if _PLACEHOLDER.search(system):
-        raise InputError(f"{place}: there is a slot in 'system'; put slots only into 'question'")
+        raise InputError(f"{source}: there is a slot in 'system'; put slots only into 'question'")
     version = fields["version"]
     if not isinstance(version, int) or isinstance(version, bool):
-        raise InputError(f"{place}: 'version' is {shown(version)}; give a whole number")
+        raise InputError(f"{source}: 'version' is {shown(version)}; give a whole number")
     identity = PromptIdentity(
-        _text(fields, "name", place), version, hashlib.sha256(text.encode()).hexdigest()
+        _text(fields, "name", source), version, hashlib.sha256(text.encode()).hexdigest()
     )
     prompt = PromptTemplate(
         identity,
-        _text(fields, "purpose", place),
+        _text(fields, "purpose", source),
         slots,
         tuple(needed),
         system,
         question,
-        tuple(_example(value, place) for value in _listed(fields, "examples", place)),
-        _text(fields, "after", place).lower(),
-        {label.lower(): word for label, word in _words(fields, "labels", place).items()},
+        tuple(_example(value, source) for value in _listed(fields, "examples", source)),
+        _text(fields, "after", source).lower(),
+        {label.lower(): word for label, word in _words(fields, "labels", source).items()},
     )
     for example in prompt.examples:
         prompt._filled(example.fields)

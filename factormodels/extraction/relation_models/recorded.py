@@ -130,7 +130,7 @@ def read_recorded(
             things of one pair.
     """
     records: list[_Recorded] = []
-    for record in strictly(json_records(read_content(path, held=False), path)):
+    for record in strictly(json_records(read_content(path, in_memory=False), path)):
         if looks_like_fact_graph(record.value):
             records += _records_of(parse_fact_graph(record.value, path, record.line))
         else:

@@ -27,9 +27,9 @@ from factormodels.io.formats.record import (
     ToolRecord,
     filled,
     path_of,
-    place,
     placed,
     record_of,
+    root_path,
     stated_id,
 )
 from factormodels.io.source.places import location, record_id
@@ -112,7 +112,7 @@ def read(obj: object, source: Source, line: int | None = None) -> list[FactGraph
     Raises:
         InputError: if the record is malformed or a label unknown.
     """
-    asked, top = record_of(ExpertqaQuestion, obj, source, line), place(source, line)
+    asked, top = record_of(ExpertqaQuestion, obj, source, line), root_path(source, line)
     name = stated_id(asked.id, f"{top}.id") or record_id(source, line)
     query = filled(asked.question, f"{top}.question")
     topic = (asked.metadata or ExpertqaMetadata()).field or ""

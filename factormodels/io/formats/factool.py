@@ -19,7 +19,14 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import truth_word
-from factormodels.io.formats.record import ToolRecord, filled, place, placed, record_of, stated_id
+from factormodels.io.formats.record import (
+    ToolRecord,
+    filled,
+    placed,
+    record_of,
+    root_path,
+    stated_id,
+)
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 
@@ -85,7 +92,7 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     Raises:
         InputError: if the record is malformed, or a label is not true, false or null.
     """
-    record, top = record_of(FactoolLabelled, obj, source, line), place(source, line)
+    record, top = record_of(FactoolLabelled, obj, source, line), root_path(source, line)
     atoms = [
         claim_atom(claim, number, where)
         for number, (claim, where) in enumerate(placed(record.claims, f"{top}.claims"), 1)

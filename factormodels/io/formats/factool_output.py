@@ -19,7 +19,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.factool import LEVELS, FactoolResponse, claim_atom
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import assessor_metadata, truth_word
-from factormodels.io.formats.record import ToolRecord, place, placed, record_of, stated_id
+from factormodels.io.formats.record import ToolRecord, placed, record_of, root_path, stated_id
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 from factormodels.nouns import counted
@@ -65,7 +65,7 @@ def read(obj: object, source: Source, line: int | None = None) -> list[FactGraph
     Raises:
         InputError: if the record is malformed.
     """
-    name, top = record_id(source, line), place(source, line)
+    name, top = record_id(source, line), root_path(source, line)
     if not isinstance(obj, dict) or "detailed_information" not in obj:
         return [_graph(record_of(FactoolChecked, obj, source, line), top, name)]
     responses = record_of(FactoolRun, obj, source, line).detailed_information

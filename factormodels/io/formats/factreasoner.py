@@ -26,7 +26,7 @@ from factormodels.io.formats.factreasoner_results import (
     verdicts_of,
 )
 from factormodels.io.formats.format import Format
-from factormodels.io.formats.record import EMPTY_IS_NONE, ToolRecord, place, placed, record_of
+from factormodels.io.formats.record import EMPTY_IS_NONE, ToolRecord, placed, record_of, root_path
 from factormodels.io.source.places import location, record_id
 from factormodels.io.tables.records import Source
 from factormodels.recorded_verdicts import ASSESSORS_KEY, SECONDS_KEY, verdict_facts
@@ -94,7 +94,7 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     Raises:
         InputError: if the record is malformed.
     """
-    response, top = record_of(FactreasonerResponse, obj, source, line), place(source, line)
+    response, top = record_of(FactreasonerResponse, obj, source, line), root_path(source, line)
     _refuse_relations(response, top)
     results, results_at = response.results or FactreasonerConclusions(), f"{top}.results"
     if not response.results and isinstance(obj, dict) and factreasoner_results.recognize(obj):

@@ -19,7 +19,7 @@ from factormodels.decoded_values import as_object, as_text, located, shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
-from factormodels.io.formats.record import ToolRecord, place, placed, record_of
+from factormodels.io.formats.record import ToolRecord, placed, record_of, root_path
 from factormodels.io.source.places import location, record_id
 from factormodels.io.tables.records import Source
 from factormodels.nouns import counted
@@ -115,7 +115,7 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     Raises:
         InputError: if the record is malformed.
     """
-    results, top = record_of(FactreasonerResults, obj, source, line), place(source, line)
+    results, top = record_of(FactreasonerResults, obj, source, line), root_path(source, line)
     name, by_variable = verdicts_of(results, source, top)
     # Atoms have predictions; other variables, which some lists have too, have none.
     verdicts = {

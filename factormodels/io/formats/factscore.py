@@ -15,7 +15,7 @@ from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
-from factormodels.io.formats.record import ToolRecord, named, place, placed, record_of
+from factormodels.io.formats.record import ToolRecord, named, placed, record_of, root_path
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 
@@ -76,7 +76,7 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     if annotated:
         sentences = biography.annotations or []
         for number, sentence in enumerate(sentences, 1):
-            where = f"{place(source, line)}.annotations[{number - 1}].human-atomic-facts"
+            where = f"{root_path(source, line)}.annotations[{number - 1}].human-atomic-facts"
             for fact, fact_at in placed(sentence.human_atomic_facts or (), where):
                 atoms.append(_atom(fact, fact_at, len(atoms) + 1, number))
         metadata["sentences"] = len(sentences)

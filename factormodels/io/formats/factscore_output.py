@@ -12,7 +12,7 @@ from typing import Any
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import UNSUPPORTED, judged_response
-from factormodels.io.formats.record import ToolRecord, filled, place, placed, record_of
+from factormodels.io.formats.record import ToolRecord, filled, placed, record_of, root_path
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 from factormodels.recorded_verdicts import SUPPORTED
@@ -53,7 +53,7 @@ def read(obj: object, source: Source, line: int | None = None) -> list[FactGraph
                 SUPPORTED if decision.is_supported else UNSUPPORTED,
             )
             for decision, where in placed(
-                decisions or (), f"{place(source, line)}.decisions[{number}]"
+                decisions or (), f"{root_path(source, line)}.decisions[{number}]"
             )
         ]
         name = f"{record_id(source, line)}-{number + 1}"

@@ -51,13 +51,13 @@ def read(obj: object, source: Source, line: int | None = None) -> AtomPassages:
     Raises:
         InputError: if the line is malformed.
     """
-    own = record_of(FactscorePassages, obj, source, line)
+    record = record_of(FactscorePassages, obj, source, line)
     return AtomPassages(
-        own.name,
-        own.sent,
+        record.name,
+        record.sent,
         tuple(
             (passage.title or "", " ".join(_SENTENCE_MARK.sub(" ", passage.text).split()))
-            for passage in own.passages
+            for passage in record.passages
         ),
     )
 

@@ -26,9 +26,9 @@ from factormodels.io.formats.record import (
     EMPTY_IS_NONE,
     ToolRecord,
     named,
-    place,
     placed,
     record_of,
+    root_path,
 )
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
@@ -136,7 +136,7 @@ def annotated_response(obj: object, source: Source, line: int | None = None) -> 
     )
     claims = [
         _claim(claim, where, annotated=annotated)
-        for claim, where in placed(record.claims_lst, f"{place(source, line)}.claims_lst")
+        for claim, where in placed(record.claims_lst, f"{root_path(source, line)}.claims_lst")
         # The tool writes an entry with a status where no claim remained.
         if "status" not in (claim.annotation_status_details or {})
     ]

@@ -23,9 +23,9 @@ from factormodels.io.formats.record import (
     EMPTY_IS_NONE,
     ToolRecord,
     named,
-    place,
     placed,
     record_of,
+    root_path,
 )
 from factormodels.io.formats.responses import AnsweredQuestion, answered_graph
 from factormodels.io.tables.records import Source
@@ -109,7 +109,7 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     contexts: list[Context] = []
     verdicts: dict[str, dict[str, str]] = {"verifier": {}, "prelabel": {}}
     removed = 0
-    for claim, where in placed(record.claims_lst, f"{place(source, line)}.claims_lst"):
+    for claim, where in placed(record.claims_lst, f"{root_path(source, line)}.claims_lst"):
         details = claim.annotation_status_details or {}
         if "status" in details:
             # The tool writes such an entry where no claim remained.

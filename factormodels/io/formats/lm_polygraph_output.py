@@ -16,7 +16,7 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import assessor_metadata
-from factormodels.io.formats.record import ToolRecord, filled, place, record_of
+from factormodels.io.formats.record import ToolRecord, filled, record_of, root_path
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 from factormodels.recorded_verdicts import RecordedVerdict
@@ -66,7 +66,7 @@ def read(obj: object, source: Source, line: int | None = None) -> UncertainText:
     Raises:
         InputError: if the record is malformed.
     """
-    output, top = record_of(PolygraphOutput, obj, source, line), place(source, line)
+    output, top = record_of(PolygraphOutput, obj, source, line), root_path(source, line)
     value = output.uncertainty
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
         raise InputError(f"{top}.uncertainty: {shown(value)} is no finite number; give one number")

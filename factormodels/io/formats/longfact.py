@@ -12,7 +12,7 @@ from typing import Any
 
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.items import Prompt
-from factormodels.io.formats.record import ToolRecord, filled, place, record_of
+from factormodels.io.formats.record import ToolRecord, filled, record_of, root_path
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 
@@ -37,7 +37,7 @@ def read(obj: object, source: Source, line: int | None = None) -> Prompt:
         InputError: if the record has no text.
     """
     text = filled(
-        record_of(LongfactPrompt, obj, source, line).prompt, f"{place(source, line)}.prompt"
+        record_of(LongfactPrompt, obj, source, line).prompt, f"{root_path(source, line)}.prompt"
     )
     return Prompt(record_id(source, line), text, topic_of_file(source))
 

@@ -15,7 +15,7 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import judged_response
-from factormodels.io.formats.record import ToolRecord, filled, place, record_of
+from factormodels.io.formats.record import ToolRecord, filled, record_of, root_path
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 from factormodels.recorded_verdicts import RecordedVerdict
@@ -67,7 +67,7 @@ def read(obj: object, source: Source, line: int | None = None) -> ScoredPair:
     Raises:
         InputError: if the record is malformed.
     """
-    row, top = record_of(MinicheckRow, obj, source, line), place(source, line)
+    row, top = record_of(MinicheckRow, obj, source, line), root_path(source, line)
     key, value = row.first_of(_PROBABILITIES)
     if isinstance(value, str):
         # As a table of texts has it.

@@ -21,8 +21,8 @@ from factormodels.io.formats.longfact import topic_of_file
 from factormodels.io.formats.record import (
     ToolRecord,
     filled,
-    place,
     record_of,
+    root_path,
     stated_id,
     stated_of,
 )
@@ -63,19 +63,19 @@ def read(obj: object, source: Source, line: int | None = None) -> Prompt:
     Raises:
         InputError: if the record has no text.
     """
-    own, top = record_of(QuestionRecord, obj, source, line), place(source, line)
-    key, value = stated_of(own, _TEXTS, source, line)
+    record, top = record_of(QuestionRecord, obj, source, line), root_path(source, line)
+    key, value = stated_of(record, _TEXTS, source, line)
     text = filled(as_text(value, f"{top}.{key}"), f"{top}.{key}")
-    if key == "title" and (own.selftext or "").strip():
-        text = f"{text}\n{own.selftext}"
+    if key == "title" and (record.selftext or "").strip():
+        text = f"{text}\n{record.selftext}"
     topic = next(
-        (as_text(value, f"{top}.{key}") for key in _TOPICS if (value := getattr(own, key))), ""
+        (as_text(value, f"{top}.{key}") for key in _TOPICS if (value := getattr(record, key))), ""
     )
-    ids = (stated_id(getattr(own, key), f"{top}.{key}") for key in _IDS)
+    ids = (stated_id(getattr(record, key), f"{top}.{key}") for key in _IDS)
     return Prompt(
         next(filter(None, ids), "") or record_id(source, line),
         text,
-        topic or _field(own.metadata, top, source),
+        topic or _field(record.metadata, top, source),
     )
 
 

@@ -21,7 +21,14 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.cells import listed_cell
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import UNSUPPORTED, assessor_metadata, truth_word
-from factormodels.io.formats.record import ToolRecord, filled, place, placed, record_of, stated_id
+from factormodels.io.formats.record import (
+    ToolRecord,
+    filled,
+    placed,
+    record_of,
+    root_path,
+    stated_id,
+)
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 from factormodels.recorded_verdicts import SUPPORTED, RecordedVerdict
@@ -104,7 +111,7 @@ def read(obj: Any, source: Source, line: int | None = None) -> FactGraph:
     Raises:
         InputError: if the record is malformed.
     """
-    sample, top = record_of(RagasSample, obj, source, line), place(source, line)
+    sample, top = record_of(RagasSample, obj, source, line), root_path(source, line)
     key, passages = sample.first_of(CONTEXTS)
     contexts = passages_of(passages, f"{top}.{key}")
     if _has_messages(obj):

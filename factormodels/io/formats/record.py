@@ -71,7 +71,7 @@ def named(key: str, default: Any = ...) -> Any:
     return Field(default, alias=key)
 
 
-def place(source: Source, line: int | None = None) -> str:
+def root_path(source: Source, line: int | None = None) -> str:
     """Return how errors name a record, before the path of a key: `data.jsonl, line 2: $`."""
     return f"{location(source, line)}: $"
 

@@ -28,7 +28,14 @@ from factormodels.io.formats.judged import (
     inference_label,
     inference_verdict,
 )
-from factormodels.io.formats.record import ToolRecord, path_of, place, placed, record_of, stated_id
+from factormodels.io.formats.record import (
+    ToolRecord,
+    path_of,
+    placed,
+    record_of,
+    root_path,
+    stated_id,
+)
 from factormodels.io.source.places import location, record_id
 from factormodels.io.tables.records import Source
 from factormodels.nouns import counted
@@ -75,7 +82,7 @@ def read(obj: Any, source: Source, line: int | None = None) -> list[FactGraph]:
         InputError: if the record is malformed or a label unknown.
     """
     response, where = record_of(RefcheckerResponse, obj, source, line), location(source, line)
-    top = place(source, line)
+    top = root_path(source, line)
     name = stated_id(response.id, f"{top}.id") or record_id(source, line)
     keys = list(_extracted(obj))
     if not keys:

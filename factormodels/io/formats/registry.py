@@ -124,8 +124,8 @@ def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
             for key in wanted - have
         )
         # Of formats that are as near, the one whose own keys the record has.
-        own = len(obj.keys() & set(known.keys)) / len(known.keys)
-        score = (len(have) + near / 2) / len(wanted), own
+        share = len(obj.keys() & set(known.keys)) / len(known.keys)
+        score = (len(have) + near / 2) / len(wanted), share
         if score > (0, 1) and (best is None or score > best[0]):
             best = score, known
     if best is None:

@@ -15,8 +15,8 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.record import (
     ToolRecord,
-    place,
     record_of,
+    root_path,
     stated_id,
     stated_of,
 )
@@ -69,7 +69,7 @@ def answered_graph(record: AnsweredQuestion, source: Source, line: int | None = 
     Raises:
         InputError: if there is no question.
     """
-    top = place(source, line)
+    top = root_path(source, line)
     key, question = stated_of(record, _QUESTIONS, source, line)
     return FactGraph(
         stated_id(record.id, f"{top}.id") or record_id(source, line),

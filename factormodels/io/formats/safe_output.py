@@ -14,7 +14,7 @@ from factormodels.decoded_values import as_text
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import UNSUPPORTED, judged_response
-from factormodels.io.formats.record import ToolRecord, filled, place, placed, record_of
+from factormodels.io.formats.record import ToolRecord, filled, placed, record_of, root_path
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 from factormodels.recorded_verdicts import SUPPORTED, RecordedVerdict
@@ -71,7 +71,7 @@ def read(obj: object, source: Source, line: int | None = None) -> list[FactGraph
     Raises:
         InputError: if the record is malformed.
     """
-    name, top = record_id(source, line), place(source, line)
+    name, top = record_id(source, line), root_path(source, line)
     if isinstance(obj, dict) and "checked_statements" not in obj:
         graphs = []
         results = record_of(SafeResults, obj, source, line)

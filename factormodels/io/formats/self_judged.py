@@ -15,7 +15,7 @@ from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
-from factormodels.io.formats.record import ToolRecord, filled, named, place, placed, record_of
+from factormodels.io.formats.record import ToolRecord, filled, named, placed, record_of, root_path
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 from factormodels.validation import validated_probability
@@ -64,7 +64,7 @@ def read(obj: object, source: Source, line: int | None = None) -> list[FactGraph
     Raises:
         InputError: if the record is malformed, an annotation unknown, or a confidence no share.
     """
-    name, top = record_id(source, line), place(source, line)
+    name, top = record_id(source, line), root_path(source, line)
     if not isinstance(obj, dict) or "data" not in obj:
         return [_graph(record_of(ConfidentAnswer, obj, source, line), name, top)]
     answers = record_of(ConfidentAnswers, obj, source, line).data

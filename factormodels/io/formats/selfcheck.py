@@ -15,7 +15,7 @@ from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
-from factormodels.io.formats.record import ToolRecord, place, record_of
+from factormodels.io.formats.record import ToolRecord, record_of, root_path
 from factormodels.io.source.places import location, record_id
 from factormodels.io.tables.records import Source
 from factormodels.nouns import counted
@@ -57,7 +57,7 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     Raises:
         InputError: if the record is malformed, or an annotation or answer unknown.
     """
-    passage, top = record_of(SelfcheckPassage, obj, source, line), place(source, line)
+    passage, top = record_of(SelfcheckPassage, obj, source, line), root_path(source, line)
     sentences, labels = passage.main_sentences or [], passage.annotation or []
     answers = passage.responses.prompt
     if not len(sentences) == len(labels) == len(answers):

@@ -18,8 +18,8 @@ from factormodels.io.formats.items import JudgedPair
 from factormodels.io.formats.record import (
     ToolRecord,
     filled,
-    place,
     record_of,
+    root_path,
     stated_of,
 )
 from factormodels.io.source.places import record_id
@@ -53,7 +53,7 @@ def read(obj: object, source: Source, line: int | None = None) -> JudgedPair:
     Raises:
         InputError: if a text is missing or the probability is none.
     """
-    row, top = record_of(UnliRow, obj, source, line), place(source, line)
+    row, top = record_of(UnliRow, obj, source, line), root_path(source, line)
     key, value = stated_of(row, _PROBABILITY, source, line)
     if isinstance(value, str):
         try:
@@ -73,7 +73,7 @@ def read(obj: object, source: Source, line: int | None = None) -> JudgedPair:
 
 def _text(row: UnliRow, keys: tuple[str, ...], source: Source, line: int | None) -> str:
     key, value = stated_of(row, keys, source, line)
-    where = f"{place(source, line)}.{key}"
+    where = f"{root_path(source, line)}.{key}"
     return filled(as_text(value, where), where)
 
 

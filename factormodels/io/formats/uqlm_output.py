@@ -26,7 +26,14 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.cells import listed_cell
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import assessor_metadata
-from factormodels.io.formats.record import ToolRecord, filled, place, placed, record_of, stated_id
+from factormodels.io.formats.record import (
+    ToolRecord,
+    filled,
+    placed,
+    record_of,
+    root_path,
+    stated_id,
+)
 from factormodels.io.source.places import location, record_id
 from factormodels.io.tables.records import Source
 from factormodels.recorded_verdicts import RecordedVerdict
@@ -83,7 +90,7 @@ def read(obj: object, source: Source, line: int | None = None) -> list[ScoredRes
     Raises:
         InputError: if the record is malformed.
     """
-    name, top = record_id(source, line), place(source, line)
+    name, top = record_id(source, line), root_path(source, line)
     if isinstance(obj, dict) and "data" in obj:
         record, top = record_of(UqlmResult, obj, source, line).data, f"{top}.data"
     else:

@@ -16,7 +16,7 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import UNSUPPORTED, Judged, judged_response
-from factormodels.io.formats.record import ToolRecord, filled, place, placed, record_of
+from factormodels.io.formats.record import ToolRecord, filled, placed, record_of, root_path
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
 from factormodels.recorded_verdicts import CONTRADICTED, SUPPORTED, UNDECIDED, RecordedVerdict
@@ -70,7 +70,7 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     Raises:
         InputError: if the record is malformed.
     """
-    name, top = record_id(source, line), place(source, line)
+    name, top = record_id(source, line), root_path(source, line)
     if isinstance(obj, dict) and not {"claim_verification_result", "abstained"} & obj.keys():
         return judged_response(name, _by_claim(obj, top), _ASSESSOR)
     response = record_of(VeriscoreResponse, obj, source, line)

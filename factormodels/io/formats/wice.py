@@ -24,8 +24,8 @@ from factormodels.io.formats.record import (
     EMPTY_IS_NONE,
     ToolRecord,
     filled,
-    place,
     record_of,
+    root_path,
     stated_id,
 )
 from factormodels.io.source.places import record_id
@@ -90,21 +90,21 @@ def read(obj: object, source: Source, line: int | None = None) -> CitedClaim:
     Raises:
         InputError: if the record is malformed or the label unknown.
     """
-    own, top = record_of(WiceClaim, obj, source, line), place(source, line)
-    label = own.label
+    record, top = record_of(WiceClaim, obj, source, line), root_path(source, line)
+    label = record.label
     if label is not None and (not isinstance(label, str) or label not in LABELS):
         raise InputError(
             f"{top}.label: {shown(label)} is not a label; use one of {', '.join(LABELS)}"
         )
-    about = own.meta or WiceMeta()
+    about = record.meta or WiceMeta()
     # Parts of a claim have its id and a number.
     name = _PART.sub("", stated_id(about.id, f"{top}.meta.id"))
     return CitedClaim(
         name or record_id(source, line),
-        filled(own.claim, f"{top}.claim"),
+        filled(record.claim, f"{top}.claim"),
         label,
-        tuple(own.evidence or ()),
-        own.supporting_sentences or [],
+        tuple(record.evidence or ()),
+        record.supporting_sentences or [],
         about.claim_title or "",
     )
 

@@ -182,20 +182,20 @@ def read_whole(source: Source) -> bytes:
     return _whole(_chunks(source, _most_held.get()), source)
 
 
-def read_lines(source: Source, *, held: bool = False) -> Iterator[str]:
+def read_lines(source: Source, *, in_memory: bool = False) -> Iterator[str]:
     """Yield the lines of a UTF-8 file without their line feeds, unpacked, one held at a time.
 
     Only line feeds part lines: a JSON text may hold other line separators of Unicode raw.
 
     Args:
         source: the file; `-` is standard input.
-        held: whether what comes of all lines will be in memory together, so that the file may be
-            no larger than one that is held as a whole.
+        in_memory: whether what comes of all lines will be in memory together, so that the file may
+            be no larger than one that is held as a whole.
 
     Raises:
         InputError: as `read_whole` does, or if a line is too long or not UTF-8.
     """
-    return _lines(_chunks(source, _most_together(in_memory=held)), source, in_memory=held)
+    return _lines(_chunks(source, _most_together(in_memory=in_memory)), source, in_memory=in_memory)
 
 
 def read_text_or_lines(
@@ -203,7 +203,7 @@ def read_text_or_lines(
     in_lines: Callable[[Sequence[str]], bool],
     *,
     binary: Callable[[bytes], bool],
-    held: bool,
+    in_memory: bool,
 ) -> str | Iterator[str] | bytes:
     """Text of a UTF-8 file; its lines, as `read_lines` yields them, where its beginning says so.
 
@@ -213,12 +213,12 @@ def read_text_or_lines(
             where the file has fewer).
         binary: whether a file that begins with these bytes is no text, so that they are returned
             as they are.
-        held: as in `read_lines`.
+        in_memory: as in `read_lines`.
 
     Raises:
         InputError: as `read_lines` does.
     """
-    chunks = _chunks(source, _most_together(in_memory=held))
+    chunks = _chunks(source, _most_together(in_memory=in_memory))
     begun = bytearray()
     filled: list[str] = []
     start = 0
@@ -243,7 +243,7 @@ def read_text_or_lines(
         filled.append(decoded(bytes(begun[start:]), source, start))
     rest = itertools.chain([bytes(begun)], chunks)
     if in_lines(filled):
-        return _lines(rest, source, in_memory=held)
+        return _lines(rest, source, in_memory=in_memory)
     return decoded(_whole(rest, source), source)
 
 

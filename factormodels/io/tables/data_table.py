@@ -4,7 +4,7 @@
 with Excel's byte order mark or without), columns parted by tabs, JSON Lines, a list of JSON
 objects, workbooks of Excel with one sheet, Parquet, Arrow, and a folder that Hugging Face's
 `save_to_disk` wrote or that holds Parquet files. What the columns mean is the caller's;
-`DataTable.place` names a cell for its errors.
+`DataTable.locate` names a cell for its errors.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class DataTable:
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     rounding: Mapping[str, float] = field(default_factory=dict)
 
-    def place(self, row: int, column: str | None = None) -> str:
+    def locate(self, row: int, column: str | None = None) -> str:
         """How an error names a row, counted from 0, or its cell in a column."""
         line = self.lines[row]
         # Without lines a row alone can be counted, as a table on a screen counts it, from 1.
@@ -368,7 +368,8 @@ def _named(table: DataTable, known: ClassTree | None = None) -> DataTable:
     if not classes:
         return table
     rows = tuple(
-        with_class_names(row, classes, table.place(number)) for number, row in enumerate(table.rows)
+        with_class_names(row, classes, table.locate(number))
+        for number, row in enumerate(table.rows)
     )
     return replace(table, rows=rows, classes=dict(class_columns(classes)))
 

@@ -62,23 +62,23 @@ Content = str | Iterator[str] | tuple[Record, ...]
 """The text of a file; of JSON Lines, its lines; of a workbook, Parquet or Arrow, its rows."""
 
 
-def read_content(source: Source, *, held: bool) -> Content:
+def read_content(source: Source, *, in_memory: bool) -> Content:
     """The text of a file; of JSON Lines its lines, of which one at a time is in memory.
 
     A workbook of Excel, Parquet and Arrow are read at once: of these it is the rows.
 
     Args:
         source: the file; `-` is standard input.
-        held: whether what comes of all lines will be in memory together.
+        in_memory: whether what comes of all lines will be in memory together.
 
     Raises:
         InputError: if it cannot be read or is too large; of lines, when they are asked for.
         MissingDependencyError: for a workbook, if openpyxl is not installed.
     """
-    content = read_text_or_lines(source, _are_lines, binary=is_binary, held=held)
+    content = read_text_or_lines(source, _are_lines, binary=is_binary, in_memory=in_memory)
     if isinstance(content, bytes):
         return binary_records(content, source)
-    return counted_lines(content, source) if held and not isinstance(content, str) else content
+    return counted_lines(content, source) if in_memory and not isinstance(content, str) else content
 
 
 def is_binary(content: bytes) -> bool:
