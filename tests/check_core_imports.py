@@ -107,10 +107,10 @@ def check_offline_assessment() -> None:
     from experiments import assess
 
     answer = "The bridge opened in 1890. It is red."
-    found = assess(text=answer, documents=["The bridge, painted red, opened in 1890."])
-    if len(found["claims"]) != 2 or not len(found["evidence"]):
+    assessed = assess(text=answer, documents=["The bridge, painted red, opened in 1890."])
+    if len(assessed["claims"]) != 2 or not len(assessed["evidence"]):
         raise CheckError(
-            f"an assessment by words found {len(found['evidence'])} pieces of evidence"
+            f"an assessment by words found {len(assessed['evidence'])} pieces of evidence"
         )
 
 

@@ -45,7 +45,7 @@ _NAMES = (
 
 def main() -> int:
     """Tell of what may not be used, and return the exit code."""
-    refused = list(not_allowed(found.metadata for found in distributions()))
+    refused = list(not_allowed(distribution.metadata for distribution in distributions()))
     for name, licence in refused:
         sys.stderr.write(
             f"{name}: {licence} is not among the licences of tests/check_licences.py\n"

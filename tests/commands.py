@@ -27,18 +27,18 @@ class Called:
 
 def called(*arguments: str, input: str = "") -> Called:
     """Call a command; as a terminal's, the streams are UTF-8 and strict on output."""
-    written, said = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
+    written, errors = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
     given = io.TextIOWrapper(io.BytesIO(input.encode()), "utf-8")
     with ExitStack() as streams:
         streams.enter_context(redirect_stdout(written))
-        streams.enter_context(redirect_stderr(said))
+        streams.enter_context(redirect_stderr(errors))
         streams.enter_context(patch.object(sys, "stdin", given))
         try:
             code = command_line(arguments)
         except SystemExit as end:
             code = int(end.code or 0)
     texts = []
-    for stream in (written, said):
+    for stream in (written, errors):
         stream.flush()
         stream.seek(0)
         texts.append(stream.read())

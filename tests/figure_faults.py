@@ -84,14 +84,14 @@ def _outside(figure: Figure, texts: list[Text]) -> Iterator[str]:
 def _over_each_other(figure: Figure, texts: list[Text]) -> Iterator[str]:
     """Yield which texts overlap; of those that are slanted the ink is compared."""
     boxes = [text.get_window_extent() for text in texts]
-    for (one, box), (other, second) in combinations(zip(texts, boxes, strict=True), 2):
+    for (label, box), (other, second) in combinations(zip(texts, boxes, strict=True), 2):
         shared = Bbox.intersection(box, second)
         if shared is None or min(shared.width, shared.height) <= _SLACK:
             continue
-        slanted = one.get_rotation() % 90 or other.get_rotation() % 90
-        if slanted and not (_ink_of(figure, one) & _ink_of(figure, other)).any():
+        slanted = label.get_rotation() % 90 or other.get_rotation() % 90
+        if slanted and not (_ink_of(figure, label) & _ink_of(figure, other)).any():
             continue
-        yield f"{_called(one)} is over {_called(other)}"
+        yield f"{_called(label)} is over {_called(other)}"
 
 
 def _ink_of(figure: Figure, text: Text) -> Any:
@@ -138,7 +138,7 @@ def _ink_without_texts(figure: Figure) -> Any:
     samples = [
         artist
         for legend in figure.findobj(Legend)
-        for artist in legend.findobj(lambda one: isinstance(one, (Line2D, Patch, Collection)))
+        for artist in legend.findobj(lambda artist: isinstance(artist, (Line2D, Patch, Collection)))
     ]
     for artist in samples:
         artist.set_visible(False)

@@ -57,11 +57,11 @@ class Child:
         # Not fork: the threads and locks of OpenMP, JAX and others do not survive it.
         context = multiprocessing.get_context("spawn")
         collections = gc.get_threshold()
-        self._connection, theirs = context.Pipe()
+        self._connection, connection = context.Pipe()
         # Nothing is ever sent through it: it is closed when this process ends, however it does.
         life, self._life = context.Pipe(duplex=False)
         self._process = context.Process(
-            target=_serve, args=(theirs, life, quiet, collections), daemon=True
+            target=_serve, args=(connection, life, quiet, collections), daemon=True
         )
         # An interrupt reaches all processes of a terminal; this one ends the others. Theirs are
         # blocked from the first instruction on.
@@ -71,7 +71,7 @@ class Child:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         # With our copy open as well, the pipe would never report that the child has died.
-        theirs.close()
+        connection.close()
         life.close()
         self._unanswered = 0
 

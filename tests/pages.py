@@ -78,16 +78,16 @@ def blocks(text: str) -> list[Block]:
 
 def faults(text: str) -> list[str]:
     """Return the blocks of a page that are neither run nor said not to be."""
-    found = []
+    sentences = []
     for block in blocks(text):
         if block.file or block.not_run or block.directive or block.language == "python":
             continue
         strange = [c for c in block.commands() if not c.startswith("factormodels ")]
         if block.language != "sh":
-            found.append(f"line {block.line}: a block of {block.language or 'no language'}")
+            sentences.append(f"line {block.line}: a block of {block.language or 'no language'}")
         elif strange:
-            found.append(f"line {block.line}: {strange[0]}")
-    return found
+            sentences.append(f"line {block.line}: {strange[0]}")
+    return sentences
 
 
 def run_command(command: str) -> str:
@@ -146,13 +146,13 @@ def numbers(text: str) -> tuple[str, list[str]]:
     return re.sub(pattern, "#", text), re.findall(pattern, text)
 
 
-def agree(printed: str, found: str) -> bool:
+def agree(printed: str, computed: str) -> bool:
     """Say whether two cells are alike, numbers within two units of the last digit.
 
     Mathematical libraries of two machines differ in the last bits, which a search or a sampler
     carries into the last digit that is shown, seldom further.
     """
-    (words, values), (other_words, others) = numbers(printed), numbers(found)
+    (words, values), (other_words, others) = numbers(printed), numbers(computed)
     if words != other_words:
         return False
     for value, other in zip(values, others, strict=True):

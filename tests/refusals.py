@@ -20,8 +20,8 @@ def refused(
     """
     with pytest.raises(InputError) as caught:
         call(*arguments, **options)
-    said = str(caught.value)
-    assert "\n" not in said
-    for one in [message] if isinstance(message, str) else map(re.escape, message):
-        assert re.search(one, said), said
-    return said
+    refusal = str(caught.value)
+    assert "\n" not in refusal
+    for pattern in [message] if isinstance(message, str) else map(re.escape, message):
+        assert re.search(pattern, refusal), refusal
+    return refusal

@@ -144,8 +144,8 @@ def nodes_about(words: Iterable[str], source: str) -> Iterator[ast.AST]:
 
 
 def upward_imports(path: Path) -> list[str]:
-    own = LAYERS.index(module_name(path).split(".")[0])
-    above = LAYERS[own + 1 :]
+    layer = LAYERS.index(module_name(path).split(".")[0])
+    above = LAYERS[layer + 1 :]
     return [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
         for name, line in imported_names(path)
@@ -159,15 +159,15 @@ def room_faults(package: str) -> list[str]:
     folder = package.replace(".", "/")
     faults = []
     for path in sources(folder):
-        own = path.relative_to(ROOT / folder).with_suffix("").parts[0]
-        if own in ("__init__", "__main__"):
+        own_room = path.relative_to(ROOT / folder).with_suffix("").parts[0]
+        if own_room in ("__init__", "__main__"):
             continue
         for name, line in imported_names(path):
             room = name.removeprefix(f"{package}.").partition(".")[0]
             where = f"{path.relative_to(ROOT)}:{line}"
             if name == package:
                 faults.append(f"{where} imports {package} as a whole")
-            elif name.startswith(f"{package}.") and room != own and row[own] >= row[room]:
+            elif name.startswith(f"{package}.") and room != own_room and row[own_room] >= row[room]:
                 faults.append(f"{where} imports {name}")
     return faults
 
@@ -227,8 +227,8 @@ def loaded_by(path: Path, modules: Mapping[str, Path]) -> set[str]:
             statements += [each for each in parts if isinstance(each, ast.stmt)]
     for each in tuple(loaded):
         loaded.update(".".join(each.split(".")[:depth]) for depth in range(1, each.count(".") + 1))
-    own = {".".join(name.split(".")[:depth]) for depth in range(1, name.count(".") + 2)}
-    return (loaded & modules.keys()) - own
+    packages = {".".join(name.split(".")[:depth]) for depth in range(1, name.count(".") + 2)}
+    return (loaded & modules.keys()) - packages
 
 
 def circle_of_files(paths: Iterable[Path]) -> list[str]:
@@ -298,12 +298,12 @@ def test_experiments_has_rooms_alone() -> None:
 
 @pytest.mark.parametrize("package", ROOMS)
 def test_rooms_import_only_lower_ones(package: str) -> None:
-    found = {
+    existing = {
         path.name if path.is_dir() else path.stem
         for path in (ROOT / package.replace(".", "/")).iterdir()
         if (path.suffix == ".py" and not path.stem.startswith("__")) or any(path.glob("*.py"))
     }
-    assert found == {room for rooms in ROOMS[package] for room in rooms}
+    assert existing == {room for rooms in ROOMS[package] for room in rooms}
     assert room_faults(package) == []
 
 
@@ -576,12 +576,12 @@ def missing_markers(source: str) -> list[str]:
 
 def test_what_a_quick_run_leaves_out_is_marked() -> None:
     paths = [path for path in sources("tests") if path.name.startswith("test_")]
-    found = {
+    missing = {
         str(path.relative_to(ROOT)): missing_markers(path.read_text(encoding="utf-8"))
         for path in paths
         if path != Path(__file__).resolve()
     }
-    assert {name: markers for name, markers in found.items() if markers} == {}
+    assert {name: markers for name, markers in missing.items() if markers} == {}
 
 
 def test_a_missing_marker_is_seen() -> None:
@@ -702,9 +702,9 @@ def twice(paths: Sequence[Path]) -> list[list[str]]:
                 end = last.end_lineno or 0
                 if end - first.lineno >= 4 and not is_said(first) and not is_said(last):
                     part = tuple(line.strip() for line in lines[first.lineno - 1 : end])
-                    place = f"{path.relative_to(ROOT)}:{first.lineno}"
-                    places.setdefault(part, []).append(place)
-    return [found for found in places.values() if len(found) > 1]
+                    where = f"{path.relative_to(ROOT)}:{first.lineno}"
+                    places.setdefault(part, []).append(where)
+    return [places_of_text for places_of_text in places.values() if len(places_of_text) > 1]
 
 
 def is_said(node: ast.stmt) -> bool:

@@ -105,18 +105,18 @@ def test_the_command_line_page_has_every_command_and_option(helper: Any) -> None
             assert f"| `{taken}` |" in section, (name, taken)
 
 
-def schema_keys(place: dict[str, Any], definitions: dict[str, Any], path: str) -> Iterator[str]:
+def schema_keys(part: dict[str, Any], definitions: dict[str, Any], path: str) -> Iterator[str]:
     """Yield the paths of the keys that a JSON Schema names within one of its places."""
-    if "$ref" in place:
-        place = definitions[place["$ref"].rpartition("/")[2]]
-    for name, inner in place.get("properties", {}).items():
+    if "$ref" in part:
+        part = definitions[part["$ref"].rpartition("/")[2]]
+    for name, inner in part.get("properties", {}).items():
         here = f"{path}.{name}".removeprefix(".")
         yield here
         yield from schema_keys(inner, definitions, here)
     for several in ("anyOf", "oneOf", "allOf"):
-        for inner in place.get(several, ()):
+        for inner in part.get(several, ()):
             yield from schema_keys(inner, definitions, path)
-    if isinstance(entries := place.get("items"), dict):
+    if isinstance(entries := part.get("items"), dict):
         yield from schema_keys(entries, definitions, f"{path}[]")
 
 
@@ -151,18 +151,18 @@ def test_a_key_is_told_with_its_type_default_and_meaning(helper: Any) -> None:
 
 def test_a_key_without_a_meaning_is_refused(helper: Any) -> None:
     @dataclass
-    class Untold:
+    class Undescribed:
         """Keys.
 
         Attributes:
-            told: that is said.
+            stated: that has a meaning.
         """
 
-        told: int = 0
-        untold: int = 0
+        stated: int = 0
+        unstated: int = 0
 
-    with pytest.raises(LookupError, match="'untold'"):
-        list(helper("study_keys").keys_of(Untold))
+    with pytest.raises(LookupError, match="'unstated'"):
+        list(helper("study_keys").keys_of(Undescribed))
 
 
 SLOW = {DOCS / "guide" / "other-libraries.md"}
@@ -208,11 +208,11 @@ def test_what_getting_started_promises_is_there(
     assert faults(text) == []
     monkeypatch.chdir(tmp_path)
     run_page(GETTING_STARTED)
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     # What the comments of the page say that its code prints.
     promised = re.findall(r"^# (.+? 0\.\d+)$|  # (0\.\d+ 1\.0)$", text, re.M)
     assert len(promised) == 4
-    assert all((first or second) in said for first, second in promised)
+    assert all((first or second) in printed for first, second in promised)
     for name in ("reliability", "demonstration"):
         assert (tmp_path / f"{name}.pdf").stat().st_size > 1000
     assert (tmp_path / "results" / "bridge" / "manifest.json").is_file()

@@ -91,7 +91,7 @@ def test_the_lock_holds_what_setup_cfg_asks_for() -> None:
 
 
 def test_nothing_is_installed_that_may_not_be_used() -> None:
-    assert list(not_allowed(found.metadata for found in distributions())) == []
+    assert list(not_allowed(distribution.metadata for distribution in distributions())) == []
 
 
 @pytest.mark.parametrize(

@@ -131,8 +131,8 @@ def drawn_responses(generator: np.random.Generator, n_responses: int, sizes: str
 def alike(generator: np.random.Generator, responses: Integers, correlation: float) -> Floats:
     """Return standard normal numbers, of which those of a response have a correlation."""
     common = generator.normal(size=responses.max() + 1)[responses]
-    own = generator.normal(size=responses.size)
-    numbers: Floats = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own
+    values = generator.normal(size=responses.size)
+    numbers: Floats = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * values
     return numbers
 
 
@@ -165,16 +165,16 @@ def truths(sizes: str, correlation: float) -> dict[str, float]:
 def of_sample(sample: Sample, names: Sequence[str]) -> dict[str, float]:
     """Return scores of `SCORES` of a sample, by name."""
     others = [name for name in names if name not in LOSSES]
-    found = sample_scores(sample, SampleSettings(), others)
+    scores = sample_scores(sample, SampleSettings(), others)
     return {
-        name: mean_loss(sample, name) if name in LOSSES else found[name].value for name in names
+        name: mean_loss(sample, name) if name in LOSSES else scores[name].value for name in names
     }
 
 
 def by_response(p: Floats, y: Floats, responses: Integers) -> dict[str, float]:
     """Return the scores of `BY_RESPONSE`."""
-    found = score(p, y, responses, scores=BY_RESPONSE, k=MEAN_SIZE, intervals=None)
-    return {name: found[name].value for name in BY_RESPONSE}
+    scores = score(p, y, responses, scores=BY_RESPONSE, k=MEAN_SIZE, intervals=None)
+    return {name: scores[name].value for name in BY_RESPONSE}
 
 
 def coverage(
@@ -201,16 +201,16 @@ def coverage(
     intervals, names, truth = _PARTS[design.interval](design, scores)
     outcomes: dict[str, list[tuple[bool, bool]]] = {name: [] for name in names}
     # Correlation and sizes take part in the seed, lest all cells have the same luck.
-    own = [design.n_responses, int(100 * design.correlation), SIZES.index(design.sizes)]
+    seeds = [design.n_responses, int(100 * design.correlation), SIZES.index(design.sizes)]
     for number in range(n_simulations):
-        generator = np.random.default_rng([seed, number, *own])
+        generator = np.random.default_rng([seed, number, *seeds])
         how = IntervalSettings(n_bootstrap=n_bootstrap, seed=number)
         for name, (lower, upper) in intervals(generator, how):
             if not math.isnan(lower):
                 outcomes[name].append((lower <= truth[name] <= upper, upper < truth[name]))
-    found = {name: (len(each), *np.mean(each, axis=0).round(4).tolist())
+    means = {name: (len(each), *np.mean(each, axis=0).round(4).tolist())
              for name, each in outcomes.items() if each}  # fmt: skip
-    rows = pd.DataFrame.from_dict(found, orient="index", columns=["n", "held", "below"])
+    rows = pd.DataFrame.from_dict(means, orient="index", columns=["n", "held", "below"])
     return rows.rename_axis("score").reset_index().assign(**design._asdict())[[*COLUMNS]]
 
 
@@ -230,8 +230,8 @@ def _own(design: CoverageDesign, scores: Sequence[str] | None) -> Part:
 
     def intervals(generator: np.random.Generator, how: IntervalSettings) -> Ends:
         drawn = draw(generator, design.n_responses, design.correlation, design.sizes)
-        found = score(*drawn, scores=names, k=MEAN_SIZE, intervals=how)
-        yield from ((name, found[name].interval) for name in names)
+        scores = score(*drawn, scores=names, k=MEAN_SIZE, intervals=how)
+        yield from ((name, scores[name].interval) for name in names)
 
     return intervals, names, truths(design.sizes, design.correlation)
 
@@ -274,10 +274,10 @@ def _difference(design: CoverageDesign, scores: Sequence[str] | None) -> Part:
     def intervals(generator: np.random.Generator, how: IntervalSettings) -> Ends:
         drawn = draw_two(generator, design.n_responses, design.correlation, design.sizes)
         for name in names:
-            found = score_difference(
+            difference = score_difference(
                 name, *drawn, k=MEAN_SIZE, n_bootstrap=how.n_bootstrap, seed=how.seed
             )
-            yield name, found.interval
+            yield name, difference.interval
 
     return intervals, names, truth
 
@@ -301,8 +301,8 @@ def draw_two(
 def response_differences(sizes: str, correlation: float) -> dict[str, float]:
     """Return what the difference of every score of `BY_RESPONSE` is in the population."""
     *methods, y, responses = draw_two(np.random.default_rng(0), 100_000, correlation, sizes)
-    one, other = (by_response(each, y, responses) for each in methods)
-    return {name: one[name] - other[name] for name in BY_RESPONSE}
+    first, other = (by_response(each, y, responses) for each in methods)
+    return {name: first[name] - other[name] for name in BY_RESPONSE}
 
 
 @cache
@@ -334,10 +334,10 @@ def covered(cells: pd.DataFrame, interval: str, score: str, n_responses: int) ->
     differences, of which there are fewer data sets, the mean over all designs.
     """
     asked = {"interval": interval, "score": score, "n_responses": n_responses}
-    own = cells[(cells[[*asked]] == pd.Series(asked)).all(axis=1)]
-    groups = own.groupby("sizes" if interval == OWN else "interval", sort=False)["held"]
-    means = [float(held.to_numpy().mean()) for _, held in groups]
-    return round(float(max(means, key=lambda held: float(abs(held - 0.95)))), 3)
+    chosen = cells[(cells[[*asked]] == pd.Series(asked)).all(axis=1)]
+    groups = chosen.groupby("sizes" if interval == OWN else "interval", sort=False)["held"]
+    means = [float(covered_of_group.to_numpy().mean()) for _, covered_of_group in groups]
+    return round(float(max(means, key=lambda share: float(abs(share - 0.95)))), 3)
 
 
 def measured(cells: pd.DataFrame, interval: str) -> dict[str, tuple[float, ...]]:
@@ -359,15 +359,15 @@ def guide_table(cells: pd.DataFrame) -> str:
     ]
     texts = cells.groupby(["score", "interval", "n_responses"])["held"].agg(_cell_text)
     for name in sorted(set(cells["score"]), key=list(REGISTRY).index):
-        own = (texts.get((name, kind, n), "--") for kind in kinds for n in RESPONSES)
+        texts_of_row = (texts.get((name, kind, n), "--") for kind in kinds for n in RESPONSES)
         method = str(REGISTRY[name].interval).replace("_", " ")
-        lines.append(f"| `{name}` | {method} | {' | '.join(own)} |")
+        lines.append(f"| `{name}` | {method} | {' | '.join(texts_of_row)} |")
     return "\n".join(lines)
 
 
-def _cell_text(held: pd.Series[float]) -> str:
-    text = f"{held.mean():.2f}"
-    return text if len(held) == 1 else f"{text} ({held.min():.2f} to {held.max():.2f})"
+def _cell_text(shares: pd.Series[float]) -> str:
+    text = f"{shares.mean():.2f}"
+    return text if len(shares) == 1 else f"{text} ({shares.min():.2f} to {shares.max():.2f})"
 
 
 def simulated(design: CoverageDesign, scores: Sequence[str] | None = None) -> pd.DataFrame:
@@ -402,11 +402,11 @@ def simulate(
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         ends = {pool.submit(simulated, design, scores): design for design in wanted}
         for end in as_completed(ends):
-            found = end.result()
+            outcomes = end.result()
             again = np.array([each == ends[end] for each in _designs(cells)], dtype=bool)
             if scores is not None:
-                again &= cells["score"].isin(found["score"]).to_numpy()
-            cells = pd.concat([cells[~again], found])
+                again &= cells["score"].isin(outcomes["score"]).to_numpy()
+            cells = pd.concat([cells[~again], outcomes])
             places = [order.index(each) for each in _designs(cells)]
             cells = cells.iloc[np.argsort(places, kind="stable")]
             cells.to_csv(FILE, index=False)
@@ -439,8 +439,8 @@ def main() -> None:
     GUIDE.write_text(before + guide_table(cells) + after, encoding="utf-8")
     for interval in (OWN, DIFFERENCE):
         logger.info("%s", interval)
-        for name, held in measured(cells, interval).items():
-            logger.info("    %r: %r,", name, held)
+        for name, shares in measured(cells, interval).items():
+            logger.info("    %r: %r,", name, shares)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def assert_nothing_is_cut(path: Path) -> None:
 
 def assert_apart(boxes: list[Any]) -> None:
     """Check that no two boxes overlap."""
-    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    assert not any(box.overlaps(other) for box, other in itertools.combinations(boxes, 2))
 
 
 def heading_of(figure: Any, title: str) -> Any:

@@ -60,7 +60,7 @@ def claims() -> dict[str, Any]:
     truth = level + generator.normal(0, 1.2, response.size)
     y = generator.random(response.size) < 1 / (1 + np.exp(-truth))
 
-    def said(noise: float, slope: float) -> Any:
+    def judgements(noise: float, slope: float) -> Any:
         logit = slope * truth + generator.normal(0, noise, response.size)
         return np.round(np.clip(1 / (1 + np.exp(-logit)), 0.005, 0.995), 4)
 
@@ -68,8 +68,8 @@ def claims() -> dict[str, Any]:
         "response": response.tolist(),
         "x": np.round(generator.random(response.size) + 0.3 * (response % 3), 3).tolist(),
         "y": y.astype(int).tolist(),
-        "p": said(0.5, 1.4).tolist(),
-        "q": said(1.5, 1.0).tolist(),
+        "p": judgements(0.5, 1.4).tolist(),
+        "q": judgements(1.5, 1.0).tolist(),
     }
 
 
@@ -88,9 +88,9 @@ def main() -> None:
     for line in result.stdout.splitlines():
         name, _, value = line.partition(" ")
         if name == "#":
-            own = packages.setdefault(f"R: {value.strip()}", {})
+            values_of = packages.setdefault(f"R: {value.strip()}", {})
         else:
-            own.setdefault(name, []).append(float(value))
+            values_of.setdefault(name, []).append(float(value))
     lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in data.items()]
     lines.append(f' "packages": {json.dumps(packages)}')
     TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -58,8 +58,8 @@ def forecasts() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 def of_model_diagnostics(p: Any, y: Any) -> dict[str, float]:
     scoring = import_module("model_diagnostics.scoring")
-    found = scoring.decompose(y_obs=y, y_pred=p, scoring_function=scoring.SquaredError())
-    row = found.to_dicts()[0]
+    parts = scoring.decompose(y_obs=y, y_pred=p, scoring_function=scoring.SquaredError())
+    row = parts.to_dicts()[0]
     terms = ("miscalibration", "discrimination", "uncertainty")
     log_loss = scoring.decompose(y_obs=y, y_pred=p, scoring_function=scoring.LogLoss())
     return {f"corp_brier_{term}": float(row[term]) for term in terms} | {

@@ -15,15 +15,15 @@ HERE = Path(__file__).parent
 @cache
 def of_r() -> dict[str, Any]:
     """Claims of two methods, and by R's package what it gives (`make_r_references.py`)."""
-    found: dict[str, Any] = json.loads((HERE / "r_references.json").read_text(encoding="utf-8"))
-    return found
+    content: dict[str, Any] = json.loads((HERE / "r_references.json").read_text(encoding="utf-8"))
+    return content
 
 
 def r_values(package: str, name: str) -> list[float]:
     """Numbers of one name that a package of R gave."""
     packages = of_r()["packages"]
-    (own,) = (values for key, values in packages.items() if key.startswith(f"R: {package} "))
-    numbers: list[float] = own[name]
+    (reference,) = (values for key, values in packages.items() if key.startswith(f"R: {package} "))
+    numbers: list[float] = reference[name]
     return numbers
 
 

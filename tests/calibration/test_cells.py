@@ -61,13 +61,15 @@ def test_cells_that_agree_are_together_whatever_the_order_of_their_claims() -> N
     shuffled = table.sample(frac=1.0, random_state=3)
     for rows in (table, shuffled):
         cells = cells_of(rows, ["method"])
-        found = agreeing(cells)
-        names = [[cells[at].named["method"] for at in group.positions] for group in found.groups]
+        agreement = agreeing(cells)
+        names = [
+            [cells[at].named["method"] for at in group.positions] for group in agreement.groups
+        ]
         assert sorted(map(sorted, names)) == [["a", "near"], ["far"], ["lacking"], ["none"]]
-        (together,) = (group for group in found.groups if len(group.positions) == 2)
+        (together,) = (group for group in agreement.groups if len(group.positions) == 2)
         assert together.apart == pytest.approx(0.004, abs=1e-12)
-        assert [group.answered for group, own in zip(found.groups, names, strict=True)] == [
-            own != ["none"] for own in names
+        assert [group.answered for group, members in zip(agreement.groups, names, strict=True)] == [
+            members != ["none"] for members in names
         ]
     assert agreeing(cells_of(table, "method")).spread == pytest.approx(0.404, abs=1e-12)
     assert len(agreeing(cells_of(table, "method"), within=0.003).groups) == 5
@@ -105,8 +107,8 @@ def test_the_best_is_told_only_where_every_other_differs() -> None:
         cells = cells_of(frame(**given), "method")
         values = [brier(*cell.claims[:2]) for cell in cells]
         readers = [partial(lambda cell: cell, cell) for cell in cells]
-        found = significantly_best(readers, values, "brier", n_resamples=500)
-        return [cells[at].named["method"] for at in found]
+        best_cells = significantly_best(readers, values, "brier", n_resamples=500)
+        return [cells[at].named["method"] for at in best_cells]
 
     assert best(**methods) == ["good", "again"]
     assert best(good=good, again=list(good)) == []
@@ -121,7 +123,7 @@ def test_the_scores_of_a_cell_are_those_of_its_arrays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "by", "said"),
+    ("changed", "by", "message"),
     [
         ({}, "backend", "no column 'backend'; set by to one of method, response"),
         ({}, [], "by names no column"),
@@ -131,8 +133,8 @@ def test_the_scores_of_a_cell_are_those_of_its_arrays() -> None:
         ({"response": None}, "method", "method a: response[0] is missing"),
     ],
 )
-def test_a_bad_frame_is_refused(changed: dict[str, Any], by: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said.replace("[", r"\[").replace("]", r"\]")):
+def test_a_bad_frame_is_refused(changed: dict[str, Any], by: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message.replace("[", r"\[").replace("]", r"\]")):
         cells_of(frame(a=P).assign(**changed), by)
 
 
@@ -148,30 +150,30 @@ def long_frame() -> pd.DataFrame:
 
 def test_every_cell_of_a_long_frame_is_scored_as_its_arrays_are() -> None:
     table = long_frame()
-    found = score(table, by=["dataset", "method"], scores=["brier", "precision"])
+    scores = score(table, by=["dataset", "method"], scores=["brier", "precision"])
     cells = cells_of(table, ["dataset", "method"])
-    rows = found.to_frame()
+    rows = scores.to_frame()
     assert list(rows.columns[:3]) == ["dataset", "method", "score"]
     assert len(rows) == 2 * len(cells) == 8
-    for cell, model in zip(cells, found.models, strict=True):
+    for cell, model in zip(cells, scores.models, strict=True):
         assert model.cell == cell.named
-        own = score(*cell.claims, scores=["brier", "precision"])
+        of_cell = score(*cell.claims, scores=["brier", "precision"])
         for name in ("brier", "precision"):
-            assert found[", ".join(cell.named.values()), name] == own[name]
-    assert found.tested == ()
-    assert "Claims without a probability, left out: 1 of one, b, 1 of other, b." in found.remarks
+            assert scores[", ".join(cell.named.values()), name] == of_cell[name]
+    assert scores.tested == ()
+    assert "Claims without a probability, left out: 1 of one, b, 1 of other, b." in scores.remarks
 
 
 def test_cells_are_tested_against_the_one_that_is_named_but_never_across_data() -> None:
     table = long_frame()
-    one = table[table.dataset == "one"]
-    found = score(one, by="method", scores=["brier"], reference="a", n_resamples=50)
-    by_model = score("p", "label", "response", data=one.dropna(subset=["p"]), model="method",
+    of_one = table[table.dataset == "one"]
+    scores = score(of_one, by="method", scores=["brier"], reference="a", n_resamples=50)
+    by_model = score("p", "label", "response", data=of_one.dropna(subset=["p"]), model="method",
                      claim="claim", scores=["brier"], n_resamples=50)  # fmt: skip
-    assert found.difference("b", "brier") == by_model.difference("b", "brier")
+    assert scores.difference("b", "brier") == by_model.difference("b", "brier")
     across = score(table, by=["dataset", "method"], scores=["brier"], reference="one, a",
                    n_resamples=50)  # fmt: skip
-    assert across.difference("one, b", "brier") == found.difference("b", "brier")
+    assert across.difference("one, b", "brier") == scores.difference("b", "brier")
     assert across.n_comparisons == 1
     apart = table[(table.dataset == "one") == (table.method == "a")]
     across = score(apart, by=["dataset", "method"], scores=["brier"], reference="one, a")
@@ -182,15 +184,15 @@ def test_cells_are_tested_against_the_one_that_is_named_but_never_across_data() 
 def test_a_cell_without_labels_is_named_and_the_others_are_scored() -> None:
     table = long_frame()
     table.loc[table.dataset == "other", "label"] = None
-    found = score(table, by=["dataset", "method"], scores=["brier"])
-    assert [model.name for model in found.models] == ["one, a", "one, b"]
-    assert "other, a: no claim has a label, so nothing is scored." in found.remarks
+    scores = score(table, by=["dataset", "method"], scores=["brier"])
+    assert [model.name for model in scores.models] == ["one, a", "one, b"]
+    assert "other, a: no claim has a label, so nothing is scored." in scores.remarks
     with pytest.raises(InputError, match="no cell has a claim with a probability and a label"):
         score(table.assign(label=None), by=["dataset", "method"], scores=["brier"])
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"by": "method"}, "model 'a' has a claim twice; name in by every column"),
         ({}, "model 'p' has a claim twice; name in by every column"),
@@ -200,8 +202,8 @@ def test_a_cell_without_labels_is_named_and_the_others_are_scored() -> None:
         ({"by": "dataset", "model": "method"}, "by names the columns of cells and model another"),
     ],
 )
-def test_cells_that_are_not_told_apart_are_refused(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_cells_that_are_not_told_apart_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         score(long_frame(), **given)
     if "by" in given:
         with pytest.raises(InputError, match="by, model and claim name columns of a table"):

@@ -35,8 +35,8 @@ COMPARED = ("precision", "f1_at_k", "precision_mae", "f1", "accuracy", "brier", 
 
 
 def values(p: Any, y: Any, responses: Any, **how: Any) -> dict[str, float]:
-    found = scored(p, y, responses, scores=MEASURES, **how)
-    return {name: each.value for name, each in found.items()}
+    scores = scored(p, y, responses, scores=MEASURES, **how)
+    return {name: each.value for name, each in scores.items()}
 
 
 def same(first: Any, second: Any) -> bool:
@@ -48,7 +48,7 @@ def same(first: Any, second: Any) -> bool:
 
 
 def test_hand_values() -> None:
-    found = values(P, Y, RESPONSES)
+    by_measure = values(P, Y, RESPONSES)
     # All equalities hold up to a few roundings.
     expected = {
         "supported": 1.0,
@@ -68,7 +68,7 @@ def test_hand_values() -> None:
         "log_loss": -(math.log(0.9) + math.log(0.4) + math.log(0.5)) / 3,
     }
     for name, value in expected.items():
-        assert found[name] == pytest.approx(value, abs=1e-15), name
+        assert by_measure[name] == pytest.approx(value, abs=1e-15), name
     (model,) = score(P, Y, RESPONSES, scores=MEASURES).models
     assert (model.n_claims, model.n_unlabelled, model.n_responses, model.k) == (3, 1, 2, 2.0)
 
@@ -86,11 +86,11 @@ def test_unlabelled_atoms_change_scores_by_policy_and_measures_never() -> None:
 
 @pytest.mark.parametrize("y", [None, [None] * 4, [math.nan] * 4])
 def test_without_labels_scores_of_labels_say_so(y: Any) -> None:
-    found = scored(P, y, RESPONSES, scores=MEASURES)
-    without = {name for name, each in found.items() if each.status == "no_labels"}
+    scores = scored(P, y, RESPONSES, scores=MEASURES)
+    without = {name for name, each in scores.items() if each.status == "no_labels"}
     assert without == {name for name in MEASURES if REGISTRY[name].needs_labels}
-    assert all(math.isnan(found[name].value) for name in without)
-    assert found["precision"].value == pytest.approx(1 / 3, abs=1e-15)
+    assert all(math.isnan(scores[name].value) for name in without)
+    assert scores["precision"].value == pytest.approx(1 / 3, abs=1e-15)
     refused("none of the 4 atoms has a label", score, P, y, RESPONSES)
 
 
@@ -103,8 +103,8 @@ def test_a_response_without_labels_is_left_out_of_the_error_of_precision() -> No
 
 @pytest.mark.parametrize(("k", "expected"), [("half", math.nan), (7, 7.0), ("fixed:3", 3.0)])
 def test_k_that_differs_between_responses_is_not_one_number(k: Any, expected: float) -> None:
-    found = score(P, Y, RESPONSES, scores=["f1_at_k"], k=k).models[0].k
-    assert found == expected or math.isnan(found) == math.isnan(expected)
+    scores = score(P, Y, RESPONSES, scores=["f1_at_k"], k=k).models[0].k
+    assert scores == expected or math.isnan(scores) == math.isnan(expected)
 
 
 def test_relabelling_responses_changes_nothing() -> None:
@@ -118,15 +118,15 @@ def test_released_output_of_factreasoner(shared_data: Path) -> None:
         "results"
     ]
     p = [marginal["probabilities"][1] for marginal in results["marginals"]]
-    found = values(p, None, [results["topic"]] * len(p), k="half")
-    assert found["supported"] == results["num_true_atoms"]
+    by_measure = values(p, None, [results["topic"]] * len(p), k="half")
+    assert by_measure["supported"] == results["num_true_atoms"]
     # The release counts undecided atoms among the false ones.
-    assert found["contradicted"] + found["undecided"] == results["num_false_atoms"]
-    assert found["undecided"] == results["num_uniform_atoms"]
-    assert found["precision"] == pytest.approx(results["factuality_score"], abs=1e-15)
-    assert found["f1_at_k"] == pytest.approx(results["f1_k"], abs=1e-15)
+    assert by_measure["contradicted"] + by_measure["undecided"] == results["num_false_atoms"]
+    assert by_measure["undecided"] == results["num_uniform_atoms"]
+    assert by_measure["precision"] == pytest.approx(results["factuality_score"], abs=1e-15)
+    assert by_measure["f1_at_k"] == pytest.approx(results["f1_k"], abs=1e-15)
     # Marginals in the file are rounded to six decimals, its mean probability is not.
-    assert found["expected_precision"] == pytest.approx(results["avg_prob"], abs=5e-7)
+    assert by_measure["expected_precision"] == pytest.approx(results["avg_prob"], abs=5e-7)
 
 
 def test_certain_claims_are_counted_and_can_be_left_out() -> None:
@@ -134,13 +134,13 @@ def test_certain_claims_are_counted_and_can_be_left_out() -> None:
     frame.loc[[1, 5], "sharp"] = [0.0, 1.0]
     given = frame["sharp"], frame["label"], frame["answer"]
     brier = []
-    for how, told in (("clip", "moved to 1e-06 and 1 - 1e-06 where"), ("leave-out", "left out")):
-        found = score(*given, extremes=how, intervals=QUICK, scores=["calibration_slope", "brier"])
-        assert found.models[0].n_extreme == 2
-        assert told in " ".join(found.remarks)
+    for how, message in (("clip", "moved to 1e-06 and 1 - 1e-06 where"), ("leave-out", "left out")):
+        scores = score(*given, extremes=how, intervals=QUICK, scores=["calibration_slope", "brier"])
+        assert scores.models[0].n_extreme == 2
+        assert message in " ".join(scores.remarks)
         line = calibration_line(*given[:2], extremes=how)
-        assert found["calibration_slope"].value == pytest.approx(line.slope)
-        brier.append(found["brier"].value)
+        assert scores["calibration_slope"].value == pytest.approx(line.slope)
+        brier.append(scores["brier"].value)
     assert brier[0] == brier[1]
 
 
@@ -176,33 +176,33 @@ def test_every_score_has_a_value_an_error_and_an_interval_around_it(policy: str)
 
 def test_an_interval_of_a_mean_by_hand() -> None:
     p, y, responses = atoms()
-    own = np.array([p[responses == one].mean() for one in np.unique(responses)])
-    found = scored(p, y, responses, scores=["expected_precision"], n_bootstrap=1)
+    means = np.array([p[responses == response].mean() for response in np.unique(responses)])
+    scores = scored(p, y, responses, scores=["expected_precision"], n_bootstrap=1)
     # Student's t at 79 degrees of freedom, symmetric in the logit.
-    mean = own.mean()
-    reach = 1.9904502 * own.std(ddof=1) / math.sqrt(own.size) / (mean * (1 - mean))
+    mean = means.mean()
+    reach = 1.9904502 * means.std(ddof=1) / math.sqrt(means.size) / (mean * (1 - mean))
     logit = math.log(mean / (1 - mean))
     ends = 1 / (1 + math.exp(reach - logit)), 1 / (1 + math.exp(-reach - logit))
-    assert found["expected_precision"].interval == pytest.approx(ends, abs=1e-7)
+    assert scores["expected_precision"].interval == pytest.approx(ends, abs=1e-7)
 
 
 def test_what_is_undefined_has_no_interval() -> None:
     certain = scored([0.0, 1.0, 0.4], [True, True, False], list("abb"), n_bootstrap=9,
                      scores=["log_loss", "mean_surprisal"])  # fmt: skip
-    one = scored([0.2, 0.7], [True, False], ["a", "a"], n_bootstrap=9,
+    single = scored([0.2, 0.7], [True, False], ["a", "a"], n_bootstrap=9,
                  scores=["mean_surprisal", "brier", "precision"])  # fmt: skip
-    without = [*certain.values(), one["mean_surprisal"], one["brier"]]
+    without = [*certain.values(), single["mean_surprisal"], single["brier"]]
     assert all(map(math.isnan, [end for each in without for end in each.interval]))
-    assert one["brier"].no_interval == "fewer than two responses"
+    assert single["brier"].no_interval == "fewer than two responses"
     # A share that no redraw can move gets Wilson's interval of one trial: nearly everything. Losses
     # are no shares.
-    assert np.subtract(*one["precision"].interval[::-1]) > 0.7
+    assert np.subtract(*single["precision"].interval[::-1]) > 0.7
 
 
 def test_no_end_is_farther_than_a_response() -> None:
     # Two responses, one of them almost certain: Student's t with one degree reaches far beyond.
-    found = scored([0.999, 0.6], [True, True], ["a", "b"], n_bootstrap=9, scores=["log_loss"])
-    assert found["log_loss"].interval == pytest.approx((-math.log(0.999), -math.log(0.6)))
+    scores = scored([0.999, 0.6], [True, True], ["a", "b"], n_bootstrap=9, scores=["log_loss"])
+    assert scores["log_loss"].interval == pytest.approx((-math.log(0.999), -math.log(0.6)))
 
 
 def test_intervals_are_seeded_and_those_of_some_scores_are_those_of_all() -> None:
@@ -248,9 +248,9 @@ DEGENERATE: dict[str, tuple[Any, Any, dict[str, str]]] = {
 def test_degenerate_forecasts_have_a_status_and_never_raise(case: str) -> None:
     p, y, statuses = DEGENERATE[case]
     for responses in (None, list(range(len(p))), ["one"] * len(p)):
-        found = scored(p, y, responses, n_bootstrap=12)
-        assert {name: str(found[name].status) for name in statuses} == statuses
-        for each in found.values():
+        scores = scored(p, y, responses, n_bootstrap=12)
+        assert {name: str(scores[name].status) for name in statuses} == statuses
+        for each in scores.values():
             assert math.isfinite(each.value) == (each.status in {"ok", "clipped"}), each
             assert bool(each.reason) == (each.status != "ok")
             assert each.n > 1 or math.isnan(each.lower)
@@ -263,24 +263,24 @@ def test_no_interval_of_perfectly_separated_claims_is_a_point(
 ) -> None:
     y = np.tile([True, True, True, False, False, False], n_responses)
     p = np.where(y, p_true, 1.0 - p_true) if p_true else np.full(y.size, 0.5)
-    told = 0
+    n_reasons = 0
     for each in scored(p, y, np.repeat(np.arange(n_responses), 6), n_bootstrap=200).values():
         assert not each.upper - each.lower < 1e-9, each
         without = math.isfinite(each.value) and math.isnan(each.lower)
         assert bool(each.no_interval) == without, each
-        told += each.no_interval == "its method finds no chance in these responses"
+        n_reasons += each.no_interval == "its method finds no chance in these responses"
     # All but those of the base rate, which has Wilson's, and what is not defined.
-    assert told >= 8
+    assert n_reasons >= 8
 
 
 def test_an_interval_that_is_missing_does_not_say_that_redraws_agree() -> None:
     """Responses differ in their shares of true claims, so that redraws move what is explained."""
     y = np.concatenate([[True] * (1 + r % 5) + [False] * (5 - r % 5) for r in range(9)])
     ids = np.repeat(np.arange(9), 6)
-    found = scored(np.where(y, 0.9, 0.1), y, ids, n_bootstrap=200)
-    explained = found["corp_brier_discrimination"]
-    assert explained.value == pytest.approx(found["corp_brier_uncertainty"].value)
-    assert found["corp_brier_uncertainty"].upper > found["corp_brier_uncertainty"].lower
+    scores = scored(np.where(y, 0.9, 0.1), y, ids, n_bootstrap=200)
+    explained = scores["corp_brier_discrimination"]
+    assert explained.value == pytest.approx(scores["corp_brier_uncertainty"].value)
+    assert scores["corp_brier_uncertainty"].upper > scores["corp_brier_uncertainty"].lower
     assert explained.no_interval == "its method finds no chance in these responses"
 
 
@@ -339,23 +339,23 @@ def test_a_table_says_the_same_however_it_is_given() -> None:
         (tall.sample(frac=1, random_state=0), {**LONG, "claim": "claim", "reference": "sharp"}),
     ]
     for data, how in ways:
-        found = score(data=data, **how, **QUICKLY)
+        scores = score(data=data, **how, **QUICKLY)
         for name in CHEAP:
             for model in ("sharp", "blunt"):
                 # Sums in another order.
-                one, other = found[model, name], expected[model, name]
-                assert one.value == pytest.approx(other.value, abs=1e-12)
-            apart = [each.difference("blunt", name).value for each in (found, expected)]
+                first, other = scores[model, name], expected[model, name]
+                assert first.value == pytest.approx(other.value, abs=1e-12)
+            apart = [each.difference("blunt", name).value for each in (scores, expected)]
             assert apart[0] == pytest.approx(apart[1], abs=1e-12)
-        assert found.tested == expected.tested == CHEAP
+        assert scores.tested == expected.tested == CHEAP
 
 
 def test_models_whose_claims_differ_are_not_tested_and_the_table_says_so() -> None:
     tall = long(claims())
     fewer = tall[(tall["model"] == "sharp") | (tall["claim"] > 4)]
-    found = score(data=fewer, **LONG, **QUICKLY)
-    assert found.tested == ()
-    assert "different numbers of claims" in found.remarks[-1]
+    scores = score(data=fewer, **LONG, **QUICKLY)
+    assert scores.tested == ()
+    assert "different numbers of claims" in scores.remarks[-1]
     apart = tall.assign(answer=[*range(len(tall))])
     assert "no response in common" in score(data=apart, **LONG, **QUICKLY).remarks[-1]
     # With ids, tests are over what both have.
@@ -365,18 +365,18 @@ def test_models_whose_claims_differ_are_not_tested_and_the_table_says_so() -> No
     both = claims().iloc[5:]
     alone = compared({name: both[name] for name in ("sharp", "blunt")}, both["label"],
                      both["answer"], scores=CHEAP, n_resamples=200)  # fmt: skip
-    own, other = (each.difference("blunt", "brier") for each in (paired, alone))
-    assert (own.value, own.p_value) == (other.value, other.p_value)
+    first, other = (each.difference("blunt", "brier") for each in (paired, alone))
+    assert (first.value, first.p_value) == (other.value, other.p_value)
     labels = tall.assign(label=tall["label"] ^ (tall["model"] == "blunt"))
     assert "different labels" in score(data=labels, **LONG, **QUICKLY).remarks[-1]
 
 
 def test_one_model_without_responses_has_scores_and_no_tests() -> None:
-    found = score("sharp", "label", data=claims(), **QUICKLY)
-    assert (found.tested, found.stars_note) == ((), "")
-    assert [each.name for each in found.models] == ["sharp"]
-    assert found.models[0].n_responses == found.models[0].n_claims
-    assert "taken as independent" in found.remarks[0]
+    scores = score("sharp", "label", data=claims(), **QUICKLY)
+    assert (scores.tested, scores.stars_note) == ((), "")
+    assert [each.name for each in scores.models] == ["sharp"]
+    assert scores.models[0].n_responses == scores.models[0].n_claims
+    assert "taken as independent" in scores.remarks[0]
 
 
 def test_p_values_are_those_of_the_paired_tests() -> None:
@@ -386,22 +386,22 @@ def test_p_values_are_those_of_the_paired_tests() -> None:
     table = compared(**given, scores=["brier"], n_resamples=500)
     losses = [(p - y) ** 2 for p in (sharp, blunt)]
     reference = paired_permutation(losses[0], losses[1], responses, n_permutations=500)
-    found = table.difference("sharp", "brier")
-    assert found.p_value == pytest.approx(reference.p_value, abs=1e-12)
-    assert found.value == pytest.approx(reference.value, abs=1e-12)
-    assert (found.first, found.second) == tuple(
+    gap = table.difference("sharp", "brier")
+    assert gap.p_value == pytest.approx(reference.p_value, abs=1e-12)
+    assert gap.value == pytest.approx(reference.value, abs=1e-12)
+    assert (gap.first, gap.second) == tuple(
         table[name, "brier"].value for name in ("sharp", "blunt")
     )
-    assert found.better is True
+    assert gap.better is True
 
     names = ["precision", "precision_mae"]
     students = compared(**given, scores=names, test="t", alternative="better")
     index = np.unique(responses, return_inverse=True)[1]
     sizes = np.bincount(index)
-    own = [np.bincount(index, weights=p > 0.5) / sizes for p in (sharp, blunt)]
+    shares = [np.bincount(index, weights=p > 0.5) / sizes for p in (sharp, blunt)]
     truth = np.bincount(index, weights=y) / sizes
-    errors = [np.abs(share - truth) for share in own]
-    for name, pair, side in (("precision", own, "greater"), ("precision_mae", errors, "less")):
+    errors = [np.abs(share - truth) for share in shares]
+    for name, pair, side in (("precision", shares, "greater"), ("precision_mae", errors, "less")):
         expected = paired_t_test(*pair, alternative=side).p_value
         assert students.difference("sharp", name).p_value == pytest.approx(expected, abs=1e-9)
 
@@ -409,11 +409,12 @@ def test_p_values_are_those_of_the_paired_tests() -> None:
 @pytest.mark.parametrize("correction", ["holm", "benjamini-hochberg"])
 def test_stars_come_of_corrected_p_values_alone(correction: str) -> None:
     table = compared(**models(2), scores=COMPARED, correction=correction, n_resamples=2000)
-    found = [each for model in table.models for each in model.differences.values()]
+    differences = [each for model in table.models for each in model.differences.values()]
     np.testing.assert_allclose(
-        [each.corrected for each in found], adjust([each.p_value for each in found], correction)
+        [each.corrected for each in differences],
+        adjust([each.p_value for each in differences], correction),
     )
-    assert table.n_comparisons == len(found) == 2 * len(COMPARED)
+    assert table.n_comparisons == len(differences) == 2 * len(COMPARED)
     for model in ("sharp", "same"):
         for name in COMPARED:
             starred = bool(table.stars(model, name))
@@ -428,9 +429,9 @@ def test_stars_come_of_corrected_p_values_alone(correction: str) -> None:
 
 def test_without_correction_nothing_is_marked() -> None:
     table = compared(**models(2), scores=COMPARED, correction=None, n_resamples=2000)
-    found = [each for model in table.models for each in model.differences.values()]
-    assert min(each.p_value for each in found) < 0.001
-    assert all(math.isnan(each.corrected) for each in found)
+    differences = [each for model in table.models for each in model.differences.values()]
+    assert min(each.p_value for each in differences) < 0.001
+    assert all(math.isnan(each.corrected) for each in differences)
     assert not any(row["stars"] for row in table.rows())
     assert "not corrected" in table.stars_note
 
@@ -461,21 +462,21 @@ def test_what_is_not_defined_has_a_status_and_leaves_the_other_tests() -> None:
 
 def test_auroc_of_cross_fitted_probabilities_is_within_folds() -> None:
     frame = claims(4).assign(part=lambda table: table["answer"].str[-1].astype(int) % 3)
-    found = score(**WIDE, data=frame, folds="part", scores=["auroc"], intervals=QUICK,
+    scores = score(**WIDE, data=frame, folds="part", scores=["auroc"], intervals=QUICK,
                   n_resamples=100)  # fmt: skip
-    for each in found.models:
+    for each in scores.models:
         expected = auroc(frame[each.name], frame["label"], folds=frame["part"])
         assert each.scores["auroc"].value == pytest.approx(expected, abs=1e-12)
-    assert found.difference("blunt", "auroc").value == pytest.approx(
-        found["blunt", "auroc"].value - found["sharp", "auroc"].value, abs=1e-12
+    assert scores.difference("blunt", "auroc").value == pytest.approx(
+        scores["blunt", "auroc"].value - scores["sharp", "auroc"].value, abs=1e-12
     )
-    assert "AUROC compares claims of one fold" in " ".join(found.remarks)
+    assert "AUROC compares claims of one fold" in " ".join(scores.remarks)
 
 
 def test_scores_of_labels_alone_are_not_compared() -> None:
-    found = compared(**models(3), scores=["brier", "human_precision", "corp_brier_uncertainty"],
+    scores = compared(**models(3), scores=["brier", "human_precision", "corp_brier_uncertainty"],
                      n_resamples=9)  # fmt: skip
-    assert found.tested == ("brier",)
+    assert scores.tested == ("brier",)
     untested = compared(**models(3), scores=["brier"], test=None)
     assert (untested.tested, untested.n_comparisons) == ((), 0)
     assert set(untested.rows()[0]) & {"difference", "p_value"} == set()
@@ -485,9 +486,9 @@ def test_a_row_per_model_and_score() -> None:
     table = compared(**models(3), scores=["brier", "auroc"], n_resamples=50)
     rows = table.rows()
     assert len(rows) == 3 * 2
-    own, apart = table["sharp", "auroc"], table.difference("sharp", "auroc")
+    auroc, apart = table["sharp", "auroc"], table.difference("sharp", "auroc")
     (row,) = (each for each in rows if (each["model"], each["score"]) == ("sharp", "auroc"))
-    assert (row["value"], row["lower"], row["n_responses"]) == (own.value, own.lower, 30)
+    assert (row["value"], row["lower"], row["n_responses"]) == (auroc.value, auroc.lower, 30)
     assert (row["difference"], row["corrected"]) == (apart.value, apart.corrected)
     json.dumps(rows)
 
@@ -500,12 +501,12 @@ def test_the_usual_scores_are_those_of_a_calibration_table() -> None:
 
 def test_figures_are_of_the_models() -> None:
     frame = claims()
-    found = score(**WIDE, data=frame, **QUICKLY, test=None)
-    reliability, risks = found.curves()
+    scores = score(**WIDE, data=frame, **QUICKLY, test=None)
+    reliability, risks = scores.curves()
     assert list(reliability) == list(risks) == ["sharp", "blunt"]
     wrong = (frame["blunt"] > 0.5) != frame["label"]
     assert risks["blunt"].risk[-1] == pytest.approx(wrong.mean())
-    assert set(found.figures()) == {"reliability", "risk_coverage"}
+    assert set(scores.figures()) == {"reliability", "risk_coverage"}
 
 
 def test_recalibrations_stand_beside_what_was_given() -> None:
@@ -513,15 +514,15 @@ def test_recalibrations_stand_beside_what_was_given() -> None:
     given = frame["blunt"], frame["label"], frame["answer"]
     names = ["platt", "venn-abers", "best"]
     maps = recalibrations(*given, names, n_folds=4)
-    found = score(maps.p, *given[1:], folds=maps.folds, scores=["brier"], intervals=QUICK,
+    scores = score(maps.p, *given[1:], folds=maps.folds, scores=["brier"], intervals=QUICK,
                   n_resamples=200)  # fmt: skip
-    assert [each.name for each in found.models] == [AS_GIVEN, *names]
-    assert found.reference == AS_GIVEN
+    assert [each.name for each in scores.models] == [AS_GIVEN, *names]
+    assert scores.reference == AS_GIVEN
     fitted = cross_fit(PlattRecalibrator(), *given, 4)
     brier = np.mean((fitted.p - frame["label"]) ** 2)
-    assert found["platt", "brier"].value == pytest.approx(brier, abs=1e-12)
+    assert scores["platt", "brier"].value == pytest.approx(brier, abs=1e-12)
     # What is blunt by noise alone is too extreme, which a map mends.
-    assert brier < found[AS_GIVEN, "brier"].value
+    assert brier < scores[AS_GIVEN, "brier"].value
 
 
 def test_a_map_that_cannot_be_learned_is_said() -> None:
@@ -554,26 +555,26 @@ def test_of_the_same_claims_judged_ones_are_compared_as_arrays_are(
     given = models(3)
     how: dict[str, Any] = {"test": test, "alternative": alternative, "n_resamples": 500}
     table = compared(**given, reference="blunt", scores=[measure], correction=None, **how)
-    (found,) = compare_judged(
+    (comparison,) = compare_judged(
         judged(given, "sharp"), judged(given, "blunt"), [measure], intervals=QUICK, **how
     )
-    assert repr(found) == repr(table.difference("sharp", measure))
+    assert repr(comparison) == repr(table.difference("sharp", measure))
 
 
 def test_other_claims_are_compared_by_response() -> None:
     given = models(4)
     first_of_each = np.unique(given["responses"], return_index=True)[1]
     part, whole = judged(given, "sharp", first_of_each), judged(given, "sharp")
-    (found,) = compare_judged(part, whole, ["precision"], n_resamples=500)
-    means = [one.grouping.means(one.supported) for one in (part, whole)]
+    (comparison,) = compare_judged(part, whole, ["precision"], n_resamples=500)
+    means = [side.grouping.means(side.supported) for side in (part, whole)]
     expected = paired_permutation(means[0], means[1], np.arange(30), n_permutations=500)
-    assert found.value == pytest.approx(expected.value, rel=1e-12)
+    assert comparison.value == pytest.approx(expected.value, rel=1e-12)
     # One number per response: to swap the methods is to swap these.
-    assert found.p_value == expected.p_value
+    assert comparison.p_value == expected.p_value
     # Pooled, each side is over its own number of claims.
-    (found,) = compare_judged(part, whole, ["brier"], n_resamples=500)
-    losses = [float(((one.p - one.y) ** 2).mean()) for one in (part, whole)]
-    assert found.value == pytest.approx(losses[0] - losses[1], rel=1e-12)
+    (comparison,) = compare_judged(part, whole, ["brier"], n_resamples=500)
+    losses = [float(((side.p - side.y) ** 2).mean()) for side in (part, whole)]
+    assert comparison.value == pytest.approx(losses[0] - losses[1], rel=1e-12)
 
 
 def test_other_responses_are_refused() -> None:
@@ -658,13 +659,13 @@ def cells_of_two_datasets() -> Any:
 def test_a_reference_is_compared_with_the_cells_of_its_data() -> None:
     frame = cells_of_two_datasets()
     how: dict[str, Any] = {"scores": ["brier"], "intervals": None}
-    found = score(frame, by=["dataset", "model"], reference="A, m", **how)
+    scores = score(frame, by=["dataset", "model"], reference="A, m", **how)
     alone = score(frame[frame["dataset"] == "A"], by=["model"], reference="m", **how)
-    assert found.n_comparisons == alone.n_comparisons == 1
-    one, two = found.difference("A, n", "brier"), alone.difference("n", "brier")
-    assert (one.value, one.p_value) == (two.value, two.p_value)
+    assert scores.n_comparisons == alone.n_comparisons == 1
+    first, two = scores.difference("A, n", "brier"), alone.difference("n", "brier")
+    assert (first.value, first.p_value) == (two.value, two.p_value)
     with pytest.raises(InputError):
-        found.difference("B, n", "brier")
+        scores.difference("B, n", "brier")
 
 
 @pytest.mark.parametrize(
@@ -672,8 +673,8 @@ def test_a_reference_is_compared_with_the_cells_of_its_data() -> None:
 )
 def test_cells_of_one_name_are_refused_rather_than_pooled(names: Any) -> None:
     rows = [
-        {"a": name[0], "b": name[1], "response": f"{place}{n}", "claim": 0, "p": 0.2, "label": n}
-        for place, name in enumerate(names)
+        {"a": name[0], "b": name[1], "response": f"{position}{n}", "claim": 0, "p": 0.2, "label": n}
+        for position, name in enumerate(names)
         for n in (0, 1)
     ]
     with pytest.raises(InputError, match="two cells are called"):
@@ -683,9 +684,9 @@ def test_cells_of_one_name_are_refused_rather_than_pooled(names: Any) -> None:
 def test_cells_of_different_numbers_of_claims_are_not_paired_by_order() -> None:
     frame = cells_of_two_datasets().drop(columns="claim").drop(index=24)
     how: dict[str, Any] = {"scores": ["brier"], "intervals": None}
-    found = score(frame, by=["dataset", "model"], reference="A, m", **how)
-    assert not found.n_comparisons
-    assert any("name the column of claim ids" in each for each in found.remarks)
+    scores = score(frame, by=["dataset", "model"], reference="A, m", **how)
+    assert not scores.n_comparisons
+    assert any("name the column of claim ids" in each for each in scores.remarks)
     # A claim without a probability has its place all the same.
     whole = cells_of_two_datasets().drop(columns="claim")
     whole.loc[24, "p"] = np.nan

@@ -142,9 +142,9 @@ def test_unlabelled_atoms_are_left_out_and_said(
     function: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, logger="calibration.labels"):
-        found = function(*UNLABELLED)
+        result = function(*UNLABELLED)
     assert caplog.messages == ["1 of 5 atoms have no label and are left out"]
-    np.testing.assert_equal(values_of(found), values_of(function(*LABELLED)))
+    np.testing.assert_equal(values_of(result), values_of(function(*LABELLED)))
 
 
 @pytest.mark.parametrize("function", PAIR_FUNCTIONS)
@@ -177,10 +177,10 @@ def test_results_count_the_unlabelled_atoms(result: Any) -> None:
 
 def test_weights_and_responses_of_unlabelled_atoms_are_left_out_too() -> None:
     weights, responses = [1, 2, 100, 1, 3], ["b", "a", "c", "b", "a"]
-    found = score(*UNLABELLED, responses, weights=weights)
+    scored = score(*UNLABELLED, responses, weights=weights)
     wanted = score(*LABELLED, ["b", "a", "b", "a"], weights=[1, 2, 1, 3])
-    assert repr(found.models[0].scores) == repr(wanted.models[0].scores)
-    assert found.models[0].n_responses == 2
+    assert repr(scored.models[0].scores) == repr(wanted.models[0].scores)
+    assert scored.models[0].n_responses == 2
     with pytest.raises(InputError, match="weights of all labelled atoms are zero"):
         brier([0.2, 0.3], [True, None], weights=[0, 2])
 
@@ -313,7 +313,7 @@ def test_numbers_in_an_array_are_grouped_as_those_in_a_list(ids: list[int]) -> N
     for dtype in (np.int64, np.int32, np.uint8 if min(ids) >= 0 else np.int8):
         grouping = group_by_response(np.array(ids, dtype=dtype))
         assert tuple(grouping.responses) == expected.responses
-        assert {type(one) for one in grouping.responses} == {int}
+        assert {type(response) for response in grouping.responses} == {int}
         assert grouping.index.tolist() == expected.index.tolist()
         assert grouping.index.dtype == grouping.sizes.dtype == np.int64
         assert grouping.sizes.tolist() == expected.sizes.tolist()
@@ -326,9 +326,9 @@ def test_what_cannot_be_changed_is_not_copied() -> None:
     assert not np.shares_memory(copied.y, y)
     for array in (p, y):
         array.flags.writeable = False
-    own = apply_policy(p, y)
-    assert own.p is p
-    assert own.y is y
+    cleaned = apply_policy(p, y)
+    assert cleaned.p is p
+    assert cleaned.y is y
     y = np.array([0.0, np.nan])
     y.flags.writeable = False
     assert apply_policy(p, y, policy="true").y.tolist() == [0.0, 1.0]

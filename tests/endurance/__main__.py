@@ -15,7 +15,7 @@ from tests.endurance import Row, algorithms, assessments, studies
 Scenario = Callable[..., Iterator[Row]]
 CHECKS: tuple[Scenario, ...] = (studies.kills, studies.sizes, assessments.hostile_day)
 MEASUREMENTS: tuple[Scenario, ...] = (studies.many_responses, algorithms.coverage)
-SCENARIOS = {one.__name__: one for one in (*CHECKS, *MEASUREMENTS)}
+SCENARIOS = {scenario.__name__: scenario for scenario in (*CHECKS, *MEASUREMENTS)}
 
 
 def main(arguments: list[str]) -> int:

@@ -85,28 +85,28 @@ def runs(
                 graph = made(seed, log_range)
                 truth = infer(graph, "exact")
                 for name, (backend, settings) in samplers.items():
-                    found = run(graph, truth, backend, {**settings, "seed": seed})
-                    yield name, kind, log_range, found
+                    outcome = run(graph, truth, backend, {**settings, "seed": seed})
+                    yield name, kind, log_range, outcome
 
 
-def row(found: list[Run]) -> Row:
+def row(runs: list[Run]) -> Row:
     """What runs say together: of those that have converged, how often their errors hold."""
-    estimated = [one for one in found if one.status is not None]
-    converged = [one for one in estimated if one.status is Status.CONVERGED]
-    told = [one.off for one in converged if one.off is not None]
-    growths = [one.growth for one in converged if one.growth is not None]
+    estimated = [run for run in runs if run.status is not None]
+    converged = [run for run in estimated if run.status is Status.CONVERGED]
+    distances = [run.off for run in converged if run.off is not None]
+    growths = [run.growth for run in converged if run.growth is not None]
     believed = [
-        one.by_spread for one in estimated if one.by_spread is not None and one.effective >= 100.0
+        run.by_spread for run in estimated if run.by_spread is not None and run.effective >= 100.0
     ]
     return {
         "runs": len(estimated),
         "converged": len(converged),
-        "log Z within 2": _share(told, 2.0),
-        "beyond 6": None if not told else sum(off > 6.0 for off in told),
-        "marginals within 2": float(np.mean([one.within for one in converged]))
+        "log Z within 2": _share(distances, 2.0),
+        "beyond 6": None if not distances else sum(off > 6.0 for off in distances),
+        "marginals within 2": float(np.mean([run.within for run in converged]))
         if converged
         else None,
-        "graphs with one beyond 6": sum(one.farthest > 6.0 for one in converged),
+        "graphs with one beyond 6": sum(run.farthest > 6.0 for run in converged),
         "error over spread": float(np.median(growths)) if growths else None,
         "by spread alone: believed": len(believed) or None,
         "by spread alone: within 2": _share(believed, 2.0),
@@ -129,8 +129,8 @@ def coverage(seeds: int = 25, slow_seeds: int = 6) -> Iterator[Row]:
     """
     every = (*runs(range(seeds), QUICK), *runs(range(slow_seeds), SLOW))
     parts: dict[tuple[str, str], list[Run]] = defaultdict(list)
-    for name, kind, log_range, found in every:
+    for name, kind, log_range, runs_of_backend in every:
         for part in ("all", f"log range {log_range:g}", kind):
-            parts[part, name].append(found)
+            parts[part, name].append(runs_of_backend)
     for (part, name), found_runs in parts.items():
         yield {"graphs": part, "sampler": name, **row(found_runs)}

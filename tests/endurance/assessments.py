@@ -92,7 +92,7 @@ def live(
         forgetting: whether every kill also loses what was stored: a day that must fail.
     """
     write_batch(folder, responses)
-    chance, killed, runs, said, start = random.Random(seed), 0, 0, "missing", time.monotonic()
+    chance, killed, runs, output, start = random.Random(seed), 0, 0, "missing", time.monotonic()
     with Provider(latency, hostility) as provider:
         while killed < kills:
             before = len(provider.calls)
@@ -109,14 +109,14 @@ def live(
             if forgetting:
                 for stored in (*folder.glob("answers.sqlite*"), *folder.glob("out/graphs.jsonl.*")):
                     stored.unlink()
-        while "missing" in said.split("stage ")[-1]:
+        while "missing" in output.split("stage ")[-1]:
             runs += 1
             # What nobody kills needs no process of its own, which would import everything anew.
             with chdir(folder), patch.dict(os.environ, OPENAI_API_KEY=KEY):
                 result = called(*command(provider.url, concurrency), "--retry-failed")
-            said = result.output
+            output = result.output
             if result.exit_code not in (0, 1) or runs > 10:
-                raise RuntimeError(f"the batch does not end: {said}")
+                raise RuntimeError(f"the batch does not end: {output}")
         good = [call.question for call in provider.calls if call.answered]
     return Day(
         output=without_costs(folder / "out/graphs.jsonl"),

@@ -127,10 +127,10 @@ class Provider:
         opened = threading.Event()
         with self._lock:
             self._held.append((question, opened))
-            if self.gate([held for held, _ in self._held]):
+            if self.gate([moment for moment, _ in self._held]):
                 self.rounds += 1
-                for _, one in self._held:
-                    one.set()
+                for _, waiting in self._held:
+                    waiting.set()
                 self._held = []
         opened.wait()
 

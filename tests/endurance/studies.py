@@ -67,8 +67,8 @@ def kills(
     graphs = labelled_responses(60, n_atoms=(1, 4), contexts_per_atom=2, density=0.2, seed=0)
     for name in only:
         arguments, again, share = TRIALS[name]
-        with TemporaryDirectory() as one, TemporaryDirectory() as other:
-            calm, killed = Path(one), Path(other)
+        with TemporaryDirectory() as first, TemporaryDirectory() as other:
+            calm, killed = Path(first), Path(other)
             for folder in (calm, killed):
                 (folder / "s.yaml").write_text(_STUDY.replace("RESPONSES", str(responses)))
                 write_many(graphs, folder / "graphs.jsonl")
@@ -83,22 +83,22 @@ def kills(
             count, left = round(number * share), 0
             clustered = cluster_here(2, processes=True) if "Dask" in name else nullcontext("")
             with clustered as address:
-                own = [word.replace("ADDRESS", address) for word in arguments]
+                words = [word.replace("ADDRESS", address) for word in arguments]
                 for attempt in range(count):
-                    process = begin(killed, *own, *(again if attempt else ()))
+                    process = begin(killed, *words, *(again if attempt else ()))
                     time.sleep(generator.uniform(0.3, longest))
                     with suppress(psutil.NoSuchProcess):
                         children = psutil.Process(process.pid).children(recursive=True)
                     if workers := set(psutil.Process().children()) - {psutil.Process(process.pid)}:
                         # The cluster replaces a worker that dies.
-                        generator.choice(sorted(workers, key=lambda one: one.pid)).kill()
+                        generator.choice(sorted(workers, key=lambda process: process.pid)).kill()
                     process.kill()
                     process.wait()
                     alive = psutil.wait_procs(children, timeout=1.0)[1]
                     left += len(alive)
                     for child in alive:
                         child.kill()
-                done(killed, *own, *(again if count else ()))
+                done(killed, *words, *(again if count else ()))
             files, different = _compared(calm / "made", killed / "made")
             yield {
                 **{"command": name, "kills": count, "files": files, "left behind": left},
@@ -126,7 +126,7 @@ def _compared(first: Path, second: Path) -> tuple[int, list[str]]:
         if not other.is_file() or _content(path) != _content(other):
             different.append(str(path.relative_to(first)))
     if (first / "rows.parquet").exists():
-        rows = [read_rows(place).drop(columns="seconds") for place in (first, second)]
+        rows = [read_rows(folder).drop(columns="seconds") for folder in (first, second)]
         different += [] if rows[0].equals(rows[1]) else ["rows without their times"]
     return len(paths), different
 
@@ -178,17 +178,17 @@ _MOST_OFF = 0.5
 def sizes(only: tuple[str, ...] = tuple(SERIES), share: float = 1.0) -> Iterator[Row]:
     """Time and memory beside size, of what grows; `off`: the largest above the others' line."""
     for name in only:
-        own = [max(int(size * share), 1) for size in SERIES[name][0]]
+        sizes_of_parts = [max(int(size * share), 1) for size in SERIES[name][0]]
         # Whatever is compiled once is not counted.
-        _taken(name, own[0])
+        _taken(name, sizes_of_parts[0])
         taken = []
-        for size in own:
+        for size in sizes_of_parts:
             taken.append(_taken(name, size))
             yield {"what": name, "size": size, "seconds": taken[-1][0], "MiB": taken[-1][1]}
         off = []
         for values in zip(*taken, strict=True):
-            slope, start = np.polyfit(own[:-1], values[:-1], 1)
-            off.append(float(values[-1] / (max(slope, 0.0) * own[-1] + start) - 1.0))
+            slope, start = np.polyfit(sizes_of_parts[:-1], values[:-1], 1)
+            off.append(float(values[-1] / (max(slope, 0.0) * sizes_of_parts[-1] + start) - 1.0))
         shown = {"seconds": f"{off[0]:+.0%}", "MiB": f"{off[1]:+.0%}"}
         yield {"what": name, "size": "off", **shown, "right": max(off) <= _MOST_OFF}
 
@@ -222,9 +222,9 @@ def many_responses(
     responses: tuple[int, ...] = (100_000, 1_000_000), workers: int = 2, dask: bool = False
 ) -> Iterator[Row]:
     """What a study of many responses takes, by part; the last column: the slope between sizes."""
-    found = [measure(size, workers, dask=dask) for size in responses]
-    for what in dict.fromkeys(name for one in found for name in one):
-        values = [one.get(what, 0.0) for one in found]
+    measured = [measure(size, workers, dask=dask) for size in responses]
+    for what in dict.fromkeys(name for parts in measured for name in parts):
+        values = [parts.get(what, 0.0) for parts in measured]
         slope = (values[-1] - values[0]) / max(responses[-1] - responses[0], 1)
         yield {"": what, **dict(zip(map(str, responses), values, strict=True))} | {
             "a million more": 1e6 * slope
@@ -235,16 +235,16 @@ def measure(responses: int, workers: int, *, dask: bool = False) -> dict[str, fl
     """Run the study of some responses; seconds and MiB by what they are of, and rows."""
     taken: dict[str, float] = defaultdict(float)
     clustered = cluster_here(workers, processes=True) if dask else nullcontext("")
-    with TemporaryDirectory() as place, clustered as address:
-        folder, own = Path(place), time.process_time()
+    with TemporaryDirectory() as temporary, clustered as address:
+        folder, began = Path(temporary), time.process_time()
         (folder / "scale.yaml").write_text(_SCALE.format(size=responses))
         where = ("--dask", address) if dask else ("--workers", str(workers))
         process = begin(folder, "run", "scale.yaml", *where, "--out", "out")
         first = psutil.Process(process.pid)
         elder = psutil.Process() if dask else first
         # What workers of a cluster took before the study is not the study's.
-        earlier = {one.pid: _seconds(one) for one in elder.children(recursive=True)}
-        found: dict[int, float] = {}
+        earlier = {child.pid: _seconds(child) for child in elder.children(recursive=True)}
+        seconds_of: dict[int, float] = {}
         last, spent = time.monotonic(), 0.0
         while process.poll() is None:
             part = _part(folder)
@@ -258,14 +258,14 @@ def measure(responses: int, workers: int, *, dask: bool = False) -> dict[str, fl
                 taken[name] = max(taken[name], memory.rss / 2**20)
                 for worker in set(elder.children(recursive=True)) - {first}:
                     seconds = _seconds(worker) - earlier.get(worker.pid, 0.0)
-                    found[worker.pid] = max(seconds, found.get(worker.pid, 0.0))
+                    seconds_of[worker.pid] = max(seconds, seconds_of.get(worker.pid, 0.0))
                     largest = max(taken["a worker, MiB"], worker.memory_info().rss / 2**20)
                     taken["a worker, MiB"] = largest
             time.sleep(0.1)
         if process.returncode:
             raise RuntimeError("the study failed")
-        taken["workers, s"] = sum(found.values())
-        taken["this process (with Dask: the scheduler), s"] = time.process_time() - own
+        taken["workers, s"] = sum(seconds_of.values())
+        taken["this process (with Dask: the scheduler), s"] = time.process_time() - began
         for name in (f"{PARTS}/*/*", "rows.parquet", "rows.csv"):
             sizes = (path.stat().st_size for path in (folder / "out").glob(name))
             taken[f"{name}, MiB"] = sum(sizes) / 2**20

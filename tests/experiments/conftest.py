@@ -170,22 +170,22 @@ def call(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]
 
 
 def begin(
-    folder: Path, *arguments: str, told: int = subprocess.DEVNULL, **variables: str
+    folder: Path, *arguments: str, stdout: int = subprocess.DEVNULL, **variables: str
 ) -> subprocess.Popen[str]:
     """Begin a command in a folder, as a process of its own, which may be watched and killed.
 
     Args:
         folder: its current folder.
         arguments: the command.
-        told: where what it writes and its errors go.
+        stdout: where what it writes and its errors go.
         variables: of its environment.
     """
     return subprocess.Popen(
         [sys.executable, "-m", "experiments", *arguments],
         cwd=folder,
         env=environment() | {"PYTHONDONTWRITEBYTECODE": "1", **variables},
-        stdout=told,
-        stderr=subprocess.STDOUT if told == subprocess.PIPE else told,
+        stdout=stdout,
+        stderr=subprocess.STDOUT if stdout == subprocess.PIPE else stdout,
         text=True,
     )
 

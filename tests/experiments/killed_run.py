@@ -118,5 +118,5 @@ if __name__ == "__main__":
     strange.register_all()
     for name in ("slow", "lbp"):
         warm_up(get_backend(name))
-    found = main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
-    sys.stdout.write(" ".join(map(str, found)) + "\n")
+    records = main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    sys.stdout.write(" ".join(map(str, records)) + "\n")

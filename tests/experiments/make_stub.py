@@ -51,8 +51,8 @@ def taken(hint: Any) -> str:
     if origin is Literal:
         return f"Literal[{', '.join(map(repr, arguments))}]"
     if origin is tuple:
-        one = taken(arguments[0])
-        return one if one == "Any" else f"{one} | Sequence[{one}]"
+        element = taken(arguments[0])
+        return element if element == "Any" else f"{element} | Sequence[{element}]"
     if origin in (dict, Mapping) or hint is dict:
         return f"Mapping[{', '.join(map(taken, arguments))}]" if arguments else "Mapping[str, Any]"
     if hint is Any:
@@ -73,18 +73,18 @@ def _written(default: Any) -> str:
 def _sources(module: str) -> dict[str, str]:
     """Where a module has its names from, those for type checkers among them."""
     path = Path(inspect.getsourcefile(sys.modules[module]) or "")
-    found: dict[str, str] = {}
+    module_of: dict[str, str] = {}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {alias.asname or alias.name: node.module for alias in node.names}
+            module_of |= {alias.asname or alias.name: node.module for alias in node.names}
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.ClassDef):
             targets = node.targets if isinstance(node, ast.Assign) else [node]
             for each in targets:
                 name = each.id if isinstance(each, ast.Name) else getattr(each, "name", None)
                 name = name or getattr(getattr(each, "target", None), "id", None)
                 if name:
-                    found[name] = module
-    return found
+                    module_of[name] = module
+    return module_of
 
 
 def _argument(annotation: str, sources: Mapping[str, str], imports: dict[str, set[str]]) -> str:

@@ -46,16 +46,16 @@ def defaults(tree: ast.Module) -> Iterator[tuple[int, ast.expr]]:
 
 
 def test_auto_is_the_default_wherever_a_backend_is_taken() -> None:
-    found = [
+    stated = [
         (f"{path.relative_to(ROOT)}:{line}", ast.literal_eval(value))
         for package in PACKAGES
         for path in sorted((ROOT / package).rglob("*.py"))
         for line, value in defaults(ast.parse(path.read_text()))
         if isinstance(value, ast.Constant)
     ]
-    assert len(found) > 12
+    assert len(stated) > 12
     # None and "" stand for none at all: the name then says nothing of an algorithm.
-    assert [one for one in found if one[1] not in ("auto", None, "")] == []
+    assert [default for default in stated if default[1] not in ("auto", None, "")] == []
     assert [choice.backend for choice in Study("s", (DatasetChoice("d"),)).backends] == ["auto"]
 
 
@@ -86,8 +86,8 @@ def test_a_view_tells_who_answered_it_or_why_nobody_did() -> None:
     little = Auto(seconds=0.2, memory_limit=300)
     refusing = get_backend("exact", memory_limit=300)
     views = [AssessmentView("FR2", DEFAULT_ENCODING, little)]
-    (told,) = assess_graph(graph, views).values()
-    assert told["answered_by"] not in ("auto", "exact")
+    (answer,) = assess_graph(graph, views).values()
+    assert answer["answered_by"] not in ("auto", "exact")
     (failed,) = assess_graph(graph, [replace(views[0], backend=refusing)]).values()
     assert "induced width" in failed["error"]
 

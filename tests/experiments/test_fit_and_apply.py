@@ -38,8 +38,8 @@ def biographies(first: int, last: int) -> list[FactGraph]:
 
 def made_by(graphs: list[FactGraph], model: str) -> list[FactGraph]:
     """Return the same, their evidence recorded as a relation model's."""
-    told = {"relations": {"model": model}, "retrieval": {"retriever": "local", "top_k": 5}}
-    return [replace(graph, metadata={**graph.metadata, **told}) for graph in graphs]
+    metadata = {"relations": {"model": model}, "retrieval": {"retriever": "local", "top_k": 5}}
+    return [replace(graph, metadata={**graph.metadata, **metadata}) for graph in graphs]
 
 
 @pytest.fixture(scope="module")
@@ -55,20 +55,20 @@ def test_three_commands_judge_other_responses(tmp_path: Path) -> None:
     write_many(biographies(60, 90), tmp_path / "b.jsonl")
     judge, judged = tmp_path / "judge.json", tmp_path / "b.judged.jsonl"
     arguments = ("--penalty", "30", "--folds", "2", "--save", judge)
-    told = called(*map(str, ("fit", tmp_path / "a.jsonl", *arguments))).stdout
-    assert "field" in told
-    assert "boosted trees" in told
+    printed = called(*map(str, ("fit", tmp_path / "a.jsonl", *arguments))).stdout
+    assert "field" in printed
+    assert "boosted trees" in printed
     kept = json.loads(judge.read_text(encoding="utf-8"))
     assert [cause["level"] for cause in kept["causes"]] == ["sentence", "response"]
     assert kept["scores"][0]["model"] == "field"
     called(*map(str, ("apply", judge, tmp_path / "b.jsonl", "--out", judged)))
     assert [graph.id for graph in read_many(judged)] == [g.id for g in biographies(60, 90)]
-    found = score(judged, n_bootstrap=50)["scores"]
+    scores = score(judged, n_bootstrap=50)["scores"]
     given = score(tmp_path / "b.jsonl", n_bootstrap=50)["scores"]
-    assert found["model"].tolist() == ["judge"]
+    assert scores["model"].tolist() == ["judge"]
     assert given["model"].tolist() == ["as given"]
     # .13 and .18 when it was written.
-    assert found["brier"][0] < given["brier"][0] - 0.02
+    assert scores["brier"][0] < given["brier"][0] - 0.02
 
 
 def test_labels_play_no_part(judge: Path) -> None:
@@ -92,21 +92,21 @@ def test_evidence_of_which_nobody_says_what_made_it_is_said_to_be_so(judge: Path
     new = biographies(20, 30)
     assert not any("recorded" in text for text in apply(judge, new, n_bootstrap=20).sentences)
     strangers = [replace(graph, metadata={}) for graph in new]
-    told = apply(judge, strangers, n_bootstrap=20).sentences[-1]
-    assert told.startswith("What made the evidence here is not all recorded")
+    sentence = apply(judge, strangers, n_bootstrap=20).sentences[-1]
+    assert sentence.startswith("What made the evidence here is not all recorded")
 
 
 def test_other_evidence_is_told_with_what_to_do_and_never_moves_the_prior(tmp_path: Path) -> None:
     # Passages say a tenth of what they say for claims, as those of another topic would.
     def fainter(graph: FactGraph) -> FactGraph:
         relations = []
-        for one in graph.relations:
-            for_it, against, same, _ = one.distribution or ()
+        for relation in graph.relations:
+            for_it, against, same, _ = relation.distribution or ()
             rest = 1.0 - 0.1 * for_it - against - same
             relations.append(
                 Relation(
-                    one.source,
-                    one.target,
+                    relation.source,
+                    relation.target,
                     RelationKind.NEUTRAL,
                     rest,
                     (0.1 * for_it, against, same, rest),
@@ -117,25 +117,25 @@ def test_other_evidence_is_told_with_what_to_do_and_never_moves_the_prior(tmp_pa
     judge = tmp_path / "judge.json"
     fit(biographies(0, 60), penalty=30.0, folds=0, save=judge)
     new = [fainter(graph) for graph in biographies(60, 85)]
-    found = apply(judge, new, adapt=True, n_bootstrap=200)
-    assert found["shift"]["status"].tolist() == ["other evidence"]
-    assert "label claims of some responses here and learn from them" in found.sentences[0]
+    applied = apply(judge, new, adapt=True, n_bootstrap=200)
+    assert applied["shift"]["status"].tolist() == ["other evidence"]
+    assert "label claims of some responses here and learn from them" in applied.sentences[0]
     # A test that objects has had the power to.
-    assert "little power" not in found.sentences[0]
-    assert found.sentences[1].startswith("The learned prior stays")
+    assert "little power" not in applied.sentences[0]
+    assert applied.sentences[1].startswith("The learned prior stays")
     as_learned = apply(judge, new, n_bootstrap=20)
-    assert found["responses"]["mean"].equals(as_learned["responses"]["mean"])
+    assert applied["responses"]["mean"].equals(as_learned["responses"]["mean"])
 
 
 @pytest.mark.parametrize(
-    ("stated", "said"),
+    ("stated", "message"),
     [
         (0, "No claim here says of which sentence it is: each counts as a sentence of its own"),
         (1, " claims do not say of which sentence they are: each counts as a sentence of its own"),
     ],
 )
 def test_claims_without_a_sentence_are_said_to_be_alone(
-    judge: Path, stated: int, said: str
+    judge: Path, stated: int, message: str
 ) -> None:
     new = biographies(20, 30)
     bare = [
@@ -147,8 +147,8 @@ def test_claims_without_a_sentence_are_said_to_be_alone(
     assert not any(
         "of which sentence" in each for each in apply(judge, new, n_bootstrap=20).sentences
     )
-    told = apply(judge, bare, n_bootstrap=20).sentences
-    assert any(said in sentence for sentence in told)
+    sentences = apply(judge, bare, n_bootstrap=20).sentences
+    assert any(message in sentence for sentence in sentences)
 
 
 def test_claims_without_relations_are_counted(judge: Path) -> None:
@@ -159,8 +159,8 @@ def test_claims_without_relations_are_counted(judge: Path) -> None:
         for g in new
     ]
     n = sum(len(g.atoms) for g in new)
-    told = apply(judge, fewer, n_bootstrap=20).sentences
-    assert any(f"10 of {n} claims have no relation with a passage" in each for each in told)
+    sentences = apply(judge, fewer, n_bootstrap=20).sentences
+    assert any(f"10 of {n} claims have no relation with a passage" in each for each in sentences)
     assert not any("no relation" in each for each in apply(judge, new, n_bootstrap=20).sentences)
 
 
@@ -170,26 +170,26 @@ def test_responses_without_texts_are_judged_without_their_columns(tmp_path: Path
         replace(g, metadata={k: v for k, v in g.metadata.items() if k != TEXT_MATCH_KEY})
         for g in biographies(20, 30)
     ]
-    told = fit(graphs, penalty=30.0, folds=0, save=judge)
-    assert "names found" in set(told["columns"]["column"])
-    assert not any("lack texts" in each for each in told.sentences)
+    fitted = fit(graphs, penalty=30.0, folds=0, save=judge)
+    assert "names found" in set(fitted["columns"]["column"])
+    assert not any("lack texts" in each for each in fitted.sentences)
     lone = fit([*graphs, *silent], penalty=30.0, folds=0)
     assert "names found" not in set(lone["columns"]["column"])
     assert any("10 of 30 responses lack texts" in each for each in lone.sentences)
-    found = apply(judge, silent, n_bootstrap=20)
-    assert any("10 of 10 responses lack texts" in each for each in found.sentences)
+    applied = apply(judge, silent, n_bootstrap=20)
+    assert any("10 of 10 responses lack texts" in each for each in applied.sentences)
     plain = tmp_path / "plain.json"
     fit(graphs, penalty=30.0, folds=0, columns=("evidence", "position"), save=plain)
     wanted = apply(plain, silent, n_bootstrap=20)["responses"]["mean"]
-    assert found["responses"]["mean"].tolist() == pytest.approx(wanted.tolist(), abs=1e-9)
+    assert applied["responses"]["mean"].tolist() == pytest.approx(wanted.tolist(), abs=1e-9)
     with pytest.raises(InputError, match="lacks texts of claims or passages"):
         fit(silent, penalty=30.0, folds=0, columns=("texts",))
 
 
-def posteriors_of(found: Findings) -> list[float | None]:
+def posteriors_of(findings: Findings) -> list[float | None]:
     """Posteriors of a judge, claim by claim."""
-    told = [recorded_verdicts(graph).get(NAME, {}) for graph in found.graphs]
-    return [verdict.p_true for each in told for verdict in each.values()]
+    verdicts = [recorded_verdicts(graph).get(NAME, {}) for graph in findings.graphs]
+    return [verdict.p_true for each in verdicts for verdict in each.values()]
 
 
 def test_what_other_responses_of_a_file_lack_changes_nothing_of_a_response(judge: Path) -> None:
@@ -222,8 +222,10 @@ def test_responses_with_texts_and_no_topic_are_counted(judge: Path) -> None:
         for g in new
     ]
     nameless = [replace(named[0], topic=""), *named[1:]]
-    told = [apply(judge, each, n_bootstrap=20).sentences for each in (nameless, named, new)]
-    counted = [any("1 of 10 responses name no topic" in each for each in some) for some in told]
+    sentences_of = [apply(judge, each, n_bootstrap=20).sentences for each in (nameless, named, new)]
+    counted = [
+        any("1 of 10 responses name no topic" in each for each in some) for some in sentences_of
+    ]
     assert counted == [True, False, False]
 
 
@@ -287,21 +289,31 @@ def test_columns_of_ones_own(tmp_path: Path) -> None:
     graphs, judge = biographies(0, 20), tmp_path / "judge.json"
     table = own_table(tmp_path / "mine.csv", graphs)
     numbers: dict[str, Any] = {"table": table, "numbers": ("chance",)}
-    mine: dict[str, Any] = {**numbers, "groups": ("part",)}
-    found = fit(
-        graphs, penalty=30.0, folds=0, causes=("part", "response"), columns=(), save=judge, **mine
+    other_columns: dict[str, Any] = {**numbers, "groups": ("part",)}
+    fitted = fit(
+        graphs,
+        penalty=30.0,
+        folds=0,
+        causes=("part", "response"),
+        columns=(),
+        save=judge,
+        **other_columns,
     )
-    assert found["columns"]["column"].tolist() == ["chance"]
+    assert fitted["columns"]["column"].tolist() == ["chance"]
     refused("the judge reads these columns of one's own: chance, part", apply, judge, graphs)
-    assert apply(judge, graphs, n_bootstrap=20, **mine)["responses"].shape[0] == 20
+    assert apply(judge, graphs, n_bootstrap=20, **other_columns)["responses"].shape[0] == 20
     # A group that no cause joins is not asked for, and does no harm.
-    fit(graphs, penalty=30.0, folds=0, causes=("response",), columns=(), save=judge, **mine)
-    first, second = (apply(judge, graphs, n_bootstrap=20, **own) for own in (numbers, mine))
+    fit(
+        graphs, penalty=30.0, folds=0, causes=("response",), columns=(), save=judge, **other_columns
+    )
+    first, second = (
+        apply(judge, graphs, n_bootstrap=20, **options) for options in (numbers, other_columns)
+    )
     assert first["responses"].equals(second["responses"])
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ("{response},{claim},1,p", "the claim '{claim}' of response '{response}' stands here a"),
         ("{response},other,nan,p", "'nan' is not a finite number"),
@@ -310,7 +322,7 @@ def test_columns_of_ones_own(tmp_path: Path) -> None:
     ],
 )
 def test_a_row_that_cannot_be_read_is_named_with_its_line(
-    tmp_path: Path, row: str, said: str
+    tmp_path: Path, row: str, message: str
 ) -> None:
     graphs = biographies(0, 2)
     words = {"response": graphs[0].id, "claim": graphs[0].atoms[0].id}
@@ -319,7 +331,7 @@ def test_a_row_that_cannot_be_read_is_named_with_its_line(
     with pytest.raises(InputError) as error:
         fit(graphs, folds=0, table=table, numbers=("chance",))
     assert f"mine.csv, line {line}" in str(error.value)
-    assert said.format(**words) in str(error.value)
+    assert message.format(**words) in str(error.value)
 
 
 def test_columns_that_are_named_twice_are_refused() -> None:
@@ -353,8 +365,8 @@ answers of a language model say: share of eight votes, stated confidence, log-pr
 def test_what_several_models_say_is_learned_from_a_table_alone(tmp_path: Path) -> None:
     judge = tmp_path / "votes.json"
     names = ("votes", "stated", "log_probabilities")
-    found = fit(VOTES, numbers=names, penalty=3.0, save=judge)
-    scores = found["scores"].set_index("model")
+    fitted = fit(VOTES, numbers=names, penalty=3.0, save=judge)
+    scores = fitted["scores"].set_index("model")
     # A law of weighed votes at four temperatures, made for these answers, had .0528 and .980.
     assert scores.brier["field"] < 0.0528
     assert scores.auroc["field"] > 0.98
@@ -363,7 +375,7 @@ def test_what_several_models_say_is_learned_from_a_table_alone(tmp_path: Path) -
     assert scores.brier["field"] < scores.brier[curves].min()
     # Nothing else is known of these claims, so that no posterior is a rival.
     assert not scores.index.str.contains("as given").any()
-    assert found["columns"]["column"].tolist() == list(names)
+    assert fitted["columns"]["column"].tolist() == list(names)
     # Elsewhere labels are not needed, and the columns are those that the judge knows.
     bare = tmp_path / "bare.csv"
     rows = [line.split(",") for line in VOTES.read_text().splitlines()]

@@ -128,15 +128,15 @@ def test_the_name_of_a_dataset_is_its_responses() -> None:
         lambda data: assess(data)["claims"]["p"],
         lambda data: experiments.infer(data).sentences,
     ):
-        found = [list(call(data)) for data in ("worked-examples", "worked.jsonl")]
-        assert found[0] == found[1]
+        frames = [list(call(data)) for data in ("worked-examples", "worked.jsonl")]
+        assert frames[0] == frames[1]
     write_many(load("demonstration").graphs, "demonstration.jsonl")
     for call in (
         lambda data: experiments.score(data, scores="brier", n_bootstrap=10)["scores"]["brier"],
         lambda data: experiments.estimate(data)["estimates"]["value"],
     ):
-        found = [list(call(data)) for data in ("demonstration", "demonstration.jsonl")]
-        assert found[0] == found[1]
+        frames = [list(call(data)) for data in ("demonstration", "demonstration.jsonl")]
+        assert frames[0] == frames[1]
 
 
 def test_the_types_of_the_front_door_are_those_of_its_settings() -> None:
@@ -170,13 +170,13 @@ def test_type_checkers_see_the_keywords(tmp_path: Path) -> None:
 
     (tmp_path / "calls.py").write_text(CALLS)
     cache = str(ROOT / ".mypy_cache")
-    said, *_ = api.run(
+    report, *_ = api.run(
         ["--cache-dir", cache, "--follow-imports=silent", str(tmp_path / "calls.py")]
     )
-    lines = [line.partition("calls.py:")[2] for line in said.splitlines() if "calls.py:" in line]
+    lines = [line.partition("calls.py:")[2] for line in report.splitlines() if "calls.py:" in line]
     errors = [line for line in lines if " error: " in line]
-    assert 'Revealed type is "pandas' in said
-    assert [line.partition(":")[0] for line in errors] == ["14", "15", "16"], said
+    assert 'Revealed type is "pandas' in report
+    assert [line.partition(":")[0] for line in errors] == ["14", "15", "16"], report
     assert 'did you mean "scores"' in errors[0]
     assert 'Argument "bins" to "score" has incompatible type' in errors[1]
     assert 'did you mean "documents"' in errors[2]
@@ -210,8 +210,8 @@ def test_posteriors_are_those_of_inference_graph_by_graph() -> None:
         view = variant(graph, "FR1")
         marginals = infer(view.to_factor_graph("conditional"), "lbp", damping=0.25).marginals
         expected += [(graph.id, atom.id, atom.label, marginals[atom.id][1]) for atom in graph.atoms]
-    for place, name in enumerate(["response", "atom", "label"]):
-        assert frame[name].tolist() == [row[place] for row in expected]
+    for position, name in enumerate(["response", "atom", "label"]):
+        assert frame[name].tolist() == [row[position] for row in expected]
     # The same computation, in batches that give the same bits.
     np.testing.assert_allclose(frame["p"].astype(float), [row[3] for row in expected], atol=1e-15)
     assert json.loads(frame["setting"][0])["damping"] == 0.25
@@ -228,18 +228,18 @@ def test_posteriors_take_a_path_a_graph_several_and_a_built_backend(tmp_path: Pa
     for other in (of_file, several):
         assert other["p"].equals(named["p"])
     assert set(of_file["dataset"]) == {"some"}
-    one = posteriors(graphs[0])
-    assert one["p"].tolist() == named["p"][: len(graphs[0].atoms)].tolist()
+    frame = posteriors(graphs[0])
+    assert frame["p"].tolist() == named["p"][: len(graphs[0].atoms)].tolist()
 
 
 @pytest.mark.usefixtures("folder")
 def test_posteriors_are_the_rows_of_a_study() -> None:
     rows = run(STUDY)["rows"]
-    own = posteriors("worked-examples", "FR1", "lbp", damping=0.5)
+    of_study = posteriors("worked-examples", "FR1", "lbp", damping=0.5)
     there = rows[(rows["variant"] == "FR1") & (rows["backend"] == "lbp")].reset_index(drop=True)
     # A study's label of an algorithm tells its settings from those of the others.
     for name in set(SCHEMA.names) - {"study", "seconds", "selections", "backend_label"}:
-        assert own[name].equals(there[name]), name
+        assert of_study[name].equals(there[name]), name
 
 
 def test_a_task_that_is_cut_short_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,7 +268,7 @@ def test_scores_take_the_columns_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("demonstratio",), r"did you mean 'demonstration'\?.*or the path of a file"),
         (("absent.json",), "there is no such file"),
@@ -280,8 +280,8 @@ def test_scores_take_the_columns_as_they_are() -> None:
         (("demonstration", "FR2", "exact", "implicatio"), "did you mean 'implication'"),
     ],
 )
-def test_a_mistake_is_told(arguments: tuple[Any, ...], said: str) -> None:
-    refused(said, posteriors, *arguments)
+def test_a_mistake_is_told(arguments: tuple[Any, ...], message: str) -> None:
+    refused(message, posteriors, *arguments)
 
 
 # --- Studies -------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def test_a_dict_and_a_file_are_one_study(folder: Path) -> None:
     of_file = run(folder / "study.yaml", out="of-file")
     invoke("run", "study.yaml", "--out", "command")
     places = (of_dict.folder, of_file.folder, Path("command"))
-    assert len({(place / "summary.csv").read_bytes() for place in places}) == 1
+    assert len({(path / "summary.csv").read_bytes() for path in places}) == 1
     assert of_dict.folder == Path("results/mine")
     assert of_file.folder == Path("of-file")
     assert of_file["rows"].drop(columns="seconds").equals(of_dict["rows"].drop(columns="seconds"))
@@ -309,17 +309,17 @@ def test_a_dict_and_a_file_are_one_study(folder: Path) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_run_shows_its_table(capsys: pytest.CaptureFixture[str]) -> None:
-    found = run(STUDY)
+    results = run(STUDY)
     assert capsys.readouterr() == ("", "")
-    lines = repr(found).splitlines()
+    lines = repr(results).splitlines()
     assert lines[0] == "run: mine"
     assert any(line.startswith("cells that agree") for line in lines)
-    assert "<table" in found._repr_html_()
-    assert len(found["summary"]) == 4
-    assert read_rows("results/mine").equals(found["rows"])
-    assert found.folder == Path("results/mine")
+    assert "<table" in results._repr_html_()
+    assert len(results["summary"]) == 4
+    assert read_rows("results/mine").equals(results["rows"])
+    assert results.folder == Path("results/mine")
     with pytest.raises(InputError, match="did you mean 'rows'"):
-        found["row"]
+        results["row"]
     assert list(read_rows("results/mine/rows.parquet", ["p"]).columns) == ["p"]
 
 
@@ -327,16 +327,16 @@ def test_a_run_shows_its_table(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_claims_of_a_run_are_scored_as_its_summary_is() -> None:
     from calibration import score
 
-    found = run(STUDY | {"datasets": ["demonstration"]})
-    claims, summary = found["claims"], found["summary"]
+    results = run(STUDY | {"datasets": ["demonstration"]})
+    claims, summary = results["claims"], results["summary"]
     texts = {(g.id, atom.id): atom.text for g in load("demonstration").graphs for atom in g.atoms}
-    said = zip(claims["response"], claims["claim"], claims["text"], strict=True)
-    assert all(text == texts[response, claim] for response, claim, text in said)
+    rows = zip(claims["response"], claims["claim"], claims["text"], strict=True)
+    assert all(text == texts[response, claim] for response, claim, text in rows)
     scored = score(claims, by=["variant", "backend_label"], scores=["brier", "precision"])
     for cell in summary.to_dict("records"):
         for name in ("brier", "precision"):
-            own = scored[f"{cell['variant']}, {cell['backend_label']}", name]
-            assert (own.value, own.lower) == (cell[name], cell[f"{name}_lower"])
+            score_of_cell = scored[f"{cell['variant']}, {cell['backend_label']}", name]
+            assert (score_of_cell.value, score_of_cell.lower) == (cell[name], cell[f"{name}_lower"])
 
 
 @pytest.mark.usefixtures("folder")
@@ -347,9 +347,9 @@ def test_a_run_is_cut_overridden_resumed_and_dropped() -> None:
     assert set(run(STUDY, resume=True)["rows"]["backend"]) == {"exact", "lbp"}
     changed = {"variants": ["FR1"], "backends[1].settings.damping": 0.25}
     refused("give another `out`", run, STUDY, overrides=changed)
-    found = run(STUDY, overrides=changed, overwrite=True)
-    assert set(found["rows"]["variant"]) == {"FR1"}
-    assert 'damping": 0.25' in found["rows"]["setting"].iloc[-1]
+    results = run(STUDY, overrides=changed, overwrite=True)
+    assert set(results["rows"]["variant"]) == {"FR1"}
+    assert 'damping": 0.25' in results["rows"]["setting"].iloc[-1]
     loaded = load_study(STUDY, ["variants=[FR1]", "backends=[exact]"])
     assert len(run(loaded, overwrite=True, workers=1)["summary"]) == 1
     refused("give one of them", run, STUDY, resume=True, overwrite=True)
@@ -361,22 +361,22 @@ def test_a_grid_is_a_study_that_goes_on_where_it_was(
 ) -> None:
     sides: dict[str, Any] = {"variants": ["FR1", "FR2"], "backends": ["exact", "gibbs"]}
     sides |= {"seeds": [3, 5], "keys": {"outputs": [], "priors": {"context": 0.9}}}
-    found = grid("worked-examples", **sides)
-    cells = found["rows"][["variant", "backend", "seed"]].drop_duplicates()
+    study_run = grid("worked-examples", **sides)
+    cells = study_run["rows"][["variant", "backend", "seed"]].drop_duplicates()
     assert len(cells) == 8
-    assert set(found["rows"]["prior"]) == {"context=0.9"}
+    assert set(study_run["rows"]["prior"]) == {"context=0.9"}
     # Written down it is the same study.
-    (folder / "again.yaml").write_text(found.texts["study.yaml"])
+    (folder / "again.yaml").write_text(study_run.texts["study.yaml"])
     written = run("again.yaml", out="again")
-    parts = [each["rows"].drop(columns="seconds") for each in (found, written)]
+    parts = [each["rows"].drop(columns="seconds") for each in (study_run, written)]
     assert parts[0].equals(parts[1])
-    assert grid("worked-examples", variants="FR1").folder != found.folder
+    assert grid("worked-examples", variants="FR1").folder != study_run.folder
 
     def never(*_: object) -> None:
         raise AssertionError("a unit is computed that was finished")
 
     monkeypatch.setattr("experiments.study.runner._run_units", never)
-    assert grid("worked-examples", **sides)["rows"].equals(found["rows"])
+    assert grid("worked-examples", **sides)["rows"].equals(study_run["rows"])
 
 
 def test_paths_of_a_dict_start_here_and_bases_are_read(folder: Path) -> None:
@@ -388,7 +388,7 @@ def test_paths_of_a_dict_start_here_and_bases_are_read(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("study", "said"),
+    ("study", "message"),
     [
         ({"study": "s"}, r"^the study: the key 'datasets' is missing"),
         ({**STUDY, "variant": "FR1"}, r"^the study: variant: .*did you mean 'variants'\?"),
@@ -396,18 +396,18 @@ def test_paths_of_a_dict_start_here_and_bases_are_read(folder: Path) -> None:
         ("comparee", r"did you mean 'compare'"),
     ],
 )
-def test_a_study_that_is_none_is_refused(study: Any, said: str, folder: Path) -> None:
-    refused(said, load_study, study)
-    refused(said, run, study)
+def test_a_study_that_is_none_is_refused(study: Any, message: str, folder: Path) -> None:
+    refused(message, load_study, study)
+    refused(message, run, study)
     assert list(folder.iterdir()) == []
 
 
 def test_an_analysis_is_run_and_is_no_study_of_units(folder: Path) -> None:
-    said = r"asks for the analysis 'dataset-statistics'.*`factormodels run`"
-    refused(said, load_study, "papers/datasets")
-    found = run("papers/datasets", ["settings.datasets=[demonstration]"], out="out")
-    assert found["datasets"]["dataset"].tolist() == ["demonstration"]
-    assert (folder / "out" / "manifest.json") in [folder / path for path in found.written or ()]
+    message = r"asks for the analysis 'dataset-statistics'.*`factormodels run`"
+    refused(message, load_study, "papers/datasets")
+    results = run("papers/datasets", ["settings.datasets=[demonstration]"], out="out")
+    assert results["datasets"]["dataset"].tolist() == ["demonstration"]
+    assert (folder / "out" / "manifest.json") in [folder / path for path in results.written or ()]
     refused("is run as a whole", run, "papers/datasets", resume=True)
 
 
@@ -417,8 +417,8 @@ def test_overrides_are_several() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_rows_that_are_not_there() -> None:
-    for place in ("absent", "."):
-        refused("name the folder of a finished run", read_rows, place)
+    for path in ("absent", "."):
+        refused("name the folder of a finished run", read_rows, path)
 
 
 # --- Report --------------------------------------------------------------------------------------
@@ -426,13 +426,13 @@ def test_rows_that_are_not_there() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_study_makes_its_report_and_it_is_made_again() -> None:
-    found = run({**STUDY, "outputs": ["report"]})
-    made = found.folder / "report.html"
+    results = run({**STUDY, "outputs": ["report"]})
+    made = results.folder / "report.html"
     before = made.read_bytes()
     made.unlink()
-    assert report(found.folder)["page"]["page"][0] == str(made)
+    assert report(results.folder)["page"]["page"][0] == str(made)
     assert made.read_bytes() == before
-    other = report(str(found.folder), out="elsewhere.html", first=1, backend=["exact"])
+    other = report(str(results.folder), out="elsewhere.html", first=1, backend=["exact"])
     assert other["page"].to_dict("records") == [{"page": "elsewhere.html", "responses": 1}]
     assert other.sentences == ("elsewhere.html: 1 response",)
     # What was found writes the same page anywhere.
@@ -441,79 +441,83 @@ def test_a_study_makes_its_report_and_it_is_made_again() -> None:
 
 def test_a_report_finds_data_that_moved(folder: Path) -> None:
     write_many(load("worked-examples").graphs, folder / "mine.jsonl")
-    found = run({"study": "s", "datasets": [{"path": "mine.jsonl"}], "outputs": ["csv"]})
+    results = run({"study": "s", "datasets": [{"path": "mine.jsonl"}], "outputs": ["csv"]})
     (folder / "mine.jsonl").rename(folder / "moved.jsonl")
-    refused(r"say where the file is with `data` mine=PATH", report, found.folder)
-    by_name = report(found.folder, data={"mine": Path("moved.jsonl")})
+    refused(r"say where the file is with `data` mine=PATH", report, results.folder)
+    by_name = report(results.folder, data={"mine": Path("moved.jsonl")})
     assert Path(by_name["page"]["page"][0]).is_file()
     moved = {"mine": "moved.jsonl"}
-    refused(r"name a file in it$", report, found.folder, out=".", data=moved)
-    refused("`settings` is '.'; give ReportSettings or name its fields", report, found.folder, ".")
+    refused(r"name a file in it$", report, results.folder, out=".", data=moved)
+    refused(
+        "`settings` is '.'; give ReportSettings or name its fields", report, results.folder, "."
+    )
 
 
 # --- Evaluation ----------------------------------------------------------------------------------
 
 
 def test_a_text_is_evaluated_offline(folder: Path) -> None:
-    found = assess(text=BRIDGE, documents=PASSAGES, query="Tell me about the bridge.")
-    claims = found["claims"]
+    assessed = assess(text=BRIDGE, documents=PASSAGES, query="Tell me about the bridge.")
+    claims = assessed["claims"]
     assert claims["text"].tolist() == ["The bridge opened in 1890.", "It carries trains."]
     assert list(claims.columns[:5]) == ["response", "atom", "text", "label", "p"]
     assert claims["label"].isna().all()
     first = claims.iloc[0]
     assert first["p"] > 0.5
     evidence = (
-        found["evidence"].set_index(["atom", "context"]).loc[("a1", first["supporting"].split()[0])]
+        assessed["evidence"]
+        .set_index(["atom", "context"])
+        .loc[("a1", first["supporting"].split()[0])]
     )
     assert evidence["title"] == "History"
     assert evidence["relation"] == "entailment"
     assert evidence["change"] > 0
-    assert found["summary"]["name"].tolist() == ["FR2"]
-    assert found["summary"]["n_atoms"].tolist() == [2]
-    assert len(found["cost"]) == 0
-    assert found.graphs[0].query == "Tell me about the bridge."
-    assert "a1     " in repr(found)
-    assert found._repr_html_().count("<tr>") == 3
+    assert assessed["summary"]["name"].tolist() == ["FR2"]
+    assert assessed["summary"]["n_atoms"].tolist() == [2]
+    assert len(assessed["cost"]) == 0
+    assert assessed.graphs[0].query == "Tell me about the bridge."
+    assert "a1     " in repr(assessed)
+    assert assessed._repr_html_().count("<tr>") == 3
     assert list(folder.iterdir()) == []
 
 
 def test_an_evaluation_is_that_of_the_command(folder: Path) -> None:
     graphs = load("demonstration").graphs[:2]
-    found = assess(graphs, variant=["FR1", "FR2"], retriever="local", top_k=2)
-    written = found.save("found")
+    assessed = assess(graphs, variant=["FR1", "FR2"], retriever="local", top_k=2)
+    written = assessed.save("found")
     assert {path.name for path in written} >= {
         *("claims.csv", "evidence.csv", "summary.csv", "cost.csv", "graphs.jsonl", "findings.json")
     }
     options = ["--variant", "FR1", "--variant", "FR2", "--retriever", "local", "--top-k", "2"]
     write_many(graphs, folder / "given.jsonl")
     invoke("assess", "given.jsonl", *options, "--out", "command")
-    assert tuple(read_many("command/graphs.jsonl")) == found.graphs
-    assert tuple(read_many("found/graphs.jsonl")) == found.graphs
+    assert tuple(read_many("command/graphs.jsonl")) == assessed.graphs
+    assert tuple(read_many("found/graphs.jsonl")) == assessed.graphs
     saved = pd.read_csv("found/claims.csv")
-    assert saved["p"].tolist() == pytest.approx(found["claims"]["p"].tolist())
-    assert len(found["claims"]) == 2 * sum(len(graph.atoms) for graph in graphs)
-    assert found["summary"]["brier"].notna().all()
+    assert saved["p"].tolist() == pytest.approx(assessed["claims"]["p"].tolist())
+    assert len(assessed["claims"]) == 2 * sum(len(graph.atoms) for graph in graphs)
+    assert assessed["summary"]["brier"].notna().all()
     of_file = assess(Path("given.jsonl"), variant="FR1", retriever="local", top_k=2)
-    own = found["claims"][found["claims"]["variant"] == "FR1"].reset_index(drop=True)
-    assert of_file["claims"]["p"].equals(own["p"])
+    claims = assessed["claims"][assessed["claims"]["variant"] == "FR1"].reset_index(drop=True)
+    assert of_file["claims"]["p"].equals(claims["p"])
 
 
 def test_several_texts_are_several_responses() -> None:
-    found = assess(text=[BRIDGE, "It opened in 1950."], documents=list(PASSAGES.values()))
-    assert found["claims"]["response"].tolist() == ["response-1", "response-1", "response-2"]
-    assert not found.incomplete
+    assessed = assess(text=[BRIDGE, "It opened in 1950."], documents=list(PASSAGES.values()))
+    assert assessed["claims"]["response"].tolist() == ["response-1", "response-1", "response-2"]
+    assert not assessed.incomplete
 
 
 def test_contradiction_speaks_against() -> None:
     model = AnsweringModel(lambda _: '{"relation": "contradiction", "confidence": 0.9}')
-    found = assess(
+    assessed = assess(
         text="The bridge opened in 1950.",
         model=model,
         atoms="sentences",
         method="verbalised",
         documents=[PASSAGES["History"]],
     )
-    (claim,) = found["claims"].to_dict("records")
+    (claim,) = assessed["claims"].to_dict("records")
     assert claim["supporting"] == ""
     assert len(claim["contradicting"].split()) == 1
     assert claim["p"] < 0.5
@@ -527,16 +531,16 @@ def test_an_object_of_ones_own_judges_relations() -> None:
             denied = RelationKind.CONTRADICTION, RelationKind.ENTAILMENT
             return [Judgement(denied[not each.premise.isupper()], 0.9, "nli") for each in pairs]
 
-    told = {"Calm": "The bridge opened in 1950.", "Loud": "THE BRIDGE OPENED IN 1950."}
+    passages = {"Calm": "The bridge opened in 1950.", "Loud": "THE BRIDGE OPENED IN 1950."}
     for title, supported in (("Calm", True), ("Loud", False)):
-        found = assess(
+        assessed = assess(
             text="The bridge opened in 1950.",
             relations=Shouting(),
-            documents={title: told[title]},
+            documents={title: passages[title]},
         )
-        (claim,) = found["claims"].to_dict("records")
+        (claim,) = assessed["claims"].to_dict("records")
         assert (claim["p"] > 0.5) == supported
-    assert found.settings["relations"] == "Shouting"
+    assert assessed.settings["relations"] == "Shouting"
 
     class Silent:
         name = "silent"
@@ -549,7 +553,7 @@ def test_an_object_of_ones_own_judges_relations() -> None:
         assess,
         text="The bridge opened in 1950.",
         relations=Silent(),
-        documents=[told["Calm"]],
+        documents=[passages["Calm"]],
     )
 
     class Bare:
@@ -561,7 +565,7 @@ def test_an_object_of_ones_own_judges_relations() -> None:
         assess,
         text="The bridge opened in 1950.",
         relations=Bare(),
-        documents=[told["Calm"]],
+        documents=[passages["Calm"]],
     )
 
 
@@ -569,10 +573,10 @@ def test_a_language_model_lists_claims_and_is_counted() -> None:
     listed = json.dumps([{"sentence": 1, "claim": "The bridge opened in 1890."}])
     model = AnsweringModel(lambda _: listed)
     asked: dict[str, Any] = {"relations": "lexical", "documents": PASSAGES}
-    found = assess(text=BRIDGE, model=model, revise=False, **asked)
-    assert found["claims"]["text"].tolist() == ["The bridge opened in 1890."]
-    assert found["cost"]["stage"].tolist() == ["atomizer"]
-    assert found["cost"]["calls"].tolist() == [len(model.asked)] == [1]
+    assessed = assess(text=BRIDGE, model=model, revise=False, **asked)
+    assert assessed["claims"]["text"].tolist() == ["The bridge opened in 1890."]
+    assert assessed["cost"]["stage"].tolist() == ["atomizer"]
+    assert assessed["cost"]["calls"].tolist() == [len(model.asked)] == [1]
 
 
 def test_a_response_that_failed_is_told() -> None:
@@ -582,16 +586,16 @@ def test_a_response_that_failed_is_told() -> None:
         return json.dumps([{"sentence": 1, "claim": "The bridge opened in 1890."}])
 
     model = AnsweringModel(answer)
-    found = assess(
+    assessed = assess(
         text=[BRIDGE, "It opened in 1950."], model=model, relations="lexical", documents=PASSAGES
     )
-    (_, failed) = found["responses"].to_dict("records")
+    (_, failed) = assessed["responses"].to_dict("records")
     response, reason = failed["response"], failed["failed"]
     assert response == "response-2"
     assert "the provider is down" in reason
-    assert set(found["claims"]["response"]) == {"response-1"}
-    assert found.incomplete
-    assert "response-2 failed: " in repr(found)
+    assert set(assessed["claims"]["response"]) == {"response-1"}
+    assert assessed.incomplete
+    assert "response-2 failed: " in repr(assessed)
 
 
 def test_a_named_model_answers_from_its_cache(
@@ -617,7 +621,7 @@ def test_a_named_model_answers_from_its_cache(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({}, r"name a folder with `documents`, or a source with `retriever`"),
         ({"documents": []}, "there are no documents"),
@@ -652,8 +656,8 @@ def test_a_named_model_answers_from_its_cache(
         ({"retriever": "google", "max_cost": 1.0}, "the price of a search"),
     ],
 )
-def test_an_evaluation_that_cannot_be_made(arguments: dict[str, Any], said: str) -> None:
-    refused(said, assess, **{"text": BRIDGE, **arguments})
+def test_an_evaluation_that_cannot_be_made(arguments: dict[str, Any], message: str) -> None:
+    refused(message, assess, **{"text": BRIDGE, **arguments})
 
 
 @pytest.mark.parametrize("name", experiments.__all__)

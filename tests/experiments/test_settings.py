@@ -64,7 +64,7 @@ class Measure(Common):
     quick: bool = False
     """Only look."""
 
-    told: Annotated[Any, Option(command_line=False)] = None
+    weight: Annotated[Any, Option(command_line=False)] = None
     """Something that only a program can give."""
 
 
@@ -143,8 +143,8 @@ def test_a_program_is_told_of_arguments() -> None:
 def test_help_is_made_from_the_declaration(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(measure, ["--help-all"]) == 0
     shown = capsys.readouterr().out
-    told = " ".join(shown.split())
-    assert "More of it, over two lines." in told
+    text = " ".join(shown.split())
+    assert "More of it, over two lines." in text
     assert "    factormodels measure table.csv --how sharp --quick\n" in shown
     for words in (
         "What is measured",
@@ -156,8 +156,8 @@ def test_help_is_made_from_the_declaration(capsys: pytest.CaptureFixture[str]) -
         "DATA A table.",
         "Write everything as one page",
     ):
-        assert words in told, words
-    assert "told" not in told.partition("[OPTIONS]")[2]
+        assert words in text, words
+    assert "weight" not in text.partition("[OPTIONS]")[2]
 
 
 def test_what_is_missing_is_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,8 +241,8 @@ def test_options_and_files_give_fields(
     (folder / "later.yaml").write_text("top-k: 8\n")
     (folder / "backend.yaml").write_text("backend: lbp\nmax-iterations: 9\ndamping: 0.5\n")
     run_command(search, ["t", *arguments.split(), "--json"])
-    found = json.loads(capsys.readouterr().out)["settings"]
-    assert found == {**Search().model_dump(mode="json"), **given}
+    content = json.loads(capsys.readouterr().out)["settings"]
+    assert content == {**Search().model_dump(mode="json"), **given}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ class Watched:
     """A page, with what it said to the console and asked of the network."""
 
     page: Page
-    said: list[str] = field(default_factory=list)
+    console: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
 
@@ -24,9 +24,9 @@ def opened(
     """Open a page and watch it from its first request on."""
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     watched = Watched(page)
-    page.on("console", lambda message: watched.said.append(message.text))
-    page.on("pageerror", lambda error: watched.said.append(str(error)))
-    page.on("dialog", lambda dialog: watched.said.append(f"a dialog: {dialog.message}"))
+    page.on("console", lambda message: watched.console.append(message.text))
+    page.on("pageerror", lambda error: watched.console.append(str(error)))
+    page.on("dialog", lambda dialog: watched.console.append(f"a dialog: {dialog.message}"))
     page.on("request", lambda request: watched.asked.append(request.url))
     page.goto(address)
     return watched

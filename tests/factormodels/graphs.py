@@ -14,13 +14,13 @@ ARRAYS = ("cardinalities", "scope_starts", "scope_variables", "table_starts", "e
 """What the factor graphs of all settings of a fact graph share."""
 
 
-def assert_same(found: FactorGraph, expected: FactorGraph) -> None:
+def assert_same(made: FactorGraph, expected: FactorGraph) -> None:
     """Check that two factor graphs are the same to the last bit, names included."""
-    assert found.names == expected.names
+    assert made.names == expected.names
     for name in (*ARRAYS, "log_values"):
-        one, other = getattr(found, name), getattr(expected, name)
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other)
+        first, other = getattr(made, name), getattr(expected, name)
+        assert first.dtype == other.dtype
+        np.testing.assert_array_equal(first, other)
 
 
 def mixed() -> FactGraph:
@@ -37,6 +37,6 @@ def mixed() -> FactGraph:
     return mixed
 
 
-def told(relations: Iterable[Relation]) -> str:
+def in_words(relations: Iterable[Relation]) -> str:
     """Return relations in words: "c1 a1 entailment 0.9, c1 c2 contradiction 0.8"."""
     return ", ".join(f"{r.source} {r.target} {r.kind} {r.probability}" for r in relations)

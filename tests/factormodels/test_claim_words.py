@@ -24,7 +24,7 @@ class Pair(NamedTuple):
 
     language: str
     kind: str
-    one: str
+    first: str
     other: str
 
 
@@ -40,12 +40,12 @@ PAIRS = pairs()
 @pytest.mark.parametrize("kind", ["same", "different"])
 def test_claims_are_the_same_only_where_they_say_the_same(kind: str) -> None:
     wrong = [
-        (pair.one, pair.other)
+        (pair.first, pair.other)
         for pair in PAIRS
         if pair.kind == kind
         for alike in (
-            likeness(pair.one, pair.other, language=pair.language),
-            likeness(pair.other, pair.one, language=pair.language),
+            likeness(pair.first, pair.other, language=pair.language),
+            likeness(pair.other, pair.first, language=pair.language),
         )
         if (alike >= LEAST_LIKENESS) != (kind == "same")
     ]
@@ -57,7 +57,7 @@ def test_every_language_that_is_compared_by_words_has_a_pair() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "equal"),
+    ("first", "other", "equal"),
     [
         ("Ada  PAINTED birds", "ada painted birds.", True),
         ("„Die Mühle“ brannte", "Die Mu\u0308hle brannte!", True),
@@ -72,18 +72,21 @@ def test_every_language_that_is_compared_by_words_has_a_pair() -> None:
         ("...", "!", False),
     ],
 )
-def test_equality_ignores_case_space_and_punctuation(one: str, other: str, equal: bool) -> None:
-    assert are_equal(one, other) == equal
+def test_equality_ignores_case_space_and_punctuation(first: str, other: str, equal: bool) -> None:
+    assert are_equal(first, other) == equal
 
 
 def test_claims_of_an_unknown_language_are_alike_only_if_equal() -> None:
-    one, other = "Alizaliwa mjini Nairobi mwaka 1950.", "Alizaliwa mjini Nairobi mnamo mwaka 1950."
-    assert likeness(one, other) == 0.0
-    assert likeness(one, one.upper()) == 1.0
+    first, other = (
+        "Alizaliwa mjini Nairobi mwaka 1950.",
+        "Alizaliwa mjini Nairobi mnamo mwaka 1950.",
+    )
+    assert likeness(first, other) == 0.0
+    assert likeness(first, first.upper()) == 1.0
     # Swedish is known, and Finnish, whose function words are, is not.
     assert likeness("Han föddes i Lund och var lärare.", "Han var lärare, och föddes i Lund.") > 0
     assert likeness("Hän on syntynyt Turussa.", "Hän ei ole syntynyt Turussa.") == 0.0
-    assert worded_likeness(one, other, "", "sw") == 0.0
+    assert worded_likeness(first, other, "", "sw") == 0.0
 
 
 @pytest.mark.parametrize("language", sorted(NEGATIONS))
@@ -94,7 +97,7 @@ def test_negations_are_words_of_their_language(language: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "one", "other", "forms"),
+    ("language", "first", "other", "forms"),
     [
         ("en", "painted", "painter", True),
         ("en", "roles", "role", True),
@@ -109,14 +112,14 @@ def test_negations_are_words_of_their_language(language: str) -> None:
     ],
 )
 def test_forms_of_a_word_have_endings_of_its_language(
-    language: str, one: str, other: str, forms: bool
+    language: str, first: str, other: str, forms: bool
 ) -> None:
-    assert are_forms(one, other, language, is_name=False) == forms
-    assert are_forms(other, one, language, is_name=False) == forms
+    assert are_forms(first, other, language, is_name=False) == forms
+    assert are_forms(other, first, language, is_name=False) == forms
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "forms"),
+    ("first", "other", "forms"),
     [
         ("brazil", "brazilian", True),
         ("argentine", "argentinian", True),
@@ -126,9 +129,9 @@ def test_forms_of_a_word_have_endings_of_its_language(
     ],
 )
 def test_names_are_another_only_by_what_is_called_after_them(
-    one: str, other: str, forms: bool
+    first: str, other: str, forms: bool
 ) -> None:
-    assert are_forms(one, other, "en", is_name=True) == forms
+    assert are_forms(first, other, "en", is_name=True) == forms
 
 
 def test_every_language_that_is_compared_by_words_has_all_lists() -> None:

@@ -42,8 +42,8 @@ def test_a_probability_may_be_any_real_number_and_becomes_a_float(value: object)
 def test_a_number_outside_0_and_1_is_refused_with_place_value_and_mend(value: float) -> None:
     # Of a number with hundreds of digits the middle is left out.
     words = [str(value)[:80], " is not between 0 and 1; "]
-    said = refused(words, validated_probability, value, "here")
-    assert said.startswith("here: the probability ")
+    message = refused(words, validated_probability, value, "here")
+    assert message.startswith("here: the probability ")
 
 
 @pytest.mark.parametrize("value", NO_NUMBER)

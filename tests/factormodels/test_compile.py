@@ -72,12 +72,14 @@ def test_settings_share_the_structure_and_not_the_numbers(encoding: str) -> None
             facts.to_factor_graph(*setting, encoding)
             for setting in zip(priors, probabilities, strict=True)
         ]
-        for at, one in enumerate(made):
+        for at, network in enumerate(made):
             expected = factor_by_factor(graph, priors[at].tolist(), all_of[at].tolist(), encoding)
-            assert_same(one, expected)
-            np.testing.assert_array_equal(rows[at], one.log_values)
-            assert all(getattr(one, name) is getattr(made[0], name) for name in ARRAYS)
-            assert not any(getattr(one, name).flags.writeable for name in (*ARRAYS, "log_values"))
+            assert_same(network, expected)
+            np.testing.assert_array_equal(rows[at], network.log_values)
+            assert all(getattr(network, name) is getattr(made[0], name) for name in ARRAYS)
+            assert not any(
+                getattr(network, name).flags.writeable for name in (*ARRAYS, "log_values")
+            )
         # One row stands for all, and what is not given stays as stated.
         np.testing.assert_array_equal(
             facts.log_values(priors[0], probabilities, encoding),
@@ -133,16 +135,16 @@ def test_responses_stand_side_by_side() -> None:
     whole = side_by_side({graph.id: graph.compiled for graph in graphs})
     variables = relations = 0
     for graph in graphs:
-        own = graph.compiled
-        ends = variables + len(own.names), relations + len(own.kinds)
-        assert whole.names[variables : ends[0]] == tuple(f"{graph.id}/{n}" for n in own.names)
+        columns = graph.compiled
+        ends = variables + len(columns.names), relations + len(columns.kinds)
+        assert whole.names[variables : ends[0]] == tuple(f"{graph.id}/{n}" for n in columns.names)
         for name in ("is_atom", "priors"):
             part = getattr(whole, name)[variables : ends[0]]
-            np.testing.assert_array_equal(part, getattr(own, name))
+            np.testing.assert_array_equal(part, getattr(columns, name))
         for name in ("kinds", "probabilities", "relation_numbers", "rest"):
             part = getattr(whole, name)[relations : ends[1]]
-            np.testing.assert_array_equal(part, getattr(own, name))
-        np.testing.assert_array_equal(whole.pairs[relations : ends[1]], own.pairs + variables)
+            np.testing.assert_array_equal(part, getattr(columns, name))
+        np.testing.assert_array_equal(whole.pairs[relations : ends[1]], columns.pairs + variables)
         variables, relations = ends
     assert (variables, relations) == (len(whole.names), len(whole.kinds))
 

@@ -236,8 +236,8 @@ def test_selfcheck_is_the_published_file_without_its_text(shared_data: Path) -> 
     for graph, record in zip(datasets.load("selfcheck").graphs, records, strict=True):
         assert graph.id == f"wikibio-{record['wiki_bio_test_idx']}"
         assert [atom.annotation for atom in graph.atoms] == record["annotation"]
-        said = [["YN".index(vote) for vote in graph.metadata["votes"][a]] for a in graph.atom_ids]
-        assert said == [[int(a == "No") for a in each] for each in record["responses"]["prompt"]]
+        votes = [["YN".index(vote) for vote in graph.metadata["votes"][a]] for a in graph.atom_ids]
+        assert votes == [[int(a == "No") for a in each] for each in record["responses"]["prompt"]]
 
 
 def test_selfcheck_holds_labels_and_votes() -> None:
@@ -310,12 +310,12 @@ def test_the_release_s_graph_is_read_and_embedded_as_it_is(shared_data: Path) ->
 def test_embedded_relations_of_claims_join_those_near_each_other(name: str, n: int) -> None:
     plain = datasets.load(name)
     graphs = datasets.with_claim_relations(plain)
-    found = [between_claims(graph) for graph in graphs]
-    assert sum(map(len, found)) == n
-    for graph, bare, own in zip(graphs, plain.graphs, found, strict=True):
-        assert graph.relations == (*bare.relations, *own)
-        place = {atom: at for at, atom in enumerate(graph.atom_ids)}
-        assert all(0 < abs(place[r.source] - place[r.target]) <= 3 for r in own)
+    relations = [between_claims(graph) for graph in graphs]
+    assert sum(map(len, relations)) == n
+    for graph, bare, related in zip(graphs, plain.graphs, relations, strict=True):
+        assert graph.relations == (*bare.relations, *related)
+        order = {atom: at for at, atom in enumerate(graph.atom_ids)}
+        assert all(0 < abs(order[r.source] - order[r.target]) <= 3 for r in related)
     # The paper's variants know nothing of them.
     assert variant(graphs[0], "FR1") == variant(plain.graphs[0], "FR1")
 

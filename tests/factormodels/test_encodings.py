@@ -114,9 +114,9 @@ def test_conditional_tables_by_hand() -> None:
 def test_each_true_source_row_is_a_distribution_and_the_encodings_share_it(
     kind: RelationKind, p: float, prior: float
 ) -> None:
-    one, two = implication(kind, p, prior), conditional(kind, p, prior)
-    np.testing.assert_array_equal(one[1], two[1])
-    assert np.exp(one[1]).sum() == pytest.approx(1.0, rel=ROUNDING)
+    first, two = implication(kind, p, prior), conditional(kind, p, prior)
+    np.testing.assert_array_equal(first[1], two[1])
+    assert np.exp(first[1]).sum() == pytest.approx(1.0, rel=ROUNDING)
     assert np.exp(two[0]).sum() == pytest.approx(1.0, rel=ROUNDING)
 
 

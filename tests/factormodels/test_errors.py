@@ -27,9 +27,9 @@ def test_few_names_are_all_listed() -> None:
 
 
 def test_options_become_arguments_outside_of_code() -> None:
-    said = (
+    sentence = (
         "--k-prime: go on with --resume (--unit response), or `factormodels assess --atoms model`"
     )
-    assert as_arguments(said) == (
+    assert as_arguments(sentence) == (
         "`k_prime`: go on with `resume` (`unit` response), or `factormodels assess --atoms model`"
     )

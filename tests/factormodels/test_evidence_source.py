@@ -29,8 +29,8 @@ def test_a_graph_says_what_made_its_evidence(top_k: int, tmp_path: Path) -> None
 
 
 def test_evidence_that_no_stage_made_says_it_itself_until_a_stage_makes_a_part_anew() -> None:
-    told = {"relation_model": "lexical", "retriever": "Lucene", "top_k": 5}
-    graph = FactGraph("r", (), metadata={"evidence": told})
+    facts = {"relation_model": "lexical", "retriever": "Lucene", "top_k": 5}
+    graph = FactGraph("r", (), metadata={"evidence": facts})
     assert evidence_sources([graph]) == (EvidenceSource("lexical", None, "Lucene", 5),)
     related = replace(graph, metadata={**graph.metadata, "relations": {"model": "m", "least": 0.5}})
     assert evidence_sources([related]) == (EvidenceSource("m", 0.5, "Lucene", 5),)

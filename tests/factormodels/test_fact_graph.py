@@ -130,7 +130,7 @@ def test_columns_are_those_of_the_claims(graph: FactGraph) -> None:
     for part, cls in (("atoms", Atom), ("contexts", Context), ("relations", Relation)):
         for field in fields(cls):
             column = graph.column(part, field.name)
-            assert list(column) == [getattr(one, field.name) for one in getattr(GRAPH, part)]
+            assert list(column) == [getattr(entry, field.name) for entry in getattr(GRAPH, part)]
 
 
 def test_a_derived_graph_has_the_columns_of_what_is_left() -> None:

@@ -140,9 +140,9 @@ def test_absorbing_evidence_keeps_log_z_and_the_distribution_of_the_rest(
     np.testing.assert_array_equal(absorbed.scope_variables, graph.scope_variables)
     for v, count in enumerate(absorbed.cardinalities.tolist()):
         assert count == (1 if v in pair[1] else graph.cardinalities[v])
-    one, two = oracle(graph), oracle(absorbed)
+    first, two = oracle(graph), oracle(absorbed)
     # The same assignments in the same order, the same entries of the same tables: no rounding.
-    assert one.log_potentials == two.log_potentials
+    assert first.log_potentials == two.log_potentials
     # What was built without validation passes it.
     replace(absorbed)
 
@@ -225,12 +225,12 @@ def test_arrays_are_read_only_and_apart_from_the_callers() -> None:
             getattr(graph, name)[...] = 0
     with pytest.raises(FrozenInstanceError):
         setattr(graph, "names", ())  # noqa: B010
-    mine = np.array([2, 3])
+    cardinalities = np.array([2, 3])
     values = graph.log_values.copy()
     view = values[:]
     view.flags.writeable = False
-    other = flat(cardinalities=mine, log_values=view)
-    mine[:] = 9
+    other = flat(cardinalities=cardinalities, log_values=view)
+    cardinalities[:] = 9
     values[:] = 9.0
     assert other.cardinalities.tolist() == [2, 3]
     np.testing.assert_array_equal(other.log_values, graph.log_values)

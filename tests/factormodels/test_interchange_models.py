@@ -96,12 +96,12 @@ def test_what_pgmpy_and_pyagrum_infer_of_it_is_right(seed: int) -> None:
     engine = library("pyagrum").ShaferShenoyMRFInference(to_pyagrum(graph))
     engine.makeInference()
     for name in graph.names:
-        found = elimination.query([name], show_progress=False).values
+        values = elimination.query([name], show_progress=False).values
         # pgmpy normalises the answers of Bayesian networks alone.
-        assert found / found.sum() == pytest.approx(expected[name], abs=1e-10)
+        assert values / values.sum() == pytest.approx(expected[name], abs=1e-10)
         # Variables of one state leave axes of length 1 behind.
-        theirs = engine.posterior(name).toarray().ravel()
-        assert theirs == pytest.approx(expected[name], abs=1e-10)
+        marginal = engine.posterior(name).toarray().ravel()
+        assert marginal == pytest.approx(expected[name], abs=1e-10)
 
 
 def test_what_pgmax_infers_of_it_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,12 +116,12 @@ def test_what_pgmax_infers_of_it_is_right(monkeypatch: pytest.MonkeyPatch) -> No
     model = to_pgmax(graph)
     propagation = infer.build_inferer(model.bp_state, backend="bp")
     arrays = propagation.run(propagation.init(), num_iters=50, damping=0.0, temperature=1.0)
-    found = infer.get_marginals(propagation.get_beliefs(arrays))
+    marginals = infer.get_marginals(propagation.get_beliefs(arrays))
     (variables,) = model.variable_groups
     expected = oracle(graph).marginals
     for name in graph.names:
         # Single precision, 50 iterations on a tree.
-        assert np.asarray(found[variables][name]) == pytest.approx(expected[name], abs=1e-4)
+        assert np.asarray(marginals[variables][name]) == pytest.approx(expected[name], abs=1e-4)
 
 
 def test_a_bayesian_network_of_each_library_is_read() -> None:
@@ -134,18 +134,18 @@ def test_a_bayesian_network_of_each_library_is_read() -> None:
         tabular("wet", 2, wet, evidence=["rain", "hose"], evidence_card=[2, 2]),
     )
     to_pyagrum(example())  # it makes the first network, which warns
-    theirs = library("pyagrum").fastBN("rain->wet<-hose")
-    theirs.cpt("rain").fillWith([0.8, 0.2])
-    theirs.cpt("hose").fillWith([0.7, 0.3])
+    bayesian = library("pyagrum").fastBN("rain->wet<-hose")
+    bayesian.cpt("rain").fillWith([0.8, 0.2])
+    bayesian.cpt("hose").fillWith([0.7, 0.3])
     for rain in (0, 1):
         for hose in (0, 1):
             column = 2 * rain + hose
-            theirs.cpt("wet")[{"rain": rain, "hose": hose}] = [wet[0][column], wet[1][column]]
-    for graph in (from_pgmpy(network), from_pyagrum(theirs)):
-        found = oracle(graph)
-        assert found.log_z == pytest.approx(0.0, abs=1e-12)
+            bayesian.cpt("wet")[{"rain": rain, "hose": hose}] = [wet[0][column], wet[1][column]]
+    for graph in (from_pgmpy(network), from_pyagrum(bayesian)):
+        enumerated = oracle(graph)
+        assert enumerated.log_z == pytest.approx(0.0, abs=1e-12)
         # 0.8 0.7 0.1 + 0.8 0.3 0.6 + 0.2 0.7 0.7 + 0.2 0.3 0.95
-        assert found.marginals["wet"][1] == pytest.approx(0.355, abs=1e-12)
+        assert enumerated.marginals["wet"][1] == pytest.approx(0.355, abs=1e-12)
 
 
 def test_arrays_and_several_groups_of_pgmax_are_read() -> None:

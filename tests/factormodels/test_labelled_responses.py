@@ -184,7 +184,7 @@ def without_probabilities(graph: FactGraph) -> Any:
     return (
         graph.atoms,
         graph.contexts,
-        [(one.source, one.target, one.kind) for one in graph.relations],
+        [(relation.source, relation.target, relation.kind) for relation in graph.relations],
         {key: value for key, value in graph.metadata.items() if key != "copies"},
     )
 
@@ -221,16 +221,19 @@ def test_copies_say_what_their_originals_say() -> None:
         copies = graph.metadata["copies"]
         assert len(copies) == 2 * len(graph.atoms)
         contexts = {context.id: context for context in graph.contexts}
-        said = {(one.source, one.target): (one.kind, one.probability) for one in graph.relations}
+        stated = {
+            (relation.source, relation.target): (relation.kind, relation.probability)
+            for relation in graph.relations
+        }
         true = set(graph.metadata["true_contexts"])
         for copy, original in copies.items():
             assert contexts[copy].prior == contexts[original].prior
             assert contexts[copy].retrieved_for == contexts[original].retrieved_for
             assert (copy in true) == (original in true)
             for atom in graph.atom_ids:
-                if (copy, atom) in said and (original, atom) in said:
+                if (copy, atom) in stated and (original, atom) in stated:
                     compared += 1
-                    assert said[copy, atom] == said[original, atom]
+                    assert stated[copy, atom] == stated[original, atom]
     assert compared > 6000
 
 

@@ -49,8 +49,8 @@ def test_what_hides_a_package_is_named_in_one_sentence(tmp_path: Path, name: str
     result = run(tmp_path, "-m", "factormodels", "backends")
     assert result.returncode == 2
     assert result.stdout == ""
-    place = tmp_path / f"{name}.py"
+    path = tmp_path / f"{name}.py"
     assert result.stderr == (
-        f"factormodels: {place} hides the package {name!r} of this project; rename it, or start "
+        f"factormodels: {path} hides the package {name!r} of this project; rename it, or start "
         "elsewhere\n"
     )

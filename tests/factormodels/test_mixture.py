@@ -55,8 +55,8 @@ def graphs(draw: st.DrawFn) -> FactGraph:
     for source, target in pairs:
         shares = draw(distributions())
         kind = draw(st.sampled_from(list(RelationKind)))
-        place = list(RelationKind).index(kind)
-        relations.append(Relation(source, target, kind, shares[place], shares))
+        position = list(RelationKind).index(kind)
+        relations.append(Relation(source, target, kind, shares[position], shares))
     return FactGraph("g", atoms, contexts, tuple(relations))
 
 
@@ -69,7 +69,7 @@ def judged(*relation: Any, prior: float = 0.5, trust: float = 0.99) -> FactGraph
 def over_kinds(graph: FactGraph) -> dict[str, list[float]] | None:
     """Marginals from every assignment and every kind of every relation; None if nothing can be."""
     names = (*graph.atom_ids, *graph.context_ids)
-    priors = [*(atom.prior for atom in graph.atoms), *(one.prior for one in graph.contexts)]
+    priors = [*(atom.prior for atom in graph.atoms), *(context.prior for context in graph.contexts)]
     terms: dict[str, list[list[float]]] = {name: [[], []] for name in names}
     for states in product((0, 1), repeat=len(names)):
         state = dict(zip(names, states, strict=True))
@@ -80,12 +80,14 @@ def over_kinds(graph: FactGraph) -> dict[str, list[float]] | None:
                 * SAYS[kind][state[relation.source]][state[relation.target]]
                 for relation, kind in zip(graph.relations, kinds, strict=True)
             ]
-            for name, own in state.items():
-                terms[name][own].append(weight * math.prod(parts))
+            for name, value in state.items():
+                terms[name][value].append(weight * math.prod(parts))
     total = math.fsum(terms[names[0]][0] + terms[names[0]][1])
     if total == 0.0:
         return None
-    return {name: [math.fsum(own) / total for own in pair] for name, pair in terms.items()}
+    return {
+        name: [math.fsum(products) / total for products in pair] for name, pair in terms.items()
+    }
 
 
 @settings(max_examples=150, deadline=None)
@@ -114,11 +116,11 @@ def test_evidence_is_never_of_the_wrong_sign(
     shares = (for_ + equates, against + excludes, 0.0, neutral + needed, 0.0, 0.0)
     p = shares[list(RelationKind).index(kind)]
     graph = judged(kind, p, shares, prior=prior, trust=trust)
-    found = oracle(graph.to_factor_graph("mixture")).marginals["a"][1]
+    enumerated = oracle(graph.to_factor_graph("mixture")).marginals["a"][1]
     expected = np.sign(round(shares[0] - shares[1], 12))
-    assert np.sign(round(found - prior, 12)) in (expected, 0.0)
+    assert np.sign(round(enumerated - prior, 12)) in (expected, 0.0)
     if abs(shares[0] - shares[1]) * trust > 1e-3:
-        assert np.sign(found - prior) == expected
+        assert np.sign(enumerated - prior) == expected
 
 
 def test_tables_by_hand() -> None:
@@ -170,16 +172,16 @@ def test_another_probability_leaves_the_other_kinds_their_proportions() -> None:
     graph = judged(ENTAILMENT, 0.4, (0.4, 0.1, 0.0, 0.5))
     changed = replace(graph, relations=(replace(graph.relations[0], probability=0.7),))
     stated = judged(ENTAILMENT, 0.7, (0.7, 0.05, 0.0, 0.25))
-    one, other = (each.to_factor_graph("mixture").log_values for each in (changed, stated))
-    np.testing.assert_allclose(one, other, rtol=1e-15, atol=1e-15)
+    first, other = (each.to_factor_graph("mixture").log_values for each in (changed, stated))
+    np.testing.assert_allclose(first, other, rtol=1e-15, atol=1e-15)
 
 
 def test_a_compiled_form_without_the_neutral_ones_does_not_pass_for_the_whole() -> None:
     graph = with_neutral()
-    said = ["1 neutral or improbable relation ", "compiled_for('mixture')"]
-    refused(said, graph.compiled.log_values, encoding="mixture")
-    said = ["'implication'", "compiled_for('implication')"]
-    refused(said, graph.compiled_for("mixture").log_values, encoding="implication")
+    words = ["1 neutral or improbable relation ", "compiled_for('mixture')"]
+    refused(words, graph.compiled.log_values, encoding="mixture")
+    words = ["'implication'", "compiled_for('implication')"]
+    refused(words, graph.compiled_for("mixture").log_values, encoding="implication")
 
 
 def test_a_distribution_is_written_and_read_back() -> None:

@@ -69,8 +69,8 @@ def test_a_seed_decides_everything(name: str) -> None:
     assert_same(generate(7), generate(7))
     assert_same(generate(7), generate(np.random.default_rng(7)))
     assert_same(generate([7, 1]), generate(np.random.SeedSequence([7, 1])))
-    one, other = generate(7), generate(8)
-    assert not np.array_equal(one.log_values, other.log_values)
+    first, other = generate(7), generate(8)
+    assert not np.array_equal(first.log_values, other.log_values)
 
 
 def test_a_seed_means_the_same_next_year() -> None:
@@ -118,7 +118,7 @@ def test_structure_keeps_its_promises(
     assert pairs[: len(evidence)] == [(c + n, a) for c, a in evidence]
     assert evidence == sorted(evidence)
     assert between == sorted(between)
-    assert all(0 <= one < other < n * k for one, other in between)
+    assert all(0 <= first < other < n * k for first, other in between)
     owners = facts.owners.tolist()
     if own:
         assert {(c, owners[c]) for c in range(n * k)} <= set(evidence)
@@ -198,12 +198,12 @@ def test_each_kind_has_its_own_law() -> None:
 
 
 def test_other_laws_leave_the_structure_and_the_kinds_as_they_are() -> None:
-    one = draw_facts(20, 3, 0.1, 0.05, seed=4)
+    drawn = draw_facts(20, 3, 0.1, 0.05, seed=4)
     laws = FactLaws(entailment=Constant(0.9), context_prior=mixed_reliability())
     other = draw_facts(20, 3, 0.1, 0.05, seed=4, laws=laws)
-    np.testing.assert_array_equal(one.pairs, other.pairs)
-    np.testing.assert_array_equal(one.kinds, other.kinds)
-    assert not np.array_equal(one.context_priors, other.context_priors)
+    np.testing.assert_array_equal(drawn.pairs, other.pairs)
+    np.testing.assert_array_equal(drawn.kinds, other.kinds)
+    assert not np.array_equal(drawn.context_priors, other.context_priors)
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,13 @@ from factormodels.variants import (
     merge_duplicate_contexts,
     normalised_text,
 )
-from tests.factormodels.graphs import told
+from tests.factormodels.graphs import in_words
 from tests.refusals import refused
 
 
 def graph_of(atoms: int, contexts: list[Context], relations: str = "", **fields: Any) -> FactGraph:
     """Return a graph of so many atoms, with relations as in "c1 a1 entailment 0.9, c1 c2 ..."."""
-    each = (one.split() for one in relations.split(",") if one)
+    each = (relation.split() for relation in relations.split(",") if relation)
     return FactGraph(
         "r",
         tuple(Atom(f"a{i}") for i in range(1, atoms + 1)),
@@ -143,7 +143,7 @@ def test_fr1_copies_a_shared_context_for_each_atom() -> None:
     view = fr1(graph)
     assert view.context_ids == ("c@a2", "c@a1")
     assert {(c.text, c.prior, c.link) for c in view.contexts} == {("t", 0.7, "l")}
-    assert told(view.relations) == "c@a2 a2 entailment 0.7, c@a1 a1 entailment 0.6"
+    assert in_words(view.relations) == "c@a2 a2 entailment 0.7, c@a1 a1 entailment 0.6"
 
 
 def test_fr1_keeps_a_context_of_one_atom_as_it_is_and_drops_other_relations() -> None:
@@ -155,7 +155,7 @@ def test_fr1_keeps_a_context_of_one_atom_as_it_is_and_drops_other_relations() ->
     view = fr1(graph)
     # c2 stays although nothing relates it: it was retrieved for a2.
     assert view.contexts == graph.contexts
-    assert told(view.relations) == "c1 a1 entailment 0.8"
+    assert in_words(view.relations) == "c1 a1 entailment 0.8"
 
 
 def test_fr1_takes_the_atoms_of_its_relations_where_provenance_was_not_recorded() -> None:
@@ -166,7 +166,7 @@ def test_fr1_takes_the_atoms_of_its_relations_where_provenance_was_not_recorded(
     )
     view = fr1(graph)
     assert (
-        told(view.relations)
+        in_words(view.relations)
         == "c1@a2 a2 entailment 0.8, a1 c1@a1 contradiction 0.7, c3 a1 neutral 0.9"
     )
     assert view.context_ids == ("c1@a2", "c1@a1", "c3")
@@ -176,7 +176,7 @@ def test_fr1_gives_what_was_retrieved_for_the_question_to_no_atom() -> None:
     contexts = [Context("c1", retrieved_for=("a1",)), Context("c2")]
     graph = graph_of(2, contexts, "c1 a1 entailment 0.8, c2 a1 contradiction 0.9")
     view = fr1(graph)
-    assert (view.context_ids, told(view.relations)) == (("c1",), "c1 a1 entailment 0.8")
+    assert (view.context_ids, in_words(view.relations)) == (("c1",), "c1 a1 entailment 0.8")
     assert len(fr2(graph).relations) == 2
 
 
@@ -198,12 +198,12 @@ def test_of_both_orders_between_an_atom_and_a_context_the_evidence_counts(name: 
     contexts = [Context("c1", retrieved_for=("a1",)), Context("c2", retrieved_for=("a1",))]
     one_order = "c1 a1 contradiction 0.6, a1 c2 entailment 0.7"
     view = variant(graph_of(1, contexts, f"a1 c1 entailment 0.9, {one_order}"), name)
-    assert told(view.relations) == one_order
+    assert in_words(view.relations) == one_order
 
 
 def test_an_atom_and_a_context_that_entail_each_other_make_no_equivalence() -> None:
     both = "c1 a1 entailment 0.9, a1 c1 entailment 0.8"
-    assert told(fr3(graph_of(1, [Context("c1")], both)).relations) == "c1 a1 entailment 0.9"
+    assert in_words(fr3(graph_of(1, [Context("c1")], both)).relations) == "c1 a1 entailment 0.9"
 
 
 def test_fr2_merges_by_key_before_text() -> None:
@@ -233,13 +233,13 @@ def test_merged_contexts_keep_the_most_telling_relation() -> None:
     )
     merged = merge_duplicate_contexts(graph_of(2, contexts, relations))
     assert (
-        told(merged.relations)
+        in_words(merged.relations)
         == "c1 a1 contradiction 0.6, c1 a2 contradiction 0.9, c1 c4 entailment 0.8"
     )
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "kept"),
+    ("first", "other", "kept"),
     [
         ("entailment 0.9", "entailment 0.7", "c1 c2 equivalence 0.7"),
         ("entailment 0.7", "entailment 0.9", "c1 c2 equivalence 0.7"),
@@ -253,10 +253,10 @@ def test_merged_contexts_keep_the_most_telling_relation() -> None:
     ],
 )
 def test_fr3_makes_one_relation_of_both_orders_between_contexts(
-    one: str, other: str, kept: str
+    first: str, other: str, kept: str
 ) -> None:
-    graph = graph_of(1, [Context("c1"), Context("c2")], f"c1 c2 {one}, c2 c1 {other}")
-    assert told(fr3(graph).relations) == kept
+    graph = graph_of(1, [Context("c1"), Context("c2")], f"c1 c2 {first}, c2 c1 {other}")
+    assert in_words(fr3(graph).relations) == kept
 
 
 def test_fr3_keeps_single_orders_and_the_order_of_recording() -> None:
@@ -266,8 +266,8 @@ def test_fr3_keeps_single_orders_and_the_order_of_recording() -> None:
         "c2 a1 contradiction 0.6"
     )
     graph = graph_of(2, contexts, f"{relations}, a1 a2 equivalence 0.9")
-    assert told(fr3(graph).relations) == relations
-    assert told(fr2(graph).relations) == "c10 a1 entailment 0.8, c2 a1 contradiction 0.6"
+    assert in_words(fr3(graph).relations) == relations
+    assert in_words(fr2(graph).relations) == "c10 a1 entailment 0.8, c2 a1 contradiction 0.6"
 
 
 def test_views_keep_what_they_do_not_concern() -> None:
@@ -279,12 +279,12 @@ def test_views_keep_what_they_do_not_concern() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [("A  b\tc", "a b c"), ("ﬁne", "fine"), ("STRASSE", "straße"), ("caf\u00e9", "cafe\u0301"),
      (" x ", "x"), ("a\u00a0b", "a b"), (" \n", "")],
 )  # fmt: skip
-def test_texts_that_differ_in_form_alone_are_the_same(one: str, other: str) -> None:
-    assert normalised_text(one) == normalised_text(other)
+def test_texts_that_differ_in_form_alone_are_the_same(first: str, other: str) -> None:
+    assert normalised_text(first) == normalised_text(other)
 
 
 def test_texts_that_differ_in_content_are_not_the_same() -> None:

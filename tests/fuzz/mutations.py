@@ -104,22 +104,22 @@ def _edited(content: bytes, kind: str, other: bytes, drawn: Random) -> bytes:
 def _words(content: bytes, drawn: Random) -> bytes:
     """Another word in place of one, which goes to the place of a third."""
     words = content.split(b" ")
-    one, other = drawn.randrange(len(words)), drawn.randrange(len(words))
-    words[one], words[other] = words[other], drawn.choice((words[one], *TOKENS))
+    first, other = drawn.randrange(len(words)), drawn.randrange(len(words))
+    words[first], words[other] = words[other], drawn.choice((words[first], *TOKENS))
     return b" ".join(words)
 
 
 def _structure(content: bytes, drawn: Random) -> bytes:
     """Damage a value of JSON, JSON Lines or YAML, and leave the syntax whole."""
     lines = content.split(b"\n")
-    place = drawn.randrange(len(lines))
+    at = drawn.randrange(len(lines))
     # InputError and UnicodeDecodeError are ValueErrors.
     try:
         return json.dumps(_changed(json.loads(content), drawn)).encode()
     except ValueError:
         pass
     try:
-        lines[place] = json.dumps(_changed(json.loads(lines[place]), drawn)).encode()
+        lines[at] = json.dumps(_changed(json.loads(lines[at]), drawn)).encode()
         return b"\n".join(lines)
     except ValueError:
         pass
@@ -137,13 +137,13 @@ def _changed(value: Any, drawn: Random) -> Any:
     if not isinstance(value, dict | list) or not value or drawn.random() < 0.1:
         return drawn.choice(VALUES)
     if isinstance(value, list):
-        place = drawn.randrange(len(value))
+        at = drawn.randrange(len(value))
         kind = drawn.randrange(8)
         if kind == 0:
-            return value[:place] + value[place + 1 :]
+            return value[:at] + value[at + 1 :]
         if kind == 1:
-            return [*value, value[place]]
-        return [*value[:place], _changed(value[place], drawn), *value[place + 1 :]]
+            return [*value, value[at]]
+        return [*value[:at], _changed(value[at], drawn), *value[at + 1 :]]
     key = drawn.choice(list(value))
     kind = drawn.randrange(12)
     if kind == 0:

@@ -125,8 +125,8 @@ def prepare(folder: Path) -> None:
                 kept.put(f"{number:064x}", "m", _REQUEST, answer)
                 kept.note_failure(f"{number:064x}", lm.Failure("it is busy", lm.Usage(1, 0)))
                 kept.note_lacking("m", ["seed"], refused=True)
-    own = {name: (folder / "out" / name).read_bytes() for name in _RUN_FILES}
-    (folder / "packed.json").write_bytes(_packed(own))
+    files = {name: (folder / "out" / name).read_bytes() for name in _RUN_FILES}
+    (folder / "packed.json").write_bytes(_packed(files))
 
 
 def _json(value: object) -> bytes:
@@ -207,7 +207,7 @@ _RECORDS = tuple(
     )
 )
 _MODELS = (_GRAPH, json.dumps(GRAPH, indent=1).encode(), UAI, BAYES)
-_MANY = (_LINES, b"[" + _GRAPH + b"]", *_RECORDS, *(one + b"\n" + one for one in _RECORDS))
+_MANY = (_LINES, b"[" + _GRAPH + b"]", *_RECORDS, *(record + b"\n" + record for record in _RECORDS))
 
 
 def _separated(record: Mapping[str, Any], delimiter: str) -> bytes:
@@ -220,7 +220,7 @@ def _separated(record: Mapping[str, Any], delimiter: str) -> bytes:
 
 _TABLES = (
     _RELATIONS,
-    *(_separated(one, sign) for one in release_records.RECORDS.values() for sign in ",\t"),
+    *(_separated(record, sign) for record in release_records.RECORDS.values() for sign in ",\t"),
 )
 _LOGS = (
     *(_json(evaluation_logs.INSPECT), _json(evaluation_logs.PROMPTFOO)),
@@ -428,20 +428,20 @@ def _search(path: Path) -> object:
 
     async def asked() -> list[object]:
         transport = httpx.MockTransport(lambda _: httpx.Response(200, content=content))
-        found: list[object] = []
+        fetched: list[object] = []
         async with httpx.AsyncClient(transport=transport) as client:
             for retriever in (GoogleRetriever(), WikipediaRetriever()):
                 try:
                     hits = await retriever.hits(client, {}, "a bridge", 3)
-                    found += [await retriever.page(client, hit) for hit in hits]
+                    fetched += [await retriever.page(client, hit) for hit in hits]
                 except RequestFailed as error:
-                    found.append(error)
-        return found
+                    fetched.append(error)
+        return fetched
 
-    found = asyncio.run(asked())
-    if all(isinstance(each, RequestFailed) for each in found):
-        raise InputError(str(found))
-    return found
+    passages = asyncio.run(asked())
+    if all(isinstance(each, RequestFailed) for each in passages):
+        raise InputError(str(passages))
+    return passages
 
 
 _LONGEST_NAME = 255

@@ -91,8 +91,8 @@ def tried(target: Target, content: bytes, begun: Path) -> tuple[str, str]:
         return GROWTH, "MemoryError"
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{Path(last.filename).name}:{last.lineno}"
-        return TRACEBACK, f"{type(error).__name__} at {place}: {error}"[:300]
+        line = f"{Path(last.filename).name}:{last.lineno}"
+        return TRACEBACK, f"{type(error).__name__} at {line}: {error}"[:300]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     growth = (status_bytes("VmHWM") or 0) - before
@@ -110,8 +110,8 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=targets.TARGETS, ids=lambda target: target.name)
 def target(request: pytest.FixtureRequest) -> Target:
     """Each target, one after another: what it imports is loaded when it gets damaged inputs."""
-    found: Target = request.param
-    return found
+    chosen: Target = request.param
+    return chosen
 
 
 def test_every_target_takes_a_whole_input(target: Target, begun: Path) -> None:
@@ -122,7 +122,7 @@ def test_every_target_takes_a_whole_input(target: Target, begun: Path) -> None:
 
 def test_a_damaged_input_ends_in_a_result_or_a_sentence(target: Target, begun: Path) -> None:
     few = 1 if target.share <= HEAVY else 5
-    share = target.share / sum(one.share for one in targets.TARGETS)
+    share = target.share / sum(target.share for target in targets.TARGETS)
     seeds = target.whole(begun)
 
     @settings(

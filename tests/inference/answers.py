@@ -49,10 +49,10 @@ def assert_near(
 
 
 def assert_agree(
-    one: Posterior, other: Posterior, atol: float, rel: float | None = None, where: str = ""
+    first: Posterior, other: Posterior, atol: float, rel: float | None = None, where: str = ""
 ) -> None:
     """Check the numbers of a posterior against those of another."""
-    assert_near(one, other.marginals.flat, other.log_z, atol, rel, where)
+    assert_near(first, other.marginals.flat, other.log_z, atol, rel, where)
 
 
 def assert_right(

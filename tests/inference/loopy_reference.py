@@ -80,13 +80,13 @@ def propagate(graph: FactorGraph, iterations: int, damping: float = 0.0) -> Beli
     bethe = 0.0
     for factor, (_, table) in enumerate(graph.factors()):
         belief = joint(factor) / joint(factor).sum()
-        held = belief > 0.0
-        bethe += float((belief[held] * table[held]).sum()) + _entropy(belief)
+        positive = belief > 0.0
+        bethe += float((belief[positive] * table[positive]).sum()) + _entropy(belief)
     for v, marginal in enumerate(marginals):
         bethe -= (len(around[v]) - 1) * _entropy(marginal)
     return Beliefs(marginals, bethe)
 
 
 def _entropy(probabilities: Vector) -> float:
-    held = probabilities[probabilities > 0.0]
-    return -float((held * np.log(held)).sum())
+    positive = probabilities[probabilities > 0.0]
+    return -float((positive * np.log(positive)).sum())

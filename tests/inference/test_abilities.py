@@ -96,11 +96,13 @@ def test_its_batch_is_used_for_graphs_streams_and_settings() -> None:
         Summing.batches.clear()
         posteriors = list(run(graphs, Summing()))
         assert Summing.batches == [7]
-        for one, graph in zip(posteriors, graphs, strict=True):
-            assert one.backend == "summing"
-            assert one.stats["seconds"] > 0.0
+        for posterior, graph in zip(posteriors, graphs, strict=True):
+            assert posterior.backend == "summing"
+            assert posterior.stats["seconds"] > 0.0
             # Sums of a few hundred products of doubles.
-            np.testing.assert_allclose(one.marginals.flat, infer(graph).marginals.flat, atol=1e-9)
+            np.testing.assert_allclose(
+                posterior.marginals.flat, infer(graph).marginals.flat, atol=1e-9
+            )
     Summing.batches.clear()
     rows = np.stack([graphs[3].log_values, 0.5 * graphs[3].log_values])
     settings = infer_settings(graphs[3], rows, Summing())
@@ -144,8 +146,8 @@ def test_it_learns_with_exact_gradients(objective: Objective) -> None:
         for backend in (Summing(), Exact())
     ]
     theta = np.array([weight.start for weight in weights]) + 0.3
-    (one, slopes), (other, expected) = (each.value_and_scores(theta) for each in problems)
-    assert one == pytest.approx(other, abs=1e-10)
+    (value, slopes), (other, expected) = (each.value_and_scores(theta) for each in problems)
+    assert value == pytest.approx(other, abs=1e-10)
     np.testing.assert_allclose(slopes, expected, atol=1e-10)
     # A bound that is tightened moves with its own weights too: it has no beliefs.
     bounds = learning_problem(graphs, potentials, weights, WeightedMiniBuckets(), objective)
@@ -204,8 +206,8 @@ class Tempered(Summing):
 
         def tempered(log_values: NDArray[np.float64]) -> FactorBeliefs:
             assert beliefs is not None
-            found = beliefs(log_values)
-            return replace(found, entries=0.99 * found.entries)
+            belief = beliefs(log_values)
+            return replace(belief, entries=0.99 * belief.entries)
 
         return tempered
 
@@ -227,7 +229,7 @@ class Costless(Summing):
 
 
 @pytest.mark.parametrize(
-    ("backend", "check", "said"),
+    ("backend", "check", "message"),
     [
         (OtherBatch(), a_batch_gives_the_answers_of_single_graphs, "other numbers than alone"),
         (Short(), a_batch_gives_the_answers_of_single_graphs, "gave 6 answers for 7 graphs"),
@@ -236,6 +238,6 @@ class Costless(Summing):
         (Costless(), a_prediction_runs_nothing, "0.0 seconds are predicted"),
     ],
 )
-def test_a_broken_promise_is_caught(backend: Backend, check: Check, said: str) -> None:
-    with pytest.raises((ConformanceError, InferenceError), match=said):
+def test_a_broken_promise_is_caught(backend: Backend, check: Check, message: str) -> None:
+    with pytest.raises((ConformanceError, InferenceError), match=message):
         check(backend, EXACTNESS)

@@ -120,15 +120,15 @@ def test_a_graph_of_20_000_factors_far_below_the_range_of_doubles(backend: str) 
             infer(graph, backend)
         return
     posterior = infer(graph, backend, **QUICKER.get(backend, {}))
-    found = posterior.marginals.flat.reshape(-1, 2)
+    marginals = posterior.marginals.flat.reshape(-1, 2)
     if not EXACTNESS[backend].forests:
-        np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-12)
+        np.testing.assert_allclose(marginals.sum(axis=1), 1.0, atol=1e-12)
         # Mean field loses a share of the information in every link, not orders of magnitude.
         assert 1.05 * log_z < given(posterior) < log_z
         return
     # The recursion and each backend round 1e4 times on the way; errors do not build up in
     # marginals, whose messages are renormalised, and add up like a walk in log Z.
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    np.testing.assert_allclose(marginals, expected, atol=1e-10)
     if posterior.log_z_kind is not LogZKind.NONE:
         assert posterior.log_z == pytest.approx(log_z, rel=1e-10)
 

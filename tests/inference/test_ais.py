@@ -24,16 +24,16 @@ from tests.oracle import oracle
 @pytest.mark.parametrize("resample", [0.0, 0.5])
 @pytest.mark.slow
 def test_intervals_hold_about_as_often_as_they_say(resample: float) -> None:
-    held, within = [], []
+    covered, within = [], []
     for seed in range(12):
         graph = frustrated(seed)
         posterior = infer(graph, "ais", seed=seed, resample=resample, particles=32)
         low, high = posterior.stats["log_z_interval"]
-        held.append(low <= oracle(graph).log_z <= high)
+        covered.append(low <= oracle(graph).log_z <= high)
         off, reported = errors(graph, posterior)
         within += list(off <= 2.36 * reported + 1e-9)
     # At 95 %, eight of twelve or fewer would hold with probability 0.002.
-    assert sum(held) >= 9
+    assert sum(covered) >= 9
     assert np.mean(within) > 0.9
 
 
@@ -137,10 +137,10 @@ def test_where_groups_disagree_no_error_is_stated(
 
 def test_the_error_of_a_mean_counts_the_large_numbers_that_few_have() -> None:
     rng = np.random.default_rng(0)
-    held = []
+    covered = []
     for _ in range(2000):
         # Logarithms of standard deviation 1, of numbers whose mean is 1.
         _, _, (low, high) = log_mean(rng.normal(-0.5, 1.0, size=8), 0.95)
-        held.append(low <= 0.0 <= high)
+        covered.append(low <= 0.0 <= high)
     # The jackknife alone, which knows only the numbers that are there, holds in 0.907.
-    assert np.mean(held) > 0.92
+    assert np.mean(covered) > 0.92

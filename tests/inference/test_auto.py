@@ -49,11 +49,11 @@ def test_what_fits_is_exact() -> None:
 def test_it_is_the_default_and_exact_to_the_last_bit() -> None:
     graphs = [odd_graph(seed) for seed in range(12)] + [fr2(6, 2, density=0.3, seed=0)] * 9
     exact = infer_batch(graphs, "exact")
-    for found in (map(infer, graphs), infer_batch(graphs), infer_stream(graphs)):
-        for mine, truth in zip(found, exact, strict=True):
-            assert (mine.backend, mine.answered_by) == ("auto", "exact")
-            assert mine.log_z == truth.log_z
-            assert mine.marginals.flat.tolist() == truth.marginals.flat.tolist()
+    for posteriors in (map(infer, graphs), infer_batch(graphs), infer_stream(graphs)):
+        for posterior, truth in zip(posteriors, exact, strict=True):
+            assert (posterior.backend, posterior.answered_by) == ("auto", "exact")
+            assert posterior.log_z == truth.log_z
+            assert posterior.marginals.flat.tolist() == truth.marginals.flat.tolist()
     assert infer_settings(graphs[-1], graphs[-1].log_values[None])[0].backend == "auto"
 
 
@@ -72,9 +72,9 @@ def test_what_fits_the_memory_is_bounded_where_it_is_predicted_to_take_long() ->
     assert "induced width" in posterior.stats["reason"]
     # A batch takes the wide ones out, wherever they stand, and leaves the others as they are.
     small = fr2(6, 2, density=0.3, seed=0)
-    found = infer_batch([small, graph, small], short)
-    assert [one.answered_by == "exact" for one in found] == [True, False, True]
-    assert found[0].log_z == found[2].log_z == infer(small, "exact").log_z
+    posteriors = infer_batch([small, graph, small], short)
+    assert [posterior.answered_by == "exact" for posterior in posteriors] == [True, False, True]
+    assert posteriors[0].log_z == posteriors[2].log_z == infer(small, "exact").log_z
     # The plan of the wide one is kept by now; it is refused all the same.
     infer(graph, "exact")
     assert short.infer(graph).answered_by != "exact"
@@ -110,9 +110,9 @@ def test_beliefs_are_those_of_exact_or_else_of_message_passing() -> None:
         other = get_backend(source).prepare_beliefs(graph)
         assert beliefs is not None
         assert other is not None
-        mine, theirs = beliefs(graph.log_values), other(graph.log_values)
-        assert mine.entries.tolist() == theirs.entries.tolist()
-        assert mine.posterior.log_z == theirs.posterior.log_z
+        ours, expected = beliefs(graph.log_values), other(graph.log_values)
+        assert ours.entries.tolist() == expected.entries.tolist()
+        assert ours.posterior.log_z == expected.posterior.log_z
 
 
 def test_what_does_not_fit_is_bounded_from_both_sides_by_the_best() -> None:
@@ -282,9 +282,9 @@ def test_what_samples_bound_with_a_probability_is_no_bound() -> None:
         **{"log_z_standard_error": 0.1, "standard_errors": {n: np.ones(2) for n in graph.names}},
     }
     best.take("wmb_is", replace(truth, log_z_kind=LogZKind.ESTIMATE, stats=stats))
-    found = best.answer(Stop(), "").stats
-    assert (found["upper"], found["upper_by"]) == (log_z + 2.0, "wmb_is")
-    assert found["lower_by"] == "cavi"
+    answer = best.answer(Stop(), "").stats
+    assert (answer["upper"], answer["upper_by"]) == (log_z + 2.0, "wmb_is")
+    assert answer["lower_by"] == "cavi"
 
 
 def test_every_table_stays_within_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

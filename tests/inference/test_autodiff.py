@@ -34,14 +34,14 @@ def test_both_give_what_the_enumeration_gives_for_odd_graphs(seeds: int) -> None
         graph = odd_graph(seed)
         value, gradient = log_partition(graph)
         tables = torch.tensor(graph.log_values, requires_grad=True)
-        found = differentiable_log_partition(graph, "torch")(tables)
-        (3.0 * found).backward()  # type: ignore[no-untyped-call]
-        assert found.item() == value
+        log_z = differentiable_log_partition(graph, "torch")(tables)
+        (3.0 * log_z).backward()  # type: ignore[no-untyped-call]
+        assert log_z.item() == value
         np.testing.assert_array_equal(tables.grad.numpy(), 3.0 * gradient)
         with jax.enable_x64(True):
             function = jax.value_and_grad(differentiable_log_partition(graph, "jax"))
-            found, slope = function(jax.numpy.asarray(graph.log_values))
-        assert float(found) == value
+            log_z, slope = function(jax.numpy.asarray(graph.log_values))
+        assert float(log_z) == value
         # JAX takes the smallest numbers of all, below 1e-307, for zero.
         np.testing.assert_allclose(np.asarray(slope), gradient, rtol=0.0, atol=1e-300)
 
@@ -52,9 +52,9 @@ def test_batches() -> None:
     tables = FOREST.log_values + rng.normal(size=(2, 3, FOREST.log_values.size))
     expected = np.array([[log_value(FOREST, row) for row in part] for part in tables])
     batch = torch.tensor(tables, requires_grad=True)
-    found = differentiable_log_partition(FOREST, "torch")(batch)
-    found.sum().backward()  # type: ignore[no-untyped-call]
-    np.testing.assert_array_equal(found.detach().numpy(), expected)
+    log_z = differentiable_log_partition(FOREST, "torch")(batch)
+    log_z.sum().backward()  # type: ignore[no-untyped-call]
+    np.testing.assert_array_equal(log_z.detach().numpy(), expected)
     assert differentiable_log_partition(FOREST, "torch")(batch[:0]).shape == (0, 3)
     with jax.enable_x64(True):
         function = differentiable_log_partition(FOREST, "jax")
@@ -149,11 +149,11 @@ def test_a_derivative_that_there_is_not_is_an_error_and_never_zero() -> None:
 def test_the_type_of_the_argument_is_kept() -> None:
     torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
     single = torch.tensor(FOREST.log_values, dtype=torch.float32, requires_grad=True)
-    found = differentiable_log_partition(FOREST, "torch")(single)
-    found.backward()  # type: ignore[no-untyped-call]
-    assert found.dtype == single.grad.dtype == torch.float32
+    log_z = differentiable_log_partition(FOREST, "torch")(single)
+    log_z.backward()  # type: ignore[no-untyped-call]
+    assert log_z.dtype == single.grad.dtype == torch.float32
     # Log tables and log Z are rounded to single precision.
-    assert found.item() == pytest.approx(log_partition(FOREST).value, rel=1e-6)
+    assert log_z.item() == pytest.approx(log_partition(FOREST).value, rel=1e-6)
     array = differentiable_log_partition(FOREST, "jax")(
         jax.numpy.asarray(FOREST.log_values, dtype="float32")
     )
@@ -173,6 +173,6 @@ def test_an_absent_library_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     autodiff._torch_function.cache_clear()
-    said = rf"need {library}, .* pip install 'factorfacts\[{extra}\]'"
-    with pytest.raises(MissingDependencyError, match=said):
+    message = rf"need {library}, .* pip install 'factorfacts\[{extra}\]'"
+    with pytest.raises(MissingDependencyError, match=message):
         autodiff.differentiable(lambda row: (0.0, row), library)

@@ -43,20 +43,20 @@ from tests.refusals import refused
 CONTRADICTION = FactorGraph.from_factors([2], [([0], [1.0, 0.0]), ([0], [0.0, 1.0])])
 
 
-def assert_same_numbers(one: Posterior, other: Posterior, where: str = "") -> None:
+def assert_same_numbers(first: Posterior, other: Posterior, where: str = "") -> None:
     """Check that two posteriors hold the same numbers, to the last bit, and their status."""
-    assert one.marginals.flat.tobytes() == other.marginals.flat.tobytes(), where
-    assert (one.log_z, one.status) == (other.log_z, other.status), where
+    assert first.marginals.flat.tobytes() == other.marginals.flat.tobytes(), where
+    assert (first.log_z, first.status) == (other.log_z, other.status), where
 
 
-def assert_same(one: Posterior, other: Posterior, where: str = "") -> None:
+def assert_same(first: Posterior, other: Posterior, where: str = "") -> None:
     """Check that two posteriors are the same but for their times."""
-    assert_same_numbers(one, other, where)
-    assert one.marginals.names == other.marginals.names, where
-    assert (one.log_z_kind, one.backend) == (other.log_z_kind, other.backend), where
+    assert_same_numbers(first, other, where)
+    assert first.marginals.names == other.marginals.names, where
+    assert (first.log_z_kind, first.backend) == (other.log_z_kind, other.backend), where
     # Batches leave out the trace of residuals, and share their time among graphs.
     left_out = {"seconds", "residual_trace"}
-    assert {k: v for k, v in one.stats.items() if k not in left_out} == {
+    assert {k: v for k, v in first.stats.items() if k not in left_out} == {
         k: v for k, v in other.stats.items() if k not in left_out
     }, where
 
@@ -98,8 +98,8 @@ def test_a_batch_is_one_run_for_each_graph_to_the_last_bit(backend: Backend, thr
 @pytest.mark.parametrize("backend", ["wmb", "cavi", "gibbs", "enumeration", "auto"])
 def test_other_backends_run_side_by_side(backend: str) -> None:
     graphs = [forest(seed) for seed in range(12)]
-    for one, graph in zip(infer_batch(graphs, backend, threads=3), graphs, strict=True):
-        assert_same_numbers(one, infer(graph, backend))
+    for posterior, graph in zip(infer_batch(graphs, backend, threads=3), graphs, strict=True):
+        assert_same_numbers(posterior, infer(graph, backend))
 
 
 @pytest.mark.parametrize("backend", ["exact", "lbp", "wmb"])
@@ -137,13 +137,13 @@ def test_settings_may_have_zeros_in_different_places(
     # Atoms 0 and 1 certain in turn, in one setting both.
     rows[1, 0] = rows[2, 3] = rows[3, 0] = rows[3, 3] = -np.inf
     for observed in (graph, graph.with_evidence({2: 1, 5: 0})):
-        for number, one in enumerate(infer_settings(observed, rows, backend)):
+        for number, posterior in enumerate(infer_settings(observed, rows, backend)):
             other = infer(observed.with_log_values(rows[number]), alone, **settings)
             if backend == alone:
-                assert_same(one, other, f"setting {number}")
+                assert_same(posterior, other, f"setting {number}")
             # JAX sums the same terms in another order, or takes the same steps.
-            assert_agree(one, other, 1e-10, rel=1e-10, where=f"setting {number}")
-            assert one.status is other.status
+            assert_agree(posterior, other, 1e-10, rel=1e-10, where=f"setting {number}")
+            assert posterior.status is other.status
     assert infer_settings(graph, rows, backend)[3].marginals.of_state(1)[:2].tolist() == [1.0, 0.0]
     rows[5, :2] = -np.inf
     results = settings_results(graph, rows, get_backend(backend))
@@ -197,11 +197,11 @@ def test_what_is_too_large_is_refused_by_number_and_the_rest_is_answered_alone()
     # One such graph fits, two at once do not: each has the memory for itself.
     limit = Exact(memory_limit=needed + needed // 2)
     graphs = [small, large, large.with_evidence({0: 1}), large.with_evidence({8: 0}), small]
-    for one, graph in zip(infer_batch(graphs, limit, threads=2), graphs, strict=True):
-        assert_same(one, infer(graph, limit))
+    for posterior, graph in zip(infer_batch(graphs, limit, threads=2), graphs, strict=True):
+        assert_same(posterior, infer(graph, limit))
     rows = np.stack([large.log_values] * 3)
-    for one in infer_settings(large, rows, limit, threads=2):
-        assert_same(one, infer(large, limit))
+    for posterior in infer_settings(large, rows, limit, threads=2):
+        assert_same(posterior, infer(large, limit))
     with pytest.raises(TooLargeError, match=r"^graph 1: the best elimination order found"):
         infer_batch(graphs, Exact(memory_limit=needed // 100), threads=2)
     with pytest.raises(TooLargeError, match=r"^setting 0: the best elimination order found"):
@@ -213,10 +213,10 @@ def test_tables_that_threads_share_are_answered_as_alone() -> None:
     graph = FactorGraph.from_factors([2] * 18, [(range(18), table)])
     expected = infer(graph)
     assert expected.stats["largest_table"] == 2**18
-    for one in infer_batch([graph, forest(0)], threads=2)[:1]:
-        assert_same(one, expected)
-    for one in infer_settings(graph, graph.log_values[None], threads=2):
-        assert_same(one, expected)
+    for posterior in infer_batch([graph, forest(0)], threads=2)[:1]:
+        assert_same(posterior, expected)
+    for posterior in infer_settings(graph, graph.log_values[None], threads=2):
+        assert_same(posterior, expected)
 
 
 def test_graphs_that_are_conditioned_on_few_variables_are_answered_as_alone() -> None:
@@ -224,13 +224,13 @@ def test_graphs_that_are_conditioned_on_few_variables_are_answered_as_alone() ->
     graphs = [fr2(12, 30, density=1.0, seed=seed) for seed in range(2)]
     graphs += [fr2(60, 3, density=0.0, seed=0), fr2(4, 2, density=0.3, seed=1)]
     methods = []
-    for one, graph in zip(infer_batch(graphs, threads=2), graphs, strict=True):
-        assert_same(one, infer(graph))
-        methods.append(one.stats["method"])
+    for posterior, graph in zip(infer_batch(graphs, threads=2), graphs, strict=True):
+        assert_same(posterior, infer(graph))
+        methods.append(posterior.stats["method"])
     assert methods == ["conditioning", "conditioning", "elimination", "elimination"]
     rows = np.stack([graphs[0].log_values, 0.5 * graphs[0].log_values])
-    for row, one in zip(rows, infer_settings(graphs[0], rows, threads=2), strict=True):
-        assert_same(one, infer(replace(graphs[0], log_values=row)))
+    for row, posterior in zip(rows, infer_settings(graphs[0], rows, threads=2), strict=True):
+        assert_same(posterior, infer(replace(graphs[0], log_values=row)))
 
 
 def test_a_stream_takes_a_window_of_graphs_when_it_is_needed_and_lets_go_of_it(
@@ -271,13 +271,13 @@ def test_a_list_is_answered_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference.batch, "_SLICE", 4)
     graphs = [forest(seed) for seed in range(11)]
     expected = [infer(graph) for graph in graphs]
-    for one, other in zip(infer_batch(graphs), expected, strict=True):
-        assert_same(one, other)
+    for posterior, other in zip(infer_batch(graphs), expected, strict=True):
+        assert_same(posterior, other)
     assert sizes == [4, 4, 3]
     sizes.clear()
     monkeypatch.setattr(inference.batch, "_WINDOW_ENTRIES", 2 * len(graphs[0].log_values))
-    for one, other in zip(infer_stream(tuple(graphs)), expected, strict=True):
-        assert_same(one, other)
+    for posterior, other in zip(infer_stream(tuple(graphs)), expected, strict=True):
+        assert_same(posterior, other)
     assert sum(sizes) == 11
     assert max(sizes) <= 3
     with pytest.raises(InputError, match="a factor graph, not a str"):
@@ -298,7 +298,9 @@ def test_evidence_is_absorbed_when_graphs_are_taken() -> None:
     assert taken[-1].cardinalities[0] == 1
     for part in (slice(0, 3), slice(4, 1, -2), slice(-2, None), slice(9, 12)):
         one_by_one = [graph.absorb_evidence() for graph in graphs[part]]
-        assert [graph.structure for graph in taken[part]] == [one.structure for one in one_by_one]
+        assert [graph.structure for graph in taken[part]] == [
+            graph.structure for graph in one_by_one
+        ]
     assert not any(graph.has_evidence for graph in taken)
     assert set(taken.observed) == {n for n, graph in enumerate(graphs) if graph.has_evidence}
     with pytest.raises(IndexError):

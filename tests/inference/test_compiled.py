@@ -76,8 +76,8 @@ def test_a_full_disk_costs_what_is_kept_and_no_answer(tmp_path: Path) -> None:
         "from inference.kernels.compiled import kernel\n"
         "@kernel\ndef total(n):\n    return n * (n + 1) // 2\n"
     )
-    said, warned = run_python(code, folder=tmp_path)
-    assert said == "6\n"
+    output, warned = run_python(code, folder=tmp_path)
+    assert output == "6\n"
     assert warned.count("cannot be kept on disk (File too large)") == 1
 
 
@@ -223,8 +223,8 @@ def test_what_else_fails_amid_a_callback_is_still_told(monkeypatch: pytest.Monke
 
     with inference.kernels.compiling._interrupts_raised():
         Failing()
-    (told,) = printed
-    assert str(told.exc_value) == "a finalizer"
+    (line,) = printed
+    assert str(line.exc_value) == "a finalizer"
 
 
 @pytest.mark.slow
@@ -335,10 +335,10 @@ print(len(recorder.buffer) > 0)
 
 @pytest.mark.slow
 def test_importing_kernels_leaves_numba_and_its_events_as_they_were() -> None:
-    said, changed = run_python(NUMBA_BEFORE_AND_AFTER)
+    output, changed = run_python(NUMBA_BEFORE_AND_AFTER)
     assert changed.split() == []
-    unheard, looked_at, _, told = said.split()
-    assert (unheard, looked_at, told) == ("True", "True", "True")
+    unheard, looked_at, _, failure = output.split()
+    assert (unheard, looked_at, failure) == ("True", "True", "True")
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -32,9 +32,11 @@ def binary_graph(seed: int) -> FactorGraph:
     scale = float(rng.choice([1.0, 5.0, 40.0]))
     factors: list[tuple[list[int], NDArray[np.float64]]] = [([], np.array(2.5))]
     for _ in range(int(rng.integers(1, 30))):
-        one = int(order[rng.integers(few)])
+        first = int(order[rng.integers(few)])
         other = int(order[rng.integers(n)])
-        scope = [one] if one == other else [[one, other], [other, one]][int(rng.integers(2))]
+        scope = (
+            [first] if first == other else [[first, other], [other, first]][int(rng.integers(2))]
+        )
         table = np.exp(rng.normal(scale=scale, size=(2,) * len(scope)))
         # State 0 of every variable stays possible.
         zeros = rng.random(table.shape) < (0.2 if seed % 3 == 0 else 0.0)
@@ -61,9 +63,9 @@ def test_conditioning_agrees_with_the_oracle(
         graph = binary_graph(seed)
         plan = conditioning(graph)
         assert plan is not None
-        found = condition(graph, plan, threads=1)
-        assert found is not None, f"seed {seed}"
-        agrees(graph, *found)
+        conditioned = condition(graph, plan, threads=1)
+        assert conditioned is not None, f"seed {seed}"
+        agrees(graph, *conditioned)
 
 
 @pytest.mark.usefixtures("at_any_size")
@@ -84,12 +86,12 @@ def test_many_products_within_the_range_do_not_underflow() -> None:
     plan = conditioning(graph)
     assert plan is not None
     assert plan.cover.tolist() == [0, 1]
-    found = condition(graph, plan, threads=1)
-    assert found is not None
+    conditioned = condition(graph, plan, threads=1)
+    assert conditioned is not None
     tree = infer(graph, "lbp")  # a tree: exact
-    np.testing.assert_allclose(found[1], tree.marginals.flat, atol=1e-10)
+    np.testing.assert_allclose(conditioned[1], tree.marginals.flat, atol=1e-10)
     # The sum of 3,000 logarithms of about 1 keeps 12 digits.
-    assert found[0] == pytest.approx(tree.log_z, rel=1e-12)
+    assert conditioned[0] == pytest.approx(tree.log_z, rel=1e-12)
 
 
 @pytest.mark.usefixtures("at_any_size")
@@ -97,9 +99,9 @@ def test_many_products_within_the_range_do_not_underflow() -> None:
 def test_contradictions_are_found(where: str) -> None:
     plan = conditioning(CONTRADICTIONS[where])
     assert plan is not None
-    found = condition(CONTRADICTIONS[where], plan, threads=1)
-    assert found is not None
-    assert found[0] == -np.inf
+    conditioned = condition(CONTRADICTIONS[where], plan, threads=1)
+    assert conditioned is not None
+    assert conditioned[0] == -np.inf
 
 
 @pytest.mark.usefixtures("at_any_size")
@@ -135,10 +137,10 @@ def test_few_atoms_with_much_evidence_are_conditioned_on() -> None:
 
 def test_threads_change_nothing() -> None:
     graph = fr2(14, 25, density=1.0, seed=1)
-    one, three = (infer(graph, "exact", threads=threads) for threads in (1, 3))
-    assert one.stats["method"] == "conditioning"
-    assert one.marginals.flat.tobytes() == three.marginals.flat.tobytes()
-    assert one.log_z == three.log_z
+    single, three = (infer(graph, "exact", threads=threads) for threads in (1, 3))
+    assert single.stats["method"] == "conditioning"
+    assert single.marginals.flat.tobytes() == three.marginals.flat.tobytes()
+    assert single.log_z == three.log_z
 
 
 def test_memory_that_elimination_lacks_is_not_needed() -> None:

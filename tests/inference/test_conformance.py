@@ -166,14 +166,14 @@ class Thawed:
     damping: float = 0.5
 
 
-def broken(backend: Backend, check: str, said: str) -> None:
+def broken(backend: Backend, check: str, message: str) -> None:
     exactness = Exactness("forests", 1e-9, "the same terms are summed")
-    with pytest.raises(ConformanceError, match=said):
+    with pytest.raises(ConformanceError, match=message):
         BY_NAME[check](backend, exactness)
 
 
 @pytest.mark.parametrize(
-    ("fault", "check", "said"),
+    ("fault", "check", "message"),
     [
         ("unnormalised", "posterior_keeps_the_contract", "the sum of the marginal"),
         ("silent about log Z", "posterior_keeps_the_contract", "its kind none"),
@@ -191,16 +191,18 @@ def broken(backend: Backend, check: str, said: str) -> None:
         ("biased", "degenerate_graphs_are_answered", "a marginal is off by"),
     ],
 )
-def test_a_fault_is_caught(fault: str, check: str, said: str) -> None:
-    broken(Spoiled(fault=FAULTS[fault]), check, said)
+def test_a_fault_is_caught(fault: str, check: str, message: str) -> None:
+    broken(Spoiled(fault=FAULTS[fault]), check, message)
 
 
 def test_what_fails_is_named_with_the_graph_and_the_limit() -> None:
-    said = r"graph 1: a marginal is off by 0\.0\d+, and 1e-09 is allowed; that of '\d' is .*, not "
-    broken(Spoiled(fault=biased), "exact_where_it_says_so", said)
+    message = (
+        r"graph 1: a marginal is off by 0\.0\d+, and 1e-09 is allowed; that of '\d' is .*, not "
+    )
+    broken(Spoiled(fault=biased), "exact_where_it_says_so", message)
     off = Spoiled(fault=FAULTS["the first variable counts"])
-    said = r"degenerate graph 2: log Z is .*, not .* within 1e-09"
-    broken(off, "degenerate_graphs_are_answered", said)
+    message = r"degenerate graph 2: log Z is .*, not .* within 1e-09"
+    broken(off, "degenerate_graphs_are_answered", message)
 
 
 # That settings are frozen concerns no value, and wants a backend that can be pickled.

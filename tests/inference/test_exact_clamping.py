@@ -48,15 +48,15 @@ def narrow(graph: FactorGraph, share: float) -> Exact:
 def test_what_is_clamped_and_summed_is_exact(graph: FactorGraph) -> None:
     exact, truth = narrow(graph, 0.6), infer(graph, "exact")
     assert exact.predict(graph).method == "clamping"
-    found = exact.infer(graph)
-    assert found.status is Status.EXACT
-    assert found.stats["method"] == "clamping"
-    assert found.stats["predicted_bytes"] <= (exact.memory_limit or 0)
+    posterior = exact.infer(graph)
+    assert posterior.status is Status.EXACT
+    assert posterior.stats["method"] == "clamping"
+    assert posterior.stats["predicted_bytes"] <= (exact.memory_limit or 0)
     # Sums of doubles in another order.
-    assert found.log_z == pytest.approx(truth.log_z, abs=1e-10)
-    np.testing.assert_allclose(found.marginals.flat, truth.marginals.flat, atol=1e-12)
+    assert posterior.log_z == pytest.approx(truth.log_z, abs=1e-10)
+    np.testing.assert_allclose(posterior.marginals.flat, truth.marginals.flat, atol=1e-12)
     for other in infer_batch([graph] * 3, exact):
-        assert other.log_z == found.log_z
+        assert other.log_z == posterior.log_z
 
 
 def test_large_tables_of_all_assignments_take_one_workspace(
@@ -75,10 +75,10 @@ def test_large_tables_of_all_assignments_take_one_workspace(
     # did one before this test.
     monkeypatch.setattr(workspaces, "_SHARE", 0.0)
     monkeypatch.setattr(plans, "SPARE", workspaces.SpareWorkspace())
-    found = narrow(graph, 0.6).infer(graph)
-    assert found.stats["method"] == "clamping"
+    posterior = narrow(graph, 0.6).infer(graph)
+    assert posterior.stats["method"] == "clamping"
     assert len(taken) == 1
-    assert found.log_z == pytest.approx(infer(graph, "exact").log_z, abs=1e-9)
+    assert posterior.log_z == pytest.approx(infer(graph, "exact").log_z, abs=1e-9)
     assert len(taken) == 2
 
 
@@ -124,10 +124,10 @@ def test_impossible_states_take_no_memory() -> None:
     least = min(exact.predict(graph).bytes for graph in graphs)
     assert least < 0.5 * (exact.memory_limit or 0)
     for graph, batched in zip(graphs, infer_batch(graphs, exact), strict=True):
-        found, truth = exact.infer(graph), infer(graph, "exact")
-        assert found.log_z == batched.log_z == pytest.approx(truth.log_z, abs=1e-10)
-        np.testing.assert_allclose(found.marginals.flat, truth.marginals.flat, atol=1e-12)
-        assert found.stats["predicted_bytes"] <= (exact.memory_limit or 0)
+        posterior, truth = exact.infer(graph), infer(graph, "exact")
+        assert posterior.log_z == batched.log_z == pytest.approx(truth.log_z, abs=1e-10)
+        np.testing.assert_allclose(posterior.marginals.flat, truth.marginals.flat, atol=1e-12)
+        assert posterior.stats["predicted_bytes"] <= (exact.memory_limit or 0)
 
 
 @pytest.mark.parametrize("share", [0.6, 0.02])
@@ -137,10 +137,10 @@ def test_each_graph_of_a_structure_has_its_own_impossible_states(share: float) -
     full = graph.with_log_values(np.where(np.isneginf(graph.log_values), -1.0, graph.log_values))
     nothing = graph.with_log_values(np.full_like(graph.log_values, -np.inf))
     graphs = [graph, full, nothing]
-    alone = [result_of(exact, one) for one in graphs]
+    alone = [result_of(exact, graph) for graph in graphs]
     for order in permutations(range(3)):
-        found = exact.solve_settings(graph, np.array([graphs[i].log_values for i in order]))
-        assert [told(result) for result in found] == [told(alone[i]) for i in order]
+        posteriors = exact.solve_settings(graph, np.array([graphs[i].log_values for i in order]))
+        assert [numbers(result) for result in posteriors] == [numbers(alone[i]) for i in order]
     assert isinstance(alone[0], Posterior)
     assert alone[0].log_z == pytest.approx(infer(graph, "exact").log_z, abs=1e-10)
     # What does not fit is told of those graphs alone that have no other way.
@@ -178,7 +178,7 @@ def result_of(exact: Exact, graph: FactorGraph) -> Result:
         return error
 
 
-def told(result: Result) -> tuple[object, ...]:
+def numbers(result: Result) -> tuple[object, ...]:
     if isinstance(result, Posterior):
         return result.log_z, *result.marginals.flat.tolist(), result.stats["method"]
     return type(result), str(result)

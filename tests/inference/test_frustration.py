@@ -31,13 +31,13 @@ def signed(graph: FactorGraph) -> networkx.Graph:
 def test_frustration_is_that_of_a_walk_along_every_cycle(seed: int) -> None:
     graph = signed_pairs(seed, n=7, m=6 + seed % 7)
     pairs = signed(graph)
-    found = frustration(graph)
+    counted = frustration(graph)
     signs = [sign for _, _, sign in pairs.edges.data("sign")]
-    assert found.positive == signs.count(1)
-    assert found.negative == signs.count(-1)
-    assert found.attractive == (-1 not in signs)
+    assert counted.positive == signs.count(1)
+    assert counted.negative == signs.count(-1)
+    assert counted.attractive == (-1 not in signs)
     parts = networkx.number_connected_components(pairs)
-    assert found.cycles == pairs.number_of_edges() - pairs.number_of_nodes() + parts
+    assert counted.cycles == pairs.number_of_edges() - pairs.number_of_nodes() + parts
 
     # The basis: for every pair outside a breadth-first forest, its cycle through the forest.
     forest = networkx.Graph()
@@ -50,13 +50,13 @@ def test_frustration_is_that_of_a_walk_along_every_cycle(seed: int) -> None:
         path = networkx.shortest_path(forest, u, v)
         walk = sign * np.prod([pairs[a][b]["sign"] for a, b in pairwise(path)])
         frustrated += int(walk) == -1
-    assert found.frustrated == frustrated
-    assert found.share == (frustrated / found.cycles if found.cycles else 0.0)
+    assert counted.frustrated == frustrated
+    assert counted.share == (frustrated / counted.cycles if counted.cycles else 0.0)
 
     flips = product((1, -1), repeat=graph.n_variables)
     edges = list(pairs.edges.data("sign"))
     switchable = any(all(flip[u] * flip[v] == sign for u, v, sign in edges) for flip in flips)
-    assert found.balanced == switchable
+    assert counted.balanced == switchable
 
 
 def test_a_triangle_of_relations() -> None:
@@ -65,24 +65,24 @@ def test_a_triangle_of_relations() -> None:
         graph = FactorGraph.from_factors(
             [2] * 3, [([0, 1], agree), ([1, 2], agree), ([2, 0], third)]
         )
-        found = frustration(graph)
-        assert (found.cycles, found.frustrated, found.share) == (1, frustrated, float(frustrated))
+        signs = frustration(graph)
+        assert (signs.cycles, signs.frustrated, signs.share) == (1, frustrated, float(frustrated))
     # Independence closes no cycle, and a repeated pair is one.
     graph = FactorGraph.from_factors(
         [2] * 3, [([0, 1], agree), ([1, 0], differ), ([1, 2], agree), ([2, 0], unrelated)]
     )
-    found = frustration(graph)
-    assert (found.positive, found.negative, found.cycles, found.share) == (1, 0, 0, 0.0)
+    signs = frustration(graph)
+    assert (signs.positive, signs.negative, signs.cycles, signs.share) == (1, 0, 0, 0.0)
 
 
 def test_rounding_gives_independent_variables_no_sign() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
-        one, other = rng.uniform(0.01, 50.0, (2, 2))
+        first, other = rng.uniform(0.01, 50.0, (2, 2))
         # The log odds ratio is 0 but for the last digits of four logarithms.
-        graph = FactorGraph.from_factors([2, 2], [([1, 0], np.outer(one, other))])
-        found = frustration(graph)
-        assert (found.positive, found.negative) == (0, 0)
+        graph = FactorGraph.from_factors([2, 2], [([1, 0], np.outer(first, other))])
+        signs = frustration(graph)
+        assert (signs.positive, signs.negative) == (0, 0)
     weak = FactorGraph.from_factors([2, 2], [([1, 0], [[1.0, 1.0], [1.0, 1.0 + 1e-9]])])
     assert frustration(weak).positive == 1
 
@@ -93,8 +93,8 @@ def test_zeros_have_signs() -> None:
     graph = FactorGraph.from_factors(
         [2] * 3, [([0, 1], exclusive), ([1, 2], equal), ([0, 2], implied)]
     )
-    found = frustration(graph)
-    assert (found.positive, found.negative, found.cycles, found.frustrated) == (2, 1, 1, 1)
+    signs = frustration(graph)
+    assert (signs.positive, signs.negative, signs.cycles, signs.frustrated) == (2, 1, 1, 1)
 
 
 def test_evidence_opens_cycles() -> None:
@@ -120,10 +120,10 @@ def test_odd_graphs_are_answered_or_refused() -> None:
     answered = 0
     for seed in range(200):
         try:
-            found = frustration(odd_graph(seed))
+            signs = frustration(odd_graph(seed))
         except InputError:
             continue
         answered += 1
-        assert 0.0 <= found.share <= 1.0
-        assert found.balanced == (found.share == 0.0)
+        assert 0.0 <= signs.share <= 1.0
+        assert signs.balanced == (signs.share == 0.0)
     assert answered > 10

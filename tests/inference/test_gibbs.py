@@ -203,12 +203,12 @@ def test_the_number_of_threads_changes_nothing(
     backend = BlockGibbs(draws=50, temperatures=temperatures)
     several = backend.infer(graph)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    one = backend.infer(graph)
-    assert one.marginals.flat.tobytes() == several.marginals.flat.tobytes()
+    posterior = backend.infer(graph)
+    assert posterior.marginals.flat.tobytes() == several.marginals.flat.tobytes()
     if temperatures > 1:
-        assert (one.stats["swap_rates"] == several.stats["swap_rates"]).all()
+        assert (posterior.stats["swap_rates"] == several.stats["swap_rates"]).all()
     other = BlockGibbs(draws=50, temperatures=temperatures, seed=1).infer(graph)
-    assert other.marginals.flat.tobytes() != one.marginals.flat.tobytes()
+    assert other.marginals.flat.tobytes() != posterior.marginals.flat.tobytes()
 
 
 def test_chains_that_never_moved_have_not_converged() -> None:

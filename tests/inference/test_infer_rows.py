@@ -54,24 +54,24 @@ def test_rows_are_those_of_infer_and_of_enumeration(seed: int) -> None:
     states = draw.integers(0, graph.cardinalities[chosen], (9, len(chosen))).astype(float)
     states[draw.random(states.shape) < 0.4] = np.nan
     frame = pd.DataFrame(states, columns=[graph.names[v] for v in chosen], index=list("abcdefghi"))
-    found = infer_rows(graph, frame, "exact")
-    assert list(found["row"].unique()) == list(frame.index)
+    frame_of_rows = infer_rows(graph, frame, "exact")
+    assert list(frame_of_rows["row"].unique()) == list(frame.index)
     for label, row in frame.iterrows():
-        own = found[found["row"] == label]
+        of_row = frame_of_rows[frame_of_rows["row"] == label]
         seen = graph.with_evidence({str(n): int(v) for n, v in row.items() if not np.isnan(v)})
         truth = oracle(seen)
         if truth.log_z == -np.inf:
-            assert (own["status"] == "impossible").all()
-            assert own["p"].isna().all()
+            assert (of_row["status"] == "impossible").all()
+            assert of_row["p"].isna().all()
             continue
         alone = infer(seen, "exact")
         # The same tables go through the same plan: not a bit differs.
-        np.testing.assert_array_equal(own["p"], alone.marginals.flat)
-        assert (own["log_z"] == alone.log_z).all()
+        np.testing.assert_array_equal(of_row["p"], alone.marginals.flat)
+        assert (of_row["log_z"] == alone.log_z).all()
         # Rounding of sums of some thousand products.
         expected = np.concatenate([truth.marginals[name] for name in graph.names])
-        np.testing.assert_allclose(own["p"], expected, atol=1e-12)
-        observed = own.drop_duplicates("variable").set_index("variable")["observed"]
+        np.testing.assert_allclose(of_row["p"], expected, atol=1e-12)
+        observed = of_row.drop_duplicates("variable").set_index("variable")["observed"]
         assert (observed[list(graph.names)] == (seen.evidence != UNOBSERVED)).all()
 
 
@@ -84,11 +84,11 @@ def test_every_spelling_of_a_state_means_the_same() -> None:
         {"rain": " true ", "grade": " 2.0"},
         {"rain": np.True_, "grade": np.int8(2)},
     ]
-    found = infer_rows(graph, pd.DataFrame(rows, dtype=object), "exact")
-    values = found["p"].to_numpy().reshape(len(rows), -1)
+    posteriors = infer_rows(graph, pd.DataFrame(rows, dtype=object), "exact")
+    values = posteriors["p"].to_numpy().reshape(len(rows), -1)
     alone = infer(graph.with_evidence({"rain": "yes", "grade": "2"}), "exact")
     np.testing.assert_array_equal(values, np.tile(alone.marginals.flat, (len(rows), 1)))
-    assert list(found["state"][:7]) == [name for names in NAMES for name in names]
+    assert list(posteriors["state"][:7]) == [name for names in NAMES for name in names]
     # A column of numbers with gaps holds 2.0 for 2.
     gaps = infer_rows(graph, pd.DataFrame({"grade": [2, None]}), "exact")
     assert gaps["observed"].groupby(gaps["row"]).sum().tolist() == [3, 0]
@@ -97,10 +97,10 @@ def test_every_spelling_of_a_state_means_the_same() -> None:
 def test_missing_cells_are_not_observed() -> None:
     graph = network()
     missing = [None, np.nan, pd.NA, pd.NaT, "", " ", "NA", "nan", "?"]
-    found = infer_rows(graph, pd.DataFrame({"rain": missing}, dtype=object), "exact")
+    posteriors = infer_rows(graph, pd.DataFrame({"rain": missing}, dtype=object), "exact")
     prior = infer(graph, "exact").marginals.flat
-    np.testing.assert_array_equal(found["p"], np.tile(prior, len(missing)))
-    assert not found["observed"].any()
+    np.testing.assert_array_equal(posteriors["p"], np.tile(prior, len(missing)))
+    assert not posteriors["observed"].any()
     # A state of such a name is that state.
     named = FactorGraph.from_factors(
         [2], [([0], [0.3, 0.7])], names=["x"], state_names=[("NA", "a")]
@@ -111,16 +111,16 @@ def test_missing_cells_are_not_observed() -> None:
 def test_impossible_rows_are_said_and_have_no_number() -> None:
     graph = network()
     rows = [{"rain": "yes", "grade": "1"}, {"rain": "yes", "grade": "4"}, {"grade": "4"}]
-    found = infer_rows(graph, rows, "exact", variables=["level", "rain"])
-    assert list(found["variable"].unique()) == ["level", "rain"]
-    by_row = found.groupby("row")
+    posteriors = infer_rows(graph, rows, "exact", variables=["level", "rain"])
+    assert list(posteriors["variable"].unique()) == ["level", "rain"]
+    by_row = posteriors.groupby("row")
     assert by_row["status"].first().tolist() == ["exact", "impossible", "exact"]
     assert by_row["p"].count().tolist() == [4, 0, 4]
     assert by_row["log_z"].first()[1] == -np.inf
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([{"rian": "yes"}], r"the column 'rian' is unknown \(did you mean 'rain'\?\)"),
         ([{"rain": "no"}, {"rain": "yse"}], "row 1, column 'rain': the state 'yse' is unknown"),
@@ -131,8 +131,8 @@ def test_impossible_rows_are_said_and_have_no_number() -> None:
         ([["no"]], "row 0 of the evidence is a list"),
     ],
 )
-def test_what_fits_no_variable_is_refused(rows: Any, said: str) -> None:
-    refused(said, infer_rows, network(), rows)
+def test_what_fits_no_variable_is_refused(rows: Any, message: str) -> None:
+    refused(message, infer_rows, network(), rows)
 
 
 def test_of_many_names_the_three_nearest_are_told() -> None:
@@ -149,9 +149,11 @@ def test_of_many_names_the_three_nearest_are_told() -> None:
 
 def test_evidence_of_the_graph_holds_in_every_row() -> None:
     graph = network().with_evidence({"level": "high"})
-    found = infer_rows(graph, [{"rain": "yes"}, {"rain": None}], "exact")
+    posteriors = infer_rows(graph, [{"rain": "yes"}, {"rain": None}], "exact")
     alone = [infer(graph.with_evidence({"rain": "yes"}), "exact"), infer(graph, "exact")]
-    np.testing.assert_array_equal(found["p"], np.concatenate([a.marginals.flat for a in alone]))
+    np.testing.assert_array_equal(
+        posteriors["p"], np.concatenate([a.marginals.flat for a in alone])
+    )
 
 
 class Refusing(Backend):

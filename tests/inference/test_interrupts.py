@@ -77,7 +77,7 @@ def ends(run: Run, rounds: int = 25, longest: float = 0.1) -> dict[str, int]:
     run(1)
     longest = min(longest, time.perf_counter() - start)
     random = Random(0)
-    found: Counter[str] = Counter()
+    endings: Counter[str] = Counter()
     came = False
 
     def interrupt(*_: object) -> None:
@@ -89,7 +89,7 @@ def ends(run: Run, rounds: int = 25, longest: float = 0.1) -> dict[str, int]:
         # Python itself tells of an interrupt amid the callback of a weak reference, and goes on.
         nonlocal came
         came = False
-        found["KeyboardInterrupt"] += 1
+        endings["KeyboardInterrupt"] += 1
 
     sys.unraisablehook = ignored
     signal.signal(signal.SIGALRM, interrupt)
@@ -97,16 +97,16 @@ def ends(run: Run, rounds: int = 25, longest: float = 0.1) -> dict[str, int]:
         came = False
         try:
             signal.setitimer(signal.ITIMER_REAL, random.uniform(2e-5, longest))
-            before = found.total()
+            before = endings.total()
             for number in count(2):
                 result = run(number)
                 if came:
-                    found["told" if result is Status.INTERRUPTED else "lost"] += 1
-                if found.total() > before:
+                    endings["told" if result is Status.INTERRUPTED else "lost"] += 1
+                if endings.total() > before:
                     break
         except BaseException as error:
-            found[type(error).__name__] += 1
-    return found
+            endings[type(error).__name__] += 1
+    return endings
 
 
 def ends_of_small_results() -> dict[str, dict[str, int]]:
@@ -118,8 +118,11 @@ def ends_of_small_results() -> dict[str, dict[str, int]]:
     first = ends(lambda number: arrays(10**7 if number == 2 else 3), rounds=1, longest=0.01)
     kernels: list[Callable[[], object]] = [lambda: arrays(3), lambda: named(3)]
     kernels.append(lambda: length(pair))
-    found = [ends(lambda _, one=one: [one() for _ in range(50)], 200, 0.001) for one in kernels]  # type: ignore[misc]
-    return dict(zip(("first", "arrays", "named", "length"), [first, *found], strict=True))
+    endings = [
+        ends(lambda _, kernel=kernel: [kernel() for _ in range(50)], 200, 0.001)  # type: ignore[misc]
+        for kernel in kernels
+    ]
+    return dict(zip(("first", "arrays", "named", "length"), [first, *endings], strict=True))
 
 
 def _graph(number: int) -> FactorGraph:
@@ -201,17 +204,19 @@ def _told(call: str) -> Any:
 
 
 def test_small_results_are_interrupted_as_python_code_is() -> None:
-    for name, found in _told("ends_of_small_results()").items():
-        assert set(found) == {"KeyboardInterrupt"}, name
+    for name, endings in _told("ends_of_small_results()").items():
+        assert set(endings) == {"KeyboardInterrupt"}, name
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", ["BACKENDS", pytest.param("TASKS", marks=pytest.mark.nightly)])
 def test_whatever_runs_is_interrupted_as_python_code_is(names: str) -> None:
-    for name, found in _told(f"ends_of({names})").items():
+    for name, endings in _told(f"ends_of({names})").items():
         if name in ("auto", "infer_anytime"):
-            found["KeyboardInterrupt"] = found.get("KeyboardInterrupt", 0) + found.pop("told", 0)
-        assert found == {"KeyboardInterrupt": 25}, name
+            endings["KeyboardInterrupt"] = endings.get("KeyboardInterrupt", 0) + endings.pop(
+                "told", 0
+            )
+        assert endings == {"KeyboardInterrupt": 25}, name
 
 
 @pytest.mark.slow

@@ -40,12 +40,12 @@ def test_of_draws_that_are_all_zero_the_mean_is_bounded_by_the_rule_of_three() -
 def test_bounds_of_a_mean_hold_at_all_times_as_often_as_stated(probability: float) -> None:
     rng = np.random.default_rng(0)
     mean = probability + (1.0 - probability) * 1e-6
-    held = []
+    covered = []
     for _ in range(100):
         draws = np.log(np.where(rng.random(1024) < probability, 1.0, 1e-6))
         bounds = [bounds_of_mean(draws[:n], 0.8) for n in (64, 256, 1024)]
-        held.append(all(low <= np.log(mean) <= high for low, high in bounds))
-    assert np.mean(held) >= 0.8
+        covered.append(all(low <= np.log(mean) <= high for low, high in bounds))
+    assert np.mean(covered) >= 0.8
     # Bounds that say nothing would hold as well.
     assert bounds[-1][1] - bounds[-1][0] < (4.0 if probability < 0.1 else 0.5)
 
@@ -110,10 +110,10 @@ def test_of_converged_runs_errors_hold_where_those_by_the_spread_fail() -> None:
         "wmb_is": ("wmb_is", {"i_bound": 2, "samples": 2048}),
         "ais": ("ais", {"judge_i_bound": 2, "particles": 8, "groups": 4, "min_effective": 20.0}),
     }
-    found: dict[str, list[Run]] = {name: [] for name in few}
-    for name, _, _, one in runs(range(1), few):
-        found[name].append(one)
-    for name, all_runs in found.items():
+    runs_of: dict[str, list[Run]] = {name: [] for name in few}
+    for name, _, _, run in runs(range(1), few):
+        runs_of[name].append(run)
+    for name, all_runs in runs_of.items():
         table = row(all_runs)
         within, beyond = table["log Z within 2"], table["beyond 6"]
         assert isinstance(within, float), name
@@ -124,7 +124,7 @@ def test_of_converged_runs_errors_hold_where_those_by_the_spread_fail() -> None:
         assert isinstance(converged, int), name
         assert converged >= {"wmb_is": 20, "ais": 10}[name], name
     # By their spread alone some of these runs would be believed and are wrong.
-    refuted = row(found["wmb_is"])["by spread alone: beyond 6"]
+    refuted = row(runs_of["wmb_is"])["by spread alone: beyond 6"]
     assert isinstance(refuted, int)
     assert refuted >= 3
 
@@ -158,7 +158,7 @@ def test_standard_errors_are_of_every_variable_in_order(backend: str) -> None:
     posterior = infer(only.with_evidence({5: 2}), backend, **settings)
     errors = posterior.stats["standard_errors"]
     assert list(errors) == list(graph.names)
-    assert [len(own) for own in errors.values()] == [3] * 16
+    assert [len(errors_of_state) for errors_of_state in errors.values()] == [3] * 16
     certain = [graph.names[2], graph.names[5]]
-    for name, own in errors.items():
-        assert (own == 0.0).all() == (name in certain), name
+    for name, errors_of_state in errors.items():
+        assert (errors_of_state == 0.0).all() == (name in certain), name

@@ -135,8 +135,8 @@ def test_damping_adapts_to_oscillation(states: int) -> None:
     assert undamped.status is Status.NOT_CONVERGED
     adapted = infer(graph, "lbp", schedule="flooding")
     assert adapted.status is Status.CONVERGED
-    held = infer(graph, "lbp", schedule="flooding", damping=0.5)
-    np.testing.assert_allclose(adapted.marginals.flat, held.marginals.flat, atol=1e-8)
+    damped = infer(graph, "lbp", schedule="flooding", damping=0.5)
+    np.testing.assert_allclose(adapted.marginals.flat, damped.marginals.flat, atol=1e-8)
 
 
 def test_bethe_is_a_lower_bound_on_attractive_graphs() -> None:
@@ -219,13 +219,13 @@ def test_pair_beliefs_have_the_marginals_and_the_odds_ratio() -> None:
     first, second = rng.random(500), rng.random(500)
     tables = rng.normal(size=(500, 2, 2)) * 5.0
     tables[:6, [0, 0, 1, 1, 0, 1], [0, 1, 0, 1, 1, 0]] = 0.0
-    found = pair_beliefs(first, second, tables)
-    np.testing.assert_allclose(found[:, 1, :].sum(axis=1), first, atol=1e-14)
-    np.testing.assert_allclose(found[:, :, 1].sum(axis=1), second, atol=1e-14)
+    beliefs = pair_beliefs(first, second, tables)
+    np.testing.assert_allclose(beliefs[:, 1, :].sum(axis=1), first, atol=1e-14)
+    np.testing.assert_allclose(beliefs[:, :, 1].sum(axis=1), second, atol=1e-14)
     # Products, not quotients: an entry may be next to nothing.
     odds = np.exp(tables[:, 0, 0] + tables[:, 1, 1] - tables[:, 0, 1] - tables[:, 1, 0])
-    left = found[:, 0, 0] * found[:, 1, 1]
-    right = found[:, 0, 1] * found[:, 1, 0] * odds
+    left = beliefs[:, 0, 0] * beliefs[:, 1, 1]
+    right = beliefs[:, 0, 1] * beliefs[:, 1, 0] * odds
     np.testing.assert_allclose(left / (1.0 + odds), right / (1.0 + odds), atol=1e-14)
 
 
@@ -261,10 +261,10 @@ def test_pair_beliefs_keep_zeros(row: int, column: int, first: float, second: fl
     table = np.zeros((1, 2, 2))
     table[0, row, column] = -np.inf
     # Marginals that a joint distribution with this zero can have.
-    found = pair_beliefs(np.array([first]), np.array([second]), table)[0]
-    assert found[row, column] == pytest.approx(0.0, abs=1e-15)
-    assert found[1].sum() == pytest.approx(first)
-    assert found[:, 1].sum() == pytest.approx(second)
+    beliefs = pair_beliefs(np.array([first]), np.array([second]), table)[0]
+    assert beliefs[row, column] == pytest.approx(0.0, abs=1e-15)
+    assert beliefs[1].sum() == pytest.approx(first)
+    assert beliefs[:, 1].sum() == pytest.approx(second)
 
 
 Run = tuple[int, NDArray[np.float64], float, NDArray[np.float64]]
@@ -321,11 +321,11 @@ def test_both_paths_find_the_same_fixed_point(
 ) -> None:
     for seed in range(60):
         graph = graphs(seed)
-        one, other = (path(graph, schedule=schedule) for path in (fast, general))
-        assert one[0] == other[0] == CONVERGED, f"seed {seed}"
+        first, other = (path(graph, schedule=schedule) for path in (fast, general))
+        assert first[0] == other[0] == CONVERGED, f"seed {seed}"
         # Both stopped where log messages move by 1e-9, on the same way there.
-        np.testing.assert_allclose(one[1], other[1], atol=1e-9, err_msg=f"seed {seed}")
-        assert one[2] == pytest.approx(other[2], rel=1e-11, abs=1e-9), f"seed {seed}"
+        np.testing.assert_allclose(first[1], other[1], atol=1e-9, err_msg=f"seed {seed}")
+        assert first[2] == pytest.approx(other[2], rel=1e-11, abs=1e-9), f"seed {seed}"
 
 
 @pytest.mark.parametrize("schedule", [name for name in SCHEDULES if name != "residual"])
@@ -333,14 +333,14 @@ def test_both_paths_find_the_same_fixed_point(
 def test_both_paths_take_the_same_steps(schedule: str, damping: float | str) -> None:
     for seed in range(25):
         graph = signed_pairs(seed, n=8, m=14)
-        one, other = (
+        first, other = (
             path(graph, schedule=schedule, damping=damping, max_iterations=12, seed=seed)
             for path in (fast, general)
         )
-        assert one[0] == other[0]
+        assert first[0] == other[0]
         # Rounding grows by the strength of the couplings, up to e^2, in every iteration.
-        np.testing.assert_allclose(one[3], other[3], rtol=1e-6, atol=1e-9, err_msg=f"seed {seed}")
-        np.testing.assert_allclose(one[1], other[1], atol=1e-8, err_msg=f"seed {seed}")
+        np.testing.assert_allclose(first[3], other[3], rtol=1e-6, atol=1e-9, err_msg=f"seed {seed}")
+        np.testing.assert_allclose(first[1], other[1], atol=1e-8, err_msg=f"seed {seed}")
 
 
 def test_a_frustrated_graph_fails_on_both_paths() -> None:
@@ -398,10 +398,10 @@ def test_many_strong_factors_that_change_their_mind() -> None:
     graph = FactorGraph.from_factors([2] * (2 * n + 1), factors, log=True)
     truth = infer(graph, "exact")
     for schedule in SCHEDULES:
-        one = fast(graph, schedule=schedule)
-        assert one[0] == CONVERGED
-        np.testing.assert_allclose(one[1], truth.marginals.flat, atol=1e-9)
-        assert one[2] == pytest.approx(truth.log_z, rel=1e-12)
+        posterior = fast(graph, schedule=schedule)
+        assert posterior[0] == CONVERGED
+        np.testing.assert_allclose(posterior[1], truth.marginals.flat, atol=1e-9)
+        assert posterior[2] == pytest.approx(truth.log_z, rel=1e-12)
 
 
 @pytest.mark.parametrize("size", [160.0, 1e5, 1e15, 1e300])

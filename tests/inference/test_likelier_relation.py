@@ -42,7 +42,9 @@ def texts(graph: FactGraph) -> FactGraph:
     return replace(
         graph,
         atoms=tuple(replace(atom, text=f"claim {atom.id}") for atom in graph.atoms),
-        contexts=tuple(replace(one, text=f"passage {one.id}") for one in graph.contexts),
+        contexts=tuple(
+            replace(context, text=f"passage {context.id}") for context in graph.contexts
+        ),
     )
 
 
@@ -50,8 +52,11 @@ def stated(relations: Sequence[Relation]) -> FactGraph:
     """Return a graph in which each relation has a claim and a certain passage of its own."""
     return FactGraph(
         "r",
-        tuple(Atom(one.target) for one in relations),
-        tuple(Context(one.source, prior=1.0, retrieved_for=(one.target,)) for one in relations),
+        tuple(Atom(relation.target) for relation in relations),
+        tuple(
+            Context(relation.source, prior=1.0, retrieved_for=(relation.target,))
+            for relation in relations
+        ),
         tuple(relations),
     )
 
@@ -72,7 +77,7 @@ def of_a_table(folder: Path) -> FactGraph:
     head = "response,claim,passage,entailment,contradiction,neutral"
     path.write_text("\n".join([head, *rows]), encoding="utf-8")
     (graph,) = read_many(path)
-    return replace(graph, contexts=tuple(replace(one, prior=1.0) for one in graph.contexts))
+    return replace(graph, contexts=tuple(replace(context, prior=1.0) for context in graph.contexts))
 
 
 def of_json(folder: Path) -> FactGraph:
@@ -118,14 +123,14 @@ def of_records(folder: Path) -> FactGraph:
     lines = [
         json.dumps(
             {
-                "source": one.source,
-                "target": one.target,
-                "relation": str(one.kind),
-                "probability": one.probability,
-                "distribution": GRID[int(one.target[1:])],
+                "source": relation.source,
+                "target": relation.target,
+                "relation": str(relation.kind),
+                "probability": relation.probability,
+                "distribution": GRID[int(relation.target[1:])],
             }
         )
-        for one in graph.relations
+        for relation in graph.relations
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
     return with_relations(replace(graph, relations=()), read_recorded(path), "FR1")
@@ -145,8 +150,8 @@ WAYS: tuple[Callable[[Path], FactGraph], ...] = (
 
 def moves(graph: FactGraph, encoding: str, prior: float) -> dict[int, float]:
     """Return by how much each claim's posterior differs from its prior."""
-    found = infer(graph.with_priors(atoms=prior).to_factor_graph(encoding))
-    return {int(atom[1:]): float(found.marginals[atom][1]) - prior for atom in graph.atom_ids}
+    posterior = infer(graph.with_priors(atoms=prior).to_factor_graph(encoding))
+    return {int(atom[1:]): float(posterior.marginals[atom][1]) - prior for atom in graph.atom_ids}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -276,8 +281,10 @@ def test_neutral_relations_are_counted_by_what_their_distributions_say() -> None
     ]
     graph = stated(
         [
-            Relation(name("c", i), name("a", i), RelationKind.NEUTRAL, told[-1], told)
-            for i, told in enumerate(shares)
+            Relation(
+                name("c", i), name("a", i), RelationKind.NEUTRAL, distribution[-1], distribution
+            )
+            for i, distribution in enumerate(shares)
         ]
     )
     # The first two have a likelier kind of 1/2 or more, the third one of less, the others none.

@@ -20,13 +20,13 @@ from tests.inference.graphs import long_chain
 from tests.limited_process import Child, limit_memory
 
 
-def groups(folder: Path, own: str, files: dict[str, str]) -> list[int]:
-    """What groups with these files leave to a process of the group `own`."""
+def groups(folder: Path, control_group: str, files: dict[str, str]) -> list[int]:
+    """What groups with these files leave to a process of the group `control_group`."""
     for name, text in files.items():
         path = folder / "cgroup" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    (folder / "own").write_text(own)
+    (folder / "own").write_text(control_group)
     return list(_left_in_groups(folder / "own", folder / "cgroup"))
 
 
@@ -36,11 +36,11 @@ def test_a_limit_is_what_is_allowed() -> None:
 
 
 def test_without_a_limit_caches_count_as_available() -> None:
-    found = allowance(None)
+    available = allowance(None)
     # Other processes take and give back memory between the two looks.
-    assert found.bytes <= 1.3 * SHARE * psutil.virtual_memory().available
-    if "machine" in found.reason:
-        assert found.bytes >= 0.7 * SHARE * psutil.virtual_memory().available
+    assert available.bytes <= 1.3 * SHARE * psutil.virtual_memory().available
+    if "machine" in available.reason:
+        assert available.bytes >= 0.7 * SHARE * psutil.virtual_memory().available
 
 
 def test_every_group_above_a_process_counts(tmp_path: Path) -> None:
@@ -115,11 +115,15 @@ TOO_LARGE: tuple[tuple[str, Callable[[int], FactorGraph], int, dict[str, Any], s
 """A backend, a graph that it cannot hold and its size, settings, and what it says."""
 
 
-@pytest.mark.parametrize(("backend", "made", "size", "settings", "said"), TOO_LARGE)
+@pytest.mark.parametrize(("backend", "made", "size", "settings", "message"), TOO_LARGE)
 def test_what_a_backend_cannot_hold_is_refused(
-    backend: str, made: Callable[[int], FactorGraph], size: int, settings: dict[str, Any], said: str
+    backend: str,
+    made: Callable[[int], FactorGraph],
+    size: int,
+    settings: dict[str, Any],
+    message: str,
 ) -> None:
-    with pytest.raises(TooLargeError, match=said):
+    with pytest.raises(TooLargeError, match=message):
         infer(made(size), backend, **settings)
 
 
@@ -150,10 +154,10 @@ def test_a_clique_of_45_is_refused_without_its_tables() -> None:
             child.call(refusal, backend, 4)
         child.call(limit_memory, 2**28)
         for backend in backends:
-            said = child.call(refusal, backend, 45)
-            assert said, backend
-            assert "\n" not in said
-            assert "use backend" in said
+            message = child.call(refusal, backend, 45)
+            assert message, backend
+            assert "\n" not in message
+            assert "use backend" in message
 
 
 def test_auto_bounds_a_clique_within_its_time_and_memory() -> None:

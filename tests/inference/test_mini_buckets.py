@@ -167,8 +167,8 @@ def test_more_draws_and_a_larger_i_bound_tighten() -> None:
     graph = grid(5, 5, coupling=2.0, field=1.0, seed=1)
 
     def gap(**settings: int) -> float:
-        found: float = infer(graph, "wmb_is", **settings).stats["gap"]
-        return found
+        gap_of_bounds: float = infer(graph, "wmb_is", **settings).stats["gap"]
+        return gap_of_bounds
 
     assert gap(i_bound=2, samples=8192) < gap(i_bound=2, samples=512)
     assert gap(i_bound=3, samples=1024) < gap(i_bound=1, samples=1024)
@@ -196,14 +196,14 @@ def test_join_graphs_of_i_bound_1_have_the_fixed_points_of_belief_propagation() 
     for seed in range(20):
         graph = signed_pairs(seed, 8, 14)
         settings = {"damping": 0.3, "max_iterations": 5000}
-        one, other = (
+        first, other = (
             infer(graph, "lbp", **settings),
             infer(graph, "ijgp", i_bound=1, **settings),
         )
-        if {one.status, other.status} == {Status.CONVERGED}:
+        if {first.status, other.status} == {Status.CONVERGED}:
             compared += 1
-            np.testing.assert_allclose(other.marginals.flat, one.marginals.flat, atol=1e-7)
-            assert other.log_z == pytest.approx(one.log_z, abs=1e-7)
+            np.testing.assert_allclose(other.marginals.flat, first.marginals.flat, atol=1e-7)
+            assert other.log_z == pytest.approx(first.log_z, abs=1e-7)
     assert compared >= 15
 
 

@@ -110,7 +110,7 @@ def test_a_library_of_doubles_answers_odd_graphs_or_refuses_them(backend: str, s
         graph = odd_graph(seed)
         ours = infer(graph, "exact")
         try:
-            theirs = infer(graph, backend)
+            posterior = infer(graph, backend)
         except InferenceError:
             # Only tables that span hundreds of orders of magnitude are beyond it.
             assert np.ptp(graph.log_values[graph.log_values > -np.inf]) > 300.0, f"seed {seed}"
@@ -118,7 +118,7 @@ def test_a_library_of_doubles_answers_odd_graphs_or_refuses_them(backend: str, s
                 infer(graph, backend)
             continue
         answered += 1
-        assert_agree(theirs, ours, ROUNDING, rel=ROUNDING, where=f"seed {seed}")
+        assert_agree(posterior, ours, ROUNDING, rel=ROUNDING, where=f"seed {seed}")
     assert answered >= 0.85 * seeds
 
 
@@ -148,9 +148,9 @@ SETTLED = 1e-7
 
 def assert_agrees(graph: FactorGraph, where: str = "") -> None:
     ours = infer(graph, "lbp", schedule="flooding")
-    theirs = infer(graph, "pgmax")
-    assert theirs.status is Status.CONVERGED, where
-    assert_agree(theirs, ours, SETTLED, rel=SETTLED, where=where)
+    posterior = infer(graph, "pgmax")
+    assert posterior.status is Status.CONVERGED, where
+    assert_agree(posterior, ours, SETTLED, rel=SETTLED, where=where)
 
 
 @pytest.mark.parametrize("seeds", [5, pytest.param(14, marks=pytest.mark.nightly)])
@@ -221,11 +221,11 @@ def test_marginals_of_numpyro_are_within_their_standard_errors(seed: int) -> Non
 
 def test_gibbs_and_numpyro_agree_on_a_response() -> None:
     graph = fr2(8, 3, density=0.1, seed=0)
-    ours, theirs = infer(graph, "gibbs"), infer(graph, "numpyro")
-    assert ours.status is theirs.status is Status.CONVERGED
+    ours, other = infer(graph, "gibbs"), infer(graph, "numpyro")
+    assert ours.status is other.status is Status.CONVERGED
     for name in graph.names:
-        scale = np.hypot(ours.stats["standard_errors"][name], theirs.stats["standard_errors"][name])
-        assert (np.abs(ours.marginals[name] - theirs.marginals[name]) <= 6.0 * scale + 2e-3).all()
+        scale = np.hypot(ours.stats["standard_errors"][name], other.stats["standard_errors"][name])
+        assert (np.abs(ours.marginals[name] - other.marginals[name]) <= 6.0 * scale + 2e-3).all()
 
 
 def test_numpyro_keeps_differences_of_potentials_far_from_one() -> None:
@@ -291,9 +291,11 @@ SAME_STEPS = 1e-10
 """Both take the same steps in doubles; after a hundred of them roundings differ by less."""
 
 
-def assert_same(one: Posterior, other: Posterior, where: str, allowed: float = SAME_STEPS) -> None:
-    assert_agree(one, other, allowed, rel=allowed, where=where)
-    assert one.status is other.status, where
+def assert_same(
+    first: Posterior, other: Posterior, where: str, allowed: float = SAME_STEPS
+) -> None:
+    assert_agree(first, other, allowed, rel=allowed, where=where)
+    assert first.status is other.status, where
 
 
 @pytest.mark.parametrize("seeds", [6, pytest.param(20, marks=pytest.mark.nightly)])
@@ -301,9 +303,11 @@ def test_on_odd_graphs_lbp_jax_takes_the_steps_of_lbp(seeds: int) -> None:
     # Each shape is compiled; twenty have evidence, zeros, cycles and scopes of every size.
     graphs = [odd_graph(seed) for seed in range(seeds)]
     ours = infer_batch(graphs, "lbp", schedule="flooding")
-    for seed, (one, other) in enumerate(zip(infer_batch(graphs, "lbp_jax"), ours, strict=True)):
-        assert_same(one, other, f"seed {seed}")
-        assert one.stats["iterations"] == other.stats["iterations"], f"seed {seed}"
+    for seed, (posterior, other) in enumerate(
+        zip(infer_batch(graphs, "lbp_jax"), ours, strict=True)
+    ):
+        assert_same(posterior, other, f"seed {seed}")
+        assert posterior.stats["iterations"] == other.stats["iterations"], f"seed {seed}"
 
 
 @pytest.mark.parametrize("damping", ["adaptive", 0.4])
@@ -311,12 +315,12 @@ def test_on_responses_lbp_jax_takes_the_steps_of_lbp(damping: Any) -> None:
     graphs = [fr2(12, 3, density=0.15, seed=seed) for seed in range(8)]
     settings = {"damping": damping, "max_iterations": 300}
     ours = infer_batch(graphs, "lbp", schedule="flooding", **settings)
-    theirs = infer_batch(graphs, "lbp_jax", **settings)
+    others = infer_batch(graphs, "lbp_jax", **settings)
     assert sum(posterior.status is Status.CONVERGED for posterior in ours) >= 6
-    for seed, (one, other) in enumerate(zip(theirs, ours, strict=True)):
+    for seed, (answer, other) in enumerate(zip(others, ours, strict=True)):
         if other.status is Status.CONVERGED:
             # Roundings that the first steps amplify are small again once messages settle to 1e-9.
-            assert_same(one, other, f"seed {seed}", 1e-8)
+            assert_same(answer, other, f"seed {seed}", 1e-8)
 
 
 def test_graphs_of_about_one_size_share_compiled_code_of_lbp_jax() -> None:
@@ -331,5 +335,7 @@ def test_the_constant_of_each_setting_is_its_own() -> None:
     )
     rng = np.random.default_rng(0)
     rows = graph.log_values + rng.normal(size=(3, len(graph.log_values)))
-    for row, one in zip(rows, infer_settings(graph, rows, "lbp_jax"), strict=True):
-        assert_same(one, infer(replace(graph, log_values=row), "lbp", schedule="flooding"), "")
+    for row, posterior in zip(rows, infer_settings(graph, rows, "lbp_jax"), strict=True):
+        assert_same(
+            posterior, infer(replace(graph, log_values=row), "lbp", schedule="flooding"), ""
+        )

@@ -59,10 +59,10 @@ def test_a_kept_plan_answers_for_other_tables_as_a_new_one(kept: KeptPlans) -> N
         graph = odd_graph(seed).absorb_evidence()
         first = infer(graph, "exact")
         again = other_tables(graph, seed)
-        held = kept.get(key_of(graph))
-        assert held is not None
+        plan = kept.get(key_of(graph))
+        assert plan is not None
         assert_right(again, infer(again, "exact"), 1e-10, rel=1e-10)
-        assert kept.get(key_of(again)) is held
+        assert kept.get(key_of(again)) is plan
         assert infer(graph, "exact").marginals.flat.tobytes() == first.marginals.flat.tobytes()
 
 
@@ -72,9 +72,9 @@ def test_plans_are_kept_by_structure_and_settings(kept: KeptPlans) -> None:
     with pytest.raises(TooLargeError):
         infer(graph, "exact", memory_limit=16)
     # The same scopes over other numbers of states are another structure.
-    one, other = (FactorGraph.from_factors([n, 2], [([0, 1], np.ones((n, 2)))]) for n in (2, 3))
-    assert one.structure != other.structure
-    for each in (one, other):
+    first, other = (FactorGraph.from_factors([n, 2], [([0, 1], np.ones((n, 2)))]) for n in (2, 3))
+    assert first.structure != other.structure
+    for each in (first, other):
         assert infer(each, "exact").log_z == pytest.approx(
             np.log(each.cardinalities.prod()), abs=1e-14
         )
@@ -112,9 +112,9 @@ def test_threads_share_a_plan_and_not_its_tables() -> None:
     graph = fr2(12, 3, density=0.2, seed=1)
     plan = plan_of(graph)
     graphs = [other_tables(graph, seed) for seed in range(40)]
-    expected = [plan.run(one.log_values, lambda: 1).marginals.tobytes() for one in graphs]
+    expected = [plan.run(graph.log_values, lambda: 1).marginals.tobytes() for graph in graphs]
     with ThreadPoolExecutor(4) as pool:
-        runs = pool.map(lambda one: plan.run(one.log_values, lambda: 1), graphs)
+        runs = pool.map(lambda graph: plan.run(graph.log_values, lambda: 1), graphs)
         assert [run.marginals.tobytes() for run in runs] == expected
 
 
@@ -131,15 +131,15 @@ def test_a_batch_of_more_structures_than_are_kept_is_one_run_for_each() -> None:
     alone = [Exact().attempt(graph.absorb_evidence()) for graph in graphs]
     for threads in (1, 3):
         results = batch_results(graphs, Exact(), threads)
-        for graph, one, expected in zip(graphs, results, alone, strict=True):
+        for graph, posterior, expected in zip(graphs, results, alone, strict=True):
             if isinstance(expected, FactormodelsError):
-                assert str(one) == str(expected)
+                assert str(posterior) == str(expected)
                 continue
-            assert isinstance(one, Posterior)
+            assert isinstance(posterior, Posterior)
             values = with_observed(graph, expected.marginals).flat
-            assert one.marginals.flat.tobytes() == values.tobytes()
-            assert one.log_z == expected.log_z
-            assert one.stats.keys() == expected.stats.keys() | {"seconds"}
+            assert posterior.marginals.flat.tobytes() == values.tobytes()
+            assert posterior.log_z == expected.log_z
+            assert posterior.stats.keys() == expected.stats.keys() | {"seconds"}
     assert {type(result) for result in alone} == {Posterior, ZeroPartitionError}
 
 
@@ -159,7 +159,9 @@ def test_a_structure_that_batches_ask_for_again_is_kept(kept: KeptPlans) -> None
     keys = [key_of(graph) for graph in graphs]
     answers = []
     for _ in range(3):
-        answers.append([one.marginals.flat.tobytes() for one in infer_batch(graphs, Exact())])
+        answers.append(
+            [posterior.marginals.flat.tobytes() for posterior in infer_batch(graphs, Exact())]
+        )
         known = [kept.get(key) is not None for key in keys]
         assert known == [len(answers) > 1] * 5
     assert answers[0] == answers[1] == answers[2]

@@ -55,17 +55,17 @@ def test_what_is_dropped_is_impossible_and_changes_nothing() -> None:
         graph = zeros_everywhere(seed)
         truth = oracle(graph)
         try:
-            found = possible_states(graph)
+            states = possible_states(graph)
         except ZeroPartitionError:
             assert truth.log_z == -np.inf, f"seed {seed}"
             contradictions += 1
             continue
-        assert (found.graph.cardinalities > 1).all()
+        assert (states.graph.cardinalities > 1).all()
         if truth.log_z > -np.inf:
-            smaller = infer(found.graph, "enumeration")
+            smaller = infer(states.graph, "enumeration")
             # Sums of the same few terms in another order.
-            assert given(smaller) + found.log_constant == pytest.approx(truth.log_z, abs=1e-12)
-            expanded = found.expand(smaller.marginals.flat)
+            assert given(smaller) + states.log_constant == pytest.approx(truth.log_z, abs=1e-12)
+            expanded = states.expand(smaller.marginals.flat)
             np.testing.assert_allclose(expanded, flat(truth), atol=1e-12)
     assert contradictions > 20
 
@@ -149,9 +149,9 @@ def test_states_of_the_smaller_graph_are_translated_back() -> None:
     graph = FactorGraph.from_factors(
         [3, 2, 4], [([0], [0, 1, 1]), ([1], [0, 1]), ([2], [1, 0, 0, 1])]
     )
-    found = possible_states(graph)
-    assert found.graph.names == ("0", "2")
-    states = found.expand_states(np.array([[0, 0], [1, 1]]))
+    reduced = possible_states(graph)
+    assert reduced.graph.names == ("0", "2")
+    states = reduced.expand_states(np.array([[0, 0], [1, 1]]))
     assert states.tolist() == [[1, 1, 0], [2, 1, 3]]
 
 
@@ -186,10 +186,14 @@ def test_a_reduced_graph_keeps_potentials_and_has_scopes_neither_nested_nor_fixe
     for seed in range(300):
         graph = (odd_graph if seed % 2 else tangled_graph)(seed).absorb_evidence()
         model = reduced(graph)
-        one, other = oracle(graph), oracle(rebuilt(graph, model))
+        first, other = oracle(graph), oracle(rebuilt(graph, model))
         # The same numbers, added up in another order.
         np.testing.assert_allclose(
-            other.log_potentials, one.log_potentials, rtol=1e-11, atol=1e-11, err_msg=f"seed {seed}"
+            other.log_potentials,
+            first.log_potentials,
+            rtol=1e-11,
+            atol=1e-11,
+            err_msg=f"seed {seed}",
         )
         scopes = [scope for scope in scopes_of(model) if scope]
         assert len(scopes) == len(model.scope_starts) - 1

@@ -40,35 +40,35 @@ def complete(n: int, seed: int) -> FactorGraph:
 @pytest.mark.parametrize("seed", range(6))
 def test_it_bounds_from_above_and_sees_contradicting_ties(seed: int) -> None:
     graph = tied(seed, 0.5 + 0.5 * seed)
-    found = BOUND.solve_until(graph, Stop())
-    assert found.log_z_kind is LogZKind.UPPER
-    assert log_z_of(graph) <= (found.log_z or 0.0) <= log_z_of(graph) + 6.0
-    for vector in found.marginals.values():
+    bracket = BOUND.solve_until(graph, Stop())
+    assert bracket.log_z_kind is LogZKind.UPPER
+    assert log_z_of(graph) <= (bracket.log_z or 0.0) <= log_z_of(graph) + 6.0
+    for vector in bracket.marginals.values():
         assert vector.sum() == pytest.approx(1.0)
 
 
 def test_zeros_are_bounded_by_tables_without() -> None:
     graph = tied(1, zeros=0.1)
-    found = BOUND.solve_until(graph, Stop())
-    assert log_z_of(graph) <= (found.log_z or 0.0) < log_z_of(graph) + 60.0
+    bracket = BOUND.solve_until(graph, Stop())
+    assert log_z_of(graph) <= (bracket.log_z or 0.0) < log_z_of(graph) + 60.0
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_strong_ties_are_taken_as_they_are(seed: int) -> None:
     graph = complete(10, seed)
     graph = graph.with_log_values(25.0 * graph.log_values)
-    found = BOUND.solve_until(graph, Stop())
+    bracket = BOUND.solve_until(graph, Stop())
     # With entries no further apart than a zero is put it is 490 to 870 above.
-    assert log_z_of(graph) <= (found.log_z or 0.0) < log_z_of(graph) + 100.0
+    assert log_z_of(graph) <= (bracket.log_z or 0.0) < log_z_of(graph) + 100.0
 
 
 def test_it_is_exact_without_ties() -> None:
     factors = [((v,), np.array([1.0, 1.0 + v])) for v in range(5)]
     graph = FactorGraph.from_factors([2] * 5, factors)
-    found = BOUND.solve_until(graph, Stop())
+    bracket = BOUND.solve_until(graph, Stop())
     # Of single variables log cosh is touched where it is asked for; descent ends near there.
-    assert found.log_z == pytest.approx(log_z_of(graph), abs=1e-4)
-    assert found.marginals["4"][1] == pytest.approx(5.0 / 6.0, abs=1e-3)
+    assert bracket.log_z == pytest.approx(log_z_of(graph), abs=1e-4)
+    assert bracket.marginals["4"][1] == pytest.approx(5.0 / 6.0, abs=1e-3)
 
 
 def test_the_gradient_is_that_of_differences() -> None:
@@ -95,14 +95,14 @@ def test_the_gradient_is_that_of_differences() -> None:
 
 def test_triangles_tighten_a_bound_and_it_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     graphs = [complete(14, seed) for seed in range(3)]
-    found = [BOUND.solve_until(graph, Stop()) for graph in graphs]
+    brackets = [BOUND.solve_until(graph, Stop()) for graph in graphs]
     monkeypatch.setattr("inference.variational.quadratic._PATIENCE", 0)
     plain = [BOUND.solve_until(graph, Stop()) for graph in graphs]
     truth = np.array([log_z_of(graph) for graph in graphs])
-    above = np.array([posterior.log_z for posterior in found]) - truth
+    above = np.array([posterior.log_z for posterior in brackets]) - truth
     assert (above >= 0.0).all()
     assert (above < 0.6 * (np.array([posterior.log_z for posterior in plain]) - truth)).all()
-    assert all(posterior.stats["triangles"] > 0 for posterior in found)
+    assert all(posterior.stats["triangles"] > 0 for posterior in brackets)
 
 
 def test_triangles_hold_of_spins_and_are_found_where_they_are_broken() -> None:

@@ -141,16 +141,16 @@ def test_a_backend_of_an_installed_package_is_found_and_broken_ones_are_told(
     facts.mkdir()
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
     (facts / "entry_points.txt").write_text(ENTRY_POINTS)
-    found, errors = run_python(ASK, path=str(tmp_path))
-    assert found.split() == ["0.75", "exact", "mine"]
-    told = errors.splitlines()
-    assert len(told) == 3
+    names, errors = run_python(ASK, path=str(tmp_path))
+    assert names.split() == ["0.75", "exact", "mine"]
+    lines = errors.splitlines()
+    assert len(lines) == 3
     for words in (
         "the backend 'broken' of the package mine cannot be loaded",
         "the backend 'exact' of the package mine has the name of another",
         "the entry point 'wrong' of the package mine leads to no inference.Entry",
     ):
-        assert any(line.startswith(words) for line in told), errors
+        assert any(line.startswith(words) for line in lines), errors
 
 
 SLOW = """
@@ -176,8 +176,8 @@ def test_a_backend_that_another_thread_is_importing_is_waited_for(
     register(Entry("slow", "slow_backend:Slow", "imported slowly", "none"))
     try:
         with ThreadPoolExecutor(3) as pool:
-            found = list(pool.map(get_backend, ["slow"] * 3))
+            loaded = list(pool.map(get_backend, ["slow"] * 3))
     finally:
         unregister("slow")
         sys.modules.pop("slow_backend", None)
-    assert {type(backend).__name__ for backend in found} == {"Slow"}
+    assert {type(backend).__name__ for backend in loaded} == {"Slow"}

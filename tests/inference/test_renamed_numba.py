@@ -90,28 +90,28 @@ CALLING = (
 
 
 def test_a_kernel_answers_without_numbas_private_names(kernels: Path) -> None:
-    said, warned = _run(CALLING.format("caller"), *STORED, *LINKED, *TOLD, folder=kernels)
-    assert said == "241 0\n"
+    output, warned = _run(CALLING.format("caller"), *STORED, *LINKED, *TOLD, folder=kernels)
+    assert output == "241 0\n"
     assert warned.count("compiled kernels cannot be kept on disk") == 1
 
 
 @pytest.mark.nightly
 def test_infer_answers_without_numbas_private_names() -> None:
     """Every kernel of a backend is compiled, which takes longest."""
-    said, warned = _run(INFERRING, *STORED, *LINKED, *TOLD)
+    output, warned = _run(INFERRING, *STORED, *LINKED, *TOLD)
     expected = infer(small_graph(), "cavi")
-    assert json.loads(said) == [expected.log_z, expected.marginals.flat.tolist()]
+    assert json.loads(output) == [expected.log_z, expected.marginals.flat.tolist()]
     assert warned.count("compiled kernels cannot be kept on disk") == 1
 
 
 def test_nothing_is_announced_where_numba_has_no_events() -> None:
-    said, warned = _run(INFERRING, *TOLD)
-    assert json.loads(said)[0] == infer(small_graph(), "cavi").log_z
+    output, warned = _run(INFERRING, *TOLD)
+    assert json.loads(output)[0] == infer(small_graph(), "cavi").log_z
     assert warned == ""
 
 
 def test_kernels_are_linked_where_they_cannot_be_called_by_symbol(kernels: Path) -> None:
     # The second caller is linked with what is read from disk.
     for called, answer in (("caller", "241 0\n"), ("other", "242 1\n")):
-        said, _ = _run(CALLING.format(called), "insert_user_function", folder=kernels)
-        assert said == answer
+        output, _ = _run(CALLING.format(called), "insert_user_function", folder=kernels)
+        assert output == answer

@@ -53,8 +53,10 @@ MORE: list[tuple[str, str, Any]] = [
 def assert_refused(backend: str, setting: str, value: Any) -> None:
     # What `auto` hands on to the exact backend is refused in that one's name.
     named = "'exact'" if backend == "auto" and setting != "seconds" else f"'{backend}'"
-    said = [setting.replace("_", "."), re.escape(str(value)), named]
-    refused("".join(f"(?=.*{words})" for words in said), get_backend, backend, **{setting: value})
+    patterns = [setting.replace("_", "."), re.escape(str(value)), named]
+    refused(
+        "".join(f"(?=.*{words})" for words in patterns), get_backend, backend, **{setting: value}
+    )
 
 
 @pytest.mark.parametrize("backend", list(entries()))

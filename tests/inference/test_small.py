@@ -52,7 +52,7 @@ def graphs() -> Iterator[FactorGraph]:
         grid(2, 3, coupling=1.0, field=1.0, cardinality=5, seed=0),
     ]
     every = [*odd, *wide, *many, *responses, *lattices, *CONTRADICTIONS.values()]
-    yield from (one for one in every if np.isfinite(planning_seconds(one.absorb_evidence())))
+    yield from (graph for graph in every if np.isfinite(planning_seconds(graph.absorb_evidence())))
 
 
 def anew(monkeypatch: pytest.MonkeyPatch, *, spent: bool = False) -> Allowance:
@@ -72,12 +72,14 @@ def anew(monkeypatch: pytest.MonkeyPatch, *, spent: bool = False) -> Allowance:
 def answer(graph: FactorGraph) -> Any:
     """What `exact` finds, to the last bit and with the types of everything; or its error."""
     try:
-        found = Exact().infer(graph)
+        posterior = Exact().infer(graph)
     except InferenceError as error:
         return type(error), str(error)
-    stats = [(name, type(value), value) for name, value in found.stats.items() if name != "seconds"]
-    assert found.log_z is not None
-    return type(found.log_z), found.log_z.hex(), found.marginals.flat.tobytes(), stats
+    stats = [
+        (name, type(value), value) for name, value in posterior.stats.items() if name != "seconds"
+    ]
+    assert posterior.log_z is not None
+    return type(posterior.log_z), posterior.log_z.hex(), posterior.marginals.flat.tobytes(), stats
 
 
 def test_what_is_interpreted_is_what_machine_code_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,15 +90,15 @@ def test_what_is_interpreted_is_what_machine_code_answers(monkeypatch: pytest.Mo
         anew(monkeypatch, spent=True)
         with mode():
             answers.append([answer(graph) for graph in small])
-            possible = [g for g, found in zip(small, answers[0], strict=True) if len(found) == 4]
+            possible = [g for g, answer in zip(small, answers[0], strict=True) if len(answer) == 4]
             assignments.append([map_assignment(graph) for graph in possible])
     assert answers[0] == answers[1]
-    assert {len(found) for found in answers[0]} == {2, 4}
-    for one, other in zip(*assignments, strict=True):
-        assert type(one.log_potential) is float
-        assert one.log_potential == other.log_potential
-        assert one.states.tolist() == other.states.tolist()
-        assert one.states.dtype == other.states.dtype
+    assert {len(answer) for answer in answers[0]} == {2, 4}
+    for first, other in zip(*assignments, strict=True):
+        assert type(first.log_potential) is float
+        assert first.log_potential == other.log_potential
+        assert first.states.tolist() == other.states.tolist()
+        assert first.states.dtype == other.states.dtype
 
 
 def test_a_plan_that_was_interpreted_serves_machine_code() -> None:
@@ -172,9 +174,11 @@ def test_small_graphs_load_no_compiler_one_by_one_and_in_batches() -> None:
 def test_batches_of_few_are_what_each_is(monkeypatch: pytest.MonkeyPatch) -> None:
     several = [fr2(2, 4, density=0.5, seed=seed) for seed in (0, 0, 1)]
     several.append(several[0].with_evidence({0: 1}))
-    found = []
+    answers_of_batches = []
     for spent in (False, True):
         allowance = anew(monkeypatch, spent=spent)
-        found.append([(each.log_z, each.marginals.flat.tobytes()) for each in infer_batch(several)])
+        answers_of_batches.append(
+            [(each.log_z, each.marginals.flat.tobytes()) for each in infer_batch(several)]
+        )
         assert allowance.spent == spent
-    assert found[0] == found[1]
+    assert answers_of_batches[0] == answers_of_batches[1]

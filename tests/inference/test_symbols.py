@@ -160,8 +160,8 @@ def test_a_compilation_that_was_cut_off_goes_on_from_what_is_kept(compiled: Path
 
 def test_code_that_cannot_be_kept_is_called_all_the_same(folder: Path) -> None:
     code = f"from tests.memory import {writing_at_most.__name__}\nwith writing_at_most(16):\n"
-    said, _ = run_python(code + "    " + RUN.replace("\n", "\n    "), folder=folder)
-    assert json.loads(said)[0] == 12
+    output, _ = run_python(code + "    " + RUN.replace("\n", "\n    "), folder=folder)
+    assert json.loads(output)[0] == 12
     assert _run(folder) == {"answer": 12, "caller": COMPILED, "long": COMPILED}
 
 

@@ -14,23 +14,23 @@ from inference.thread_team import run_in_ranges
 @pytest.mark.parametrize("count", [0, 1, 2, 999, 1000, 3000])
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_every_number_is_run_once(count: int, workers: int) -> None:
-    found: list[tuple[int, int]] = []
-    run_in_ranges(lambda first, last: found.append((first, last)), count, workers)
-    found.sort()
-    assert [first for first, _ in found] == [0, *(last for _, last in found)][: len(found)]
-    assert sum(last - first for first, last in found) == count
-    assert all(first < last for first, last in found)
+    ranges: list[tuple[int, int]] = []
+    run_in_ranges(lambda first, last: ranges.append((first, last)), count, workers)
+    ranges.sort()
+    assert [first for first, _ in ranges] == [0, *(last for _, last in ranges)][: len(ranges)]
+    assert sum(last - first for first, last in ranges) == count
+    assert all(first < last for first, last in ranges)
 
 
 def test_a_range_ends_where_it_is_told_to() -> None:
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
 
     def end(first: int, last: int) -> int:
         return min(last, first - first % 10 + 10)
 
-    run_in_ranges(lambda first, last: found.append((first, last)), 95, 1, end=end)
-    assert {first // 10 for first, _ in found} == set(range(10))
-    assert all(first // 10 == (last - 1) // 10 for first, last in found)
+    run_in_ranges(lambda first, last: ranges.append((first, last)), 95, 1, end=end)
+    assert {first // 10 for first, _ in ranges} == set(range(10))
+    assert all(first // 10 == (last - 1) // 10 for first, last in ranges)
 
 
 def test_what_is_soon_done_is_done_where_it_is_asked_for() -> None:

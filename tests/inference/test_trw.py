@@ -53,12 +53,12 @@ def test_the_bound_is_the_least_over_all_splits() -> None:
         scores = fields[:, None] + tables + states @ parts.T
         return float(shares @ np.logaddexp.reduce(scores, axis=0))
 
-    found = minimize(bound, np.zeros(4 * len(kinds)), tol=1e-9)
+    optimum = minimize(bound, np.zeros(4 * len(kinds)), tol=1e-9)
     posterior = infer(graph, "trw", tolerance=1e-10, weight_updates=0)
     assert posterior.status is Status.CONVERGED
     # The minimiser's numerical gradient stops it about 1e-8 above the minimum.
-    assert posterior.log_z == pytest.approx(found.fun, abs=1e-6)
-    assert bound(np.zeros(4 * len(kinds))) > found.fun + 1e-3
+    assert posterior.log_z == pytest.approx(optimum.fun, abs=1e-6)
+    assert bound(np.zeros(4 * len(kinds))) > optimum.fun + 1e-3
 
 
 def test_forests_hold_every_factor_and_no_cycle() -> None:

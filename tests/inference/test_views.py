@@ -55,12 +55,12 @@ def without_first(values):  # type: ignore[no-untyped-def]
 
 def test_what_is_lent_is_what_was_given() -> None:
     whole = Outer(np.arange(4.0), Inner(np.ones(4), 0.5))
-    held = [sys.getrefcount(each) for each in (whole.first, whole.inner.numbers)]
+    counts = [sys.getrefcount(each) for each in (whole.first, whole.inner.numbers)]
     total, rest = add_up(whole, 3)
     assert total == 9.0
     assert whole.first.tolist() == [-1.0, 1.0, 2.0, 3.0]
     assert rest.tolist() == [1.0, 2.0, 3.0]
-    assert [sys.getrefcount(each) for each in (whole.first, whole.inner.numbers)] == held
+    assert [sys.getrefcount(each) for each in (whole.first, whole.inner.numbers)] == counts
 
 
 def test_a_part_that_cannot_be_written_to_holds_its_array() -> None:
@@ -100,11 +100,11 @@ def _lenders() -> Iterator[tuple[str, ast.FunctionDef, set[str]]]:
 def test_kernels_lend_what_they_are_given_and_return_nothing_of_it() -> None:
     lenders = list(_lenders())
     assert len(lenders) > 20
-    for place, function, names in lenders:
-        assert "inlined_kernel" not in map(ast.unparse, function.decorator_list), place
-        assert names <= {each.arg for each in function.args.args}, place
+    for lender, function, names in lenders:
+        assert "inlined_kernel" not in map(ast.unparse, function.decorator_list), lender
+        assert names <= {each.arg for each in function.args.args}, lender
         returned = [each.value for each in ast.walk(function) if isinstance(each, ast.Return)]
-        assert not names & {name for value in returned for name in _roots(value)}, place
+        assert not names & {name for value in returned for name in _roots(value)}, lender
 
 
 def _arrays(result: Any) -> list[Numbers]:

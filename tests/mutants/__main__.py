@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         # What fails as it is notices nothing; and what is compiled here, copies of the copy have.
         unchanged = run_tests(distinct_tests(mutants), tree, _MOST_SECONDS_UNCHANGED)
         if unchanged.word != SURVIVED:
-            sys.stderr.write(f"{unchanged.told}\nthe tests must pass where nothing is changed\n")
+            sys.stderr.write(f"{unchanged.output}\nthe tests must pass where nothing is changed\n")
             return 2
         outcomes = _tried(mutants, tree, given.workers)
     return _shown(mutants, outcomes)
@@ -83,7 +83,7 @@ def _shown(mutants: list[Mutant], outcomes: list[Outcome]) -> int:
     for mutant, outcome in living:
         tests = " ".join(mutant.tests)
         sys.stdout.write(f"\n{mutant.file}: {mutant.breaks}: {outcome.word}\n{tests}\n")
-        sys.stdout.write(outcome.told)
+        sys.stdout.write(outcome.output)
     sys.stdout.write(
         f"\n{len(mutants) - len(living)} of {len(mutants)} mutants are killed"
         f"{f', {len(living)} live' if living else ', none lives'}.\n"

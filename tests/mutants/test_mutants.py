@@ -30,7 +30,7 @@ from tests.mutants.trying import (
 def test_every_mutant_of_the_list_changes_something_that_its_tests_are_there_for() -> None:
     mutants = listed()
     assert len(mutants) >= 60
-    assert len({(one.file, one.old, one.new) for one in mutants}) == len(mutants)
+    assert len({(mutant.file, mutant.old, mutant.new) for mutant in mutants}) == len(mutants)
     assert [fault for mutant in mutants for fault in faults(mutant)] == []
 
 
@@ -99,8 +99,8 @@ def test_code_compiled_in_the_second_of_the_change_is_not_run(
 
 def test_what_no_longer_fits_the_tree_is_told(tree: Path) -> None:
     gone = ("tests/test_sums.py::test_gone", "tests/none.py::test_a_sum")
-    told = list(faults(Mutant("sums", "sums.py", "return a * b", "", gone), tree))
-    assert [fault.rpartition("; ")[2] for fault in told] == [
+    sentences = list(faults(Mutant("sums", "sums.py", "return a * b", "", gone), tree))
+    assert [fault.rpartition("; ")[2] for fault in sentences] == [
         "sums.py: the text 'return a * b' is there 0 times, not once",
         "tests/test_sums.py::test_gone: there is no such test",
         "tests/none.py::test_a_sum: there is no such test",
@@ -109,8 +109,8 @@ def test_what_no_longer_fits_the_tree_is_told(tree: Path) -> None:
 
 def test_the_table_names_what_lives(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
     listed = tree / "mutants.toml"
-    place = "file = 'sums.py'\nold = 'a + b'\nnew = 'a - b'\n"
-    mutant = f"[[mutant]]\nbreaks = '{{}}'\n{place}tests = ['{{}}']\n"
+    change = "file = 'sums.py'\nold = 'a + b'\nnew = 'a - b'\n"
+    mutant = f"[[mutant]]\nbreaks = '{{}}'\n{change}tests = ['{{}}']\n"
     noticed = mutant.format("a difference", "tests/test_sums.py::test_a_sum")
     missed = mutant.format("not noticed", "tests/test_sums.py::test_nothing")
     options = ["--root", str(tree), "--list", str(listed)]

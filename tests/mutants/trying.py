@@ -60,7 +60,7 @@ class Outcome:
     """
 
     word: str
-    told: str
+    output: str
 
 
 def listed(path: Path = LISTED) -> list[Mutant]:
@@ -73,9 +73,9 @@ def listed(path: Path = LISTED) -> list[Mutant]:
 def faults(mutant: Mutant, root: Path = ROOT) -> Iterator[str]:
     """Yield what no longer fits the tree: a text that is not there once, a test that is gone."""
     source = root / mutant.file
-    found = source.read_text(encoding="utf-8").count(mutant.old) if source.is_file() else 0
-    if found != 1:
-        yield f"{mutant.file}: the text {mutant.old!r} is there {found} times, not once"
+    count = source.read_text(encoding="utf-8").count(mutant.old) if source.is_file() else 0
+    if count != 1:
+        yield f"{mutant.file}: the text {mutant.old!r} is there {count} times, not once"
     if mutant.old == mutant.new:
         yield f"{mutant.file}: the text {mutant.old!r} is not changed"
     if not mutant.tests:
@@ -91,7 +91,7 @@ def _tests_in(path: Path) -> frozenset[str]:
     if not path.is_file():
         return frozenset()
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return frozenset(one.name for one in tree.body if isinstance(one, ast.FunctionDef))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
 
 
 @contextmanager
@@ -108,11 +108,11 @@ def copied(root: Path) -> Iterator[Path]:
             (target / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / file, target / file)
         # With the times of their sources both are current there: nothing else is compiled anew.
-        for place in {file.parent for file in files}:
-            compiled = root / place / "__pycache__"
+        for subfolder in {file.parent for file in files}:
+            compiled = root / subfolder / "__pycache__"
             if compiled.is_dir():
                 # Where git does not ignore it, it is there already.
-                shutil.copytree(compiled, target / place / "__pycache__", dirs_exist_ok=True)
+                shutil.copytree(compiled, target / subfolder / "__pycache__", dirs_exist_ok=True)
         # Copies are made of copies: git is asked what belongs to them.
         subprocess.run(["git", "init", "-q"], cwd=target, check=True)
         yield target
@@ -153,16 +153,16 @@ def run_tests(tests: Iterable[str], tree: Path, seconds: float) -> Outcome:
         start_new_session=True,
     ) as process:
         try:
-            told, _ = process.communicate(timeout=MOST_WAITING * seconds)
+            output, _ = process.communicate(timeout=MOST_WAITING * seconds)
         except subprocess.TimeoutExpired:
             return Outcome(LATE, f"the tests did not end within {MOST_WAITING * seconds:g} s\n")
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
     if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        return Outcome(LATE, f"{told}the tests took {seconds:g} s of processor time\n")
+        return Outcome(LATE, f"{output}the tests took {seconds:g} s of processor time\n")
     # Of pytest: 0 all passed, 1 some failed, others that it could not run them.
-    return Outcome({0: SURVIVED, 1: KILLED}.get(process.returncode, BROKEN), told)
+    return Outcome({0: SURVIVED, 1: KILLED}.get(process.returncode, BROKEN), output)
 
 
 def distinct_tests(mutants: Sequence[Mutant]) -> list[str]:

@@ -75,10 +75,10 @@ def written_relations() -> Mapping[tuple[str, str], Relation]:
     texts |= {context.id: context.text for context in graph.contexts}
     known: dict[tuple[str, str], Relation] = {}
     for relation in graph.relations:
-        one, other = texts[relation.source], texts[relation.target]
-        known[one, other] = relation
+        first, other = texts[relation.source], texts[relation.target]
+        known[first, other] = relation
         if relation.kind is RelationKind.CONTRADICTION:
-            known.setdefault((other, one), relation)
+            known.setdefault((other, first), relation)
     return known
 
 
@@ -97,9 +97,9 @@ def answer(request: Mapping[str, Any], relations: Mapping[tuple[str, str], Relat
         ]
         reply = Reply(json.dumps(claims, ensure_ascii=False))
     else:
-        said = _between(question, "claim")
+        claim = _between(question, "claim")
         texts = {UNREVISED[atom.id]: atom.text for atom in response().atoms if atom.id in UNREVISED}
-        reply = Reply(json.dumps({"claim": texts.get(said, said)}, ensure_ascii=False))
+        reply = Reply(json.dumps({"claim": texts.get(claim, claim)}, ensure_ascii=False))
     asked = sum(len(message["content"]) for message in request["messages"])
     lengths = (asked, len(reply.text or ""))
     tokens = [round(length / CHARACTERS_PER_TOKEN) for length in lengths]
@@ -148,8 +148,8 @@ def _relation(known: Relation | None) -> Reply:
 
 
 def _between(text: str, tag: str) -> str:
-    found = re.search(rf"<{tag}>\n(.*?)\n</{tag}>", text, re.DOTALL)
-    return found[1].strip() if found else ""
+    match = re.search(rf"<{tag}>\n(.*?)\n</{tag}>", text, re.DOTALL)
+    return match[1].strip() if match else ""
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.notebook
 
 def test_numbers(tmp_path: Path) -> None:
     folder = run("00_quickstart", tmp_path)
-    found = pd.read_csv(folder / "study.csv").set_index(["variant", "backend"])
+    frame = pd.read_csv(folder / "study.csv").set_index(["variant", "backend"])
     labels, p = [], []
     for graph in datasets.load("demonstration").graphs:
         marginals = infer(fr1(graph).to_factor_graph("implication"), "pyagrum").marginals
@@ -26,7 +26,7 @@ def test_numbers(tmp_path: Path) -> None:
         p += [marginals[atom.id][1] for atom in graph.atoms]
     # 1e-9: two exact algorithms; belief propagation is exact on the forests of FR1.
     for backend in ("exact", "lbp"):
-        score = found.loc[("FR1", backend), "brier"]
+        score = frame.loc[("FR1", backend), "brier"]
         assert score == pytest.approx(brier_score_loss(labels, p), abs=1e-9)
     bins = pd.read_csv(folder / "figure.csv")
     assert bins.mean_predicted.is_monotonic_increasing

@@ -32,10 +32,10 @@ def test_numbers(tmp_path: Path) -> None:
     assert (algorithms.log_z_error[kinds == "elbo"] <= 1e-9).all()
     assert {"upper", "elbo", "bethe", "exact", "none", "estimate"} == set(kinds)
     # Along the frontier more seconds buy less error, down to the least there is.
-    for _, own in algorithms.groupby("family"):
-        front = own[own.on_frontier].sort_values("seconds")
+    for _, family in algorithms.groupby("family"):
+        front = family[family.on_frontier].sort_values("seconds")
         assert front.largest_error.is_monotonic_decreasing
-        assert front.largest_error.iloc[-1] == own.largest_error.min()
+        assert front.largest_error.iloc[-1] == family.largest_error.min()
 
     failure = pd.read_csv(folder / "failure.csv")
     assert (failure[["wmb_6_holds", "wmb_10_holds"]] == 1.0).all(axis=None)

@@ -33,9 +33,9 @@ def test_numbers(tmp_path: Path) -> None:
     differences = pd.read_csv(folder / "differences.csv")
     assert (differences.lower < 0).all()
     assert (differences.upper > 0).all()
-    own = differences[differences.score == "Brier score"].set_index("priors").difference
+    gains = differences[differences.score == "Brier score"].set_index("priors").difference
     for name in ("prior", "prior, stances"):
-        assert own[name] == pytest.approx(scores.brier[name] - scores.brier["default"], abs=1e-12)
+        assert gains[name] == pytest.approx(scores.brier[name] - scores.brier["default"], abs=1e-12)
 
     gaps = pd.read_csv(folder / "gaps.csv").set_index("posterior")
     assert gaps.claims.sum() == 631
@@ -44,7 +44,7 @@ def test_numbers(tmp_path: Path) -> None:
     assert gaps.lower["to 0.75"] > 0
 
     weak = pd.read_csv(folder / "biographies.csv").set_index("rival")
-    own = weak.learned - weak.brier
-    assert weak.difference.to_numpy() == pytest.approx(own.to_numpy(), abs=1e-12)
+    gains = weak.learned - weak.brier
+    assert weak.difference.to_numpy() == pytest.approx(gains.to_numpy(), abs=1e-12)
     # On stars a prior and a temperature are Platt scaling of the default (docs/theory.md).
     assert abs(weak.difference["platt"]) < 1e-3 < abs(weak.difference["default"])

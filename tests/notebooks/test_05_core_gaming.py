@@ -42,9 +42,9 @@ def test_numbers(tmp_path: Path) -> None:
         clean = start.precision["no guard", "clean", padding]
         assert end.precision["no guard", "corrupted", padding] > clean
         assert end.passes["no guard", "corrupted", padding] > 0.5
-        own = ("Core, paraphrases known", "corrupted", padding)
-        assert end.precision[own] == start.precision[own]
-        assert end.passes[own] == 0
+        cell = ("Core, paraphrases known", "corrupted", padding)
+        assert end.precision[cell] == start.precision[cell]
+        assert end.passes[cell] == 0
         assert end.precision["no guard", "clean", padding] - clean == pytest.approx(
             gains.rise["no guard", padding], abs=1e-12
         )

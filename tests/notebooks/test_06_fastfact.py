@@ -22,33 +22,33 @@ def test_numbers(tmp_path: Path) -> None:
         [atom.label for atom in graph.atoms if atom.label is not None]
         for graph in datasets.load("factcheck-bench").graphs
     ]
-    labels = [own for own in labels if own]
+    labels = [label for label in labels if label]
     assert (len(labels), sum(map(len, labels))) == (92, 631)
 
     def f1(extra: int) -> float:
         """Return the mean F1@K' with true claims appended, by FaStfact's equations 5 and 6."""
         scores = []
-        for own in labels:
-            supported = sum(own) + extra
-            recall = 2 / (1 + math.exp(0.1 * abs(supported - len(own))))
-            precision = supported / (len(own) + extra)
+        for label in labels:
+            supported = sum(label) + extra
+            recall = 2 / (1 + math.exp(0.1 * abs(supported - len(label))))
+            precision = supported / (len(label) + extra)
             total = precision + recall
             scores.append(2 * precision * recall / total if supported else 0.0)
         return sum(scores) / len(scores)
 
     # 1e-12: sums of 92 numbers in another order.
     peaks: Any = pd.read_csv(folder / "verbosity.csv").set_index(["way", "score"])
-    own = peaks.loc[("true claims appended", "F1@K′")]
-    assert own.honest == pytest.approx(f1(0), abs=1e-12)
-    assert own["last"] == pytest.approx(f1(40), abs=1e-12)
-    assert own.best == pytest.approx(max(f1(n) for n in range(41)), abs=1e-12)
+    peak = peaks.loc[("true claims appended", "F1@K′")]
+    assert peak.honest == pytest.approx(f1(0), abs=1e-12)
+    assert peak["last"] == pytest.approx(f1(40), abs=1e-12)
+    assert peak.best == pytest.approx(max(f1(n) for n in range(41)), abs=1e-12)
     # The matched gamma is that of equal means; its root is found to 1e-12.
     counted = peaks.loc["counted c times"]
     assert counted.honest["F1@K′, γ matched"] == pytest.approx(counted.honest["F1@K"], abs=1e-9)
     # What the notebook says, as test_claim_counts.py: F1@K rewards what F1@K' punishes.
     assert counted["at"]["F1@K"] == 4.0
     assert counted["at"]["F1@K′"] == pytest.approx(1.0, abs=1e-12)
-    assert 0.05 < own.gain < 0.1
+    assert 0.05 < peak.gain < 0.1
 
     # The middles of a million steps: far closer than 1e-5 to the integral.
     thresholds: Any = pd.read_csv(folder / "thresholds.csv").set_index(["model", "theta"])

@@ -37,9 +37,9 @@ def expected_graph() -> FactGraph:
     ids = {atom.text: atom.id for atom in graph.atoms}
     ids |= {context.text: context.id for context in graph.contexts}
     relations = [
-        replace(relation, source=ids[one], target=ids[other])
-        for (one, other), relation in written_relations().items()
-        if one in ids and other in ids
+        replace(relation, source=ids[source], target=ids[other])
+        for (source, other), relation in written_relations().items()
+        if source in ids and other in ids
     ]
     return replace(graph, relations=tuple(relations))
 

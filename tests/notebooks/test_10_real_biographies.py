@@ -49,5 +49,5 @@ def test_numbers(tmp_path: Path) -> None:
     share = np.average(np.array(labels)[here], weights=np.array(weights)[here])
     assert positions["0-20 %"]["true"] == pytest.approx(share, abs=1e-12)
     differences = pd.read_csv(folder / "differences.csv").set_index(["method", "other"])
-    own = scores.brier["default"] - scores.brier["six classes"]
-    assert differences.brier["default", "six classes"] == pytest.approx(own, abs=1e-12)
+    gain = scores.brier["default"] - scores.brier["six classes"]
+    assert differences.brier["default", "six classes"] == pytest.approx(gain, abs=1e-12)

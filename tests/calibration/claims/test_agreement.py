@@ -18,8 +18,8 @@ from tests.refusals import refused
 def test_labels_agree_exactly_or_by_type() -> None:
     human = ["supported", "refuted", "irrelevant", "supported"]
     labels = ["supported", "not enough evidence", "supported", "supported"]
-    found = label_agreement(labels, human)
-    assert (found.exact, found.type, found.n) == (0.5, 0.75, 4)
+    agreement = label_agreement(labels, human)
+    assert (agreement.exact, agreement.type, agreement.n) == (0.5, 0.75, 4)
     assert label_agreement(human, human).exact == 1.0
     refused("the label 'yes' has no type", label_agreement, ["yes"], ["supported"])
     refused("1 label and 0 human", label_agreement, ["supported"], [])

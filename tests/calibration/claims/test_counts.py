@@ -57,14 +57,19 @@ def test_gamma_brings_the_mean_to_that_of_f1_at_k() -> None:
 def test_alignment_by_hand() -> None:
     human = ClaimCounts([8, 4], [2, 4], [0, 1])
     counts = ClaimCounts([8, 6], [3, 1])
-    found = count_alignment(counts, human, 0.1)
-    assert (found.k, found.supported, found.unsupported, found.irrelevant) == (1.0, 1.0, 2.0, 0.5)
-    theirs = f1_at_k_prime([8, 4], [2, 4], [10, 8], 0.1)
+    alignment = count_alignment(counts, human, 0.1)
+    assert (alignment.k, alignment.supported, alignment.unsupported, alignment.irrelevant) == (
+        1.0,
+        1.0,
+        2.0,
+        0.5,
+    )
+    f1_of_responses = f1_at_k_prime([8, 4], [2, 4], [10, 8], 0.1)
     ours = f1_at_k_prime([8, 6], [3, 1], [10, 8], 0.1)
-    assert found.f1 == pytest.approx(np.abs(ours - theirs).mean())
-    assert found.f1_of_means == pytest.approx(abs(ours.mean() - theirs.mean()))
+    assert alignment.f1 == pytest.approx(np.abs(ours - f1_of_responses).mean())
+    assert alignment.f1_of_means == pytest.approx(abs(ours.mean() - f1_of_responses.mean()))
     # The first is worse than people's and the second better: the means hide it.
-    assert found.f1_of_means < found.f1
+    assert alignment.f1_of_means < alignment.f1
     assert count_alignment(human, human, 0.1).f1 == 0.0
 
 

@@ -67,10 +67,10 @@ def test_expected_f1_by_hand() -> None:
     # Four atoms, K = 2: s = 1 has Pr 1/4 and R 1/2, s = 3 has Pr 3/4 and R 1; K' = 2,
     # gamma = log 3: R = 2/(1 + 3^|s - 2|), 1/2 at one step and 1/5 at two.
     at_k, at_k_prime = [0, 1 / 3, 2 / 3, 6 / 7, 1], [0, 1 / 3, 2 / 3, 3 / 5, 1 / 3]
-    for certain, own, other in zip(np.eye(5), at_k, at_k_prime, strict=True):
-        found = summarise_count(certain, k=2, k_prime=2, gamma=math.log(3))
-        assert found.expected_f1_at_k == pytest.approx(own, abs=1e-15)
-        assert found.expected_f1_at_k_prime == pytest.approx(other, abs=1e-15)
+    for certain, expected, other in zip(np.eye(5), at_k, at_k_prime, strict=True):
+        summary = summarise_count(certain, k=2, k_prime=2, gamma=math.log(3))
+        assert summary.expected_f1_at_k == pytest.approx(expected, abs=1e-15)
+        assert summary.expected_f1_at_k_prime == pytest.approx(other, abs=1e-15)
     mixed = summarise_count([0, 0, 0.5, 0.5, 0], k_prime=2, gamma=math.log(3))
     assert mixed.expected_f1_at_k_prime == pytest.approx((2 / 3 + 3 / 5) / 2, abs=1e-15)
 
@@ -132,8 +132,8 @@ def test_bad_input_is_named() -> None:
 def test_a_models_exact_posterior_enumeration_and_samples_agree(seed: int) -> None:
     graph = fr2(6, 1, density=0.4, seed=seed)
     every = oracle(graph)
-    places = [place for place, name in enumerate(every.names) if name.startswith("a")]
-    atoms = [every.names[place] for place in places]
+    places = [position for position, name in enumerate(every.names) if name.startswith("a")]
+    atoms = [every.names[position] for position in places]
     assert len(atoms) == 6
     states = np.array(every.states)[:, places]
     chance = np.exp(np.array(every.log_potentials) - every.log_z)

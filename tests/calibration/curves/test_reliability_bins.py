@@ -126,11 +126,11 @@ def test_bootstrap_agrees_with_scipy() -> None:
     ours = reliability_bins(p, y, responses=responses, n_bootstrap=20_000, level=0.9)
     true = np.bincount(responses, weights=y)
     atoms = np.bincount(responses)
-    theirs = scipy_bootstrap(true, atoms).confidence_interval
+    scipy_interval = scipy_bootstrap(true, atoms).confidence_interval
     # The replicates' standard deviation is about 0.04, where a 5 % quantile of 20,000 has a Monte
     # Carlo error of 0.04 * sqrt(0.05 * 0.95 / 20000) / 0.103 = 0.0006; 0.004 is far beyond it.
-    assert ours.lower[0] == pytest.approx(theirs.low, abs=0.004)
-    assert ours.upper[0] == pytest.approx(theirs.high, abs=0.004)
+    assert ours.lower[0] == pytest.approx(scipy_interval.low, abs=0.004)
+    assert ours.upper[0] == pytest.approx(scipy_interval.high, abs=0.004)
 
 
 def test_intervals_over_responses_cover_where_naive_ones_do_not() -> None:

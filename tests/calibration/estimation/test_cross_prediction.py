@@ -51,7 +51,7 @@ def drawn(seed: int) -> tuple[ClaimTable, Any]:
 
 def test_intervals_hold_by_folds_and_not_by_a_judge_that_saw_the_labels() -> None:
     draws = 150
-    held = dict.fromkeys(("folds share", "folds brier", "seen share", "seen brier"), 0)
+    covered = dict.fromkeys(("folds share", "folds brier", "seen share", "seen brier"), 0)
     for seed in range(draws):
         table, truth = drawn(seed)
         fold = labelled_folds(table, N_FOLDS, seed)
@@ -68,13 +68,13 @@ def test_intervals_hold_by_folds_and_not_by_a_judge_that_saw_the_labels() -> Non
             ):
                 losses = (p - truth) ** 2 if name == "brier" else truth
                 estimated = estimate(each)
-                held[f"{way} {name}"] += estimated.lower <= losses.mean() <= estimated.upper
+                covered[f"{way} {name}"] += estimated.lower <= losses.mean() <= estimated.upper
     for name in ("share", "brier"):
-        assert_share(held[f"folds {name}"], draws, 0.95)
+        assert_share(covered[f"folds {name}"], draws, 0.95)
     # A judge that saw the labels is too sure of them: some .75 of its Brier scores hold.
     with pytest.raises(AssertionError):
-        assert_share(held["seen brier"], draws, 0.95)
-    assert held["seen share"] < held["folds share"]
+        assert_share(covered["seen brier"], draws, 0.95)
+    assert covered["seen share"] < covered["folds share"]
 
 
 def test_levels_of_judges_change_no_estimate() -> None:

@@ -51,16 +51,16 @@ def test_it_is_prediction_powered_inference_as_two_libraries_have_it() -> None:
         (0.8, 0.3913351706364869, 0.08458578755361407),
     ):
         # They weigh the mean of what is not labelled, here it is the mean of all.
-        found = estimate(share(f, labels, np.arange(200)), power=weight * 200 / 170)
-        assert found.value == pytest.approx(value, abs=1e-12)
+        estimated = estimate(share(f, labels, np.arange(200)), power=weight * 200 / 170)
+        assert estimated.value == pytest.approx(value, abs=1e-12)
         # They take the means of labelled and of other claims as independent; here what a draw
         # has of correlation counts, which among thirty is a tenth at most.
-        assert found.error == pytest.approx(error, rel=0.1)
+        assert estimated.error == pytest.approx(error, rel=0.1)
     clusters = np.repeat(np.arange(40), 5)
     labels = hidden(y, clusters, np.arange(0, 40, 4))
-    found = estimate(share(f, labels, clusters), power=0.6 * 200 / 150)
-    assert found.value == pytest.approx(0.5822214017057888, abs=1e-12)
-    assert found.error == pytest.approx(0.062416431801073494, rel=0.1)
+    estimated = estimate(share(f, labels, clusters), power=0.6 * 200 / 150)
+    assert estimated.value == pytest.approx(0.5822214017057888, abs=1e-12)
+    assert estimated.error == pytest.approx(0.062416431801073494, rel=0.1)
     # Labels alone are the same mean, with the same error: half the width by t of 9.
     half = (0.7348889917814625 - 0.46511100821853746) / 2 / 2.2621571628
     alone = estimate(share(f, labels, clusters), power=0.0)
@@ -80,9 +80,9 @@ def test_with_all_labels_it_is_the_score_itself() -> None:
             f1_of_counts(by_response.sum(axis=1), np.full(60, 8), np.full(60, 6.0)).mean(),
         ),
     ):
-        found = estimate(quantity)
-        assert found.value == pytest.approx(value, abs=1e-12)
-        assert found.labels_value == pytest.approx(value, abs=1e-12)
+        estimated = estimate(quantity)
+        assert estimated.value == pytest.approx(value, abs=1e-12)
+        assert estimated.labels_value == pytest.approx(value, abs=1e-12)
         # Nothing is left to be drawn from these responses.
         assert estimate(quantity, finite=True).error == pytest.approx(0.0, abs=1e-12)
 
@@ -91,14 +91,14 @@ def test_residuals_are_those_of_responses_left_out_where_a_weight_is_fitted() ->
     """The errors of regressions of labels on predictions, each without the response it is of."""
     p, y, responses = drawn(6)
     labelled = np.arange(0, 60, 5)
-    found = estimate(share(p, hidden(y, responses, labelled), responses), finite=True)
-    told, expected = (each.reshape(60, 8).mean(axis=1)[labelled] for each in (y, p))
+    estimated = estimate(share(p, hidden(y, responses, labelled), responses), finite=True)
+    labeled, expected = (each.reshape(60, 8).mean(axis=1)[labelled] for each in (y, p))
     columns = np.column_stack([np.ones(12), expected])
     for number, response in enumerate(labelled):
         others = np.arange(12) != number
-        fit = np.linalg.lstsq(columns[others], told[others], rcond=None)[0]
-        error = told[number] - columns[number] @ fit
-        assert found.own.influences[response] == pytest.approx(error / 12, rel=1e-9)
+        fit = np.linalg.lstsq(columns[others], labeled[others], rcond=None)[0]
+        error = labeled[number] - columns[number] @ fit
+        assert estimated.interval.influences[response] == pytest.approx(error / 12, rel=1e-9)
 
 
 def test_degrees_of_freedom_are_those_of_the_regression_of_labels_on_predictions() -> None:
@@ -109,19 +109,19 @@ def test_degrees_of_freedom_are_those_of_the_regression_of_labels_on_predictions
     p, y, responses = drawn(6)
     labelled = np.arange(0, 60, 5)
     quantity = share(p, hidden(y, responses, labelled), responses)
-    told, expected = (each.reshape(60, 8).mean(axis=1)[labelled] for each in (y, p))
-    fit = OLS(told, np.column_stack([np.ones(12), expected])).fit()
-    found = estimate(quantity)
-    assert found.power == pytest.approx(fit.params[1], rel=1e-9)
-    assert found.freedom == fit.df_resid == 10
-    assert estimate(quantity, power=found.power).freedom == 11
+    labeled, expected = (each.reshape(60, 8).mean(axis=1)[labelled] for each in (y, p))
+    fit = OLS(labeled, np.column_stack([np.ones(12), expected])).fit()
+    estimated = estimate(quantity)
+    assert estimated.power == pytest.approx(fit.params[1], rel=1e-9)
+    assert estimated.freedom == fit.df_resid == 10
+    assert estimate(quantity, power=estimated.power).freedom == 11
     assert estimate(quantity, power=0.0).freedom == 11
     # The interval is Student's t in the logit, by these degrees.
-    slope = found.value * (1 - found.value)
+    slope = estimated.value * (1 - estimated.value)
     for level in (0.5, 0.95):
-        found = estimate(quantity, level=level)
-        ends = [math.log(end / (1 - end)) for end in (found.lower, found.upper)]
-        reach = t.ppf((1 + level) / 2, 10) * found.error / slope
+        estimated = estimate(quantity, level=level)
+        ends = [math.log(end / (1 - end)) for end in (estimated.lower, estimated.upper)]
+        reach = t.ppf((1 + level) / 2, 10) * estimated.error / slope
         assert (ends[1] - ends[0]) / 2 == pytest.approx(reach, rel=1e-9)
 
 
@@ -135,14 +135,14 @@ def test_errors_of_labels_alone_are_the_corrections_of_bell_and_mccaffrey() -> N
     for make, values, power in ((share, y, -0.5), (brier, (p - y) ** 2, -1.0)):
         residuals, total = values - values.mean(), 0.0
         for number, size in enumerate(sizes):
-            own = np.eye(size) - np.full((size, size), 1 / responses.size)
-            roots, directions = np.linalg.eigh(own)
+            centering = np.eye(size) - np.full((size, size), 1 / responses.size)
+            roots, directions = np.linalg.eigh(centering)
             freed = (
                 directions @ np.diag(roots**power) @ directions.T @ residuals[responses == number]
             )
             total += float(freed.sum()) ** 2
-        found = estimate(make(p, y, responses), power=0.0)
-        assert found.error == pytest.approx(math.sqrt(total) / responses.size, rel=1e-9)
+        estimated = estimate(make(p, y, responses), power=0.0)
+        assert estimated.error == pytest.approx(math.sqrt(total) / responses.size, rel=1e-9)
 
 
 def test_an_error_is_no_less_than_what_predictions_leave_open() -> None:
@@ -151,8 +151,8 @@ def test_an_error_is_no_less_than_what_predictions_leave_open() -> None:
     quantity = share(np.full(50, 0.8), labels, np.arange(50))
     for finite, left in ((False, 1.0), (True, 1 - 20 / 50)):
         # The variance of 20 independent labels, true with 0.8, or of those that are not drawn.
-        found = estimate(quantity, power=1.0, finite=finite)
-        assert found.error == pytest.approx(math.sqrt(0.16 / 20 * left), rel=1e-9)
+        estimated = estimate(quantity, power=1.0, finite=finite)
+        assert estimated.error == pytest.approx(math.sqrt(0.16 / 20 * left), rel=1e-9)
     assert estimate(quantity, power=0.0).error == pytest.approx(0.0, abs=1e-12)
 
 
@@ -164,15 +164,15 @@ def test_unequal_weights_leave_fewer_degrees_of_freedom() -> None:
     responses = np.repeat(np.arange(20), 3)
     drawn = np.where(np.arange(60) % 3 > 0, y, np.nan)
     sums = np.where(np.isnan(drawn), 0.0, weights).reshape(20, 3).sum(axis=1)
-    found = estimate(share(p, drawn, responses, weights=weights), power=0.0)
-    assert found.freedom == pytest.approx(sums.sum() ** 2 / (sums**2).sum() - 1, rel=1e-12)
+    estimated = estimate(share(p, drawn, responses, weights=weights), power=0.0)
+    assert estimated.freedom == pytest.approx(sums.sum() ** 2 / (sums**2).sum() - 1, rel=1e-12)
     # Responses that are labelled whole were drawn whole: their sizes do not count as weights.
     uneven = np.repeat(np.arange(20), np.arange(20) % 5 + 1)
     each = generator.uniform(1.0, 9.0, 20)
     known = np.where(uneven < 12, y[: uneven.size], np.nan)
-    found = estimate(share(p[: uneven.size], known, uneven, weights=each[uneven]), power=0.0)
+    estimated = estimate(share(p[: uneven.size], known, uneven, weights=each[uneven]), power=0.0)
     kept = each[:12]
-    assert found.freedom == pytest.approx(kept.sum() ** 2 / (kept**2).sum() - 1, rel=1e-12)
+    assert estimated.freedom == pytest.approx(kept.sum() ** 2 / (kept**2).sum() - 1, rel=1e-12)
 
 
 def test_predictions_of_losses_count_only_where_they_are_well_worth_it() -> None:
@@ -181,9 +181,11 @@ def test_predictions_of_losses_count_only_where_they_are_well_worth_it() -> None
     ratios, powers = [], []
     for _ in range(60):
         labels = hidden(y, responses, generator.choice(60, 12, replace=False))
-        found = estimate(brier(p, labels, responses))
-        ratios.append((found.upper - found.lower) / (found.labels_upper - found.labels_lower))
-        powers.append(found.power)
+        estimated = estimate(brier(p, labels, responses))
+        ratios.append(
+            (estimated.upper - estimated.lower) / (estimated.labels_upper - estimated.labels_lower)
+        )
+        powers.append(estimated.power)
     used = np.array(powers) > 0
     assert 0 < used.sum() < 60
     assert max(np.array(ratios)[used]) < 0.95
@@ -199,14 +201,16 @@ def test_predictions_narrow_it_if_they_tell_something_and_never_widen_it() -> No
         useless = generator.random(p.size)
         for name, make in QUANTITIES.items():
             for forecast in (p, useless, np.full(p.size, 0.5)):
-                found = estimate(make(forecast, labels, responses))
-                ratio = (found.upper - found.lower) / (found.labels_upper - found.labels_lower)
+                estimated = estimate(make(forecast, labels, responses))
+                ratio = (estimated.upper - estimated.lower) / (
+                    estimated.labels_upper - estimated.labels_lower
+                )
                 # The bins of labelled claims are taken for those of all where labels stand alone.
                 assert ratio <= 1 or name == "ece"
                 if name == "share" and forecast is p:
                     widths.append(ratio)
                 if name == "share" and forecast is not p and forecast is not useless:
-                    assert found.power == 0.0
+                    assert estimated.power == 0.0
     # Labels of a third more responses, at the least, are what it is worth here, in the mean.
     assert np.mean(widths) < 0.87
 
@@ -220,21 +224,21 @@ def test_intervals_of_ten_labels_cover_new_populations(
     # The truth is that of the law, from a large draw; biased predictions beside good ones.
     make: Any = QUANTITIES[name]
     p, y, responses = drawn(0, 20_000)
-    held = {"good": 0, "biased": 0}
+    covered = {"good": 0, "biased": 0}
     for shift, factor in (("good", 1.0), ("biased", 0.6)):
         everything = make(factor * p, y, responses)
         truth = everything.observed.sum() / everything.size.sum()
         for seed in range(1, n_draws + 1):
-            few, labels, own = drawn(seed, 50)
+            few, labels, ids = drawn(seed, 50)
             generator = np.random.default_rng(seed)
             if whole:
-                labels = hidden(labels, own, generator.choice(50, 10, replace=False))
+                labels = hidden(labels, ids, generator.choice(50, 10, replace=False))
             else:
                 kept = generator.choice(few.size, 10, replace=False)
                 labels = np.where(np.isin(np.arange(few.size), kept), labels, np.nan)
-            found = estimate(make(factor * few, labels, own))
-            held[shift] += found.lower <= truth <= found.upper
-    assert min(held.values()) >= least_held(n_draws)
+            estimated = estimate(make(factor * few, labels, ids))
+            covered[shift] += estimated.lower <= truth <= estimated.upper
+    assert min(covered.values()) >= least_held(n_draws)
 
 
 def test_what_does_not_count_is_left_out_of_both_sums() -> None:
@@ -243,11 +247,11 @@ def test_what_does_not_count_is_left_out_of_both_sums() -> None:
     dropped = np.zeros(p.size, dtype=bool)
     dropped[[0, 5]] = True
     known = ~np.isnan(labels) & ~dropped
-    found = estimate(share(p, labels, responses, irrelevant=dropped), power=0.0)
-    assert found.value == pytest.approx(y[known].mean(), abs=1e-12)
+    estimated = estimate(share(p, labels, responses, irrelevant=dropped), power=0.0)
+    assert estimated.value == pytest.approx(y[known].mean(), abs=1e-12)
     shares = [y[known & (responses == number)].mean() for number in range(3)]
-    found = estimate(mean_share(p, labels, responses, irrelevant=dropped), power=0.0)
-    assert found.value == pytest.approx(np.mean(shares), abs=1e-12)
+    estimated = estimate(mean_share(p, labels, responses, irrelevant=dropped), power=0.0)
+    assert estimated.value == pytest.approx(np.mean(shares), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["share", "mean-share", "brier"])
@@ -256,15 +260,15 @@ def test_what_is_predicted_is_the_mean_and_variance_of_what_labels_would_tell(na
     uneven = responses[np.arange(p.size) % 5 > 0]
     p = p[np.arange(p.size) % 5 > 0]
     make: Any = QUANTITIES[name]
-    found, if_true, if_false = (
+    unlabeled, if_true, if_false = (
         make(p, np.full(p.size, label), uneven) for label in (np.nan, 1.0, 0.0)
     )
-    one, other = if_true.observed, if_false.observed
-    assert found.predicted == pytest.approx(p * one + (1 - p) * other, rel=1e-12)
-    mean = p * one + (1 - p) * other
-    variance = p * (one - mean) ** 2 + (1 - p) * (other - mean) ** 2
-    assert found.variance == pytest.approx(variance, rel=1e-9)
-    assert not found.labelled.any()
+    first, other = if_true.observed, if_false.observed
+    assert unlabeled.predicted == pytest.approx(p * first + (1 - p) * other, rel=1e-12)
+    mean = p * first + (1 - p) * other
+    variance = p * (first - mean) ** 2 + (1 - p) * (other - mean) ** 2
+    assert unlabeled.variance == pytest.approx(variance, rel=1e-9)
+    assert not unlabeled.labelled.any()
     assert if_true.labelled.all()
 
 
@@ -272,17 +276,17 @@ def test_a_response_without_a_claim_that_counts_has_no_f1() -> None:
     p, y = np.array([0.9, 0.2, 0.6, 0.4, 0.8, 0.3]), np.array([1.0, 0.0, 1.0, 1.0, 0.0, np.nan])
     responses = [0, 0, 1, 1, 2, 3]
     dropped = np.array([False, True, False, False, True, False])
-    found = estimate(f1_at_k(p, y, responses, k=2, irrelevant=dropped), power=0.0)
+    estimated = estimate(f1_at_k(p, y, responses, k=2, irrelevant=dropped), power=0.0)
     # Of response 0 one claim counts and is true: 2 (1) (1/2) / (3/2); both of 1 are true; 2 has
     # none that counts, and 3 no label.
-    assert found.value == pytest.approx((2 / 3 + 1.0) / 2, rel=1e-12)
-    assert found.n_labelled == 3
+    assert estimated.value == pytest.approx((2 / 3 + 1.0) / 2, rel=1e-12)
+    assert estimated.n_labelled == 3
     # Both of a response's claims are to be labelled.
     half = np.array([1.0, np.nan, 1.0, 1.0, 0.0, np.nan])
-    found = estimate(f1_at_k(p, half, responses, k=3), power=0.0)
-    assert found.n_labelled == 2
+    estimated = estimate(f1_at_k(p, half, responses, k=3), power=0.0)
+    assert estimated.n_labelled == 2
     # 2 (1) (2/3) / (5/3) of response 1, and 0.
-    assert found.value == pytest.approx(0.8 / 2, rel=1e-12)
+    assert estimated.value == pytest.approx(0.8 / 2, rel=1e-12)
 
 
 def test_differences_are_paired_where_responses_are_shared() -> None:
@@ -313,18 +317,18 @@ def test_of_unequal_errors_a_difference_has_the_degrees_of_welch() -> None:
         )
         for n in (8, 40)
     )
-    found = difference(few, many)
+    gap = difference(few, many)
     # Satterthwaite's formula, of variances over their degrees of freedom.
-    one, other = few.own.left_out_error**2, many.own.left_out_error**2
-    assert one > 2 * other
-    assert found.error == pytest.approx(math.sqrt(one + other), rel=1e-12)
-    expected = (one + other) ** 2 / (one**2 / few.freedom + other**2 / many.freedom)
-    assert found.freedom == pytest.approx(expected, rel=1e-12)
-    assert few.freedom == 7 < found.freedom < 7 + 39
-    assert found.value == few.value - many.value
-    assert found.predictions_value == few.predictions_value - many.predictions_value
-    assert (found.n_items, found.n_labelled, found.n_responses) == (48, 48, 48)
-    assert difference(many, few).value == -found.value
+    first, other = few.interval.left_out_error**2, many.interval.left_out_error**2
+    assert first > 2 * other
+    assert gap.error == pytest.approx(math.sqrt(first + other), rel=1e-12)
+    expected = (first + other) ** 2 / (first**2 / few.freedom + other**2 / many.freedom)
+    assert gap.freedom == pytest.approx(expected, rel=1e-12)
+    assert few.freedom == 7 < gap.freedom < 7 + 39
+    assert gap.value == few.value - many.value
+    assert gap.predictions_value == few.predictions_value - many.predictions_value
+    assert (gap.n_items, gap.n_labelled, gap.n_responses) == (48, 48, 48)
+    assert difference(many, few).value == -gap.value
 
 
 def test_of_a_difference_labels_alone_are_paired_as_the_estimate_is() -> None:
@@ -332,16 +336,16 @@ def test_of_a_difference_labels_alone_are_paired_as_the_estimate_is() -> None:
     p, y, responses = drawn(4)
     worse = np.clip(p + 0.2, 0, 1)
     labels = hidden(y, responses, np.arange(20))
-    one, other = (estimate(brier(each, labels, responses), power=0.0) for each in (p, worse))
-    found = difference(one, other)
+    first, other = (estimate(brier(each, labels, responses), power=0.0) for each in (p, worse))
+    gap = difference(first, other)
     by_response = ((p - y) ** 2 - (worse - y) ** 2).reshape(60, 8).mean(axis=1)[:20]
     # The jackknife's error of a mean, by t of 19.
     half = 2.0930240544 * by_response.std(ddof=1) / math.sqrt(20) * math.sqrt(20 / 19)
-    assert found.labels_value == pytest.approx(by_response.mean(), abs=1e-12)
-    assert found.labels_upper - found.labels_value == pytest.approx(half, rel=1e-9)
+    assert gap.labels_value == pytest.approx(by_response.mean(), abs=1e-12)
+    assert gap.labels_upper - gap.labels_value == pytest.approx(half, rel=1e-9)
     # It is the same claim by claim; what pairs claims pairs responses.
     claims = estimate(minus(brier(p, labels, responses), brier(worse, labels, responses)), power=0)
-    assert found.lower == pytest.approx(claims.lower, rel=1e-9)
+    assert gap.lower == pytest.approx(claims.lower, rel=1e-9)
     free = difference(*(estimate(brier(each, labels, responses)) for each in (p, worse)))
     assert free.upper - free.lower <= free.labels_upper - free.labels_lower + 1e-12
 
@@ -349,11 +353,11 @@ def test_of_a_difference_labels_alone_are_paired_as_the_estimate_is() -> None:
 def test_a_difference_about_these_responses_alone_pairs_what_is_left_to_be_drawn() -> None:
     p, y, responses = drawn(4)
     labels = hidden(y, responses, np.arange(0, 60, 2))
-    one, other = (
+    first, other = (
         estimate(brier(each, labels, responses), finite=finite, power=0.0)
         for each, finite in ((p, True), (np.clip(p + 0.2, 0, 1), True))
     )
-    here = difference(one, other)
+    here = difference(first, other)
     like = difference(*(estimate(brier(each, labels, responses), power=0.0)
                         for each in (p, np.clip(p + 0.2, 0, 1))))  # fmt: skip
     # Half of the responses are labelled: half of the variance is gone.
@@ -363,33 +367,35 @@ def test_a_difference_about_these_responses_alone_pairs_what_is_left_to_be_drawn
 def test_a_difference_of_labels_that_are_all_alike_is_no_point() -> None:
     p, _, responses = drawn(4, 12, 3)
     labels = hidden(np.ones(p.size), responses, np.arange(5))
-    found = difference(*(estimate(share(p, labels, ids)) for ids in (responses, responses + 100)))
-    assert found.value == 0.0
-    assert found.upper - found.lower > 0.3
+    gap = difference(*(estimate(share(p, labels, ids)) for ids in (responses, responses + 100)))
+    assert gap.value == 0.0
+    assert gap.upper - gap.lower > 0.3
 
 
 def test_a_difference_of_shares_lies_between_its_least_and_largest() -> None:
     responses = [0, 0, 1, 2]
-    found = difference(
+    gap = difference(
         estimate(share([0.5] * 4, [0, 0, 1, 0], responses)),
         estimate(share([0.5] * 4, [1, 0, 1, 1], responses)),
     )
-    assert found.lower == -1.0 < found.value < found.upper <= 1.0
-    assert -1.0 <= found.labels_lower < found.labels_upper <= 1.0
+    assert gap.lower == -1.0 < gap.value < gap.upper <= 1.0
+    assert -1.0 <= gap.labels_lower < gap.labels_upper <= 1.0
 
 
 def test_judges_of_the_same_claims_are_compared_claim_by_claim() -> None:
     p, y, responses = drawn(5)
     labels = hidden(y, responses, np.arange(15))
     worse = np.clip(p + 0.2, 0, 1)
-    found = estimate(minus(brier(p, labels, responses), brier(worse, labels, responses)), power=0.0)
+    estimated = estimate(
+        minus(brier(p, labels, responses), brier(worse, labels, responses)), power=0.0
+    )
     known = responses < 15
     losses = (p - y)[known] ** 2 - (worse - y)[known] ** 2
-    assert found.value == pytest.approx(losses.mean(), abs=1e-12)
+    assert estimated.value == pytest.approx(losses.mean(), abs=1e-12)
     # Between -1 and 1 the interval is Student's as it is, by t of 14.
-    reach = 2.1447866879 * found.error
-    assert (found.lower, found.upper) == pytest.approx(
-        (found.value - reach, found.value + reach), rel=1e-9
+    reach = 2.1447866879 * estimated.error
+    assert (estimated.lower, estimated.upper) == pytest.approx(
+        (estimated.value - reach, estimated.value + reach), rel=1e-9
     )
     with pytest.raises(InputError, match="not of the same claims"):
         minus(brier(p, labels, responses), brier(p, y, responses))
@@ -398,16 +404,16 @@ def test_judges_of_the_same_claims_are_compared_claim_by_claim() -> None:
 def test_labels_that_are_all_alike_leave_more_than_a_point() -> None:
     p, _, responses = drawn(6)
     labels = hidden(np.ones(p.size), responses, np.arange(10))
-    found = estimate(share(p, labels, responses))
+    estimated = estimate(share(p, labels, responses))
     # Wilson's interval of ten of ten.
-    assert (found.lower, found.upper) == pytest.approx((0.7224672, 1.0), abs=1e-6)
+    assert (estimated.lower, estimated.upper) == pytest.approx((0.7224672, 1.0), abs=1e-6)
 
 
 def test_too_few_labels_have_no_interval_and_none_are_refused() -> None:
     p, y, responses = drawn(7)
-    found = estimate(share(p, hidden(y, responses, [0]), responses))
-    assert math.isnan(found.lower)
-    assert found.value == pytest.approx(y[:8].mean())
+    estimated = estimate(share(p, hidden(y, responses, [0]), responses))
+    assert math.isnan(estimated.lower)
+    assert estimated.value == pytest.approx(y[:8].mean())
     with pytest.raises(InputError, match="no claim is labelled"):
         estimate(share(p, np.full(p.size, np.nan), responses))
     with pytest.raises(InputError, match="every labelled claim is irrelevant"):

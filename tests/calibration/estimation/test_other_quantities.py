@@ -96,17 +96,17 @@ OF_PPI_PYTHON = {
 def test_regressions_are_those_of_ppi_python(name: str, weight: float) -> None:
     columns, f, guess, y, number = independent()
     given = (guess, number) if name == "ols" else (f, y)
-    found = [
+    estimates = [
         estimate(each, power=weight) for each in REGRESSIONS[name](columns, *given, np.arange(1000))
     ]
     values, errors = OF_PPI_PYTHON[name, weight]
     # Their logistic regression stops at a gradient of 1e-8.
-    assert [each.value for each in found] == pytest.approx(values, abs=1e-7)
+    assert [each.value for each in estimates] == pytest.approx(values, abs=1e-7)
     if errors is None:
         # Where the predictions count in full they leave the misfit of a line out of account.
         return
     # Theirs are of rows as they are, ours of rows left out, and of the labelled within all.
-    assert [each.error for each in found] == pytest.approx(errors, rel=0.09)
+    assert [each.error for each in estimates] == pytest.approx(errors, rel=0.09)
 
 
 def test_quantiles_are_those_of_ppi_python() -> None:
@@ -119,12 +119,12 @@ def test_quantiles_are_those_of_ppi_python() -> None:
         (0.5, -0.3321470484488569, -1.0440025932684276, -0.08543669665156632),
         (0.8, 1.3950192337716028, 0.688399235438187, 1.6625012126290342),
     ):
-        found = estimate(quantile(guess, number, np.arange(1000), q=q, exact=True), power=1.0)
-        place = int(np.searchsorted(values, value))
-        assert found.value in values[place : place + 2]
+        estimated = estimate(quantile(guess, number, np.arange(1000), q=q, exact=True), power=1.0)
+        position = int(np.searchsorted(values, value))
+        assert estimated.value in values[position : position + 2]
         # Their ends are by z and in the share itself, ours by t and in its logit: an interval of a
         # width near 1 moves by a tenth of it at most.
-        assert (found.lower, found.upper) == pytest.approx((lower, upper), abs=0.1)
+        assert (estimated.lower, estimated.upper) == pytest.approx((lower, upper), abs=0.1)
 
 
 def test_with_all_labels_they_are_the_scores_themselves() -> None:
@@ -142,10 +142,10 @@ def test_with_all_labels_they_are_the_scores_themselves() -> None:
         (share_quantile(p, y, responses, q=0.3),
          np.quantile(by_response, 0.3, method="inverted_cdf")),
     ):  # fmt: skip
-        found = estimate(quantity)
-        assert found.value == pytest.approx(value, abs=1e-12), quantity.title
-        assert found.labels_value == pytest.approx(value, abs=1e-12), quantity.title
-        assert found.lower < value < found.upper, quantity.title
+        estimated = estimate(quantity)
+        assert estimated.value == pytest.approx(value, abs=1e-12), quantity.title
+        assert estimated.labels_value == pytest.approx(value, abs=1e-12), quantity.title
+        assert estimated.lower < value < estimated.upper, quantity.title
     columns = {"position": position, "trait": trait}
     groups = {"groups": responses, "use_correction": False}
     for make, model in (
@@ -158,7 +158,9 @@ def test_with_all_labels_they_are_the_scores_themselves() -> None:
         # Theirs are without a correction for few responses; residuals of one of fifty left out are
         # a fiftieth or so larger, of the trait of an outlying one more.
         assert [each.error for each in fitted] == pytest.approx(fit.bse.tolist(), rel=0.12)
-        assert all(one.error > error for one, error in zip(fitted, fit.bse, strict=True))
+        assert all(
+            coefficient.error > error for coefficient, error in zip(fitted, fit.bse, strict=True)
+        )
 
 
 # --- what is known exactly ----------------------------------------------------------------------
@@ -171,13 +173,13 @@ def test_what_a_claim_adds_to_an_area_is_its_derivative() -> None:
         weights = generator.uniform(1, 3, 40)
         area, added, slopes = soft_auroc(p, truth, weights)
         assert added.sum() == pytest.approx(0.0, abs=1e-12)
-        for place in range(0, 40, 7):
+        for index in range(0, 40, 7):
             # Central differences of 1e-6 leave an error of some 1e-10.
-            step = 1e-6 * (np.arange(40) == place)
+            step = 1e-6 * (np.arange(40) == index)
             ends = [soft_auroc(p, truth + way * step, weights)[0] for way in (1, -1)]
-            assert slopes[place] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-8)
+            assert slopes[index] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-8)
             ends = [soft_auroc(p, truth, weights * (1 + way * step))[0] for way in (1, -1)]
-            assert added[place] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-8)
+            assert added[index] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-8)
         if truth is not p:
             assert area == pytest.approx(area_of(p, truth, weights=weights), abs=1e-12)
 
@@ -187,9 +189,9 @@ def test_the_error_of_an_area_of_labels_alone_is_obuchowskis() -> None:
 
     p, y, responses, *_ = drawn(3, 200)
     _, covariance = clustered_auroc([p], y, group_by_response(responses))
-    found = estimate(auroc(p, y, responses), power=0.0)
+    estimated = estimate(auroc(p, y, responses), power=0.0)
     # Her factors R / (R - 1) of responses with true, and with false claims; ours are leverages.
-    assert found.error == pytest.approx(math.sqrt(covariance[0, 0]), rel=0.01)
+    assert estimated.error == pytest.approx(math.sqrt(covariance[0, 0]), rel=0.01)
 
 
 def test_a_bin_without_a_label_may_be_as_wrong_as_it_can_be() -> None:
@@ -198,22 +200,22 @@ def test_a_bin_without_a_label_may_be_as_wrong_as_it_can_be() -> None:
     responses = np.array([0, 0, 1, 1, 2, 2, 3, 3])
     quantity = ece(p, y, responses, n_bins=2)
     assert quantity.open_share == 0.25
-    found = estimate(quantity, power=1.0)
+    estimated = estimate(quantity, power=1.0)
     # Three quarters of the claims are in the lower bin, one in four is true at .15 in the mean.
-    assert found.value == pytest.approx(0.75 * 0.1, abs=1e-12)
-    assert found.labels_value == pytest.approx(0.1, abs=1e-12)
+    assert estimated.value == pytest.approx(0.75 * 0.1, abs=1e-12)
+    assert estimated.labels_value == pytest.approx(0.1, abs=1e-12)
     # A quarter of the claims, of .9 each, may all be false.
     known = estimate(ece(p[p < 0.5], y[p < 0.5], responses[p < 0.5], n_bins=2), power=0.0)
-    assert found.upper == pytest.approx(0.75 * known.upper + 0.25 * 0.9, abs=1e-9)
+    assert estimated.upper == pytest.approx(0.75 * known.upper + 0.25 * 0.9, abs=1e-9)
 
 
 def test_what_is_kept_is_what_reaches_the_threshold() -> None:
     p, y, responses, *_ = drawn(4)
     labels = np.where(responses < 20, y, np.nan)
-    found = estimate(kept_precision(p, labels, responses, threshold=0.8), power=0.0)
+    estimated = estimate(kept_precision(p, labels, responses, threshold=0.8), power=0.0)
     kept = (p >= 0.8) & (responses < 20)
-    assert found.value == pytest.approx(y[kept].mean(), abs=1e-12)
-    assert found.n_labelled == kept.sum()
+    assert estimated.value == pytest.approx(y[kept].mean(), abs=1e-12)
+    assert estimated.n_labelled == kept.sum()
     whole = estimate(kept_precision(p, labels, responses, threshold=0.0))
     assert whole.value == estimate(share(p, labels, responses)).value
 
@@ -222,15 +224,15 @@ def test_judges_of_the_same_claims_are_paired_in_their_areas() -> None:
     p, y, responses, *_ = drawn(5)
     labels = np.where(responses < 20, y, np.nan)
     blurred = np.clip(p + np.random.default_rng(0).normal(0, 0.2, p.size), 0.01, 0.99)
-    one, other = (estimate(auroc(each, labels, responses)) for each in (p, blurred))
-    apart = difference(one, other)
-    assert apart.value == pytest.approx(one.value - other.value, abs=1e-12)
+    first, other = (estimate(auroc(each, labels, responses)) for each in (p, blurred))
+    apart = difference(first, other)
+    assert apart.value == pytest.approx(first.value - other.value, abs=1e-12)
     # What responses have in common they do not differ in.
-    assert apart.error < 0.8 * math.hypot(one.error, other.error)
+    assert apart.error < 0.8 * math.hypot(first.error, other.error)
 
 
 @pytest.mark.parametrize(
-    ("told", "call"),
+    ("message", "call"),
     [
         ("all labels that count are the same", lambda p, y, r: auroc(p, np.ones_like(y), r)),
         (
@@ -243,9 +245,9 @@ def test_judges_of_the_same_claims_are_paired_in_their_areas() -> None:
         ),
     ],
 )
-def test_what_labels_leave_undefined_is_said(told: str, call: Any) -> None:
+def test_what_labels_leave_undefined_is_said(message: str, call: Any) -> None:
     p, y, responses, *_ = drawn(6)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         estimate(call(p, y, responses))
 
 
@@ -267,7 +269,9 @@ def test_bad_settings_are_named() -> None:
 DRAWS = [80, pytest.param(400, marks=pytest.mark.nightly)]
 
 
-def held(name: str, factor: float, n_labelled: int, draws: int, *, whole: bool) -> list[float]:
+def covered_of(
+    name: str, factor: float, n_labelled: int, draws: int, *, whole: bool
+) -> list[float]:
     """How often intervals hold the truth of the law: of each quantity of a name."""
 
     def quantities(p: Any, y: Any, responses: Any, position: Any, trait: Any) -> list[Any]:
@@ -291,9 +295,10 @@ def held(name: str, factor: float, n_labelled: int, draws: int, *, whole: bool) 
         generator = np.random.default_rng(seed)
         chosen = generator.choice(ids[-1] + 1, n_labelled, replace=False)
         labels = np.where(np.isin(ids, chosen), y, np.nan)
-        found = [estimate(each) for each in quantities(p, labels, responses, *columns)]
+        estimates = [estimate(each) for each in quantities(p, labels, responses, *columns)]
         counts += [
-            one.lower <= truth <= one.upper for one, truth in zip(found, truths, strict=True)
+            interval.lower <= truth <= interval.upper
+            for interval, truth in zip(estimates, truths, strict=True)
         ]
     return counts.tolist()
 
@@ -321,7 +326,7 @@ def test_intervals_of_few_labels_cover_new_populations(
     name: str, n_labelled: int, whole: bool, factor: float, draws: int
 ) -> None:
     # Probabilities that are right, and biased ones.
-    assert min(held(name, factor, n_labelled, draws, whole=whole)) >= least_held(draws)
+    assert min(covered_of(name, factor, n_labelled, draws, whole=whole)) >= least_held(draws)
 
 
 @pytest.mark.slow
@@ -334,9 +339,11 @@ def test_intervals_of_quantiles_of_numbers_cover(draws: int) -> None:
         number = generator.normal(size=90)
         guess = number + 0.2 * generator.normal(size=90)
         labels = np.where(np.arange(90) < 30, number, np.nan)
-        found = estimate(quantile(guess, labels, np.arange(90), q=0.3))
-        counts += found.lower <= -0.5244005127080407 <= found.upper
-        widths.append((found.upper - found.lower) / (found.labels_upper - found.labels_lower))
+        estimated = estimate(quantile(guess, labels, np.arange(90), q=0.3))
+        counts += estimated.lower <= -0.5244005127080407 <= estimated.upper
+        widths.append(
+            (estimated.upper - estimated.lower) / (estimated.labels_upper - estimated.labels_lower)
+        )
     assert least_held(draws) <= counts <= 0.985 * draws
     assert np.mean(widths) < 0.95
 
@@ -349,9 +356,9 @@ def test_auroc_of_tied_predictions_is_that_of_labels(n_ones: int) -> None:
     # Of the labelled claims all, or of all claims all, have a p of 1: there is nothing to predict.
     p = np.append(np.ones(n_ones), np.linspace(0.1, 0.9, 40 - n_ones))
     y = [number % 3 > 0 if number < 20 else None for number in range(40)]
-    found = estimate(auroc(p, y, np.arange(40) // 4))
-    assert found.value == 0.5
-    assert 0 < found.lower < 0.5 < found.upper < 1
+    estimated = estimate(auroc(p, y, np.arange(40) // 4))
+    assert estimated.value == 0.5
+    assert 0 < estimated.lower < 0.5 < estimated.upper < 1
 
 
 def test_labels_of_one_kind_have_no_auroc_whatever_their_weights() -> None:
@@ -364,10 +371,10 @@ def test_labels_of_one_kind_have_no_auroc_whatever_their_weights() -> None:
 
 def test_a_calibration_error_that_does_not_vary_has_no_interval() -> None:
     y = [True if number < 20 else None for number in range(40)]
-    found = estimate(ece(np.full(40, 0.7), y, np.arange(40) // 2))
-    assert found.value == pytest.approx(0.3)
-    assert np.isnan([found.lower, found.upper, found.error]).all()
-    assert found.freedom > 0
+    estimated = estimate(ece(np.full(40, 0.7), y, np.arange(40) // 2))
+    assert estimated.value == pytest.approx(0.3)
+    assert np.isnan([estimated.lower, estimated.upper, estimated.error]).all()
+    assert estimated.freedom > 0
 
 
 @pytest.mark.parametrize("labels", [{0: 1, 3: 0}, {0: 1, 3: 1, 7: 1, 30: 1}])
@@ -375,9 +382,9 @@ def test_a_line_through_every_label_has_no_interval(labels: dict[int, float]) ->
     x = np.random.default_rng(0).normal(size=40)
     y = [labels.get(number) for number in range(40)]
     for each in ols({"x": x}, np.full(40, 0.5), y, np.arange(40)):
-        found = estimate(each)
-        assert math.isfinite(found.value)
-        assert np.isnan([found.lower, found.upper]).all()
+        estimated = estimate(each)
+        assert math.isfinite(estimated.value)
+        assert np.isnan([estimated.lower, estimated.upper]).all()
 
 
 @pytest.mark.parametrize("name", ["accuracy", "brier"])
@@ -385,24 +392,24 @@ def test_judges_that_agree_where_there_are_labels_may_differ_elsewhere(name: str
     p, y, responses, *_ = drawn(1, n_responses=20, size=5)
     y[40:] = np.nan
     other = np.where(np.isnan(y), 0.5 * p, p)
-    one, two, same = (RATIOS[name](each, y, responses) for each in (p, other, p.copy()))
-    found = estimate(minus(one, two))
+    first, two, same = (RATIOS[name](each, y, responses) for each in (p, other, p.copy()))
+    estimated = estimate(minus(first, two))
     # As far as eight responses without a difference may be from it by chance: Wilson's interval.
-    assert found.value == 0
-    assert found.upper == pytest.approx(0.32440756488388)
-    assert found.lower == -found.upper
-    known = estimate(minus(one, same))
+    assert estimated.value == 0
+    assert estimated.upper == pytest.approx(0.32440756488388)
+    assert estimated.lower == -estimated.upper
+    known = estimate(minus(first, same))
     assert (known.lower, known.value, known.upper) == (0, 0, 0)
 
 
 def test_areas_that_agree_where_there_are_labels_may_differ_elsewhere() -> None:
     p, y, responses, *_ = drawn(1, n_responses=20, size=5)
     y[40:] = np.nan
-    one, two = (
+    first, two = (
         estimate(auroc(each, y, responses), power=0) for each in (p, np.where(y >= 0, p, 0.5 * p))
     )
-    found = difference(one, two)
-    assert found.value == 0
-    assert found.upper == -found.lower > 0.2
-    known = difference(one, one)
+    gap = difference(first, two)
+    assert gap.value == 0
+    assert gap.upper == -gap.lower > 0.2
+    known = difference(first, first)
     assert (known.lower, known.upper) == pytest.approx((0, 0), abs=1e-9)

@@ -27,10 +27,12 @@ def test_probabilities_sum_to_what_is_chosen_and_follow_spread_and_cost() -> Non
     expected = np.array([4.0, 1.0, 1.0, 1.0, 0.0])
     minutes = np.array([1.0, 1.0, 4.0, 1.0, 1.0])
     free = np.array([True, True, True, False, True])
-    found = inclusion_probabilities(expected, minutes, 1, free)
+    probabilities = inclusion_probabilities(expected, minutes, 1, free)
     # Roots of spread by cost: 2, 1, 1/2 and, of what is not expected to vary, next to nothing.
-    assert found == pytest.approx(np.array([2.0, 1.0, 0.5, 0.0, 1e-6]) / 3.500001, abs=1e-12)
-    assert found[4] > 0
+    assert probabilities == pytest.approx(
+        np.array([2.0, 1.0, 0.5, 0.0, 1e-6]) / 3.500001, abs=1e-12
+    )
+    assert probabilities[4] > 0
     more = inclusion_probabilities(expected, minutes, 2, free)
     assert (more[0], more.sum()) == (1.0, pytest.approx(2.0, abs=1e-12))
     with pytest.raises(InputError, match="5 are to be chosen, but 4 have no label"):
@@ -61,16 +63,16 @@ def test_weights_of_batches_leave_no_bias_even_if_labels_decide_what_is_next() -
         for more in itertools.product([False, True], repeat=open_places.size):
             late = np.zeros(5, dtype=bool)
             late[open_places] = more
-            own = chance * np.prod(np.where(late, second, 1 - second)[open_places])
+            chance_of_path = chance * np.prod(np.where(late, second, 1 - second)[open_places])
             # Sizes of batches are fixed beforehand in use; here their parts are: a half each.
             parts = np.where(early, 0.5 / first + 0.5, np.where(late, 0.5, 0.0))
             parts = np.where(late, 0.5 / np.where(late, second, 1.0), parts)
-            total += own * (parts @ y)
-            weight += own * parts.sum()
+            total += chance_of_path * (parts @ y)
+            weight += chance_of_path * parts.sum()
     assert (total, weight) == pytest.approx((3.0, 5.0), abs=1e-12)
     # And these are the weights: two of each batch are a half each.
-    found = batch_weights(np.array([0.5, 0.3, 0.4, 0.4]), [0, 0, 1, 1])
-    assert found == pytest.approx([1 + 0.5, 0.5 / 0.3 + 0.5, 1.25, 1.25])
+    weights = batch_weights(np.array([0.5, 0.3, 0.4, 0.4]), [0, 0, 1, 1])
+    assert weights == pytest.approx([1 + 0.5, 0.5 / 0.3 + 0.5, 1.25, 1.25])
     with pytest.raises(InputError, match="probability of being drawn is 0"):
         batch_weights(np.array([0.5, 0.0]), [0, 0])
 
@@ -87,23 +89,23 @@ def test_chosen_labels_cover_and_are_worth_more_than_as_many_at_random(unit: Uni
     expected = spread(p, grouping, unit)
     minutes = np.ones(p.size) if unit is Unit.CLAIM else sizes.astype(float)
     chances = inclusion_probabilities(expected, minutes, 40, np.ones(expected.size, dtype=bool))
-    held, chosen, other = 0, 0.0, 0.0
+    covered, chosen, other = 0, 0.0, 0.0
     for seed in range(300):
         kept = draw(chances, seed)
         stands = 1 / chances
         if unit is Unit.RESPONSE:
             kept, stands = kept[grouping.index], stands[grouping.index]
         labels = np.where(kept, y, np.nan)
-        found = estimate(share(p, labels, responses, weights=np.where(kept, stands, 1.0)))
-        held += found.lower <= y.mean() <= found.upper
+        estimated = estimate(share(p, labels, responses, weights=np.where(kept, stands, 1.0)))
+        covered += estimated.lower <= y.mean() <= estimated.upper
         plain = generator.choice(200 if unit is Unit.RESPONSE else p.size, 40, replace=False)
         at_random = np.isin(responses if unit is Unit.RESPONSE else np.arange(p.size), plain)
         plainly = estimate(share(p, np.where(at_random, y, np.nan), responses))
         # Variance times minutes, which more labels of the same kind leave as it is.
-        chosen += found.error**2 * kept.sum()
+        chosen += estimated.error**2 * kept.sum()
         other += plainly.error**2 * at_random.sum()
     # Nominal .95; three standard errors of 300 draws below what is promised.
-    assert held / 300 >= 0.93 - 3 * 0.0147
+    assert covered / 300 >= 0.93 - 3 * 0.0147
     assert chosen < other
 
 
@@ -112,13 +114,13 @@ def test_a_plan_knows_that_claims_of_a_response_resemble_each_other() -> None:
     generator = np.random.default_rng(3)
     grouping = group_by_response(np.repeat(np.arange(12), 30))
     p, chances = np.full(360, 0.5), np.full(360, 1 / 6)
-    told = []
+    errors = []
     for seed in range(2000):
         y = generator.random(360) < generator.beta(4.5, 4.5, 12)[grouping.index]
-        told.append(y[draw(chances, seed)].mean())
+        errors.append(y[draw(chances, seed)].mean())
     planned = planned_error(spread(p, grouping, Unit.CLAIM), chances, p, grouping)
     # The standard error of such a deviation is 1 / sqrt(4000), of itself: four of them.
-    assert planned == pytest.approx(np.std(told), rel=4 / math.sqrt(4000))
+    assert planned == pytest.approx(np.std(errors), rel=4 / math.sqrt(4000))
     assert planned_freedom(chances, grouping) == pytest.approx(12 * (1 - (5 / 6) ** 30) - 2)
 
 

@@ -148,8 +148,8 @@ def test_curves_that_coincide_are_one_and_a_panel_has_at_most_three() -> None:
     both = {"exact": corp_curve(p, y, **how), "lbp": corp_curve(near, y, **how)}
     (name,) = legend_of(corp_diagram(both).axes[0])
     low, high = sorted(each.decomposition.miscalibration for each in both.values())
-    said = f"{low:.4f} to {high:.4f}" if f"{low:.4f}" != f"{high:.4f}" else f"{low:.4f}"
-    assert name.startswith(f"exact = lbp (MCB {said}, DSC")
+    range_text = f"{low:.4f} to {high:.4f}" if f"{low:.4f}" != f"{high:.4f}" else f"{low:.4f}"
+    assert name.startswith(f"exact = lbp (MCB {range_text}, DSC")
     risks = {"exact": risk_curve(p, y, **how), "lbp": risk_curve(near, y, **how)}
     (name,) = names_of(risk_coverage_figure(risks))
     assert name.startswith("exact = lbp AURC")
@@ -220,7 +220,7 @@ def test_names_stay_clear_of_what_runs_between_two_points(tmp_path: Path) -> Non
             places = axes.transData.transform(
                 np.stack([x, np.interp(x, each.mean_predicted, ends)], 1)
             )
-            assert not any(box.contains(*place) for place in places)
+            assert not any(box.contains(*point) for point in places)
 
 
 @pytest.mark.parametrize("kind", FIGURES)

@@ -56,12 +56,12 @@ def test_standard_error_is_that_of_statsmodels_clustered_by_response() -> None:
 
 @pytest.mark.parametrize("kind", ["ratio", "smooth", "difference"])
 def test_influence_is_the_derivative_in_the_weight_of_a_response(kind: str) -> None:
-    one, other = sums(1), sums(2)
-    smooth = Smooth("sigma", (one, other), sigma, sigma_slopes)
+    first, other = sums(1), sums(2)
+    smooth = Smooth("sigma", (first, other), sigma, sigma_slopes)
     estimands: dict[str, Estimand] = {
-        "ratio": one.named("share"),
+        "ratio": first.named("share"),
         "smooth": smooth,
-        "difference": PairedDifference(one.named("share"), smooth),
+        "difference": PairedDifference(first.named("share"), smooth),
     }
     estimand = estimands[kind]
     step = 1e-5
@@ -74,16 +74,16 @@ def test_influence_is_the_derivative_in_the_weight_of_a_response(kind: str) -> N
 def test_delta_interval_is_symmetric_in_the_logit_with_students_t() -> None:
     from scipy.stats import t
 
-    one = estimate_all((sums(3).named("share"),), DELTA)[0]
-    logit = np.log(one.estimate / (1 - one.estimate))
+    interval = estimate_all((sums(3).named("share"),), DELTA)[0]
+    logit = np.log(interval.estimate / (1 - interval.estimate))
     sizes = sums(3).denominator
     # As many degrees of freedom as responses of equal size would have that say as much.
     effective = sizes.sum(axis=0) ** 2 / (sizes**2).sum(axis=0)
-    assert (effective < one.n_responses).all()
-    reach = t.ppf(0.975, effective - 1) * one.standard_error
-    reach = reach / (one.estimate * (1 - one.estimate))
-    np.testing.assert_allclose(one.lower, 1 / (1 + np.exp(reach - logit)), rtol=1e-12)
-    np.testing.assert_allclose(one.upper, 1 / (1 + np.exp(-reach - logit)), rtol=1e-12)
+    assert (effective < interval.n_responses).all()
+    reach = t.ppf(0.975, effective - 1) * interval.standard_error
+    reach = reach / (interval.estimate * (1 - interval.estimate))
+    np.testing.assert_allclose(interval.lower, 1 / (1 + np.exp(reach - logit)), rtol=1e-12)
+    np.testing.assert_allclose(interval.upper, 1 / (1 + np.exp(-reach - logit)), rtol=1e-12)
     number = estimate_all((sums(3).named("number", Scale.NUMBER),), DELTA)[0]
     np.testing.assert_allclose(number.upper - number.estimate, number.estimate - number.lower)
     size = estimate_all((sums(3).named("size", Scale.POSITIVE),), DELTA)[0]
@@ -148,14 +148,14 @@ def test_rounding_is_no_spread_of_what_every_response_has(method: str, scale: Sc
     sums_of_each[7] = np.nextafter(sums_of_each[7], 1.0)
     same = column(sums_of_each, sizes).named("the same", scale)
     settings = IntervalSettings(method, n_bootstrap=50)
-    found = estimate_all((same,), settings)[0]
+    interval = estimate_all((same,), settings)[0]
     # An interval of it would be a point.
-    assert 0.0 < found.standard_error[0] < 1e-15
-    assert np.isnan([found.lower[0], found.upper[0]]).all()
+    assert 0.0 < interval.standard_error[0] < 1e-15
+    assert np.isnan([interval.lower[0], interval.upper[0]]).all()
     # Rounding is relative to the estimate: an error of 1e-21 is none beside 1e-20.
     small = column(1e-20 * sizes, sizes + np.arange(9) % 2).named("small", Scale.NUMBER)
-    found = estimate_all((small,), settings)[0]
-    assert found.lower[0] < found.estimate[0] < found.upper[0] < 2e-20
+    interval = estimate_all((small,), settings)[0]
+    assert interval.lower[0] < interval.estimate[0] < interval.upper[0] < 2e-20
 
 
 def test_nothing_below_the_line_is_nan_without_a_warning() -> None:
@@ -176,16 +176,16 @@ def test_replicates_where_the_estimand_is_undefined_are_counted_and_left_out() -
 
 
 def test_a_difference_redraws_both_together() -> None:
-    one = sums(6).named("share")
-    same = estimate_all((PairedDifference(one, one),), IntervalSettings(n_bootstrap=50))[0]
+    share = sums(6).named("share")
+    same = estimate_all((PairedDifference(share, share),), IntervalSettings(n_bootstrap=50))[0]
     np.testing.assert_array_equal(same.estimate, 0.0)
     # No redraw moves it, and a share's Wilson interval is not one of a difference.
     assert np.isnan(same.lower).all()
-    shifted = RatioSums(one.numerator * 0.5, one.denominator)
-    paired = estimate_all((PairedDifference(one, shifted.named("half")),), DELTA)[0]
-    np.testing.assert_allclose(paired.estimate, -0.5 * one.estimate(), rtol=1e-12)
+    shifted = RatioSums(share.numerator * 0.5, share.denominator)
+    paired = estimate_all((PairedDifference(share, shifted.named("half")),), DELTA)[0]
+    np.testing.assert_allclose(paired.estimate, -0.5 * share.estimate(), rtol=1e-12)
     np.testing.assert_allclose(
-        paired.standard_error, 0.5 * estimate_all((one,), DELTA)[0].standard_error, rtol=1e-12
+        paired.standard_error, 0.5 * estimate_all((share,), DELTA)[0].standard_error, rtol=1e-12
     )
 
 

@@ -27,12 +27,12 @@ def absolute(deviation: Floats) -> Floats:
 def test_the_interval_of_a_folded_normal_number(distance: float) -> None:
     n = 400
     generator = np.random.default_rng(int(10 * distance))
-    own = generator.normal(size=n)
-    own = (own - own.mean()) / own.std() + distance / math.sqrt(n)
+    values = generator.normal(size=n)
+    values = (values - values.mean()) / values.std() + distance / math.sqrt(n)
     scores = DeviationScores(
-        np.array([own.mean()]),
-        np.array([own.mean()]),
-        own[:, np.newaxis],
+        np.array([values.mean()]),
+        np.array([values.mean()]),
+        values[:, np.newaxis],
         np.ones(n),
         absolute,
         absolute,
@@ -74,8 +74,8 @@ def test_deviations_of_the_data_give_the_scores_of_the_data(seed: int) -> None:
         value = sample_scores(points.sample(), SampleSettings(), [name])[name].value
         # The mesh of smooth ECE is coarse.
         tolerance = 0.02 if name == "smooth_ece" else 1e-9
-        found = float(made.statistic(made.deviation))
-        assert found == pytest.approx(value, rel=tolerance, abs=1e-12), name
+        statistic = float(made.statistic(made.deviation))
+        assert statistic == pytest.approx(value, rel=tolerance, abs=1e-12), name
 
 
 def test_the_debiased_error_of_a_population_is_the_plain_one() -> None:

@@ -66,12 +66,12 @@ def test_the_jackknife_says_how_each_response_moves_a_value() -> None:
     def means(weights: Floats) -> Floats:
         return np.asarray(weights @ values / weights.sum(axis=1, keepdims=True))
 
-    own = values.mean(axis=0)
-    error, influence, n_groups = jackknife(means, own, 6, seed=3)
+    means_of_data = values.mean(axis=0)
+    error, influence, n_groups = jackknife(means, means_of_data, 6, seed=3)
     assert n_groups == 6
     for number in range(6):
         without = np.delete(values, number, axis=0).mean(axis=0)
-        assert influence[number] == pytest.approx(own - without, abs=1e-12)
+        assert influence[number] == pytest.approx(means_of_data - without, abs=1e-12)
     assert error == pytest.approx(values.std(axis=0, ddof=1) / math.sqrt(6), rel=1e-12)
 
 

@@ -62,16 +62,16 @@ def test_a_comparison_is_of_mean_losses() -> None:
     y, groups = rng.integers(0, 3, 45), np.repeat(np.arange(15), 3)
     good = 0.6 * np.eye(3)[y] + 0.4 / 3
     bad = rng.dirichlet([1.0, 1.0, 1.0], 45)
-    found = compare_corrections(good, bad, y, groups)
+    difference = compare_corrections(good, bad, y, groups)
     expected = label_scores(good, y).log_loss - label_scores(bad, y).log_loss
-    assert found.value == pytest.approx(expected, rel=1e-12)
-    assert found.lower < found.value < found.upper < 0
+    assert difference.value == pytest.approx(expected, rel=1e-12)
+    assert difference.lower < difference.value < difference.upper < 0
 
 
 def test_an_impossible_label_leaves_a_difference() -> None:
-    found = compare_corrections([[0.5, 0.5]] * 3, [[1.0, 0.0]] * 3, [1, 1, 0], ["a", "b", "c"])
+    difference = compare_corrections([[0.5, 0.5]] * 3, [[1.0, 0.0]] * 3, [1, 1, 0], ["a", "b", "c"])
     # ln .5 throughout, against 1e-9, 1e-9 and 1: (3 ln 2 - 2 * 9 ln 10) / 3.
-    assert found.value == pytest.approx((3 * math.log(2) - 18 * math.log(10)) / 3, rel=1e-12)
+    assert difference.value == pytest.approx((3 * math.log(2) - 18 * math.log(10)) / 3, rel=1e-12)
 
 
 def test_labels_that_do_not_fit_are_refused() -> None:

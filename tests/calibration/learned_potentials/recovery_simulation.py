@@ -46,24 +46,24 @@ class Recovery:
 
 def recovery(n_simulations: int, n_responses: int = 300, seed: int = 1) -> list[Recovery]:
     """Return how well each parameter is recovered over many data sets."""
-    found: dict[str, list[tuple[float, float, bool]]] = {name: [] for name in TRUTH}
+    estimates_of: dict[str, list[tuple[float, float, bool]]] = {name: [] for name in TRUTH}
     for number in range(n_simulations):
         learned = fit(generated(n_responses, [seed, number]), GENERATOR)
         errors = np.sqrt(np.diag(learned.covariance)).tolist()
         for value, error in zip(learned.table(), errors, strict=True):
-            held = value.lower <= TRUTH[value.name] <= value.upper
-            found[value.name].append((learned.by_name[value.name], error, held))
-    return [_summary(name, rows) for name, rows in found.items()]
+            covered = value.lower <= TRUTH[value.name] <= value.upper
+            estimates_of[value.name].append((learned.by_name[value.name], error, covered))
+    return [_summary(name, rows) for name, rows in estimates_of.items()]
 
 
 def _summary(name: str, rows: list[tuple[float, float, bool]]) -> Recovery:
     p = TRUTH[name]
     truth = p if name == "temperature" else math.log(p / (1 - p))
     known = [row for row in rows if not math.isnan(row[1])]
-    estimates, errors, held = (np.array(column) for column in zip(*known, strict=True))
+    estimates, errors, covered = (np.array(column) for column in zip(*known, strict=True))
     return Recovery(
         name=name,
-        covered=float(held.mean()),
+        covered=float(covered.mean()),
         within_two=float((np.abs(estimates - truth) <= 2 * errors).mean()),
         bias=float(estimates.mean() - truth),
         spread=float(estimates.std(ddof=1)),

@@ -58,21 +58,25 @@ def in_another_order(graph: FactGraph, seed: int) -> FactGraph:
     atoms, contexts, relations = (generator.permutation(len(each)) for each in lists)
     return replace(
         graph,
-        atoms=tuple(graph.atoms[place] for place in atoms),
-        contexts=tuple(graph.contexts[place] for place in contexts),
-        relations=tuple(graph.relations[place] for place in relations),
+        atoms=tuple(graph.atoms[position] for position in atoms),
+        contexts=tuple(graph.contexts[position] for position in contexts),
+        relations=tuple(graph.relations[position] for position in relations),
     )
 
 
 def test_a_judge_says_of_every_column_what_it_is(tmp_path: Path) -> None:
     graphs = [tied(seed) for seed in range(6)]
-    own = UserColumns("t.csv", ("mine",), {(g.id, a.id): (1.0,) for g in graphs for a in g.atoms})
+    user_columns = UserColumns(
+        "t.csv", ("mine",), {(g.id, a.id): (1.0,) for g in graphs for a in g.atoms}
+    )
     settings = FieldSettings(penalty=3.0)
-    learn_judge(graphs, settings, families=tuple(FAMILIES), own=own).save(tmp_path / "judge.json")
+    learn_judge(graphs, settings, families=tuple(FAMILIES), own=user_columns).save(
+        tmp_path / "judge.json"
+    )
     columns = json.loads((tmp_path / "judge.json").read_text(encoding="utf-8"))["columns"]
-    told = {column["name"]: column["meaning"] for column in columns}
-    assert told == {**MEANINGS, "mine": "a column of one's own"}
-    assert all(len(meaning.split()) >= 4 for meaning in told.values())
+    meaning_of = {column["name"]: column["meaning"] for column in columns}
+    assert meaning_of == {**MEANINGS, "mine": "a column of one's own"}
+    assert all(len(meaning.split()) >= 4 for meaning in meaning_of.values())
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -80,9 +84,9 @@ def test_columns_are_a_function_of_the_set_of_relations(seed: int) -> None:
     graph = tied(seed)
     before = claim_table([graph], UNORDERED)
     after = claim_table([in_another_order(graph, seed)], UNORDERED)
-    place = [after.ids.index(each) for each in before.ids]
+    order = [after.ids.index(each) for each in before.ids]
     # Sums of a few numbers in another order.
-    assert after.values[place] == pytest.approx(before.values, abs=1e-12)
+    assert after.values[order] == pytest.approx(before.values, abs=1e-12)
 
 
 def test_posteriors_do_not_depend_on_the_order_of_the_file() -> None:
@@ -90,10 +94,10 @@ def test_posteriors_do_not_depend_on_the_order_of_the_file() -> None:
     field = fit_field(claim_table(graphs, UNORDERED))
     before = claim_table(graphs, UNORDERED)
     after = claim_table([in_another_order(graph, 7) for graph in graphs], UNORDERED)
-    place = [after.ids.index(each) for each in before.ids]
+    order = [after.ids.index(each) for each in before.ids]
     p, q = (field.probabilities(table) for table in (before, after))
     assert np.ptp(p) > 0.1
-    assert q[place] == pytest.approx(p, abs=1e-9)
+    assert q[order] == pytest.approx(p, abs=1e-9)
 
 
 def without_texts(graph: FactGraph) -> FactGraph:

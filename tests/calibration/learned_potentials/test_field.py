@@ -69,17 +69,17 @@ def test_sums_over_causes_are_those_of_enumeration() -> None:
     odds, couplings, biases = (
         torch.from_numpy(np.array([each], np.float64)) for each in (log_odds, COUPLINGS, BIASES)
     )
-    found = log_partition(odds, couplings, biases, forest)
+    log_z = log_partition(odds, couplings, biases, forest)
     # Sums of a thousand terms in double precision.
-    assert float(found) == pytest.approx(np.log(weights.sum()), abs=1e-9)
+    assert float(log_z) == pytest.approx(np.log(weights.sum()), abs=1e-9)
     marginals = torch.sigmoid(marginal_log_odds(odds, couplings, biases, forest))[0].numpy()
     expected = weights @ np.array(states) / weights.sum()
     assert marginals == pytest.approx(expected, abs=1e-9)
-    held = torch.tensor([[1.0, 0.0, -1.0, 0.0, 1.0]]).double()
+    signs = torch.tensor([[1.0, 0.0, -1.0, 0.0, 1.0]]).double()
     kept = [weight for weight, s in zip(weights, states, strict=True) if s[0] and s[4] and not s[2]]
     # Held by log odds that outweigh all others, of which those of the true ones are taken off.
-    found = log_partition(odds + 60 * held, couplings, biases, forest) - 2 * 60
-    assert float(found) == pytest.approx(np.log(sum(kept)), abs=1e-9)
+    log_z = log_partition(odds + 60 * signs, couplings, biases, forest) - 2 * 60
+    assert float(log_z) == pytest.approx(np.log(sum(kept)), abs=1e-9)
 
 
 def test_passages_are_matched_with_topic_and_claim_by_their_words() -> None:
@@ -162,11 +162,11 @@ def test_without_causes_each_part_has_its_logistic_regression(penalty: float) ->
     parts = [drawn.labelled, drawn.labelled[:60]]
     fitted = fit_fields(drawn, parts, FieldSettings(penalty=penalty))
     expected = LogisticRegression(C=1 / penalty if penalty else np.inf, tol=1e-9, max_iter=1000)
-    for part, one in zip(parts, fitted, strict=True):
-        assert one.converged
-        expected.fit(one.scale(values)[part], drawn.labels[part])
+    for part, regression in zip(parts, fitted, strict=True):
+        assert regression.converged
+        expected.fit(regression.scale(values)[part], drawn.labels[part])
         weights = [*expected.coef_[0], *expected.intercept_]
-        np.testing.assert_allclose(one.parameters[0], weights, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(regression.parameters[0], weights, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("penalty", [3.0, 30.0])
@@ -176,7 +176,7 @@ def test_a_penalty_weighs_half_its_squares_against_twice_the_brier_loss(penalty:
     from scipy.special import expit
 
     drawn = replace(_drawn(40, 0), groups={})
-    found = fit_fields(drawn, [drawn.labelled], FieldSettings(objective="brier", penalty=penalty))[
+    fitted = fit_fields(drawn, [drawn.labelled], FieldSettings(objective="brier", penalty=penalty))[
         0
     ]
     columns = (drawn.values - drawn.values.mean(axis=0)) / drawn.values.std(axis=0)
@@ -186,7 +186,7 @@ def test_a_penalty_weighs_half_its_squares_against_twice_the_brier_loss(penalty:
         return float(2 * ((p - drawn.labels) ** 2).sum() + penalty / 2 * weights[:2] @ weights[:2])
 
     expected = minimize(cost, np.zeros(3), tol=1e-12).x
-    np.testing.assert_allclose(found.parameters[0], expected, atol=1e-4)
+    np.testing.assert_allclose(fitted.parameters[0], expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("objective", ["likelihood", "log_loss", "brier"])
@@ -200,8 +200,8 @@ def test_a_field_with_causes_is_where_its_cost_is_level(objective: str) -> None:
     settings = FieldSettings(
         objective=objective, penalty=penalty, coupling_penalty=of_couplings, max_iterations=300
     )
-    found = fit_fields(drawn, [drawn.labelled], settings)[0]
-    assert found.converged
+    fitted = fit_fields(drawn, [drawn.labelled], settings)[0]
+    assert fitted.converged
     columns = (drawn.values - drawn.values.mean(axis=0)) / drawn.values.std(axis=0)
     forest = forest_of(list(drawn.groups.items()))
     signs = np.where(np.isnan(labels), 0.0, np.where(labels == 1, 1.0, -1.0))
@@ -211,8 +211,8 @@ def test_a_field_with_causes_is_where_its_cost_is_level(objective: str) -> None:
         rest = *(torch.from_numpy(each[np.newaxis]) for each in (joined, offsets)), forest
         odds = torch.from_numpy((columns @ weights + bias)[np.newaxis])
         if objective == "likelihood":
-            held = odds + 60.0 * torch.from_numpy(signs)
-            lost = log_partition(odds, *rest) - log_partition(held, *rest)
+            clamped = odds + 60.0 * torch.from_numpy(signs)
+            lost = log_partition(odds, *rest) - log_partition(clamped, *rest)
             loss = float(lost) + 60.0 * float((signs > 0).sum())
         else:
             p = torch.sigmoid(marginal_log_odds(odds, *rest))[0].numpy()
@@ -222,7 +222,7 @@ def test_a_field_with_causes_is_where_its_cost_is_level(objective: str) -> None:
         squares = joined @ joined + offsets @ offsets
         return loss + penalty / 2 * float(weights @ weights) + of_couplings / 2 * float(squares)
 
-    values = np.concatenate([found.parameters[0], found.couplings[0], found.biases[0]])
+    values = np.concatenate([fitted.parameters[0], fitted.couplings[0], fitted.biases[0]])
     assert values.size == 7
     assert max(abs(values[3:5])) > 0.5
     slopes = [(cost(values + step) - cost(values - step)) / 2e-4 for step in 1e-4 * np.eye(7)]
@@ -259,16 +259,16 @@ def _of_the_field(n_responses: int, seed: int) -> ClaimTable:
 
 @pytest.mark.slow
 def test_intervals_hold_what_drew_the_labels() -> None:
-    held = []
+    covered = []
     for seed in range(12):
         settings = replace(FREE, objective="likelihood")
         fitted = fit_field(_of_the_field(80, 100 + seed), settings)
         assert fitted.standard_errors is not None
         weights = fitted.parameters[0, :2] / fitted.scale.spread
         errors = fitted.standard_errors[:2] / fitted.scale.spread
-        held.append(np.abs(weights - [1.0, -0.5]) < 1.96 * errors)
+        covered.append(np.abs(weights - [1.0, -0.5]) < 1.96 * errors)
     # Of 24 intervals at 95 % fewer than 20 hold the truth once in 100 tries.
-    assert np.sum(held) >= 20
+    assert np.sum(covered) >= 20
 
 
 def test_one_claim_in_a_sentence_does_not_tell_its_coupling() -> None:
@@ -291,9 +291,9 @@ def test_one_claim_in_a_sentence_does_not_tell_its_coupling() -> None:
     product_of = np.tanh(first / 2) * np.tanh(second / 2)
     other = 2 * np.arctanh(product_of / np.tanh(2.0 / 2))
     pairs = [torch.from_numpy(np.array([each])) for each in ((first, second), (2.0, other))]
-    found = [marginal_log_odds(log_odds, pair, torch.zeros(1, 2).double(), both) for pair in pairs]
-    assert found[0].numpy() == pytest.approx(found[1].numpy(), abs=1e-12)
-    assert found[0].numpy() != pytest.approx(log_odds.numpy(), abs=1e-3)
+    odds = [marginal_log_odds(log_odds, pair, torch.zeros(1, 2).double(), both) for pair in pairs]
+    assert odds[0].numpy() == pytest.approx(odds[1].numpy(), abs=1e-12)
+    assert odds[0].numpy() != pytest.approx(log_odds.numpy(), abs=1e-3)
 
 
 def test_causes_follow_a_share_that_a_fixed_prior_misses() -> None:
@@ -321,8 +321,8 @@ def test_few_labels_join_claims_loosely() -> None:
 
     def brier(causes: tuple[str, ...], coupling_penalty: float) -> float:
         settings = FieldSettings(penalty=30.0, coupling_penalty=coupling_penalty)
-        own = table.of(table.names, causes)
-        p = fit_fields(own, [part], settings)[0].probabilities(own)
+        of_causes = table.of(table.names, causes)
+        p = fit_fields(of_causes, [part], settings)[0].probabilities(of_causes)
         return float(np.mean((p[others] - table.labels[others]) ** 2))
 
     default = FieldSettings().coupling_penalty
@@ -334,8 +334,10 @@ def test_few_labels_join_claims_loosely() -> None:
 
 def test_many_labels_outweigh_the_penalty_of_couplings() -> None:
     drawn = _of_the_field(400, 0)
-    free, held = (without_errors(drawn, one) for one in (FREE, FieldSettings(penalty=0.0)))
-    assert held.couplings[0] == pytest.approx(free.couplings[0], rel=0.2)
+    free, unpenalized = (
+        without_errors(drawn, settings) for settings in (FREE, FieldSettings(penalty=0.0))
+    )
+    assert unpenalized.couplings[0] == pytest.approx(free.couplings[0], rel=0.2)
 
 
 def test_shares_of_details_weigh_as_details_do_until_passages_hold_fewer() -> None:
@@ -345,10 +347,10 @@ def test_shares_of_details_weigh_as_details_do_until_passages_hold_fewer() -> No
     true = rng.random(n) < 0.6
 
     def shares(of_true: float) -> ClaimTable:
-        found = rng.binomial(4, np.where(true, of_true, 0.3)) / 4
+        binomial = rng.binomial(4, np.where(true, of_true, 0.3)) / 4
         ids = tuple((str(response), str(claim)) for claim, response in enumerate(owners))
         return ClaimTable(
-            ("share",), found[:, None], true.astype(np.float64), owners, {}, ids, n // 20
+            ("share",), binomial[:, None], true.astype(np.float64), owners, {}, ids, n // 20
         )
 
     known, fewer = shares(0.8), shares(0.6)
@@ -361,8 +363,8 @@ def test_shares_of_details_weigh_as_details_do_until_passages_hold_fewer() -> No
     assert p[true].mean() < field.probabilities(known)[true].mean() - 0.15
     learned, new = (LawOfEvidence(each.values, owners, n // 20) for each in (known, fewer))
     of_true, of_false = (learned.of(np.flatnonzero(true == truth)) for truth in (True, False))
-    found = shift_of(of_true, of_false, new, float(p.mean()), n_bootstrap=200)
-    assert found.status is ShiftStatus.OTHER_EVIDENCE
+    shift = shift_of(of_true, of_false, new, float(p.mean()), n_bootstrap=200)
+    assert shift.status is ShiftStatus.OTHER_EVIDENCE
 
 
 @pytest.mark.parametrize("learner", [logistic, boosted_trees], ids=["logistic", "trees"])
@@ -393,7 +395,7 @@ def test_cross_fitting_is_fitting_without_the_fold() -> None:
     table = _drawn(60, 1)
     fold = table.responses % 3
     settings = FieldSettings(penalty=3.0)
-    parts = [np.flatnonzero(fold != one) for one in range(3)]
+    parts = [np.flatnonzero(fold != number) for number in range(3)]
     fields = fit_fields(table, parts, settings)
     p = cross_fitted(field(settings), table, fold)
     without = ClaimTable(

@@ -28,7 +28,7 @@ def strength(graph: FactGraph, relation: Relation) -> str:
     return "strong" if strong else "weak"
 
 
-def place(graph: FactGraph, relation: Relation) -> str:
+def position_class(graph: FactGraph, relation: Relation) -> str:
     return f"{graph.topic} {relation.target}"
 
 
@@ -37,7 +37,7 @@ SPECIFICATIONS = {
     "grouped": Potentials(("atom_prior", "temperature"), "kind"),
     "classes": Potentials(("atom_prior", "probability"), strength),
     "kinds": Potentials(("context_prior", "probability")),
-    "places": Potentials(("atom_prior", "context_prior", "probability"), place),
+    "places": Potentials(("atom_prior", "context_prior", "probability"), position_class),
     "priors": Potentials(("atom_prior", "context_prior")),
 }
 
@@ -84,8 +84,8 @@ def test_objectives_are_those_of_enumeration(
     values = dict(zip((w.name for w in problem.weights), theta.tolist(), strict=True))
     expected = [enumerated(apply(g, potentials, values), encoding, objective) for g in graphs]
     # Sums of a few hundred products of numbers between 1e-3 and 1.
-    found = problem.value_and_scores(theta)[0]
-    assert found == pytest.approx(math.fsum(expected), abs=1e-11)
+    value_scores = problem.value_and_scores(theta)[0]
+    assert value_scores == pytest.approx(math.fsum(expected), abs=1e-11)
 
 
 @pytest.mark.parametrize(("name", "encoding", "objective"), CASES)
@@ -107,8 +107,8 @@ def test_exact_gradients_are_those_of_finite_differences(
 def test_mixture_is_learned_by_exact_gradients_too() -> None:
     for seed in range(4):
         problem, _, _, theta = posed("grouped", "mixture", seed)
-        found = problem.value_and_scores(theta)[1].sum(axis=0)
-        np.testing.assert_allclose(found, differences(problem, theta), atol=1e-6)
+        value_scores = problem.value_and_scores(theta)[1].sum(axis=0)
+        np.testing.assert_allclose(value_scores, differences(problem, theta), atol=1e-6)
 
 
 @pytest.mark.parametrize("encoding", ["implication", "conditional"])
@@ -117,17 +117,17 @@ def test_bethe_gradients_are_those_of_finite_differences(name: str, encoding: st
     for seed in range(4):
         problem, _, _, theta = posed(name, encoding, seed, "lbp")
         assert problem.settled(theta)
-        found = problem.value_and_scores(theta)[1].sum(axis=0)
+        value_scores = problem.value_and_scores(theta)[1].sum(axis=0)
         # At a fixed point to 1e-12; its error enters log Z squared, and beliefs as it is.
-        np.testing.assert_allclose(found, differences(problem, theta), atol=1e-6)
+        np.testing.assert_allclose(value_scores, differences(problem, theta), atol=1e-6)
 
 
 @pytest.mark.parametrize("objective", ["log_loss", "brier"])
 def test_marginals_of_propagation_are_learned_through_their_own_derivative(objective: str) -> None:
     for seed in range(4):
         problem, _, _, theta = posed("places", "implication", seed, "lbp", objective)
-        found = problem.value_and_scores(theta)[1].sum(axis=0)
-        np.testing.assert_allclose(found, differences(problem, theta), atol=1e-5)
+        value_scores = problem.value_and_scores(theta)[1].sum(axis=0)
+        np.testing.assert_allclose(value_scores, differences(problem, theta), atol=1e-5)
 
 
 @pytest.mark.parametrize("backend", ["wmb", "gibbs"])

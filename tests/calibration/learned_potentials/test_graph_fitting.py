@@ -67,9 +67,9 @@ def test_classes_and_groups_are_recovered_from_labels_of_the_model_itself() -> N
     assert tuple(weight.name for weight in started.weights) == tuple(truth)
     logits = {name: math.log(p / (1 - p)) for name, p in truth.items()}
     model = replace(started, theta=np.array(list(logits.values())))
-    found = fit(relabelled(graphs, model, seed=4), potentials)
+    fitted = fit(relabelled(graphs, model, seed=4), potentials)
     for (name, value), error in zip(
-        found.by_name.items(), np.sqrt(np.diag(found.covariance)), strict=True
+        fitted.by_name.items(), np.sqrt(np.diag(fitted.covariance)), strict=True
     ):
         assert abs(value - logits[name]) <= 2.0 * error
         assert error < 0.6
@@ -83,25 +83,25 @@ def test_a_fit_by_hand() -> None:
         FactGraph(f"r{n}", tuple(Atom(f"a{i}", label=label) for i, label in enumerate(row)))
         for n, row in enumerate(rows)
     ]
-    found = fit(graphs, PRIOR)
-    assert found.values == {"atom_prior": pytest.approx(0.7, abs=1e-7)}
+    fitted = fit(graphs, PRIOR)
+    assert fitted.values == {"atom_prior": pytest.approx(0.7, abs=1e-7)}
     sums = [sum(row) - 0.7 * len(row) for row in rows]
     variance = 4 / 3 * sum(s**2 for s in sums) / 10**2
-    (value,) = found.table()
+    (value,) = fitted.table()
     # The curvature is found by differences of the gradient, right to 1e-8 of itself.
     assert value.standard_error == pytest.approx(math.sqrt(variance), rel=1e-6)
-    assert found.value == pytest.approx(-7 * math.log(0.7) - 3 * math.log(0.3), abs=1e-9)
+    assert fitted.value == pytest.approx(-7 * math.log(0.7) - 3 * math.log(0.3), abs=1e-9)
     # Student's quantile with 3 degrees of freedom.
-    logit, reach = math.log(0.7 / 0.3), 3.182446305 * math.sqrt(found.covariance[0, 0])
+    logit, reach = math.log(0.7 / 0.3), 3.182446305 * math.sqrt(fitted.covariance[0, 0])
     assert value.lower == pytest.approx(1 / (1 + math.exp(reach - logit)), rel=1e-6)
 
 
 @pytest.mark.parametrize("objective", ["log_loss", "brier"])
 def test_single_atoms_have_the_same_best_prior_under_every_objective(objective: str) -> None:
     atoms = tuple(Atom(f"a{i}", label=i % 4 > 0) for i in range(8))
-    found = fit([FactGraph("r", atoms)], PRIOR, objective=objective)
-    assert found.values["atom_prior"] == pytest.approx(0.75, abs=1e-6)
-    assert math.isnan(found.table()[0].standard_error)
+    fitted = fit([FactGraph("r", atoms)], PRIOR, objective=objective)
+    assert fitted.values["atom_prior"] == pytest.approx(0.75, abs=1e-6)
+    assert math.isnan(fitted.table()[0].standard_error)
 
 
 def test_what_was_learned_is_applied(learned: LearnedPotentials) -> None:
@@ -138,10 +138,10 @@ def test_what_labels_cannot_tell_apart_is_named(caplog: pytest.LogCaptureFixture
     # Each atom hears of its context and relation through one number, and of its prior through it.
     with caplog.at_level(logging.WARNING):
         graphs = [graph.with_priors(contexts=0.8) for graph in one_relation_each(50, 0.7)]
-        found = fit(graphs, OF_CONTEXTS)
-    assert found.confounded == (("context_prior", "temperature"),)
-    assert {value.status for value in found.table()} == {ValueStatus.CONFOUNDED}
-    assert all(math.isnan(value.lower) for value in found.table())
+        fitted = fit(graphs, OF_CONTEXTS)
+    assert fitted.confounded == (("context_prior", "temperature"),)
+    assert {value.status for value in fitted.table()} == {ValueStatus.CONFOUNDED}
+    assert all(math.isnan(value.lower) for value in fitted.table())
     assert "cannot tell context_prior and temperature apart" in caplog.text
 
 
@@ -152,27 +152,27 @@ def test_a_parameter_that_no_label_bears_on_is_named(caplog: pytest.LogCaptureFi
         alone, relations=(Relation("c", "b", RelationKind.CONTRADICTION, 0.9),), id="other"
     )
     with caplog.at_level(logging.WARNING):
-        found = fit([*graphs, alone, related], Potentials(by="kind"))
-    assert found.untouched == ("temperature[contradiction]",)
-    assert found.values["temperature[contradiction]"] == pytest.approx(1.0)
+        fitted = fit([*graphs, alone, related], Potentials(by="kind"))
+    assert fitted.untouched == ("temperature[contradiction]",)
+    assert fitted.values["temperature[contradiction]"] == pytest.approx(1.0)
     assert "no label bears on temperature[contradiction]" in caplog.text
 
 
 def test_a_penalty_determines_what_labels_do_not() -> None:
     graphs = [graph.with_priors(contexts=0.8) for graph in one_relation_each(50, 0.7)]
-    found = fit(graphs, OF_CONTEXTS, penalty=1.0)
-    assert found.status is FitStatus.CONVERGED
-    assert all(value.standard_error > 0 for value in found.table())
+    fitted = fit(graphs, OF_CONTEXTS, penalty=1.0)
+    assert fitted.status is FitStatus.CONVERGED
+    assert all(value.standard_error > 0 for value in fitted.table())
     tight = fit(graphs, OF_CONTEXTS, penalty=1e-3)
     assert tight.values["context_prior"] == pytest.approx(0.8, abs=1e-4)
 
 
 def test_labels_that_are_all_alike_are_a_status() -> None:
     graphs = [replace(g, atoms=(Atom("a", label=True),)) for g in one_relation_each(10, 0.7)]
-    found = fit(graphs, PRIOR)
-    assert found.status is FitStatus.ONE_LABEL
-    assert found.boundary == ("atom_prior",)
-    assert math.isnan(found.table()[0].standard_error)
+    fitted = fit(graphs, PRIOR)
+    assert fitted.status is FitStatus.ONE_LABEL
+    assert fitted.boundary == ("atom_prior",)
+    assert math.isnan(fitted.table()[0].standard_error)
 
 
 def test_a_weight_that_moved_to_where_labels_say_no_more_is_not_called_untouched(
@@ -180,18 +180,18 @@ def test_a_weight_that_moved_to_where_labels_say_no_more_is_not_called_untouched
 ) -> None:
     graphs = [replace(g, atoms=(Atom("a", label=True),)) for g in one_relation_each(10, 0.7)]
     with caplog.at_level(logging.WARNING):
-        found = fit(graphs, PRIOR, objective="brier")
-    assert found.theta[0] > 5
-    assert not found.untouched
-    assert found.table()[0].status in (ValueStatus.CONFOUNDED, ValueStatus.BOUNDARY)
+        fitted = fit(graphs, PRIOR, objective="brier")
+    assert fitted.theta[0] > 5
+    assert not fitted.untouched
+    assert fitted.table()[0].status in (ValueStatus.CONFOUNDED, ValueStatus.BOUNDARY)
     assert "stays at its start" not in caplog.text
 
 
 def test_a_search_cut_short_is_a_status() -> None:
     graphs = generated(30, 0)
-    cut, found = fit(graphs, GENERATOR, max_iterations=1), fit(graphs, GENERATOR)
+    cut, fitted = fit(graphs, GENERATOR, max_iterations=1), fit(graphs, GENERATOR)
     assert cut.status is FitStatus.NOT_CONVERGED
-    assert found.value < cut.value
+    assert fitted.value < cut.value
     # Where a prior is next to 1, the Brier score has no gradient to speak of.
     certain = [
         FactGraph(f"g{n}", tuple(Atom(f"a{k}", prior=1.0, label=k < 1) for k in range(4)))
@@ -207,23 +207,23 @@ def test_a_parameter_pushed_to_its_end_is_a_status() -> None:
         replace(g, atoms=(Atom("a", label=True), Atom("b", label=n % 2 == 0)))
         for n, g in enumerate(one_relation_each(20, 0.7))
     ]
-    found = fit(graphs, OF_KINDS)
-    assert found.status is FitStatus.BOUNDARY
-    assert found.boundary == ("probability[entailment]",)
-    assert found.table()[0].standard_error > 0
+    fitted = fit(graphs, OF_KINDS)
+    assert fitted.status is FitStatus.BOUNDARY
+    assert fitted.boundary == ("probability[entailment]",)
+    assert fitted.table()[0].standard_error > 0
 
 
 def test_stances_are_classes() -> None:
     graphs = datasets.load("factcheck-bench").graphs
-    found = fit(graphs, Potentials(("atom_prior", "probability"), stance_class()))
-    assert tuple(found.values) == (
+    fitted = fit(graphs, Potentials(("atom_prior", "probability"), stance_class()))
+    assert tuple(fitted.values) == (
         "atom_prior",
         "probability[completely-support]",
         "probability[partially-support]",
         "probability[refute]",
     )
-    assert found.values["probability[completely-support]"] > 0.85
-    assert found.status is FitStatus.CONVERGED
+    assert fitted.values["probability[completely-support]"] > 0.85
+    assert fitted.status is FitStatus.CONVERGED
 
 
 def test_stances_that_are_one_relation_are_refused() -> None:
@@ -272,13 +272,13 @@ def test_bad_input_is_refused() -> None:
 
 def test_a_class_that_was_never_seen_is_refused() -> None:
     graphs = one_relation_each(10, 0.7)
-    found = fit(graphs, OF_KINDS)
+    fitted = fit(graphs, OF_KINDS)
     other = replace(
         graphs[0], relations=(Relation("c", "a", RelationKind.CONTRADICTION, 0.9),), id="new"
     )
     refused(
         r"'new' holds 'probability.contradiction.', for which nothing was learned",
-        found.apply,
+        fitted.apply,
         other,
     )
 

@@ -40,17 +40,17 @@ def test_each_response_is_judged_by_the_others(data: list[FactGraph]) -> None:
     for number in (0, 1, 2, WHOLE):
         rest = [
             graph
-            for graph, own in zip(data, crossing.fold, strict=True)
-            if own not in (number, WHOLE)
+            for graph, fold in zip(data, crossing.fold, strict=True)
+            if fold not in (number, WHOLE)
         ]
         learned = fit(rest, GENERATOR)
         np.testing.assert_allclose(learned.theta, fits[number].theta, atol=1e-6)
-        for place in np.flatnonzero(crossing.fold == number):
-            expected, found = (
+        for position in np.flatnonzero(crossing.fold == number):
+            expected, learned_posterior = (
                 infer(graph.to_factor_graph("conditional")).marginals.flat
-                for graph in (learned.apply(data[place]), applied[place])
+                for graph in (learned.apply(data[position]), applied[position])
             )
-            np.testing.assert_allclose(found, expected, atol=1e-6)
+            np.testing.assert_allclose(learned_posterior, expected, atol=1e-6)
 
 
 def test_of_stars_with_certain_contexts_a_prior_and_temperature_are_platt_scaling() -> None:
@@ -76,37 +76,37 @@ def test_of_stars_with_certain_contexts_a_prior_and_temperature_are_platt_scalin
 
 def held_out(crossing: CrossFitting) -> dict[str, tuple[Any, ...]]:
     """Brier score, log loss and mean log probability of labels, by name of the graphs."""
-    found, encoding = {}, crossing.potentials.encoding
+    totals, encoding = {}, crossing.potentials.encoding
     for name, graphs in (("learned", crossing.learned()[1]), ("default", crossing.graphs)):
         labels = {(g.id, a.id): a.label for g in graphs for a in g.atoms}
         known = np.array([label is not None for label in labels.values()])
         truth = np.array(list(labels.values()))[known].astype(int)
         p = claim_posteriors(graphs, encoding)[known]
         joint = [
-            log_probability(graph.to_factor_graph(encoding), told).value
+            log_probability(graph.to_factor_graph(encoding), label_of).value
             for graph in graphs
-            if (told := {a.id: int(a.label) for a in graph.atoms if a.label is not None})
+            if (label_of := {a.id: int(a.label) for a in graph.atoms if a.label is not None})
         ]
-        found[name] = brier(p, truth), log_loss(p, truth), float(np.sum(joint)), len(p)
-    return found
+        totals[name] = brier(p, truth), log_loss(p, truth), float(np.sum(joint)), len(p)
+    return totals
 
 
 def test_what_was_generated_otherwise_than_stated_is_learned() -> None:
     # Relations state far too much, and contexts are less reliable than stated.
     graphs = [overconfident(graph, 0.6) for graph in generated(150, 8)]
-    found = held_out(cross_fitting(graphs, GENERATOR, with_errors=False))
-    for learned, default in zip(found["learned"][:2], found["default"][:2], strict=True):
+    unseen = held_out(cross_fitting(graphs, GENERATOR, with_errors=False))
+    for learned, default in zip(unseen["learned"][:2], unseen["default"][:2], strict=True):
         assert learned < default - 0.005
-    assert found["learned"][2] > found["default"][2] + 10
+    assert unseen["learned"][2] > unseen["default"][2] + 10
 
 
 def test_factcheck_bench_hardly_teaches_a_prior() -> None:
     # 92 responses with labels: a prior of claims alone does a little better than the default.
     graphs = datasets.load("factcheck-bench").graphs
     crossing = cross_fitting(graphs, Potentials(("atom_prior",)), n_folds=10, with_errors=False)
-    found = held_out(crossing)
-    assert found["learned"][3] == 631
-    scores = found["learned"][0], found["default"][0]
+    unseen = held_out(crossing)
+    assert unseen["learned"][3] == 631
+    scores = unseen["learned"][0], unseen["default"][0]
     assert scores == pytest.approx((0.0959, 0.0967), abs=5e-5)
 
 

@@ -47,17 +47,17 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         for key, each in value.items():
             yield from leaves(each, (*path, key))
     elif isinstance(value, list):
-        for place in sorted({0, len(value) // 2, len(value) - 1} & set(range(len(value)))):
-            yield from leaves(value[place], (*path, place))
+        for index in sorted({0, len(value) // 2, len(value) - 1} & set(range(len(value)))):
+            yield from leaves(value[index], (*path, index))
 
 
 def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
     """Return the file's content with another value at a path."""
     whole = plain()
-    place: Any = whole
+    branch: Any = whole
     for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
+        branch = branch[key]
+    branch[path[-1]] = value
     return whole
 
 
@@ -84,10 +84,10 @@ BAD: tuple[Any, ...] = (
 def swapped(value: Any) -> Iterator[None]:
     """Swap each two neighbors of an object or list, and back after each step."""
     keys = list(value) if isinstance(value, dict) else list(range(min(len(value), 4)))
-    for one, other in pairwise(keys):
-        value[one], value[other] = value[other], value[one]
+    for first, other in pairwise(keys):
+        value[first], value[other] = value[other], value[first]
         yield
-        value[one], value[other] = value[other], value[one]
+        value[first], value[other] = value[other], value[first]
     for key in keys:
         if isinstance(value[key], dict | list):
             yield from swapped(value[key])
@@ -96,10 +96,10 @@ def swapped(value: Any) -> Iterator[None]:
 def refusal_or_sound(text: str) -> str:
     """Return how a file is refused, if not empty; else check the probabilities that it gives."""
     try:
-        found = judge_of(text, "judge.json")
+        read_back = judge_of(text, "judge.json")
     except InputError as error:
         return str(error)
-    for each in filter(None, (found, found.without_texts)):
+    for each in filter(None, (read_back, read_back.without_texts)):
         try:
             p = each.probabilities(each.table(responses()[:2]))
         except InputError as error:
@@ -126,20 +126,20 @@ def test_a_changed_value_is_refused_by_name_or_gives_sound_probabilities(first: 
     values = BAD[::4] if first == "without_texts" else BAD
     for path in leaves(plain()):
         for value in values if path[0] == first else ():
-            said = refusal_or_sound(json.dumps(changed(path, value)))
-            assert not said or re.fullmatch(r"judge\.json: .+", said), (path, value, said)
+            refusal = refusal_or_sound(json.dumps(changed(path, value)))
+            assert not refusal or re.fullmatch(r"judge\.json: .+", refusal), (path, value, refusal)
 
 
 def test_swapped_neighbors_are_refused_by_name_or_give_sound_probabilities() -> None:
     whole = plain()
     for _ in swapped(whole):
-        said = refusal_or_sound(json.dumps(whole))
-        assert not said or re.fullmatch(r"judge\.json: .+", said), said
+        refusal = refusal_or_sound(json.dumps(whole))
+        assert not refusal or re.fullmatch(r"judge\.json: .+", refusal), refusal
     assert whole == plain()
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "message"),
     [
         (("columns", 0, "spread"), 0, "columns[0]: key 'spread': 0 is not a standard deviation"),
         (("columns", 0, "spread"), -1.0, "columns[0]: key 'spread': -1.0 is not a standard dev"),
@@ -161,8 +161,10 @@ def test_swapped_neighbors_are_refused_by_name_or_give_sound_probabilities() -> 
         (("own_columns",), ["mine"], "key 'columns'"),
     ],
 )
-def test_the_place_of_a_wrong_value_is_named(path: tuple[Any, ...], value: Any, said: str) -> None:
-    refused([said, "judge.json"], judge_of, json.dumps(changed(path, value)), "judge.json")
+def test_the_place_of_a_wrong_value_is_named(
+    path: tuple[Any, ...], value: Any, message: str
+) -> None:
+    refused([message, "judge.json"], judge_of, json.dumps(changed(path, value)), "judge.json")
 
 
 def test_columns_in_another_order_are_refused() -> None:
@@ -172,7 +174,7 @@ def test_columns_in_another_order_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('"version": 2', '"version": 2, "version": 2', "the key 'version' is given twice"),
         ('"penalty": 3.0', '"penalty": NaN', "NaN is no JSON number"),
@@ -182,25 +184,25 @@ def test_columns_in_another_order_are_refused() -> None:
     ],
 )
 def test_text_that_is_not_strict_json_is_refused_with_its_place(
-    old: str, new: str, said: str
+    old: str, new: str, message: str
 ) -> None:
     text = json.dumps(plain(signed=True))
     assert old in text
-    refused(said, judge_of, text.replace(old, new, 1))
+    refused(message, judge_of, text.replace(old, new, 1))
 
 
 def test_a_file_that_was_cut_off_or_is_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "judge.json"
     judge().save(path)
     whole = path.read_text("utf-8")
-    for text, said in (
+    for text, message in (
         (whole[: len(whole) // 2], "is not JSON"),
         ("", "this is no judge; give the file that factormodels fit wrote"),
         ('{"a": 1}\n{"a": 2}\n', "this is no judge"),
         ("[1, 2]", "this is no judge"),
     ):
         path.write_text(text, "utf-8")
-        refused(said, read_judge, path)
+        refused(message, read_judge, path)
     path.write_text(whole, "utf-16")
     refused("UTF-16", read_judge, path)
 
@@ -236,12 +238,12 @@ def test_a_judge_that_is_read_again_is_the_same(tmp_path: Path) -> None:
     judge().save(tmp_path / "judge.json")
     again = read_judge(tmp_path / "judge.json")
     assert again.as_plain() == judge().as_plain()
-    for one, other in ((again, judge()), (again.without_texts, judge().without_texts)):
-        assert one is not None
+    for first, other in ((again, judge()), (again.without_texts, judge().without_texts)):
+        assert first is not None
         assert other is not None
-        table = one.table(responses())
-        np.testing.assert_array_equal(one.probabilities(table), other.probabilities(table))
-        assert one.taught == other.taught
+        table = first.table(responses())
+        np.testing.assert_array_equal(first.probabilities(table), other.probabilities(table))
+        assert first.taught == other.taught
     errors = again.field.standard_errors
     assert errors is not None
     np.testing.assert_array_equal(errors, judge().field.standard_errors)
@@ -251,8 +253,8 @@ def test_weights_that_leave_no_doubt_give_probabilities_inside_the_range() -> No
     whole = changed(("columns", 0, "weight"), 1e4)
     for cause in whole["causes"]:
         cause |= {"coupling": [1e4], "bias": [-1e4]}
-    found = judge_of(json.dumps(whole))
-    p = found.probabilities(found.table(responses()))
+    read_back = judge_of(json.dumps(whole))
+    p = read_back.probabilities(read_back.table(responses()))
     assert ((p > 0) & (p < 1)).all()
 
 

@@ -26,17 +26,17 @@ pytestmark = pytest.mark.slow
 def test_draws_are_about_the_optimum_as_its_curvature_says() -> None:
     # Priors of weights are about what graphs state: here the truth is well inside.
     graphs = [graph.with_priors(contexts=0.75) for graph in generated(60, 1)]
-    found = sample_posterior(graphs, GENERATOR, scale=1.0, n_warmup=60, n_draws=100)
-    assert found.divergences == 0
+    samples = sample_posterior(graphs, GENERATOR, scale=1.0, n_warmup=60, n_draws=100)
+    assert samples.divergences == 0
     fit = fit_potentials(graphs, GENERATOR, penalty=1.0)
     problem = learning_problem(graphs, GENERATOR, fit.weights, "exact")
     laplace = np.linalg.inv(problem.hessian(fit.theta) + np.eye(len(fit.theta)))
     errors = np.sqrt(np.diag(laplace))
     # 100 draws, about half of them as good as independent: a mean errs by a seventh of a standard
     # deviation, and a posterior of 240 labels is skewed by about a tenth.
-    assert np.all(np.abs(found.draws.mean(axis=0) - fit.theta) < 0.4 * errors)
-    np.testing.assert_allclose(found.draws.std(axis=0), errors, rtol=0.3)
-    for name, values in found.values.items():
+    assert np.all(np.abs(samples.draws.mean(axis=0) - fit.theta) < 0.4 * errors)
+    np.testing.assert_allclose(samples.draws.std(axis=0), errors, rtol=0.3)
+    for name, values in samples.values.items():
         # It fails by chance once in a hundred draws of responses.
         low, high = np.quantile(values, [0.005, 0.995])
         assert low < TRUTH[name] < high
@@ -47,17 +47,17 @@ def test_lone_claims_have_the_posterior_that_can_be_integrated() -> None:
     atoms = tuple(Atom(f"a{at}", label=True) for at in range(3))
     graph = FactGraph("r", atoms)
     chosen = Potentials(("atom_prior",))
-    found = sample_posterior([graph], chosen, scale=1.0, n_warmup=100, n_draws=300)
+    samples = sample_posterior([graph], chosen, scale=1.0, n_warmup=100, n_draws=300)
     grid = np.linspace(-6, 6, 4001)
     log_density = -3 * np.logaddexp(0, -grid) - grid**2 / 2
     weights = np.exp(log_density - log_density.max())
     mean = float(weights @ grid / weights.sum())
     spread = math.sqrt(float(weights @ (grid - mean) ** 2 / weights.sum()))
     # Five standard errors of the mean of draws, a third of them as good as independent.
-    assert found.draws.mean() == pytest.approx(mean, abs=5 * spread / math.sqrt(300 / 3))
-    assert found.draws.std() == pytest.approx(spread, rel=0.25)
-    under = [infer(g.to_factor_graph()).marginals["a0"][1] for g in found.graphs(graph, 3)]
-    assert under == pytest.approx(found.values["atom_prior"][[0, 150, 299]], abs=1e-9)
+    assert samples.draws.mean() == pytest.approx(mean, abs=5 * spread / math.sqrt(300 / 3))
+    assert samples.draws.std() == pytest.approx(spread, rel=0.25)
+    under = [infer(g.to_factor_graph()).marginals["a0"][1] for g in samples.graphs(graph, 3)]
+    assert under == pytest.approx(samples.values["atom_prior"][[0, 150, 299]], abs=1e-9)
 
 
 def test_a_bound_has_no_posterior() -> None:

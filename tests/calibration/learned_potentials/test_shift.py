@@ -63,8 +63,8 @@ def test_rare_evidence_decides_nothing() -> None:
 
 def test_what_cannot_be_compared_has_no_p_value_and_what_is_all_alike_has_one() -> None:
     true, false = known()
-    one = evidence(np.full(1, 5.0), np.zeros(CLAIMS), 1)
-    assert np.isnan(p_value(true, false, one, 50))
+    single = evidence(np.full(1, 5.0), np.zeros(CLAIMS), 1)
+    assert np.isnan(p_value(true, false, single, 50))
     alike = LawOfEvidence(np.ones_like(true.values), true.owners, true.n_responses)
     assert p_value(alike, alike, alike, 50) == 1.0
 
@@ -77,9 +77,9 @@ def test_the_interval_holds_the_distance_and_that_of_many_responses(
         is_true = np.arange(responses * CLAIMS) % 10 < 10 * share
         means = np.where(is_true, 1.0, -1.0) + other
         counts = np.where(np.arange(responses) % 5 < 3, 5.0, 2.0)
-        found = shift_of(*known(), evidence(counts, means, seed), 0.5, n_bootstrap=200)
-        assert found.lower <= found.distance <= found.upper
-        return found.lower, found.distance, found.upper
+        shift = shift_of(*known(), evidence(counts, means, seed), 0.5, n_bootstrap=200)
+        assert shift.lower <= shift.distance <= shift.upper
+        return shift.lower, shift.distance, shift.upper
 
     exact = distance(3000, 1000)[1] if other else 0.0
     intervals = [distance(20, seed) for seed in range(1, 31)]

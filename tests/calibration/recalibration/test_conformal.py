@@ -54,8 +54,8 @@ def test_scores_are_those_of_the_definition(target: float) -> None:
     p, y, responses = responses_of(0, 80)
     scores = conformity_scores(p, y.astype(float), group_by_response(responses), target)
     for response in range(80):
-        own = responses == response
-        assert scores[response] == naive_score(p[own], y[own], target)
+        of_response = responses == response
+        assert scores[response] == naive_score(p[of_response], y[of_response], target)
 
 
 def test_threshold_by_hand() -> None:
@@ -117,17 +117,17 @@ def test_coverage_is_what_is_promised_and_little_more(precision: float) -> None:
     scores = conformity_scores(p, y.astype(float), group_by_response(responses), precision)
     covered = total = 0
     for trial in range(trials):
-        own = slice(200 * trial, 200 * trial + n_calibration)
+        calibration_part = slice(200 * trial, 200 * trial + n_calibration)
         there = slice(200 * trial + n_calibration, 200 * (trial + 1))
-        first = np.isin(responses, np.arange(12_000)[own])
+        first = np.isin(responses, np.arange(12_000)[calibration_part])
         result = conformal_filter(
             p[first], y[first], responses[first], precision=precision, confidence=confidence
         )
         assert result.n_responses == n_calibration
         met = scores[there] <= result.threshold
-        held = np.isin(responses, np.arange(12_000)[there])
-        kept = result.keep(p[held])
-        reached = filtered_precision(kept, y[held], responses[held]) >= precision - 1e-12
+        in_test = np.isin(responses, np.arange(12_000)[there])
+        kept = result.keep(p[in_test])
+        reached = filtered_precision(kept, y[in_test], responses[in_test]) >= precision - 1e-12
         # What the score promises is kept, and more may be reached by chance.
         assert (reached >= met).all()
         covered += int(met.sum())
@@ -145,10 +145,10 @@ def naive_mean_threshold(
     candidates = [-math.inf, *sorted(set(p.tolist())), math.inf]
     ids = np.unique(responses)
 
-    def loss(own: np.ndarray, threshold: float) -> float:
+    def loss(scores: np.ndarray, threshold: float) -> float:
         worst = 0.0
         for other in candidates:
-            kept = y[own][p[own] > other]
+            kept = y[scores][p[scores] > other]
             if other >= threshold and kept.size:
                 worst = max(worst, 1 - float(kept.mean()))
         return worst
@@ -224,10 +224,12 @@ def test_promises_hold_over_halves_of_real_responses(data: str, guarantee: str) 
     else:
         factors = [variant(graph, "FR1").to_factor_graph() for graph in graphs]
         answers = zip(graphs, infer_batch(factors, "exact"), strict=True)
-        parts = [found.marginals.flat[1 : 2 * len(graph.atoms) : 2] for graph, found in answers]
+        parts = [
+            posterior.marginals.flat[1 : 2 * len(graph.atoms) : 2] for graph, posterior in answers
+        ]
         p = np.concatenate(parts)
     labels = [atom.label for _, atom in atoms]
-    found = held_out(
+    results = held_out(
         *(p, labels, [graph.id for graph, _ in atoms]),
         precision=0.7,
         confidence=0.8,
@@ -235,9 +237,9 @@ def test_promises_hold_over_halves_of_real_responses(data: str, guarantee: str) 
     )
     # Means over 200 halves that overlap: a hundredth for what is left of chance.
     if guarantee == "probability":
-        assert found.reached >= 0.8 - 0.01
+        assert results.reached >= 0.8 - 0.01
     else:
-        assert found.precision >= 0.7 - 0.01
+        assert results.precision >= 0.7 - 0.01
 
 
 def test_new_responses_that_look_otherwise_are_found() -> None:
@@ -251,9 +253,9 @@ def test_new_responses_that_look_otherwise_are_found() -> None:
     expected = (
         3 * ks_2samp(p.reshape(80, 5).mean(axis=1), nearly.reshape(80, 5).mean(axis=1)).pvalue
     )
-    found = exchangeability(p, responses, nearly, responses)
-    assert found["mean probability"] == pytest.approx(expected, rel=1e-9)
-    assert found["number of claims"] == 1.0
+    test_result = exchangeability(p, responses, nearly, responses)
+    assert test_result["mean probability"] == pytest.approx(expected, rel=1e-9)
+    assert test_result["number of claims"] == 1.0
     short = np.repeat(np.arange(100), 4)
     assert exchangeability(p, responses, same, short)["number of claims"] < 1e-6
     with pytest.raises(InputError, match="one labelled response"):

@@ -172,11 +172,11 @@ def test_venn_abers_is_isotonic_regression_with_one_more_atom(seed: int) -> None
     at = np.concatenate([np.linspace(0, 1, 23), p])
     pair = fitted.predict_multiprobability(at)
     repeated, labels = np.repeat(p, weights), np.repeat(y, weights)
-    for place, found in zip(at, pair, strict=True):
+    for position, value in zip(at, pair, strict=True):
         for label in (0, 1):
-            more = IsotonicRegression().fit(np.append(repeated, place), np.append(labels, label))
+            more = IsotonicRegression().fit(np.append(repeated, position), np.append(labels, label))
             # Slopes of sums up to 180, rounded.
-            assert found[label] == pytest.approx(more.predict([place])[0], abs=1e-12)
+            assert value[label] == pytest.approx(more.predict([position])[0], abs=1e-12)
 
 
 # The best of them is chosen in folds of atoms, and an atom given twice is in two.
@@ -221,17 +221,17 @@ def test_a_temperature_is_that_of_r_and_of_the_least_log_loss() -> None:
     from scipy.optimize import minimize_scalar
 
     p, _, y, _ = r_claims()
-    found = TemperatureRecalibrator().fit(p, y)
+    fitted = TemperatureRecalibrator().fit(p, y)
     # glm without an intercept, by R 4.2.2.
-    assert found.temperature_ == pytest.approx(r_values("stats", "temperature")[0], rel=1e-9)
+    assert fitted.temperature_ == pytest.approx(r_values("stats", "temperature")[0], rel=1e-9)
     logit = np.log(p / (1 - p))
     best = minimize_scalar(
         lambda t: log_loss(sigmoid(logit / t), y), bounds=(0.1, 20), method="bounded",
         options={"xatol": 1e-9},
     )  # fmt: skip
     # Where the loss is flat, to the root of its rounding.
-    assert found.temperature_ == pytest.approx(best.x, abs=1e-5)
-    assert found.predict(p) == pytest.approx(sigmoid(logit / found.temperature_), abs=1e-12)
+    assert fitted.temperature_ == pytest.approx(best.x, abs=1e-5)
+    assert fitted.predict(p) == pytest.approx(sigmoid(logit / fitted.temperature_), abs=1e-12)
 
 
 def test_a_temperature_against_the_labels_is_infinite() -> None:

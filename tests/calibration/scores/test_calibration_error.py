@@ -43,12 +43,12 @@ def test_scores_take_any_number_of_bins() -> None:
     }
     how |= {"ace": {"norm": "average"}}
     for n_bins in (4, 15):
-        found = score(p, y, responses, scores=names, n_bins=n_bins)
+        scores = score(p, y, responses, scores=names, n_bins=n_bins)
         for name in names:
-            own = calibration_error(p, y, n_bins=n_bins, **how.get(name, {}))
-            assert found[name].value == pytest.approx(own, abs=1e-12), name
+            expected = calibration_error(p, y, n_bins=n_bins, **how.get(name, {}))
+            assert scores[name].value == pytest.approx(expected, abs=1e-12), name
             # What intervals cover was simulated with ten bins.
-            assert math.isnan(found[name].coverage)
+            assert math.isnan(scores[name].coverage)
 
 
 def test_an_edge_belongs_to_the_bin_below() -> None:
@@ -107,8 +107,8 @@ def test_a_bin_is_debiased_by_what_a_normal_share_adds_to_its_distance() -> None
         distance, spread = abs(each - true / n), np.sqrt(true / n * (1 - true / n) / n)
         folded = foldnorm.mean(distance / spread, scale=spread) if spread else distance
         expected += n / p.size * (2 * distance - folded)
-    found = calibration_error(p, y, n_bins=5, debiased=True)
-    assert found == pytest.approx(expected, rel=1e-9)
+    error = calibration_error(p, y, n_bins=5, debiased=True)
+    assert error == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -92,29 +92,34 @@ def test_the_guide_and_the_warnings_are_of_the_simulation() -> None:
 def test_a_score_above_its_interval_says_why(seed: int, above: bool) -> None:
     p, y, responses = draw(np.random.default_rng(seed), 20)
     settings = IntervalSettings(n_bootstrap=200)
-    found = score(p, y, responses, scores=["corp_brier_miscalibration"], intervals=settings)
-    own = found["corp_brier_miscalibration"]
-    assert (own.value > own.upper) == above
-    assert (ABOVE_INTERVAL in found.remarks) == above
+    scores = score(p, y, responses, scores=["corp_brier_miscalibration"], intervals=settings)
+    scored_interval = scores["corp_brier_miscalibration"]
+    assert (scored_interval.value > scored_interval.upper) == above
+    assert (ABOVE_INTERVAL in scores.remarks) == above
 
 
 def test_a_warning_stands_beside_what_covers_too_little_or_too_much() -> None:
     low, high = COVERAGE_GOAL
-    for name, held in MEASURED.items():
-        for n_responses, share in ((20, held[0]), (49, held[0]), (50, held[1]), (500, held[-1])):
-            found = coverage_warning(name, n_responses)
-            assert math.isnan(found) if low <= share <= high else found == share
+    for name, shares in MEASURED.items():
+        for n_responses, share in (
+            (20, shares[0]),
+            (49, shares[0]),
+            (50, shares[1]),
+            (500, shares[-1]),
+        ):
+            warning = coverage_warning(name, n_responses)
+            assert math.isnan(warning) if low <= share <= high else warning == share
         assert math.isnan(coverage_warning(name, 19))
         assert math.isnan(coverage_warning(name, 50, level=0.9))
-    of_differences = [name for name, held in MEASURED_DIFFERENCES.items() if held[0] < low]
+    of_differences = [name for name, shares in MEASURED_DIFFERENCES.items() if shares[0] < low]
     assert "smooth_ece" in of_differences
     first, second, y, responses = draw_two(np.random.default_rng(0), 20, 0.1, "equal")
     table = score(
         {"a": first, "b": second}, y, responses, scores=["accuracy", "smooth_ece"], n_resamples=20
     )
-    found = table.difference("b", "smooth_ece").coverage
-    assert found == MEASURED_DIFFERENCES["smooth_ece"][0]
-    assert score_difference("smooth_ece", second, first, y, responses).coverage == found
+    warning = table.difference("b", "smooth_ece").coverage
+    assert warning == MEASURED_DIFFERENCES["smooth_ece"][0]
+    assert score_difference("smooth_ece", second, first, y, responses).coverage == warning
     assert math.isnan(table.difference("b", "accuracy").coverage)
     p, y, responses = draw(np.random.default_rng(0), 50)
     assert COVERS in score(p, y, responses, scores=["smooth_ece"]).remarks

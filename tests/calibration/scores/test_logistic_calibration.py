@@ -137,10 +137,10 @@ def test_weighted_quantiles_are_those_of_repeated_values(seed: int) -> None:
         values = np.round(values, 1)
     weight = generator.integers(0, 4, values.size)
     shares = (0.01, 0.5, 0.9, 1.0)
-    found = [weighted_quantile(values, weight.astype(float), share) for share in shares]
+    quantiles = [weighted_quantile(values, weight.astype(float), share) for share in shares]
     repeated = np.repeat(values, weight)
     expected = np.quantile(repeated, shares, method="inverted_cdf")
-    assert found == expected.tolist()
+    assert quantiles == expected.tolist()
 
 
 def test_left_out_extremes_are_those_of_val_prob() -> None:
@@ -153,8 +153,8 @@ def test_left_out_extremes_are_those_of_val_prob() -> None:
     assert (line.intercept, line.slope) == pytest.approx((intercept, slope), abs=1e-6)
     assert (line.n_clipped, line.status) == (4, "ok")
     rest = np.delete(np.arange(y.size), [2, 49, 6, 89])
-    found = e90(with_ends, y, extremes="leave-out")
-    assert found.value == pytest.approx(e90(p[rest], y[rest]).value, abs=1e-9)
+    e90_left_out = e90(with_ends, y, extremes="leave-out")
+    assert e90_left_out.value == pytest.approx(e90(p[rest], y[rest]).value, abs=1e-9)
     # Moved, the slope is a matter of where to.
     moved = [calibration_line(with_ends, y, clip=clip) for clip in (1e-9, 1e-6, 1e-2)]
     beyond = int(((with_ends < 0.01) | (with_ends > 0.99)).sum())
@@ -162,15 +162,15 @@ def test_left_out_extremes_are_those_of_val_prob() -> None:
     assert moved[0].slope < moved[1].slope < moved[2].slope
     table = scored(with_ends, y, scores=["calibration_slope", "e90"], extremes="leave-out")
     assert table["calibration_slope"].value == line.slope
-    assert table["e90"].value == pytest.approx(found.value, rel=1e-12)
+    assert table["e90"].value == pytest.approx(e90_left_out.value, rel=1e-12)
     nothing = calibration_line([0, 1, 0], [0, 1, 1], extremes="leave-out")
     assert (nothing.status, nothing.n_clipped) == ("one_class", 3)
 
 
 def test_a_curve_that_is_not_defined_says_why() -> None:
-    found = e90([0.2, 0.8], [1, 1])
-    assert found.status == "one_class"
-    assert np.isnan(found.value)
+    undefined = e90([0.2, 0.8], [1, 1])
+    assert undefined.status == "one_class"
+    assert np.isnan(undefined.value)
     refused("extremes is 'drop'; choose one of clip, leave-out", calibration_line, [0.1], [1],
             extremes="drop")  # fmt: skip
 

@@ -27,10 +27,10 @@ def test_compiled_scores_are_those_of_each_sample(seed: int, extremes: Extremes)
     settings = SampleSettings(extremes=extremes)
     draws = rng.integers(0, 3, (25, points.n_responses)).astype(float)
     draws[0] = 0.0
-    found = scores_of_samples(points, settings, names)(draws)
-    assert np.isnan(found[0]).all()
+    compiled = scores_of_samples(points, settings, names)(draws)
+    assert np.isnan(compiled[0]).all()
     defined = 0
-    for row, values in zip(draws[1:], found[1:], strict=True):
+    for row, values in zip(draws[1:], compiled[1:], strict=True):
         sample = points.sample(row)
         if sample.total <= 0:
             assert np.isnan(values).all()
@@ -54,5 +54,5 @@ def test_isotonic_gains_are_those_of_scipy(of_mean: bool) -> None:
         before = np.clip(np.full(30, row @ weight) if of_mean else forecast, 0, 1)
         loss = row * (1 - before) ** 2 + (1 - row) * before**2
         expected.append((loss - after * (1 - after)) @ weight)
-    found = _isotonic_gains(weight, rows.reshape(4, 10, 30), None if of_mean else forecast)
-    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-9, atol=1e-12)
+    gains = _isotonic_gains(weight, rows.reshape(4, 10, 30), None if of_mean else forecast)
+    np.testing.assert_allclose(gains.ravel(), expected, rtol=1e-9, atol=1e-12)

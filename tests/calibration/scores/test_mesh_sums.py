@@ -28,9 +28,9 @@ def test_splines_have_the_weights_of_the_cubic_b_spline() -> None:
     from scipy.interpolate import BSpline
 
     spline = BSpline.basis_element(np.arange(-2, 3), extrapolate=False)
-    for place in (0.0, 0.3, 4.5, 5.999, 6.0):
-        mesh = mesh_of(np.array([place]), 6).deposit(np.array([2.0]), SPLINE)
-        expected = 2 * np.nan_to_num(spline(np.arange(-1, 8) - place))
+    for knot in (0.0, 0.3, 4.5, 5.999, 6.0):
+        mesh = mesh_of(np.array([knot]), 6).deposit(np.array([2.0]), SPLINE)
+        expected = 2 * np.nan_to_num(spline(np.arange(-1, 8) - knot))
         np.testing.assert_allclose(mesh, expected, rtol=0, atol=1e-14)
 
 
@@ -46,10 +46,10 @@ def test_regressions_on_the_mesh_are_those_on_points(
 
     def all_numbers() -> list[float]:
         line = calibration_line(p, y, weights=weights, clip=clip)
-        found = scored(p, y, weights=weights, n_bootstrap=5, scores=names, clip=clip).values()
+        scores = scored(p, y, weights=weights, n_bootstrap=5, scores=names, clip=clip).values()
         return [
             *astuple(line)[:3],
-            *(end for each in found for end in (each.value, *each.interval)),
+            *(end for each in scores for end in (each.value, *each.interval)),
         ]
 
     on_points = all_numbers()

@@ -15,8 +15,8 @@ from tests.calibration.scored import scored
 
 
 def scores(p: Any, y: Any, responses: Any = None) -> SimpleNamespace:
-    found = scored(p, y, responses, scores=MEASURES)
-    return SimpleNamespace(**{name: each.value for name, each in found.items()})
+    scores = scored(p, y, responses, scores=MEASURES)
+    return SimpleNamespace(**{name: each.value for name, each in scores.items()})
 
 
 def random_pairs(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

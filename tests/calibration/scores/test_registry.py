@@ -85,12 +85,12 @@ print("absolute_error" in BY_RESPONSE)
 
 def test_one_file_is_all_that_a_score_takes(tmp_path: Path) -> None:
     (tmp_path / "absolute.py").write_text(NEW_SCORE)
-    value, in_study, *said = run_python(USES.replace("FOLDER", str(tmp_path)))[0].splitlines()
+    value, in_study, *output = run_python(USES.replace("FOLDER", str(tmp_path)))[0].splitlines()
     assert float(value) == pytest.approx((0.1 + 0.4 + 0.7) / 3)
     by_summary, by_rows = map(float, in_study.split())
     assert by_summary == pytest.approx(by_rows, rel=1e-12)
     # An interval, a column of the table, and a place in the simulation of what intervals cover.
-    assert said == ["True"] * 3
+    assert output == ["True"] * 3
 
 
 def test_the_usual_scores_have_places_of_their_own() -> None:
@@ -106,5 +106,5 @@ def test_a_score_is_computed_in_one_way_and_is_better_in_the_way_it_says(name: s
     if score.higher_is_better is None or not score.needs_labels:
         return
     good = np.where(Y, 0.9, 0.1)
-    one, other = (scored(p, Y, RESPONSES, scores=[name])[name].value for p in (good, 1 - good))
-    assert (one > other) == score.higher_is_better
+    first, other = (scored(p, Y, RESPONSES, scores=[name])[name].value for p in (good, 1 - good))
+    assert (first > other) == score.higher_is_better

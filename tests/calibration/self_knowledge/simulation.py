@@ -76,13 +76,13 @@ def simulate_counts(truth: Truth, n_replicates: int, seed: int) -> NDArray[np.fl
     shape = (whole_number(n_replicates, "n_replicates", 1), truth.n_responses)
     concentration = (1 - truth.correlation) / truth.correlation
 
-    def own(mean: float) -> Floats:
+    def draws_of(mean: float) -> Floats:
         return generator.beta(mean * concentration, (1 - mean) * concentration, size=shape)
 
     n_claims = 1 + generator.poisson(truth.n_claims - 1, size=shape)
-    supported = generator.binomial(n_claims, own(truth.factuality))
-    known = generator.binomial(supported, own(truth.self_known))
-    unknown = generator.binomial(n_claims - supported, own(truth.self_unknown))
+    supported = generator.binomial(n_claims, draws_of(truth.factuality))
+    known = generator.binomial(supported, draws_of(truth.self_known))
+    unknown = generator.binomial(n_claims - supported, draws_of(truth.self_unknown))
     cells = (known, supported - known, n_claims - supported - unknown, unknown)
     return np.stack(cells, axis=-1).astype(np.float64)
 

@@ -23,9 +23,9 @@ from tests.refusals import refused
 DELTA = IntervalSettings("delta")
 
 
-def part(found: Frame, column: str, quantity: str) -> np.ndarray:
+def part(frame: Frame, column: str, quantity: str) -> np.ndarray:
     """Return a column of one quantity, (n_cells,)."""
-    values: np.ndarray = found[column][found["quantity"] == quantity]
+    values: np.ndarray = frame[column][frame["quantity"] == quantity]
     return values
 
 
@@ -40,8 +40,8 @@ def test_each_condition_is_what_its_own_tables_say() -> None:
             table = knowledge if name in knowledge.quantities else labels
             if name == "factuality":
                 table = labels
-            own = knowledge["factuality"] if name == "judged_factuality" else table[name]
-            np.testing.assert_allclose(part(result, column, name), own.estimate, atol=1e-12)
+            reference = knowledge["factuality"] if name == "judged_factuality" else table[name]
+            np.testing.assert_allclose(part(result, column, name), reference.estimate, atol=1e-12)
     expected = result["second"] - result["first"]
     np.testing.assert_allclose(result["difference"], expected, atol=1e-12)
     assert (result["n_responses"] == 20).all()
@@ -90,8 +90,10 @@ def test_pairing_narrows_the_interval_of_conditions_that_go_together() -> None:
         assert difference[-1] == pytest.approx(3.0, abs=1e-12)
         # Every response has exactly three more: nothing varies, and no interval is claimed.
         assert math.isnan(part(result, "lower", "supported_number")[-1])
-        own = label_positions(condition(0), n_positions=1, intervals=settings)["supported_number"]
-        assert own.upper[-1] - own.lower[-1] > 5
+        unpaired = label_positions(condition(0), n_positions=1, intervals=settings)[
+            "supported_number"
+        ]
+        assert unpaired.upper[-1] - unpaired.lower[-1] > 5
 
 
 def test_p_values_are_corrected_apart_for_bins_and_overall() -> None:

@@ -69,7 +69,7 @@ def test_intervals_over_responses_cover_and_naive_ones_do_not(
 ) -> None:
     target = {"self_known": truth.self_known, "self_unknown": truth.self_unknown,
               "sigma": truth.sigma}  # fmt: skip
-    held = dict.fromkeys(itertools.product(target, ("bootstrap", "delta")), 0)
+    covered = dict.fromkeys(itertools.product(target, ("bootstrap", "delta")), 0)
     naive = 0
     for number, counts in enumerate(simulate_counts(truth, n_replicates, 4)):
         right, wrong_no, wrong_yes, right_no = (counts[:, at : at + 1] for at in range(4))
@@ -81,14 +81,16 @@ def test_intervals_over_responses_cover_and_naive_ones_do_not(
             Smooth("sigma", (known, unknown), sigma, sigma_slopes),
         )
         for method in ("bootstrap", "delta"):
-            for own in estimate_all(estimands, IntervalSettings(method, 400, seed=number)):
-                held[own.name, method] += own.lower[0] <= target[own.name] <= own.upper[0]
+            for interval in estimate_all(estimands, IntervalSettings(method, 400, seed=number)):
+                covered[interval.name, method] += (
+                    interval.lower[0] <= target[interval.name] <= interval.upper[0]
+                )
         lower, upper = wilson_interval(known.estimate(), known.denominator.sum(axis=0), 0.95)
         naive += bool(lower[0] <= truth.self_known <= upper[0])
     assert naive / n_replicates < 0.85
     # 3.6 standard deviations: 0.025 of 1000 replicates, 0.039 of 400.
     reach = 3.6 * math.sqrt(0.95 * 0.05 / n_replicates)
-    for which, count in held.items():
+    for which, count in covered.items():
         assert abs(count / n_replicates - 0.95) <= reach, which
 
 

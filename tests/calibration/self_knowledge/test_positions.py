@@ -90,7 +90,7 @@ def plain_count(
         name: defaultdict(lambda: [0.0, 0.0]) for name in ("self_known", "self_unknown")
     }
     for (_, index, total), members in sentences.items():
-        place = math.ceil(Fraction(5 * index, total)) - 1
+        position = math.ceil(Fraction(5 * index, total)) - 1
         for name, label, correct in (("self_known", "S", True), ("self_unknown", "NS", False)):
             judged = [
                 record.none_of_the_above is ModelJudgement.TRUE
@@ -100,10 +100,10 @@ def plain_count(
             hits, size = float(judged.count(correct)), float(len(judged))
             if average == "sentence" and size:
                 hits, size = hits / size, 1.0
-            sums[name][place][0] += hits
-            sums[name][place][1] += size
+            sums[name][position][0] += hits
+            sums[name][position][1] += size
     return {
-        name: {place: (pair[0], pair[1]) for place, pair in places.items()}
+        name: {position: (pair[0], pair[1]) for position, pair in places.items()}
         for name, places in sums.items()
     }
 
@@ -114,24 +114,24 @@ def test_agreement_with_a_plain_count(seed: int, average: str) -> None:
     records = random_records(seed)
     table = self_knowledge(records, average=average, intervals=QUICK)
     for name, places in plain_count(records, average).items():
-        for place, (hits, size) in places.items():
+        for position, (hits, size) in places.items():
             expected = hits / size if size else math.nan
             # Sums of some hundred shares, in another order.
-            assert table[name].estimate[place] == pytest.approx(expected, abs=1e-12, nan_ok=True)
+            assert table[name].estimate[position] == pytest.approx(expected, abs=1e-12, nan_ok=True)
         hits, size = np.sum(list(places.values()), axis=0)
         assert table[name].estimate[-1] == pytest.approx(hits / size, abs=1e-12)
 
 
 def test_the_order_of_records_and_the_names_of_responses_do_not_matter() -> None:
     records = random_records(5)
-    shuffled = [records[place] for place in np.random.default_rng(0).permutation(len(records))]
+    shuffled = [records[index] for index in np.random.default_rng(0).permutation(len(records))]
     for average in ("claim", "sentence"):
         delta = IntervalSettings("delta")
-        one = self_knowledge(records, average=average, intervals=delta)
+        measured = self_knowledge(records, average=average, intervals=delta)
         other = self_knowledge(shuffled, average=average, intervals=delta)
-        for name in one.quantities:
-            np.testing.assert_allclose(one[name].estimate, other[name].estimate, atol=1e-12)
-            np.testing.assert_allclose(one[name].upper, other[name].upper, atol=1e-10)
+        for name in measured.quantities:
+            np.testing.assert_allclose(measured[name].estimate, other[name].estimate, atol=1e-12)
+            np.testing.assert_allclose(measured[name].upper, other[name].upper, atol=1e-10)
 
 
 def test_overall_rogan_gladen_repeats_the_factuality() -> None:

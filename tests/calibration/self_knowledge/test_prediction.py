@@ -72,12 +72,12 @@ def test_the_table_has_every_position_and_all_predictors() -> None:
 def test_errors_of_all_predictors_are_those_of_the_splits_with_jackknife_ends() -> None:
     counts = simulate_counts(Truth(n_responses=14), 1, 3)[0].reshape(14, 1, 2, 2)
     split = {"n_splits": 25, "seed": 4}
-    found = prediction_errors(counts, **split)  # type: ignore[arg-type]
+    rows = prediction_errors(counts, **split)  # type: ignore[arg-type]
     errors = out_of_sample_counts(counts, **split)  # type: ignore[arg-type]
     for name in PREDICTORS:
-        assert found[f"rmse_{name}"][0] == pytest.approx(errors[f"rmse_{name}"][0], abs=1e-14)
+        assert rows[f"rmse_{name}"][0] == pytest.approx(errors[f"rmse_{name}"][0], abs=1e-14)
     # The jackknife, from its definition: without a response the halves lack it.
-    (row,) = found.rows()
+    (row,) = rows.rows()
     name = "sigma_less_factuality"
     without = []
     for response in range(14):
@@ -138,13 +138,13 @@ def test_the_interval_of_the_difference_stays_where_resamples_reach() -> None:
     counts = np.zeros((4, 1, 2, 2))
     counts[:, 0, 0] = [[0, 0], [2, 2], [1, 0], [2, 0]]
     counts[:, 0, 1] = [[9, 1], [2, 0], [1, 9], [2, 0]]
-    found = out_of_sample_counts(counts, n_splits=20)
-    half = student_quantile(0.95, 2) * found["standard_error"]
-    assert float((found["difference"] + half)[0]) > 1
+    compared = out_of_sample_counts(counts, n_splits=20)
+    half = student_quantile(0.95, 2) * compared["standard_error"]
+    assert float((compared["difference"] + half)[0]) > 1
     assert (
         -1
-        <= float(found["lower"][0])
-        <= float(found["difference"][0])
-        <= float(found["upper"][0])
+        <= float(compared["lower"][0])
+        <= float(compared["difference"][0])
+        <= float(compared["upper"][0])
         <= 1
     )

@@ -223,8 +223,8 @@ def test_recall_and_false_alarms_are_those_that_are_stated(
     half: str, recall: tuple[int, int], false_alarms: tuple[int, int]
 ) -> None:
     for texts, expected in ((REFUSING, recall), (ANSWERING, false_alarms)):
-        found = [bool(declining_clauses(text)) for text in texts if half_of(text) == half]
-        assert (sum(found), len(found)) == expected
+        declined = [bool(declining_clauses(text)) for text in texts if half_of(text) == half]
+        assert (sum(declined), len(declined)) == expected
 
 
 def test_the_list_is_long_and_nothing_is_in_it_twice() -> None:
@@ -234,8 +234,8 @@ def test_the_list_is_long_and_nothing_is_in_it_twice() -> None:
 
 
 def test_anything_may_judge_in_place_of_the_rule() -> None:
-    found = filter_refusals({"a": "No.", "b": "Yes."}, lambda text: (text,) * (text == "No."))
-    assert (found.kept, found.refused) == (("b",), {"a": ("No.",)})
+    filtered = filter_refusals({"a": "No.", "b": "Yes."}, lambda text: (text,) * (text == "No."))
+    assert (filtered.kept, filtered.refused) == (("b",), {"a": ("No.",)})
 
 
 def test_the_filter_keeps_order_and_reports_the_rate() -> None:

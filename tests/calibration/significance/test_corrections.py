@@ -30,16 +30,18 @@ def test_hand_values() -> None:
     assert adjust([0.9, 0.8]).max() == 1.0
 
 
-@pytest.mark.parametrize(("method", "theirs"), [("holm", "holm"), ("benjamini-hochberg", "fdr_bh")])
+@pytest.mark.parametrize(
+    ("method", "statsmodels_name"), [("holm", "holm"), ("benjamini-hochberg", "fdr_bh")]
+)
 @pytest.mark.parametrize("n", [1, 2, 15, 200])
 @pytest.mark.slow
-def test_every_bit_is_that_of_statsmodels(method: str, theirs: str, n: int) -> None:
+def test_every_bit_is_that_of_statsmodels(method: str, statsmodels_name: str, n: int) -> None:
     from statsmodels.stats.multitest import multipletests
 
     # Rounded, so that some are equal, and with both ends of the interval.
     values = np.random.default_rng(n).uniform(0.0, 0.2, n).round(3)
     values[:2] = (0.0, 1.0)[:n]
-    expected = multipletests(values, method=theirs)[1]
+    expected = multipletests(values, method=statsmodels_name)[1]
     np.testing.assert_array_equal(adjust(values, method), expected)
 
 

@@ -79,11 +79,11 @@ def test_permutations_are_all_swaps_of_whole_responses(name: str) -> None:
         Alternative.LESS: np.mean(np.array(differences) <= observed + 1e-9),
     }
     for side, expected in sides.items():
-        found = permute_scores(
+        permuted = permute_scores(
             judged(p, y, responses), judged(q, y, responses), [name], [side],
             n_permutations=32, seed=0,
         )  # fmt: skip
-        assert found[0] == pytest.approx(expected, abs=1e-12)
+        assert permuted[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_drawn_permutations_are_near_all_of_them() -> None:
@@ -108,11 +108,11 @@ def test_permutation_holds_its_level_where_methods_do_not_differ(name: str) -> N
         p, q = 1 / (1 + np.exp(-(level + generator.normal(0, 1, (2, responses.size)))))
         if y.all() or not y.any():
             continue
-        found = permute_scores(
+        permuted = permute_scores(
             judged(p, y, responses), judged(q, y, responses), [name], [Alternative.TWO_SIDED],
             n_permutations=64, seed=0,
         )  # fmt: skip
-        rejected += found[0] <= 1 / 8
+        rejected += permuted[0] <= 1 / 8
     # 60 exact tests at 1/8 reject 7.5 times, with a standard deviation of 2.6.
     assert rejected <= 7.5 + 4 * 2.6
 
@@ -120,17 +120,21 @@ def test_permutation_holds_its_level_where_methods_do_not_differ(name: str) -> N
 def test_the_bootstrap_moves_its_replicates_to_no_difference() -> None:
     p, q, y, responses = few(3, n_responses=12)
     sides = judged(p, y, responses), judged(q, y, responses)
-    found = bootstrap_scores(*sides, ["auroc"], [Alternative.TWO_SIDED], n_bootstrap=60, seed=1)[0]
+    bootstrapped = bootstrap_scores(
+        *sides, ["auroc"], [Alternative.TWO_SIDED], n_bootstrap=60, seed=1
+    )[0]
     generator = np.random.default_rng(1)
     rows = generator.integers(0, 12, (60, 12))
     places = [np.flatnonzero(responses == each) for each in range(12)]
     drawn = []
     for row in rows:
-        own = np.concatenate([places[each] for each in row])
-        drawn.append(auroc(p[own], y[own]) - auroc(q[own], y[own]))
+        rows_of_draw = np.concatenate([places[each] for each in row])
+        drawn.append(
+            auroc(p[rows_of_draw], y[rows_of_draw]) - auroc(q[rows_of_draw], y[rows_of_draw])
+        )
     observed = auroc(p, y) - auroc(q, y)
     extreme = np.abs(np.array(drawn) - np.mean(drawn)) >= abs(observed)
-    assert found == pytest.approx((1 + extreme.sum()) / 61, abs=1e-12)
+    assert bootstrapped == pytest.approx((1 + extreme.sum()) / 61, abs=1e-12)
 
 
 def test_auroc_of_single_claims_is_that_of_delong() -> None:
@@ -143,12 +147,12 @@ def test_auroc_of_single_claims_is_that_of_delong() -> None:
     (expected,) = r_values("pROC", "auroc_covariance")
     assert covariance[0, 1] == pytest.approx(expected, rel=1e-10)
     table = compared({"p": p, "q": q}, y, range(y.size), scores=["auroc"], n_resamples=50)
-    found = table.difference("q", "auroc")
+    gap = table.difference("q", "auroc")
     # Student's t of 127 degrees against DeLong's normal law.
     from scipy.stats import norm, t
 
-    error = (found.upper - found.value) / t.ppf(0.975, 127)
-    p_value = 2 * norm.sf(abs(found.value) / error)
+    error = (gap.upper - gap.value) / t.ppf(0.975, 127)
+    p_value = 2 * norm.sf(abs(gap.value) / error)
     assert p_value == pytest.approx(r_values("pROC", "auroc_p_value")[0], abs=1e-9)
 
 
@@ -205,9 +209,9 @@ def test_auroc_within_folds_compares_claims_of_one_fold() -> None:
     table = compared(
         {"p": p, "q": q}, y, responses, scores=["auroc"], folds=folds, n_resamples=40,
     )  # fmt: skip
-    found = table["p", "auroc"]
-    assert found.value == pytest.approx(expected, abs=1e-12)
-    assert found.lower < found.value < found.upper
+    score_of_p = table["p", "auroc"]
+    assert score_of_p.value == pytest.approx(expected, abs=1e-12)
+    assert score_of_p.lower < score_of_p.value < score_of_p.upper
     both = permute_scores(
         judged(p, y, responses, folds), judged(q, y, responses, folds), ["auroc"],
         [Alternative.TWO_SIDED], n_permutations=512, seed=0,
@@ -282,16 +286,16 @@ def test_every_score_has_an_interval_and_a_p_value_in_one_call() -> None:
     table = compared(**given, scores=names, n_resamples=100)
     p_values = []
     for name in names:
-        found = table.difference("sharp", name)
-        assert found.value == pytest.approx(
+        gap = table.difference("sharp", name)
+        assert gap.value == pytest.approx(
             SCORES[name](given["methods"]["sharp"], given["y"])
             - SCORES[name](given["methods"]["blunt"], given["y"]),
             abs=1e-9,
         )
-        assert found.lower < found.value < found.upper
-        p_values.append(found.p_value)
+        assert gap.lower < gap.value < gap.upper
+        p_values.append(gap.p_value)
         same = table.difference("same", name)
-        assert (same.value, same.p_value, found.n_resamples) == (0, 1, 100)
+        assert (same.value, same.p_value, gap.n_resamples) == (0, 1, 100)
     assert min(p_values) == pytest.approx(1 / 101)
     assert table.difference("sharp", "auroc").better is True
     assert table.difference("sharp", "calibration_slope").better is None
@@ -302,35 +306,37 @@ def test_of_a_calibration_error_the_interval_is_of_recentred_redraws() -> None:
     sizes, total = np.bincount(responses), y.size
     drawn = []
     for each in (p, q):
-        place = np.minimum((each * 10).astype(int), 9)
+        bin_of = np.minimum((each * 10).astype(int), 9)
         sums = np.zeros((14, 10))
-        np.add.at(sums, (responses, place), y - each)
+        np.add.at(sums, (responses, bin_of), y - each)
         mean = sums.sum(axis=0) / total
         # A response's residual is too small by its share of the mean.
-        own = (sums - sizes[:, np.newaxis] * mean) / np.sqrt(1 - sizes / total)[:, np.newaxis]
+        influences = (sums - sizes[:, np.newaxis] * mean) / np.sqrt(1 - sizes / total)[
+            :, np.newaxis
+        ]
         generator = np.random.default_rng(3)
         values = []
         for row in generator.integers(0, 14, (400, 14)):
             counts = np.bincount(row, minlength=14)
-            values.append(np.abs(mean + (counts - 1) @ own / (counts @ sizes)).sum())
+            values.append(np.abs(mean + (counts - 1) @ influences / (counts @ sizes)).sum())
         drawn.append(np.array(values))
     error = np.std(drawn[0] - drawn[1])
-    found = score_difference("ece", p, q, y, responses, n_bootstrap=400, seed=3, level=0.5)
-    assert found.method == "redrawn"
-    assert found.value == pytest.approx(calibration_error(p, y) - calibration_error(q, y))
-    assert found.standard_error == pytest.approx(error, rel=1e-9)
+    difference = score_difference("ece", p, q, y, responses, n_bootstrap=400, seed=3, level=0.5)
+    assert difference.method == "redrawn"
+    assert difference.value == pytest.approx(calibration_error(p, y) - calibration_error(q, y))
+    assert difference.standard_error == pytest.approx(error, rel=1e-9)
     from scipy.stats import t
 
     half = t.ppf(0.75, sizes.sum() ** 2 / (sizes**2).sum() - 1) * error
-    assert found.upper - found.value == pytest.approx(half, rel=1e-9)
-    assert found.value - found.lower == pytest.approx(half, rel=1e-9)
+    assert difference.upper - difference.value == pytest.approx(half, rel=1e-9)
+    assert difference.value - difference.lower == pytest.approx(half, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["ece", "smooth_ece", "e90", "corp_brier_miscalibration"])
 def test_methods_that_hardly_differ_have_a_narrow_interval(name: str) -> None:
     p, _, y, responses = few(13, n_responses=14)
-    found = score_difference(name, p, np.clip(p + 1e-7, 0, 1), y, responses, n_bootstrap=100)
-    assert -1e-5 < found.lower <= found.value <= found.upper < 1e-5
+    difference = score_difference(name, p, np.clip(p + 1e-7, 0, 1), y, responses, n_bootstrap=100)
+    assert -1e-5 < difference.lower <= difference.value <= difference.upper < 1e-5
 
 
 def test_without_a_fold_of_both_classes_there_is_no_auroc() -> None:
@@ -347,19 +353,21 @@ def test_of_other_claims_the_interval_is_the_jackknifes() -> None:
     p, q, y, responses = few(8, n_responses=10)
     keep = np.arange(y.size) % 4 > 0
     first, second = judged(p[keep], y[keep], responses[keep]), judged(q, y, responses)
-    (found,) = compare_judged(first, second, ["ece"], n_resamples=50, intervals=QUICK)
+    (compared,) = compare_judged(first, second, ["ece"], n_resamples=50, intervals=QUICK)
     left = []
     for gone in range(10):
-        own, other = (responses != gone) & keep, responses != gone
-        left.append(calibration_error(p[own], y[own]) - calibration_error(q[other], y[other]))
+        kept_here, other = (responses != gone) & keep, responses != gone
+        left.append(
+            calibration_error(p[kept_here], y[kept_here]) - calibration_error(q[other], y[other])
+        )
     error = math.sqrt(9 / 10 * np.sum((np.array(left) - np.mean(left)) ** 2))
     from scipy.stats import t
 
     for level in (0.5, 0.95):
         settings = replace(QUICK, level=level)
-        (found,) = compare_judged(first, second, ["ece"], n_resamples=50, intervals=settings)
+        (compared,) = compare_judged(first, second, ["ece"], n_resamples=50, intervals=settings)
         half = t.ppf((1 + level) / 2, 9) * error
-        reached = found.upper - found.value, found.value - found.lower
+        reached = compared.upper - compared.value, compared.value - compared.lower
         # A wide interval is cut where no resample of the responses reaches.
         least = half if level == 0.5 else 0.7 * half
         assert all(least * (1 - 1e-9) < each < half * (1 + 1e-9) for each in reached)
@@ -372,10 +380,10 @@ def test_no_interval_of_a_difference_leaves_what_a_score_can_be() -> None:
     p[:2], q[2:4] = [0.1, 0.9], [0.9, 0.1]
     keep = np.arange(12) < 11
     others = judged(p[keep], y[keep], responses[keep]), judged(q, y, responses)
-    found = compare_judged(*others, ["auroc", "ece"], n_resamples=20, intervals=QUICK)
+    comparison = compare_judged(*others, ["auroc", "ece"], n_resamples=20, intervals=QUICK)
     first, second = (judged(each, y, responses, responses % 2) for each in (p, q))
-    found += compare_judged(first, second, ["auroc"], n_resamples=20, intervals=QUICK)
-    for each in found:
+    comparison += compare_judged(first, second, ["auroc"], n_resamples=20, intervals=QUICK)
+    for each in comparison:
         assert -1 <= each.lower <= each.value <= each.upper <= 1, each
 
 
@@ -383,9 +391,9 @@ def test_one_response_cannot_be_tested() -> None:
     p, q, y, _ = few(9)
     table = compared({"p": p, "q": q}, y, ["x"] * y.size, scores=["auroc", "ece"])
     for name in ("auroc", "ece"):
-        found = table.difference("q", name)
-        assert math.isnan(found.p_value)
-        assert found.status == "too_few_responses"
+        gap = table.difference("q", name)
+        assert math.isnan(gap.p_value)
+        assert gap.status == "too_few_responses"
 
 
 def test_bad_folds_are_named() -> None:

@@ -31,14 +31,14 @@ def glands(text: str) -> list[int]:
 
 def clustered(first: ArrayLike, second: ArrayLike, responses: Any) -> Difference:
     """The clustered test of two judgements of each claim."""
-    one, other, grouping = np.array(first), np.array(second), group_by_response(responses)
+    first_right, other, grouping = np.array(first), np.array(second), group_by_response(responses)
     return clustered_mcnemar_counts(
-        grouping.sums(one > other), grouping.sums(one < other), grouping.sizes
+        grouping.sums(first_right > other), grouping.sums(first_right < other), grouping.sizes
     )
 
 
 def patients() -> list[int]:
-    return [patient for patient, own in enumerate(PET.split()) for _ in own]
+    return [patient for patient, count in enumerate(PET.split()) for _ in count]
 
 
 def test_published_clustered_tests() -> None:

@@ -190,10 +190,10 @@ def test_ratios_are_permuted_with_their_denominators(alternative: str) -> None:
     first, second = (RatioSums(n[:, np.newaxis], d[:, np.newaxis]) for n, d in sums)
     differences = []
     for swapped in itertools.product([False, True], repeat=7):
-        (one, below), (other, beneath) = (
+        (above, below), (other, beneath) = (
             np.where(swapped, sums[1 - side], sums[side]) for side in (0, 1)
         )
-        differences.append(one.sum() / below.sum() - other.sum() / beneath.sum())
+        differences.append(above.sum() / below.sum() - other.sum() / beneath.sum())
     observed = differences[0]
     extreme = {
         "two-sided": np.abs(differences) >= abs(observed) - 1e-12,
@@ -201,12 +201,12 @@ def test_ratios_are_permuted_with_their_denominators(alternative: str) -> None:
         "less": np.array(differences) <= observed + 1e-12,
     }[alternative]
     for n_permutations in (128, 1000):
-        found = paired.permute_difference(
+        permuted = paired.permute_difference(
             first, second, alternative=alternative, n_permutations=n_permutations
         )
-        assert found.value == pytest.approx(observed, rel=1e-12)
-        assert (found.p_value, found.n_resamples) == (extreme.mean(), 128)
-        assert found.method == "exact_permutation"
+        assert permuted.value == pytest.approx(observed, rel=1e-12)
+        assert (permuted.p_value, permuted.n_resamples) == (extreme.mean(), 128)
+        assert permuted.method == "exact_permutation"
 
 
 def test_exact_swaps_are_all_there_are_however_they_are_cut(
@@ -231,8 +231,10 @@ def test_what_no_resample_reaches_has_the_least_p_value_of_their_number() -> Non
     assert less.p_value == 1.0
     tail = t.cdf(norm.ppf(1 / 200) * math.sqrt(29 / 30), 29)
     for alternative, expected in (("two-sided", 2 * tail), ("greater", tail)):
-        found = paired_bootstrap(better, worse, range(30), n_bootstrap=199, alternative=alternative)
-        assert found.p_value == pytest.approx(expected, rel=1e-9)
+        bootstrapped = paired_bootstrap(
+            better, worse, range(30), n_bootstrap=199, alternative=alternative
+        )
+        assert bootstrapped.p_value == pytest.approx(expected, rel=1e-9)
     other = paired_bootstrap(better, worse, range(30), n_bootstrap=199, alternative="less")
     # Every replicate is above 0: a quantile of 200/200.
     assert other.p_value == 1.0

@@ -80,20 +80,21 @@ def test_intervals_of_a_mean_difference_are_between_those_of_responses(
     first = differences(kind, responses.size, scale, generator)
     zero = np.zeros(responses.size)
     sizes = np.bincount(responses)
-    own = np.bincount(responses, first) / sizes
-    bounds = float(own.min()), float(own.max())
-    found = paired_bootstrap(first, zero, responses, n_bootstrap=200)
-    assert inside(found.lower, found.upper, *bounds)
-    found = paired_t_test(own, np.zeros(n_responses), alternative="two-sided")
-    assert inside(found.lower, found.upper, *bounds)
+    means = np.bincount(responses, first) / sizes
+    bounds = float(means.min()), float(means.max())
+    compared = paired_bootstrap(first, zero, responses, n_bootstrap=200)
+    assert inside(compared.lower, compared.upper, *bounds)
+    compared = paired_t_test(means, np.zeros(n_responses), alternative="two-sided")
+    assert inside(compared.lower, compared.upper, *bounds)
     below = sizes[:, np.newaxis].astype(float)
-    one, other = (
+    first_sums, other = (
         RatioSums(above[:, np.newaxis], below, "mean", Scale.NUMBER)
-        for above in (own * sizes, np.zeros(n_responses))
+        for above in (means * sizes, np.zeros(n_responses))
     )
     for method in ("delta", "bootstrap"):
         made = estimate_all(
-            [one, PairedDifference(other, one)], IntervalSettings(method, n_bootstrap=200)
+            [first_sums, PairedDifference(other, first_sums)],
+            IntervalSettings(method, n_bootstrap=200),
         )
         for each in made:
             assert inside(float(each.lower[0]), float(each.upper[0]), *bounds), each.method
@@ -120,14 +121,14 @@ def test_differences_of_scores_are_reached_by_some_resample(
     y = (generator.random(p.size) < p).astype(float)
     y[:2] = 0, 1
     second = np.clip(p + differences(kind, p.size, scale, generator), 0, 1)
-    found = score_difference(score, p, second, y, responses, n_bootstrap=200)
+    difference = score_difference(score, p, second, y, responses, n_bootstrap=200)
     reached = []
     sides = [forecasts(each, y, None, responses) for each in (p, second)]
     for weights in resamples(n_responses):
         values = [of_sample(side.sample(weights), (score,))[score] for side in sides]
         reached.append(values[0] - values[1])
     finite = [value for value in reached if math.isfinite(value)]
-    assert inside(found.lower, found.upper, min(finite), max(finite))
+    assert inside(difference.lower, difference.upper, min(finite), max(finite))
 
 
 @settings(FEW, max_examples=8)
@@ -154,10 +155,12 @@ def test_differences_of_every_score_are_in_their_range(kind: str) -> None:
     y = generator.random(p.size) < p
     second = np.clip(p + differences(kind, p.size, 1e-2, generator), 0, 1)
     for score in OF_PROBABILITIES:
-        found = score_difference(score, p, second, y, responses, n_bootstrap=20)
+        difference = score_difference(score, p, second, y, responses, n_bootstrap=20)
         lowest, highest = REGISTRY[score].range
         width = highest - lowest
-        assert math.isnan(found.lower) or -width <= found.lower <= found.upper <= width, found
+        assert (
+            math.isnan(difference.lower) or -width <= difference.lower <= difference.upper <= width
+        ), difference
 
 
 @pytest.mark.parametrize("n_responses", [40, 110])
@@ -169,22 +172,22 @@ def test_one_response_that_differs_pulls_a_score_one_way(score: str, n_responses
     p = np.clip(rng.random(responses.size), 0.01, 0.99)
     better = p.copy()
     better[:6] = np.where(y[:6], 0.99, 0.01)
-    found = score_difference(score, p, better, y, responses)
+    difference = score_difference(score, p, better, y, responses)
     # A resample without that response has a difference of 0; none has one the other way.
-    near, far = sorted((found.lower, found.upper), key=abs)
-    assert near * np.sign(found.value) >= -1e-9
-    assert far * np.sign(found.value) >= abs(found.value)
+    near, far = sorted((difference.lower, difference.upper), key=abs)
+    assert near * np.sign(difference.value) >= -1e-9
+    assert far * np.sign(difference.value) >= abs(difference.value)
 
 
 def test_two_backends_that_agree_have_no_wide_interval() -> None:
     """Seen once: [-0.0896, 0.0000], of probabilities that hardly move."""
     from experiments import posteriors
 
-    found = [
+    posteriors_of = [
         posteriors("factcheck-bench", variant="FR2", backend=name) for name in ("exact", "lbp")
     ]
-    labels, responses = found[0]["label"], found[0]["response"]
-    p = [each["p"].to_numpy() for each in found]
+    labels, responses = posteriors_of[0]["label"], posteriors_of[0]["response"]
+    p = [each["p"].to_numpy() for each in posteriors_of]
     given: Any = (*p, labels, responses)
     moved = np.abs(p[0] - p[1]).max()
     assert 0 < moved < 0.01
@@ -203,19 +206,19 @@ def test_two_backends_that_agree_have_no_wide_interval() -> None:
 def test_a_difference_of_nothing_has_an_error() -> None:
     """Methods that differ in every claim, but not on the whole."""
     p, q = [0.2, 0.4, 0.6, 0.8], [0.4, 0.2, 0.8, 0.6]
-    found = score_difference("expected_precision", p, q, [0, 0, 1, 1], ["a", "b", "c", "d"])
-    assert found.value == pytest.approx(0, abs=1e-15)
+    difference = score_difference("expected_precision", p, q, [0, 0, 1, 1], ["a", "b", "c", "d"])
+    assert difference.value == pytest.approx(0, abs=1e-15)
     # The standard deviation of four differences of 0.2, by the root of 4.
-    assert found.standard_error == pytest.approx(0.2 * math.sqrt(4 / 3) / 2)
-    assert found.status == "ok"
+    assert difference.standard_error == pytest.approx(0.2 * math.sqrt(4 / 3) / 2)
+    assert difference.status == "ok"
 
 
 def test_a_mean_of_the_unit_interval_stays_in_it() -> None:
-    own = np.array([0.3, 0.6, 0.8, 0.9, 0.95])
-    mean, lower, upper = mean_interval([*own, float("nan")])
+    means = np.array([0.3, 0.6, 0.8, 0.9, 0.95])
+    mean, lower, upper = mean_interval([*means, float("nan")])
     assert mean == pytest.approx(0.71)
     # In the logit, by hand: Student's t with 4 degrees of freedom.
-    half = 2.7764451 * own.std(ddof=1) / math.sqrt(5) / (0.71 * 0.29)
+    half = 2.7764451 * means.std(ddof=1) / math.sqrt(5) / (0.71 * 0.29)
     assert lower == pytest.approx(1 / (1 + math.exp(half - math.log(71 / 29))), rel=1e-6)
     assert mean < upper < 0.95
     # No further than any response.

@@ -27,9 +27,9 @@ settings:
 
 def test_every_analysis_has_settings_and_a_sentence() -> None:
     for name in names():
-        found = analysis(name)
-        assert found.summary.endswith(".")
-        assert dataclasses.fields(found.settings)
+        definition = analysis(name)
+        assert definition.summary.endswith(".")
+        assert dataclasses.fields(definition.settings)
 
 
 def test_every_embedded_study_says_what_it_is_for() -> None:
@@ -69,7 +69,7 @@ def test_two_runs_write_the_same_bytes(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("analysis=dataset-statistic", "did you mean 'dataset-statistics'"),
         ("settings.datset=[demonstration]", "settings.datset: there is no such key; did you mean"),
@@ -82,10 +82,10 @@ def test_two_runs_write_the_same_bytes(folder: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_sentence_and_writes_nothing(
-    override: str, said: str, folder: Path
+    override: str, message: str, folder: Path
 ) -> None:
     study_file(folder, STATISTICS)
-    assert said in invoke("run", "study.yaml", override, code=2).stderr
+    assert message in invoke("run", "study.yaml", override, code=2).stderr
     assert not (folder / "results").exists()
 
 

@@ -83,8 +83,8 @@ def test_propagation_is_exact_on_trees_and_exact_inference_everywhere(tmp_path: 
 def test_an_unknown_setting_of_a_backend_has_its_place(study: str) -> None:
     wrong = "settings.backends=[exact, {backend: lbp, grid: {dampin: [0.1]}}]"
     result = invoke("run", study, wrong, "--out", "out", code=2)
-    place = "settings.backends[1].grid.dampin: the backend 'lbp' has no such setting"
-    assert f"{place}; did you mean 'damping'?" in result.stderr
+    message = "settings.backends[1].grid.dampin: the backend 'lbp' has no such setting"
+    assert f"{message}; did you mean 'damping'?" in result.stderr
 
 
 def compared(folder: Path, **settings: Any) -> pd.DataFrame:
@@ -171,7 +171,7 @@ def test_a_slow_first_call_is_not_shown_as_a_repeated_one(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("statuses", "told"),
+    ("statuses", "worst"),
     [
         (("exact", "interrupted", "not_converged"), "interrupted"),
         (("exact", "converged"), "converged"),
@@ -179,7 +179,7 @@ def test_a_slow_first_call_is_not_shown_as_a_repeated_one(monkeypatch: pytest.Mo
     ],
 )
 def test_a_batch_is_no_better_than_its_worst_answer(
-    statuses: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch
+    statuses: tuple[str, ...], worst: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = grid(1, 2, coupling=1.0, field=0.5, seed=1)
     answers = [replace(infer(graph), status=Status(status)) for status in statuses]
@@ -188,7 +188,7 @@ def test_a_batch_is_no_better_than_its_worst_answer(
     (row,) = measured_backends.measure(
         [graph] * len(answers), named, None, rounds=1, budget=0.0, seed=0
     )
-    assert row["status"] == told
+    assert row["status"] == worst
 
 
 def test_what_is_refused_is_a_row_and_a_batch_is_one_call(tmp_path: Path) -> None:
@@ -206,13 +206,13 @@ def test_what_is_refused_is_a_row_and_a_batch_is_one_call(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("settings.budgets=[0]", "did you mean 'budget'?"),
         ("settings.base.atoms=0", "settings.base.atoms"),
         ("settings.shapes.base.atoms=0", "settings.shapes.base.atoms"),
     ],
 )
-def test_a_wrong_setting_is_one_sentence(override: str, said: str, folder: Path) -> None:
-    assert said in invoke("run", "frontier", override, code=2).stderr
+def test_a_wrong_setting_is_one_sentence(override: str, message: str, folder: Path) -> None:
+    assert message in invoke("run", "frontier", override, code=2).stderr
     assert not (folder / "results").exists()

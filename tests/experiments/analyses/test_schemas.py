@@ -50,11 +50,11 @@ STUDY = validator("study")
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_every_schema_is_one_and_says_what_it_is_of(name: str) -> None:
-    found = schema(name)
-    Draft202012Validator.check_schema(found)
-    assert found["title"]
-    assert found["description"].endswith(".")
-    assert found["$id"].startswith(f"urn:factormodels:{name}:")
+    document = schema(name)
+    Draft202012Validator.check_schema(document)
+    assert document["title"]
+    assert document["description"].endswith(".")
+    assert document["$id"].startswith(f"urn:factormodels:{name}:")
 
 
 def refusal(value: Any) -> str | None:
@@ -67,11 +67,11 @@ def refusal(value: Any) -> str | None:
 
 
 def agree_on_fact_graph(value: Any) -> None:
-    said = refusal(value)
+    message = refusal(value)
     if FACT_GRAPH.is_valid(value):
-        assert said is None or any(words in said for words in BEYOND_A_SCHEMA), said
+        assert message is None or any(words in message for words in BEYOND_A_SCHEMA), message
     else:
-        assert said is not None, value
+        assert message is not None, value
 
 
 def test_fact_graphs_of_all_kinds_are_valid() -> None:
@@ -92,15 +92,15 @@ def test_fact_graphs_of_all_kinds_are_valid() -> None:
         FACT_GRAPH.validate(plain)
 
 
-@pytest.mark.parametrize(("place", "value", "_"), DAMAGE["fact-graph", ""])
-def test_the_schema_refuses_what_the_reader_refuses(place: str, value: Any, _: str) -> None:
-    wrong = damaged(release_records.FACT_GRAPH, place, value)
+@pytest.mark.parametrize(("path", "value", "_"), DAMAGE["fact-graph", ""])
+def test_the_schema_refuses_what_the_reader_refuses(path: str, value: Any, _: str) -> None:
+    wrong = damaged(release_records.FACT_GRAPH, path, value)
     assert refusal(wrong) is not None
     agree_on_fact_graph(wrong)
 
 
-def at(value: Any, place: tuple[Any, ...]) -> Any:
-    for step in place:
+def at(value: Any, path: tuple[Any, ...]) -> Any:
+    for step in path:
         value = value[step]
     return value
 
@@ -168,8 +168,8 @@ settings:
 
 
 def studies() -> list[Any]:
-    own = [parse_yaml(text, "studies") for text in STUDIES.split("---")]
-    return own + [parse_yaml(text, name) for name, text in embedded_studies().items()]
+    written = [parse_yaml(text, "studies") for text in STUDIES.split("---")]
+    return written + [parse_yaml(text, name) for name, text in embedded_studies().items()]
 
 
 def study_refusal(value: Any, folder: Path) -> str | None:
@@ -231,17 +231,17 @@ def test_a_study_that_is_refused_for_its_form_is_not_valid(
 @pytest.mark.slow
 def test_unknown_keys_are_refused_by_both_at_every_depth(tmp_path: Path) -> None:
     for study in studies():
-        for place in places(study):
+        for path in places(study):
             # What algorithms, generators and loaders take is theirs, and names of files are the
             # user's.
-            below = place[1:] if "analysis" in study else place
-            theirs = {"settings", "grid", "synthetic", "options", "thresholds", "grids"}
-            if theirs & set(below) or not isinstance(at(study, place), dict):
+            below = path[1:] if "analysis" in study else path
+            open_keys = {"settings", "grid", "synthetic", "options", "thresholds", "grids"}
+            if open_keys & set(below) or not isinstance(at(study, path), dict):
                 continue
             value = copy.deepcopy(study)
-            at(value, place)["zzz"] = 1
+            at(value, path)["zzz"] = 1
             assert study_refusal(value, tmp_path) is not None
-            assert not STUDY.is_valid(value), place
+            assert not STUDY.is_valid(value), path
 
 
 def test_rows_and_manifests_of_runs_are_valid(folder: Path) -> None:

@@ -31,24 +31,24 @@ def test_without_a_file_embedded_data_stand_for_every_source() -> None:
 def test_paths_start_at_the_folder_of_the_file(
     bare_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = bare_folder / "mine"
-    mine.mkdir()
-    (mine / "a.jsonl").write_text("", encoding="utf-8")
+    data_folder = bare_folder / "mine"
+    data_folder.mkdir()
+    (data_folder / "a.jsonl").write_text("", encoding="utf-8")
     text = "datasets: {core-responses: a.jsonl, self-judged: {GPT-4: a.jsonl, GPT-3: selfcheck}}"
-    (mine / "data.yaml").write_text(text, encoding="utf-8")
-    monkeypatch.setenv(VARIABLE, str(mine / "data.yaml"))
-    found = user_data()
-    assert found.where == str(mine / "data.yaml")
-    assert found.places("core-responses") == {"": mine / "a.jsonl"}
+    (data_folder / "data.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.setenv(VARIABLE, str(data_folder / "data.yaml"))
+    choices = user_data()
+    assert choices.where == str(data_folder / "data.yaml")
+    assert choices.places("core-responses") == {"": data_folder / "a.jsonl"}
     # An embedded dataset may be named too; a file goes before a dataset of its name.
-    assert found.places("self-judged") == {"GPT-4": mine / "a.jsonl", "GPT-3": "selfcheck"}
-    (mine / "selfcheck").write_text("{}", "utf-8")
-    assert user_data().places("self-judged")["GPT-3"] == mine / "selfcheck"
-    assert found.places("fastfact-bench") == {}
+    assert choices.places("self-judged") == {"GPT-4": data_folder / "a.jsonl", "GPT-3": "selfcheck"}
+    (data_folder / "selfcheck").write_text("{}", "utf-8")
+    assert user_data().places("self-judged")["GPT-3"] == data_folder / "selfcheck"
+    assert choices.places("fastfact-bench") == {}
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("datasets: {core-response: a.jsonl}", "did you mean 'core-responses'?"),
         ("dataset: {}", "did you mean 'datasets'?"),
@@ -60,13 +60,13 @@ def test_paths_start_at_the_folder_of_the_file(
     ],
 )
 def test_a_mistake_is_one_sentence_that_names_the_file(
-    bare_folder: Path, text: str, said: str
+    bare_folder: Path, text: str, message: str
 ) -> None:
     (bare_folder / DATA_FILE).write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as error:
         user_data()
     assert DATA_FILE in str(error.value)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 

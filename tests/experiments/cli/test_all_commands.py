@@ -57,8 +57,8 @@ def given(folder: Path) -> Path:
     (folder / "claims.csv").write_text("\n".join(["p,label,response", *rows]))
     record = {"response": "r", "sentence": 1, "sentences": 2, "label": "S"}
     claims = [
-        {**record, "claim": f"a{place}", "judgements": {"direct_asking": said}}
-        for place, said in enumerate(("true", "false"))
+        {**record, "claim": f"a{position}", "judgements": {"direct_asking": word}}
+        for position, word in enumerate(("true", "false"))
     ]
     (folder / "judged.jsonl").write_text("\n".join(map(json.dumps, claims)))
     for name in ("first", "second"):
@@ -98,11 +98,11 @@ def test_every_command_is_called_by_some_test() -> None:
 def test_a_command_gives_what_it_found_as_json_folder_and_page(name: str, given: Path) -> None:
     outputs = ("--json", "--out", "kept", "--report", "page.html")
     printed = invoke(name, *ASKED[name], *outputs).stdout
-    found = json.loads(printed)
-    assert {"command", "source", "settings", "findings", "incomplete", "tables"} <= found.keys()
-    assert found["command"] == name
+    content = json.loads(printed)
+    assert {"command", "source", "settings", "findings", "incomplete", "tables"} <= content.keys()
+    assert content["command"] == name
     assert (given / "kept" / "findings.json").read_text(encoding="utf-8") == printed
-    for table, rows in found["tables"].items():
+    for table, rows in content["tables"].items():
         assert all(isinstance(row, dict) for row in rows)
         assert {f"{table}.{form}" for form in ("csv", "tex", "md")} <= {
             path.name for path in (given / "kept").iterdir()

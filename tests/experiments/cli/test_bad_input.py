@@ -58,21 +58,21 @@ BAD_GRAPHS: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
 """What is wrong -> (content of the file, what the sentence must say)."""
 
 
-def assert_refused(result: Any, *said: str) -> None:
-    """Assert one sentence on standard error that says all of `said`."""
+def assert_refused(result: Any, *messages: str) -> None:
+    """Assert one sentence on standard error that says all of `messages`."""
     assert result.stderr.count("\n") == 1
-    for text in said:
+    for text in messages:
         assert text in result.stderr
 
 
 @pytest.mark.parametrize("fault", BAD_GRAPHS)
 def test_every_command_refuses_a_bad_graph(folder: Path, fault: str) -> None:
-    content, said = BAD_GRAPHS[fault]
+    content, message = BAD_GRAPHS[fault]
     (folder / "bad.json").write_bytes(content.encode() if isinstance(content, str) else content)
     (folder / "study.yaml").write_text("study: s\ndatasets: [{path: bad.json}]\n")
-    assert_refused(refuse("infer", "bad.json", "--out", "out.json"), "bad.json", *said)
-    assert_refused(refuse("convert", "bad.json", "out.uai"), "bad.json", *said)
-    assert_refused(refuse("run", "study.yaml"), "datasets[0]: ", "bad.json", *said)
+    assert_refused(refuse("infer", "bad.json", "--out", "out.json"), "bad.json", *message)
+    assert_refused(refuse("convert", "bad.json", "out.uai"), "bad.json", *message)
+    assert_refused(refuse("run", "study.yaml"), "datasets[0]: ", "bad.json", *message)
     assert sorted(path.name for path in folder.iterdir()) == ["bad.json", "study.yaml"]
 
 
@@ -89,10 +89,10 @@ BAD_NETWORKS = {
 @pytest.mark.parametrize("fault", BAD_NETWORKS)
 @pytest.mark.parametrize("command", ["infer", "convert"])
 def test_a_bad_network_is_refused(folder: Path, command: str, fault: str) -> None:
-    text, said = BAD_NETWORKS[fault]
+    text, message = BAD_NETWORKS[fault]
     (folder / "bad.uai").write_text(text, encoding="utf-8")
     rest = ("out.uai",) if command == "convert" else ("--out", "out.json")
-    assert_refused(refuse(command, "bad.uai", *rest), "bad.uai", *said)
+    assert_refused(refuse(command, "bad.uai", *rest), "bad.uai", *message)
     assert [path.name for path in folder.iterdir()] == ["bad.uai"]
 
 
@@ -107,7 +107,7 @@ def test_a_configuration_that_refers_to_itself_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("evidence", "said"),
+    ("evidence", "messages"),
     [
         ('{"a1": 2}', ("'a1'", "state 2", "0 to 1")),
         ('{"a9": 1}', ("'a9'", "a1")),
@@ -129,16 +129,18 @@ def test_a_configuration_that_refers_to_itself_is_refused(folder: Path) -> None:
         ("one two", ()),
     ],
 )
-def test_bad_evidence_is_refused(graph_file: Path, evidence: str, said: tuple[str, ...]) -> None:
+def test_bad_evidence_is_refused(
+    graph_file: Path, evidence: str, messages: tuple[str, ...]
+) -> None:
     Path("evidence").write_text(evidence, encoding="utf-8")
     result = refuse("infer", graph_file, "--evidence", "evidence", "--out", "out.json")
-    assert_refused(result, "factormodels: evidence: ", *said)
+    assert_refused(result, "factormodels: evidence: ", *messages)
     assert len(result.stderr) < 250
     assert not Path("out.json").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "messages"),
     [
         (["--backend", "exactt"], ("'exactt'", "did you mean 'exact'")),
         (
@@ -163,10 +165,10 @@ def test_bad_evidence_is_refused(graph_file: Path, evidence: str, said: tuple[st
     ],
 )
 def test_bad_options_of_infer_are_refused(
-    graph_file: Path, arguments: list[str], said: tuple[str, ...]
+    graph_file: Path, arguments: list[str], messages: tuple[str, ...]
 ) -> None:
     backend = [] if arguments[0] == "--backend" else ["--backend", "lbp"]
-    assert_refused(refuse("infer", graph_file, *backend, *arguments), *said)
+    assert_refused(refuse("infer", graph_file, *backend, *arguments), *messages)
 
 
 @pytest.mark.parametrize("option", ["--variant=FR1", "--encoding=implication", "--response=r"])
@@ -183,11 +185,11 @@ def test_contradictory_evidence_is_one_sentence(network_file: Path) -> None:
 
 def test_a_folder_is_no_file_to_write(graph_file: Path) -> None:
     Path("folder.json").mkdir()
-    said = "folder.json: this is a folder; name a file in it"
-    assert_refused(refuse("convert", graph_file, "folder.json"), said)
+    message = "folder.json: this is a folder; name a file in it"
+    assert_refused(refuse("convert", graph_file, "folder.json"), message)
     # Before anything else is looked at, inference of an hour included.
     other = ("infer", "absent.json", "--backend", "no")
-    assert_refused(refuse(*other, "--report", "folder.json"), said)
+    assert_refused(refuse(*other, "--report", "folder.json"), message)
     assert_refused(refuse(*other, "--out", "folder.json"), "this is a folder; name a file in it")
     assert list(Path("folder.json").iterdir()) == []
 
@@ -234,11 +236,11 @@ def test_a_full_disk_is_told_with_the_file(
     if arguments[0] == "report":
         invoke("run", "study.yaml", "--out", "done")
     with writing_at_most(16):
-        said = refuse(*arguments).stderr
-    assert f"factormodels: {file}" in said
+        errors = refuse(*arguments).stderr
+    assert f"factormodels: {file}" in errors
     # SQLite says of a write that fails no more than that.
     reason = "Input/output error" if "sqlite" in file else "File too large"
-    assert re.search(rf"cannot be (read or )?written \({reason}\)", said)
+    assert re.search(rf"cannot be (read or )?written \({reason}\)", errors)
 
 
 @pytest.mark.parametrize("allowed", [400, 2_000])
@@ -261,7 +263,7 @@ def test_half_a_gigabyte_is_refused_before_it_is_read(command: str, tmp_path: Pa
         file.truncate(500 * 2**20)
     target = [tmp_path / "o/graphs.jsonl"] if command == "convert" else []
     before = bytes_read()
-    said = refuse(command, path, *target).stderr
-    assert "large.jsonl: it holds more than 128 MiB" in said
+    errors = refuse(command, path, *target).stderr
+    assert "large.jsonl: it holds more than 128 MiB" in errors
     # What is read are the first pieces, and modules.
     assert bytes_read() - before < 50 * 2**20

@@ -248,11 +248,11 @@ def test_an_interrupt_before_the_first_unit_leaves_no_file(
     assert list(folder.iterdir()) == [path]
 
 
-def listed_to(place: int | IO[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def listed_to(stdout: int | IO[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """A process that lists the datasets to a place."""
     return subprocess.run(
         [sys.executable, "-m", "experiments", "datasets"],
-        stdout=place,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
@@ -280,7 +280,7 @@ def test_a_full_disk_is_one_sentence(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("closed", "code", "said"),
+    ("closed", "code", "message"),
     [
         (">&-", 2, "factormodels: the output cannot be written (Bad file descriptor)\n"),
         ("2>&-", 0, ""),
@@ -289,7 +289,7 @@ def test_a_full_disk_is_one_sentence(folder: Path) -> None:
     ],
 )
 def test_streams_that_are_closed_are_no_traceback(
-    closed: str, code: int, said: str, folder: Path
+    closed: str, code: int, message: str, folder: Path
 ) -> None:
     # As a shell closes them: what is opened next would have their numbers.
     process = subprocess.run(
@@ -301,4 +301,4 @@ def test_streams_that_are_closed_are_no_traceback(
         timeout=300,
         check=False,
     )
-    assert (process.returncode, process.stderr) == (code, said)
+    assert (process.returncode, process.stderr) == (code, message)

@@ -52,7 +52,7 @@ def test_what_is_converted_twice_stays_the_same(graph_file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ("graph.json graph.bif", ".bif"),
         ("graph.json graph", "without suffix"),
@@ -64,9 +64,9 @@ def test_what_is_converted_twice_stays_the_same(graph_file: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("graph_file", "network_file")
-def test_what_cannot_be_converted(arguments: str, said: str) -> None:
+def test_what_cannot_be_converted(arguments: str, message: str) -> None:
     before = sorted(path.name for path in Path().iterdir())
-    assert said in invoke("convert", *arguments.split(), code=2).stderr
+    assert message in invoke("convert", *arguments.split(), code=2).stderr
     assert sorted(path.name for path in Path().iterdir()) == before
 
 

@@ -79,12 +79,12 @@ def test_every_wrong_line_is_told(folder: Path) -> None:
     bad = {**MINICHECK, "claim": ""}
     lines(folder, "scores.jsonl", MINICHECK, *[bad] * 30)
     result = invoke("datasets", "scores.jsonl", "--out", "out", code=1)
-    said = "$.claim is empty; give its text or drop the record"
-    assert result.stdout.count(said) == 30
-    found = json.loads((folder / "out" / "findings.json").read_text())
-    assert found["incomplete"]
-    problems = [{"file": "scores.jsonl", "line": line, "wrong": said} for line in range(2, 32)]
-    assert found["tables"]["problems"] == problems
+    message = "$.claim is empty; give its text or drop the record"
+    assert result.stdout.count(message) == 30
+    content = json.loads((folder / "out" / "findings.json").read_text())
+    assert content["incomplete"]
+    problems = [{"file": "scores.jsonl", "line": line, "wrong": message} for line in range(2, 32)]
+    assert content["tables"]["problems"] == problems
     assert "- 1 file, 1 with something wrong." in result.stdout
 
 
@@ -144,18 +144,18 @@ JUDGED = {"prompt": "Who?", "judged_answers": [{"text": "She.", "verdict": True}
 
 def test_labels_that_no_reader_knows_are_named(folder: Path) -> None:
     lines(folder, "odd.jsonl", JUDGED, JUDGED)
-    said = "Not used: judged_answers (2, with labels); also model."
+    message = "Not used: judged_answers (2, with labels); also model."
     result = invoke("datasets", "odd.jsonl")
     assert "- 1 file, nothing wrong in what is read." in result.stdout
-    assert f"- {said}" in result.stdout
-    found = json.loads(invoke("datasets", "odd.jsonl", "--json").stdout)
-    assert found["findings"][-1] == said
-    assert found["not_used"] == [
+    assert f"- {message}" in result.stdout
+    content = json.loads(invoke("datasets", "odd.jsonl", "--json").stdout)
+    assert content["findings"][-1] == message
+    assert content["not_used"] == [
         {"file": "odd.jsonl", "key": "judged_answers", "count": 2, "holds": ["labels", "responses"]}
     ]
     refusal = invoke("infer", "odd.jsonl", code=2)
     assert "it is read as prompts, without responses" in refusal.stderr
-    assert said.removesuffix(".") in refusal.stderr
+    assert message.removesuffix(".") in refusal.stderr
 
 
 def test_every_command_ends_on_what_it_did_not_use(folder: Path) -> None:
@@ -163,8 +163,8 @@ def test_every_command_ends_on_what_it_did_not_use(folder: Path) -> None:
     assert invoke("infer", "told.jsonl").stdout.rstrip().endswith("- Not used: label (1).")
     table = "response,claim,label,p,evidence\nr1,a1,1,0.9,Text\nr2,a1,0,0.2,\n"
     (folder / "t.csv").write_text(table)
-    found = json.loads(invoke("score", "t.csv", "--json").stdout)
-    assert found["findings"][-1] == "Not used: evidence (1)."
+    content = json.loads(invoke("score", "t.csv", "--json").stdout)
+    assert content["findings"][-1] == "Not used: evidence (1)."
     rows = json.loads(invoke("self-knowledge", "t.csv", "--confidence", "p", "--json").stdout)
     assert rows["not_used"] == [
         {"file": "t.csv", "key": "evidence", "count": 1, "holds": ["evidence"]}

@@ -172,17 +172,17 @@ def test_responses_go_to_a_file_and_an_interrupted_batch_resumes_beside_it(
         return assess_responses(*arguments, **{**named, "report": stop_after_the_first})
 
     monkeypatch.setattr(assessing, "assess_responses", interrupted)
-    told = invoke(*command, code=130).stderr
-    assert "interrupted; 1 of 3 responses is finished; the same command continues" in told
+    errors = invoke(*command, code=130).stderr
+    assert "interrupted; 1 of 3 responses is finished; the same command continues" in errors
     assert [path.name for path in Path().glob(".x.jsonl.*")] == [".x.jsonl.store.sqlite"]
     assert not Path("x.jsonl").exists()
     monkeypatch.undo()
     monkeypatch.chdir(folder)
-    said = invoke(*command).stdout
-    assert "1 response was finished by an earlier run" in said
+    printed = invoke(*command).stdout
+    assert "1 response was finished by an earlier run" in printed
     assert [graph.id for graph in read_many("x.jsonl")] == ["a", "b", "c"]
     assert all(graph.metadata["assessment"] for graph in read_many("x.jsonl"))
-    assert "wrote x.jsonl" in said
+    assert "wrote x.jsonl" in printed
     assert sorted(path.name for path in Path().iterdir()) == ["g.jsonl", "x.jsonl"]
     invoke(*command[:-1], "x.csv")
     assert list(pd.read_csv("x.csv")["response"].unique()) == ["a", "b", "c"]

@@ -53,7 +53,7 @@ def test_graphviz_is_given_the_text_and_the_file(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ("g.jpg", "end the name in .pdf, .png, .svg or .dot"),
         ("none/g.pdf", "none/g"),
@@ -65,10 +65,10 @@ def test_a_mistake_is_one_sentence(
     graph_file: Path,
     monkeypatch: pytest.MonkeyPatch,
     arguments: str,
-    said: str,
+    message: str,
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    assert said in invoke("draw", graph_file, *arguments.split(), code=2).stderr
+    assert message in invoke("draw", graph_file, *arguments.split(), code=2).stderr
     assert list(Path().glob("*.pdf")) == []
 
 
@@ -90,7 +90,9 @@ def test_options_of_fact_graphs_are_refused_for_a_network(network_file: Path) ->
 
 def test_a_drawing_that_is_too_large_says_what_is_missing(folder: Path) -> None:
     contexts = tuple(Context(f"c{i}") for i in range(130))
-    relations = tuple(Relation(one.id, "a", RelationKind.ENTAILMENT, 0.9) for one in contexts)
+    relations = tuple(
+        Relation(context.id, "a", RelationKind.ENTAILMENT, 0.9) for context in contexts
+    )
     graph = FactGraph("g", atoms=(Atom("a"),), contexts=contexts, relations=relations)
     write_fact_graph(graph, folder / "large.json")
     result = invoke("draw", "large.json", "g.png")
@@ -112,5 +114,5 @@ def test_the_width_of_a_drawing_is_chosen_in_pixels(graph_file: Path) -> None:
     invoke("draw", graph_file, "g.svg", "--width", "390")
     # A pixel is three quarters of a point.
     assert 'width="292.5pt"' in Path("g.svg").read_text("utf-8")
-    said = invoke("draw", graph_file, "g.svg", "--width", "390", "--graphviz", code=2).stderr
-    assert "leave --width out" in said
+    errors = invoke("draw", graph_file, "g.svg", "--width", "390", "--graphviz", code=2).stderr
+    assert "leave --width out" in errors

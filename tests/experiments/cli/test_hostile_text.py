@@ -170,16 +170,16 @@ WORDS = "a name " * 15_000
 @pytest.mark.parametrize("kind", [FactormodelsError, InputError, MissingDependencyError])
 def test_a_message_has_no_name_that_nobody_reads(name: str, kind: type[FactormodelsError]) -> None:
     error = kind(f"file.json: the atom {name!r} is no atom of {name!r}; remove it")
-    for said in (str(error), str(kind(f"x.json: {error}")), str(kind(str(error)))):
-        assert len(said) < 2_600
-        assert "file.json: the atom 'n" in said or "file.json: the atom 'a name" in said
-        assert said.endswith("; remove it")
-        assert "characters)" in said
+    for shown in (str(error), str(kind(f"x.json: {error}")), str(kind(str(error)))):
+        assert len(shown) < 2_600
+        assert "file.json: the atom 'n" in shown or "file.json: the atom 'a name" in shown
+        assert shown.endswith("; remove it")
+        assert "characters)" in shown
 
 
 def test_a_message_that_is_read_is_left_as_it_is() -> None:
-    said = f"/a/{'folder/' * 50}file.json: {'a sentence of some words, ' * 60}and its mend"
-    assert str(InputError(said)) == said
+    message = f"/a/{'folder/' * 50}file.json: {'a sentence of some words, ' * 60}and its mend"
+    assert str(InputError(message)) == message
     assert shortened(shortened(WORDS)) == shortened(WORDS)
 
 

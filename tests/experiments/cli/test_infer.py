@@ -89,8 +89,8 @@ def test_encoding_and_variant_are_applied(graph_file: Path) -> None:
     conditional = infer_json(graph_file, "--encoding", "conditional")["marginals"]
     # 10361/33097: the row of a false context is the atom's prior.
     assert conditional["a1"] == pytest.approx(10361 / 33097, abs=ROUNDING)
-    one = infer_json(graph_file, "--variant", "FR1")["marginals"]
-    assert list(one) == ["a1", "c1", "c2"]
+    answer = infer_json(graph_file, "--variant", "FR1")["marginals"]
+    assert list(answer) == ["a1", "c1", "c2"]
 
 
 def test_unnamed_variables_are_numbered(network_file: Path) -> None:
@@ -177,8 +177,8 @@ def test_the_table_shows_states_and_what_was_observed(network_file: Path) -> Non
 def test_variables_with_many_states_share_one_column(folder: Path) -> None:
     (folder / "wide.uai").write_text("MARKOV\n1\n8\n1\n1 0\n8 1 1 1 1 1 1 1 1\n")
     lines = invoke("infer", "wide.uai").stdout.splitlines()[1:]
-    said = ", ".join(f"{state} 0.125000" for state in range(8))
-    assert lines[2].split(maxsplit=2) == ["0", "8", said]
+    probabilities = ", ".join(f"{state} 0.125000" for state in range(8))
+    assert lines[2].split(maxsplit=2) == ["0", "8", probabilities]
 
 
 def test_out_is_a_folder_with_all_of_it(graph_file: Path) -> None:
@@ -243,10 +243,10 @@ def test_all_responses_of_a_file_are_answered() -> None:
     tables = json.loads(invoke("infer", "many.jsonl", "--json").stdout)["tables"]
     assert [row["response"] for row in tables["models"]] == [graph.id for graph in graphs]
     for graph, model in zip(graphs, tables["models"], strict=True):
-        own = infer_json("many.jsonl", "--response", graph.id)
+        alone = infer_json("many.jsonl", "--response", graph.id)
         rows = [row for row in tables["posteriors"] if row["response"] == graph.id]
-        assert {row["variable"]: row["p"] for row in rows} == own["marginals"]
-        assert model["log_z"] == own["log_z"]
+        assert {row["variable"]: row["p"] for row in rows} == alone["marginals"]
+        assert model["log_z"] == alone["log_z"]
     shown = invoke("infer", "many.jsonl").stdout.splitlines()
     assert graphs[0].id in shown
     assert any("more of 382 rows: --out DIR or --report FILE has them all" in x for x in shown)
@@ -255,17 +255,17 @@ def test_all_responses_of_a_file_are_answered() -> None:
 @pytest.mark.usefixtures("folder")
 def test_what_is_in_memory_is_asked_like_a_file(graph_file: Path) -> None:
     graph = read(graph_file)
-    found = infer(
+    posterior = infer(
         graph,
         encoding="conditional",
         evidence={"c1": True},
         backend_settings={"memory_limit": None},
     )
     Path("seen.json").write_text('{"c1": true}', encoding="utf-8")
-    own = infer_json(graph_file, "--encoding", "conditional", "--evidence", "seen.json")
+    printed = infer_json(graph_file, "--encoding", "conditional", "--evidence", "seen.json")
     assert (
-        dict(zip(*(found["posteriors"][key] for key in ("variable", "p")), strict=True))
-        == (own["marginals"])
+        dict(zip(*(posterior["posteriors"][key] for key in ("variable", "p")), strict=True))
+        == (printed["marginals"])
     )
 
 
@@ -326,8 +326,8 @@ def test_recorded_verdicts_stand_beside_the_posterior(folder: Path) -> None:
     ]
     assert "no relations between claims and passages" in result.stdout
     tables = json.loads(invoke("infer", "factscore_output.json", "--json").stdout)["tables"]
-    said = [(row["factscore_label"], row["factscore"]) for row in tables["posteriors"]]
-    assert said == [("supported", 1.0), ("unsupported", 0.0), (None, None)]
+    verdicts = [(row["factscore_label"], row["factscore"]) for row in tables["posteriors"]]
+    assert verdicts == [("supported", 1.0), ("unsupported", 0.0), (None, None)]
 
 
 def test_an_embedded_dataset_is_named_like_a_file(folder: Path) -> None:

@@ -29,14 +29,14 @@ def rows(folder: Path) -> Path:
 
 
 def test_a_table_is_answered_row_by_row(rows: Path) -> None:
-    found = json.loads(invoke("infer", "net.bif", "--evidence", rows, "--json").stdout)
+    printed = json.loads(invoke("infer", "net.bif", "--evidence", rows, "--json").stdout)
     graph = read("net.bif")
     assert isinstance(graph, FactorGraph)
     expected = infer_rows(graph, pd.read_csv(rows))
-    told = pd.DataFrame(found["tables"]["posteriors"])
-    assert told["p"].tolist() == pytest.approx(expected["p"].tolist(), abs=0)
-    assert told["row"].tolist() == expected["row"].tolist()
-    assert [row["line"] for row in found["tables"]["rows"]] == [2, 3, 4]
+    posteriors = pd.DataFrame(printed["tables"]["posteriors"])
+    assert posteriors["p"].tolist() == pytest.approx(expected["p"].tolist(), abs=0)
+    assert posteriors["row"].tolist() == expected["row"].tolist()
+    assert [row["line"] for row in printed["tables"]["rows"]] == [2, 3, 4]
     again = experiments.infer("net.bif", evidence=pd.read_csv(rows))
     assert again["posteriors"]["p"].tolist() == expected["p"].tolist()
     invoke("infer", "net.bif", "--evidence", rows, "--out", "out.parquet")
@@ -57,13 +57,13 @@ def test_impossible_rows_are_said(rows: Path) -> None:
     certain = BIF.replace("0.99, 0.01", "1.0, 0.0")
     Path("net.bif").write_text(certain)
     rows.write_text("rain,sprinkler\nyes,on\nno,on\n")
-    found = experiments.infer("net.bif", evidence=rows)
-    assert any("1 row has probability zero (0)" in sentence for sentence in found.sentences)
-    assert found["posteriors"]["p"].isna().tolist() == [True] * 4 + [False] * 4
+    findings = experiments.infer("net.bif", evidence=rows)
+    assert any("1 row has probability zero (0)" in sentence for sentence in findings.sentences)
+    assert findings["posteriors"]["p"].isna().tolist() == [True] * 4 + [False] * 4
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "said"),
+    ("text", "options", "message"),
     [
         ("rian\nyes\n", (), "rows.csv, line 1: the column 'rian' is unknown"),
         ("rain\nno\nyse\n", (), "rows.csv, line 3, column 'rain': the state 'yse' is unknown"),
@@ -73,10 +73,10 @@ def test_impossible_rows_are_said(rows: Path) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(
-    rows: Path, text: str, options: tuple[str, ...], said: str
+    rows: Path, text: str, options: tuple[str, ...], message: str
 ) -> None:
     rows.write_text(text)
     Path("more.csv").write_text(ROWS)
     result = refuse("infer", "net.bif", "--evidence", "rows.csv", *options, "--out", "out.csv")
-    assert_refused(result, said)
+    assert_refused(result, message)
     assert not Path("out.csv").exists()

@@ -28,7 +28,7 @@ measures: [brier]
 
 
 @pytest.fixture
-def mine(keyed: Path) -> Path:
+def prepared(keyed: Path) -> Path:
     """A folder with one prompt of its own, a response, documents and a key."""
     (keyed / "mine").mkdir()
     (keyed / "mine" / "assess_factscore.yaml").write_text(MINE)
@@ -45,7 +45,7 @@ def asked(server: ScriptedServer) -> list[str]:
     return [request["messages"][-1]["content"] for request in server.requests]
 
 
-def test_the_prompts_are_listed_with_their_slots_and_hashes(mine: Path) -> None:
+def test_the_prompts_are_listed_with_their_slots_and_hashes(prepared: Path) -> None:
     result = invoke("list", "prompts")
     for name in prompt_names():
         (line,) = [line for line in result.stdout.splitlines() if line.startswith(f"{name} ")]
@@ -55,7 +55,7 @@ def test_the_prompts_are_listed_with_their_slots_and_hashes(mine: Path) -> None:
     assert prompt_text("relation") in invoke("list", "prompts", "relation").stdout
     replaced = invoke("list", "prompts", "--prompts", "mine")
     assert "assess_factscore (yours)" in replaced.stdout
-    assert read_prompts(mine / "mine").digests()["assess_factscore"][:12] in replaced.stdout
+    assert read_prompts(prepared / "mine").digests()["assess_factscore"][:12] in replaced.stdout
 
 
 def test_a_copy_is_a_start_and_overwrites_nothing(folder: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_copy_is_a_start_and_overwrites_nothing(folder: Path) -> None:
 
 
 @pytest.mark.service
-def test_assess_asks_with_a_users_prompts(mine: Path) -> None:
+def test_assess_asks_with_a_users_prompts(prepared: Path) -> None:
     command = (
         *("assess", "answer.txt", "--documents", "notes.txt", "--atoms", "sentences"),
         *("--relations", "lexical", "--model", "openai/scripted", "--assessor", "factscore"),
@@ -82,38 +82,38 @@ def test_assess_asks_with_a_users_prompts(mine: Path) -> None:
         # Other words are another question to the cache.
         assert len(server.requests) == 2 * ours == 4
         assert all(text.startswith("In my words: ") for text in asked(server)[ours:])
-    (graph,) = read_many(mine / "o/graphs.jsonl")
-    digest = read_prompts(mine / "mine").digests()["assess_factscore"]
+    (graph,) = read_many(prepared / "o/graphs.jsonl")
+    digest = read_prompts(prepared / "mine").digests()["assess_factscore"]
     assert graph.metadata["assessors"]["factscore"]["prompt"]["digest"] == digest
 
 
 @pytest.mark.service
-def test_a_batch_that_was_begun_with_other_prompts_is_not_gone_on_with(mine: Path) -> None:
+def test_a_batch_that_was_begun_with_other_prompts_is_not_gone_on_with(prepared: Path) -> None:
     command = (
         *("assess", "answer.txt", "--documents", "notes.txt", "--prompts", "mine"),
         *("--model", "openai/scripted", "--out", "o"),
     )
     with ScriptedServer(lambda *_: Reply("no", status=400)) as server:
         invoke(*command, "--api-base", server.url, code=1)
-        (mine / "mine" / "assess_factscore.yaml").write_text(MINE.replace("my", "other"))
+        (prepared / "mine" / "assess_factscore.yaml").write_text(MINE.replace("my", "other"))
         result = invoke(*command, "--api-base", server.url, code=2)
     assert "it was begun with other settings" in result.stderr
 
 
 @pytest.mark.service
-def test_a_study_asks_with_a_users_prompts_and_says_so(mine: Path) -> None:
+def test_a_study_asks_with_a_users_prompts_and_says_so(prepared: Path) -> None:
     with ScriptedServer(provider) as server:
-        (mine / "study.yaml").write_text(STUDY.replace("URL", server.url))
+        (prepared / "study.yaml").write_text(STUDY.replace("URL", server.url))
         invoke("run", "study.yaml", "--out", "out", "--workers", "1")
         assert all(text.startswith("In my words: ") for text in asked(server))
-    manifest = json.loads((mine / "out" / "manifest.json").read_text())
-    (said,) = manifest["models"]["assessors"]["factscore"]["prompts"]
-    assert said["digest"] == read_prompts(mine / "mine").digests()["assess_factscore"]
+    manifest = json.loads((prepared / "out" / "manifest.json").read_text())
+    (facts,) = manifest["models"]["assessors"]["factscore"]["prompts"]
+    assert facts["digest"] == read_prompts(prepared / "mine").digests()["assess_factscore"]
     assert manifest["config"]["prompts"] == "mine"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("question: '{{claim}}'", "assess_factscore.yaml: the slot 'passages' is missing; write"),
         (
@@ -122,15 +122,15 @@ def test_a_study_asks_with_a_users_prompts_and_says_so(mine: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_slot_is_one_sentence(mine: Path, text: str, said: str) -> None:
-    (mine / "mine" / "assess_factscore.yaml").write_text(text)
-    (mine / "study.yaml").write_text(STUDY)
+def test_a_wrong_slot_is_one_sentence(prepared: Path, text: str, message: str) -> None:
+    (prepared / "mine" / "assess_factscore.yaml").write_text(text)
+    (prepared / "study.yaml").write_text(STUDY)
     for command in (
         ("assess", "answer.txt", "--documents", "notes.txt", "--prompts", "mine"),
         ("run", "study.yaml", "--out", "out"),
         ("list", "prompts", "--prompts", "mine"),
     ):
-        assert said in invoke(*command, code=2).stderr
+        assert message in invoke(*command, code=2).stderr
     assert (
         "study.yaml: prompts: mine/" in invoke("run", "study.yaml", "--out", "out", code=2).stderr
     )

@@ -71,8 +71,8 @@ def test_every_file_is_written(finished: tuple[Path, Any]) -> None:
     folder, result = finished
     assert {path.name for path in folder.iterdir()} == FILES
     # Of the parts and the store nothing is said.
-    said = f"{folder}: {len(FILES) - 2} files, rows, summary, times"
-    assert said in result.stdout
+    message = f"{folder}: {len(FILES) - 2} files, rows, summary, times"
+    assert message in result.stdout
     assert "demonstration: 3 responses" in result.stdout
 
 
@@ -142,9 +142,9 @@ def test_two_runs_differ_in_nothing_but_times(finished: tuple[Path, Any], folder
     timed = {"rows.csv", "rows.parquet", "times.csv"}
     for name in FILES - timed - {PARTS, STORE, "manifest.json"}:
         assert (before / name).read_bytes() == (after / name).read_bytes(), name
-    one, other = (read_rows(path / "rows.parquet") for path in (before, after))
+    first, other = (read_rows(path / "rows.parquet") for path in (before, after))
     pd.testing.assert_frame_equal(
-        one.drop(columns="seconds"), other.drop(columns="seconds"), check_exact=True
+        first.drop(columns="seconds"), other.drop(columns="seconds"), check_exact=True
     )
     manifests = [json.loads((path / "manifest.json").read_text()) for path in (before, after)]
     for manifest in manifests:

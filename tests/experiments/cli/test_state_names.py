@@ -57,8 +57,8 @@ def test_evidence_is_typed_beside_files(folder: Path) -> None:
 
     def p_on(*evidence: str) -> float:
         words = [word for each in evidence for word in ("--evidence", each)]
-        found = json.loads(invoke("infer", "net.bif", *words, "--json").stdout)
-        rows = found["tables"]["posteriors"]
+        content = json.loads(invoke("infer", "net.bif", *words, "--json").stdout)
+        rows = content["tables"]["posteriors"]
         return sum(
             float(row["p"])
             for row in rows
@@ -74,10 +74,10 @@ def test_evidence_is_typed_beside_files(folder: Path) -> None:
 
 def test_a_frame_and_a_single_file_hold_a_number_per_state(folder: Path) -> None:
     (folder / "net.bif").write_text(BIF)
-    found = experiments.infer("net.bif", evidence={"rain": "yes"})
-    p = found.frame.set_index(["variable", "state"])["p"]
+    findings = experiments.infer("net.bif", evidence={"rain": "yes"})
+    p = findings.frame.set_index(["variable", "state"])["p"]
     assert p["sprinkler", "on"] == pytest.approx(0.01)
-    found.save("net.csv")
+    findings.save("net.csv")
     kept = pd.read_csv("net.csv").set_index(["variable", "state"])
     assert kept.loc[("sprinkler", "on"), "p"] == pytest.approx(0.01)
     assert kept["observed"].groupby("variable").all().to_dict() == {
@@ -87,7 +87,7 @@ def test_a_frame_and_a_single_file_hold_a_number_per_state(folder: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("evidence", "said"),
+    ("evidence", "message"),
     [
         (["rain=wet"], "--evidence rain=wet: "),
         (["rian=yes"], "--evidence rian=yes: "),
@@ -96,11 +96,11 @@ def test_a_frame_and_a_single_file_hold_a_number_per_state(folder: Path) -> None
     ],
 )
 def test_typed_evidence_that_does_not_fit_is_refused(
-    evidence: list[str], said: str, folder: Path
+    evidence: list[str], message: str, folder: Path
 ) -> None:
     (folder / "net.bif").write_text(BIF)
     words = [word for each in evidence for word in ("--evidence", each)]
-    assert said in invoke("infer", "net.bif", *words, code=2).stderr
+    assert message in invoke("infer", "net.bif", *words, code=2).stderr
 
 
 def with_names(*named: str) -> FactorGraph:
@@ -113,9 +113,9 @@ def with_names(*named: str) -> FactorGraph:
 def test_a_number_is_refused_where_states_are_named_by_others(named: tuple[str, str]) -> None:
     graph = with_names(*named)
     for state in (0, 1):
-        said = f'{state} may be the number of a state.*named {", ".join(named)}.*"{named[0]}"'
-        refused(said, graph.with_evidence, {"1": state})
-        refused(said, with_evidence, graph, {"1": state})
+        message = f'{state} may be the number of a state.*named {", ".join(named)}.*"{named[0]}"'
+        refused(message, graph.with_evidence, {"1": state})
+        refused(message, with_evidence, graph, {"1": state})
     for number, name in enumerate(named):
         assert graph.with_evidence({"1": name}).evidence.tolist() == [-1, number]
         # Whoever counts variables counts states: so do UAI's files of evidence.

@@ -26,8 +26,8 @@ for arguments in {commands!r}:
 
 def loaded(commands: list[list[str]]) -> list[list[str]]:
     """Which of the heavy libraries are loaded after each of several commands of one process."""
-    said, _ = run_python(RUN.format(commands=commands, heavy=set(HEAVY)))
-    return [line.split() for line in said.splitlines()]
+    output, _ = run_python(RUN.format(commands=commands, heavy=set(HEAVY)))
+    return [line.split() for line in output.splitlines()]
 
 
 @pytest.mark.slow
@@ -53,5 +53,5 @@ def test_an_assessment_by_words_loads_nothing_of_a_model(folder: Path) -> None:
     Path("answer.txt").write_text("The bridge opened in 1890. It is red.")
     Path("notes").mkdir()
     Path("notes/one.txt").write_text("The bridge, painted red, opened in 1890.")
-    (found,) = loaded([["assess", f"{folder}/answer.txt", "--documents", f"{folder}/notes"]])
-    assert not {"litellm", "torch", "jax", "httpx", "openai"} & {*found}
+    (libraries,) = loaded([["assess", f"{folder}/answer.txt", "--documents", f"{folder}/notes"]])
+    assert not {"litellm", "torch", "jax", "httpx", "openai"} & {*libraries}

@@ -69,9 +69,9 @@ def test_every_table_gives_the_same_responses(name: str, tmp_path: Path) -> None
         {"model": "x"},
         {"model": "y"},
     ]
-    (said,) = loaded.remarks
-    assert "response from 'answer', question from 'question', id from 'id'" in said
-    assert "kept beside it: model" in said
+    (remark,) = loaded.remarks
+    assert "response from 'answer', question from 'question', id from 'id'" in remark
+    assert "kept beside it: model" in remark
 
 
 def test_columns_are_named_and_numbers_name_rows(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_responses_are_chosen_by_their_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("id,answer\n1,\n", "line 2, column 'answer': the response is empty"),
         ("id,answer\n1,\n2, \n", "line 2, column 'answer': every response is empty"),
@@ -143,9 +143,9 @@ def test_responses_are_chosen_by_their_ids(tmp_path: Path) -> None:
         ("[]", r"\[\] is not a JSON object"),
     ],
 )
-def test_a_bad_row_is_placed(text: str, said: str, tmp_path: Path) -> None:
+def test_a_bad_row_is_placed(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(text)
-    refused(said, load_responses, tmp_path / "t.csv")
+    refused(message, load_responses, tmp_path / "t.csv")
 
 
 def test_a_table_given_as_prose_is_refused_with_the_mend(tmp_path: Path) -> None:
@@ -198,8 +198,8 @@ def test_a_folder_of_texts_has_a_response_in_each(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("It is blue.\n")
     (tmp_path / "sub" / "a.md").write_text("It is red.\n")
     (tmp_path / "picture.png").write_bytes(b"\x89PNG")
-    found = load_responses(tmp_path).graphs
-    assert [(graph.id, graph.response) for graph in found] == [
+    graphs = load_responses(tmp_path).graphs
+    assert [(graph.id, graph.response) for graph in graphs] == [
         ("b", "It is blue."),
         ("sub/a", "It is red."),
     ]
@@ -260,9 +260,9 @@ def test_empty_texts_and_rows_in_memory_are_counted() -> None:
 
 
 def test_a_long_list_of_empty_responses_is_cut() -> None:
-    said = empty_remark([str(number) for number in range(1, 31)], 40, "line")
-    assert said.startswith("30 of 40 responses are empty and left out: lines 1, 2,")
-    assert said.endswith("10 and 20 more.")
+    message = empty_remark([str(number) for number in range(1, 31)], 40, "line")
+    assert message.startswith("30 of 40 responses are empty and left out: lines 1, 2,")
+    assert message.endswith("10 and 20 more.")
 
 
 def test_a_folder_of_nothing_is_refused(tmp_path: Path) -> None:
@@ -287,22 +287,22 @@ def test_rows_and_data_frames_are_evaluated(folder: Path) -> None:
 
     documents = ["The bridge is red. It carries trains and cars."]
     frame = ROWS.assign(score=[1.0, 2.0])
-    found = assess(frame, documents=documents)
-    assert list(dict.fromkeys(found["claims"]["response"])) == ["one", "two"]
-    assert [graph.query for graph in found.graphs] == ROWS["question"].tolist()
+    assessed = assess(frame, documents=documents)
+    assert list(dict.fromkeys(assessed["claims"]["response"])) == ["one", "two"]
+    assert [graph.query for graph in assessed.graphs] == ROWS["question"].tolist()
     records: list[Any] = ROWS.to_dict("records")
     same = assess(records, documents=documents)
-    pd.testing.assert_frame_equal(same["claims"], found["claims"])
+    pd.testing.assert_frame_equal(same["claims"], assessed["claims"])
     frame.to_csv("answers.csv", index=False)
     read = assess(Path("answers.csv"), documents=documents)
-    pd.testing.assert_frame_equal(read["claims"], found["claims"])
-    assert {path.name for path in found.save("saved")} >= {"claims.csv", "graphs.jsonl"}
+    pd.testing.assert_frame_equal(read["claims"], assessed["claims"])
+    assert {path.name for path in assessed.save("saved")} >= {"claims.csv", "graphs.jsonl"}
     assert len(read_many(folder / "saved" / "graphs.jsonl")) == 2
     renamed = frame.rename(columns={"answer": "said", "question": "what", "id": "n"})
     named = assess(
         renamed, documents=documents, text_column="said", question_column="what", id_column="n"
     )
-    pd.testing.assert_frame_equal(named["claims"], found["claims"])
+    pd.testing.assert_frame_equal(named["claims"], assessed["claims"])
     refused(
         "none of its columns is obviously the response; name it, as in `text_column=",
         *(assess, [{"a": "It is red."}]),
@@ -367,10 +367,15 @@ def test_what_identifies_a_row_identifies_its_response(name: str, tmp_path: Path
 def test_numbers_and_an_index_identify_rows(tmp_path: Path) -> None:
     frame = pd.DataFrame({"answer": ["It is red.", "It is blue."], "qid": [7, 9]})
     for kind in (int, float, str):
-        own = frame.astype({"qid": kind})
-        own.to_parquet(tmp_path / "t.parquet")
-        own.to_excel(tmp_path / "t.xlsx", index=False)
-        for data in (own, own.set_index("qid"), tmp_path / "t.parquet", tmp_path / "t.xlsx"):
+        numbered = frame.astype({"qid": kind})
+        numbered.to_parquet(tmp_path / "t.parquet")
+        numbered.to_excel(tmp_path / "t.xlsx", index=False)
+        for data in (
+            numbered,
+            numbered.set_index("qid"),
+            tmp_path / "t.parquet",
+            tmp_path / "t.xlsx",
+        ):
             assert [graph.id for graph in load_responses(data).graphs] == ["7", "9"]
 
 
@@ -381,12 +386,14 @@ def test_a_column_that_repeats_or_lacks_values_identifies_nothing_and_that_is_sa
     path.write_text("qid,answer\nm,It is red.\nm,It is blue.\n")
     loaded = load_responses(path)
     assert [graph.id for graph in loaded.graphs] == ["t-002", "t-003"]
-    assert any("'qid' has 'm' in line 2 and line 3, so that it" in one for one in loaded.remarks)
+    assert any(
+        "'qid' has 'm' in line 2 and line 3, so that it" in remark for remark in loaded.remarks
+    )
     refused("two responses have the id 'm'", ResponseSettings(id_column="qid").load, path)
     path.write_text("qid,answer,uid\nm,It is red.,\n,It is blue.,k\n")
     loaded = load_responses(path)
     assert [graph.id for graph in loaded.graphs] == ["t-002", "k"]
-    assert any("1 response without an id in 'uid'" in one for one in loaded.remarks)
+    assert any("1 response without an id in 'uid'" in remark for remark in loaded.remarks)
     # What repeats gives way to what does not.
     path.write_text("qid,answer,idx\nm,It is red.,0\nm,It is blue.,1\nm,,1\n")
     assert [graph.id for graph in load_responses(path).graphs] == ["0", "1"]
@@ -406,9 +413,9 @@ def test_responses_without_text_do_not_stop_those_whose_claims_are_taken(tmp_pat
     documents = tmp_path / "notes"
     documents.mkdir()
     (documents / "n.txt").write_text("Ada Example painted.")
-    found = assess(path, atoms="sentences", documents=documents)
-    assert found.sentences[:2] == (empty, "1 response without a text: left out.")
-    assert set(found["claims"].response) == {"t-001"}
+    assessed = assess(path, atoms="sentences", documents=documents)
+    assert assessed.sentences[:2] == (empty, "1 response without a text: left out.")
+    assert set(assessed["claims"].response) == {"t-001"}
     asked: dict[str, Any] = {"model": "openai/x", "dry_run": True, "max_calls": 9}
     planned = self_knowledge(path, **asked)
     assert planned.sentences[0] == empty

@@ -121,30 +121,30 @@ def test_a_spelling_is_declared_once_for_every_command(
     for module in (claims, judged_claims):
         monkeypatch.setattr(module, "LABEL", longer)
     for command in commands.values():
-        said = " ".join(command().sentences)
-        assert "label 'verdict of the court'" in said
+        sentences = " ".join(command().sentences)
+        assert "label 'verdict of the court'" in sentences
 
 
 def test_bare_numbers_below_a_heading_with_a_percent_sign_are_percentages(tmp_path: Path) -> None:
     shares = score(tables(tmp_path), n_bootstrap=10, resamples=10)
     frame = pd.read_csv(tmp_path / "t.csv")
     percents = frame.assign(**{"confidence (%)": 100 * frame["p"]}).drop(columns="p")
-    found = score(percents, n_bootstrap=10, resamples=10)
-    assert found["scores"]["brier"][0] == pytest.approx(shares["scores"]["brier"][0], abs=1e-12)
-    said = (
+    scores = score(percents, n_bootstrap=10, resamples=10)
+    assert scores["scores"]["brier"][0] == pytest.approx(shares["scores"]["brier"][0], abs=1e-12)
+    message = (
         "The heading of column 'confidence (%)' has a percent sign: 10 numbers are read as "
         "percentages, 62.5 as 0.625."
     )
-    assert said in found.sentences
+    assert message in scores.sentences
     asked = self_knowledge(percents, n_bootstrap=10)
-    assert said in asked.sentences
+    assert message in asked.sentences
     # A share below such a heading stays one, and a sign of its own is read once.
     shares_of_frame = frame["p"]
     for bare in (shares_of_frame, (100 * frame["p"]).map("{:.1f} %".format)):
         table = percents.assign(**{"confidence (%)": bare})
         again = score(table, n_bootstrap=10, resamples=10)
         assert again["scores"]["brier"][0] == pytest.approx(shares["scores"]["brier"][0])
-        assert said not in again.sentences
+        assert message not in again.sentences
         as_shares = (
             "The heading of column 'confidence (%)' has a percent sign, but no number below it is "
             "more than 1: they are read as shares."
@@ -231,17 +231,22 @@ def test_objects_that_name_one_response_are_of_one_response() -> None:
         for number, row in enumerate(JUDGED)
         for model, p in (("a", row["p"]), ("b", 1 - row["p"]))
     ]
-    found = score(models, **QUICK)
-    assert found["scores"]["n_responses"].tolist() == [6, 6]
-    assert not any("not paired" in one or "not tested" in one for one in found.sentences)
+    scores = score(models, **QUICK)
+    assert scores["scores"]["n_responses"].tolist() == [6, 6]
+    assert not any(
+        "not paired" in sentence or "not tested" in sentence for sentence in scores.sentences
+    )
     # What several models say stands in one object of the response.
     within = [
-        {"id": of_a["id"], "models": [{k: v for k, v in one.items() if k != "id"} for one in pair]}
+        {
+            "id": of_a["id"],
+            "models": [{k: v for k, v in record.items() if k != "id"} for record in pair],
+        }
         for of_a, pair in zip(models[::2], zip(models[::2], models[1::2], strict=True), strict=True)
     ]
     again = score(within, **QUICK)
     assert again["scores"]["n_responses"].tolist() == [6, 6]
-    assert again["tests"].equals(found["tests"])
+    assert again["tests"].equals(scores["tests"])
     # Judges of one claim, which an object holds with the response that it is of.
     judges = [
         {
@@ -250,21 +255,21 @@ def test_objects_that_name_one_response_are_of_one_response() -> None:
         }
         for row in JUDGED
     ]
-    found = score(judges, **QUICK)
-    assert found["scores"]["n_responses"].tolist() == [3, 3]
-    assert found["scores"]["brier"][0] == pytest.approx(
+    scores = score(judges, **QUICK)
+    assert scores["scores"]["n_responses"].tolist() == [3, 3]
+    assert scores["scores"]["brier"][0] == pytest.approx(
         score(JUDGED, **QUICK)["scores"]["brier"][0]
     )
-    said = "'label' stands beside the list of claims: each claim of the list has it."
-    assert said in found.sentences
+    message = "'label' stands beside the list of claims: each claim of the list has it."
+    assert message in scores.sentences
 
 
 def test_several_lists_of_claims_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(json.dumps({f"r{number}": of_response(number) for number in range(3)}))
-    said = r"3 lists \('r0', 'r1', 'r2'\) each hold '\w+', .* give each response an object"
+    message = r"3 lists \('r0', 'r1', 'r2'\) each hold '\w+', .* give each response an object"
     for command in (score, self_knowledge):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             command(path)
     two = [{"id": "x", "claims": of_response(0), "rejected": of_response(1)}]
     with pytest.raises(InputError, match=r"row 1: 2 lists \('claims', 'rejected'\) each hold"):
@@ -277,12 +282,14 @@ def test_a_response_without_claims_and_a_claim_without_a_key_are_left_out_and_sa
     none: list[Any] | None
     for none in ([], None):
         for data in ([{"id": "z", "claims": none}, *whole], [*whole, {"id": "z", "claims": none}]):
-            found = score(data, **QUICK)
-            assert found["scores"]["n_claims"].tolist() == [4]
-            assert "1 response holds no claim." in found.sentences
-    found = score([*whole, {"id": "z", "claims": [{"label": 1}, {"p": 0.75, "label": 1}]}], **QUICK)
-    assert found["scores"]["n_claims"].tolist() == [5]
-    assert "1 row without a probability is left out." in found.sentences
+            scores = score(data, **QUICK)
+            assert scores["scores"]["n_claims"].tolist() == [4]
+            assert "1 response holds no claim." in scores.sentences
+    scores = score(
+        [*whole, {"id": "z", "claims": [{"label": 1}, {"p": 0.75, "label": 1}]}], **QUICK
+    )
+    assert scores["scores"]["n_claims"].tolist() == [5]
+    assert "1 row without a probability is left out." in scores.sentences
     with pytest.raises(InputError, match="row 3: there is no 'p'; it has error, id"):
         score([*whole, {"id": "z", "error": "time out"}])
 
@@ -295,8 +302,8 @@ def test_the_layout_of_an_owner_is_known_to_every_command() -> None:
     scored = score(data, n_bootstrap=10, resamples=10, scores="brier")
     assert scored["scores"]["brier"][0] == pytest.approx((0.01 + 0.09 + 0.04 + 0.36) / 4)
     known = "Known as a file of tatsu-lab/conformal-factual-lm. Label: annotation"
-    for found in (scored, estimate(data, quantities="share"), self_knowledge(data)):
-        assert known in " ".join(found.sentences)
+    for findings in (scored, estimate(data, quantities="share"), self_knowledge(data)):
+        assert known in " ".join(findings.sentences)
 
 
 def test_two_columns_of_one_name_in_memory_are_refused() -> None:
@@ -342,10 +349,10 @@ def test_judged_lists_are_of_the_responses_that_objects_or_rows_name() -> None:
     ]
     flat = self_knowledge(rows, n_bootstrap=20)["quantities"]
     for data in (lists, [{"run": "today", "rows": rows}]):
-        found = self_knowledge(data, n_bootstrap=20)
+        measured = self_knowledge(data, n_bootstrap=20)
         for name in ("estimate", "lower", "upper", "n"):
-            pd.testing.assert_series_equal(found["quantities"][name], flat[name])
-        assert not any("no response in common" in one for one in found.sentences)
+            pd.testing.assert_series_equal(measured["quantities"][name], flat[name])
+        assert not any("no response in common" in sentence for sentence in measured.sentences)
     # Two lists of one name and model are two answers, each in its own order.
     again = [{**each, "model": "a"} for each in lists]
     assert set(self_knowledge(again, n_bootstrap=20)["quantities"]["n"]) == {6}

@@ -32,12 +32,12 @@ def written(path: Path, *rows: str, head: str = HEAD) -> Path:
     return path
 
 
-def briers(found: Any) -> dict[str, float]:
-    return dict(zip(found["scores"]["model"], found["scores"]["brier"], strict=True))
+def briers(findings: Any) -> dict[str, float]:
+    return dict(zip(findings["scores"]["model"], findings["scores"]["brier"], strict=True))
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ((ROWS[0], ",u2,0.5,0"), "line 3, column 'response': the cell is blank"),
         ((",u1,0.75,1", ROWS[1]), "line 2, column 'response': the cell is blank"),
@@ -47,16 +47,16 @@ def briers(found: Any) -> dict[str, float]:
     ],
 )
 def test_a_blank_name_is_refused_with_its_line(
-    rows: tuple[str, ...], said: str, tmp_path: Path
+    rows: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
     path = written(tmp_path / "t.csv", *rows, *ROWS[2:])
     for read in (
         lambda: score(path, **QUICK),
         lambda: estimate(path),
         lambda: keep(path, path),
-        lambda: ColumnSettings(table=path, numbers=("p",)).own(),
+        lambda: ColumnSettings(table=path, numbers=("p",)).user_table(),
     ):
-        refused(said, read)
+        refused(message, read)
 
 
 def test_missing_names_of_a_frame_are_refused_with_their_row(tmp_path: Path) -> None:
@@ -83,45 +83,47 @@ def test_a_blank_model_is_refused_and_a_row_without_p_needs_no_name(tmp_path: Pa
 
 def test_a_column_of_names_without_any_is_none(tmp_path: Path) -> None:
     path = written(tmp_path / "t.csv", *(row.replace("u,", ",").replace("v,", ",") for row in ROWS))
-    found = score(path, **QUICK)
-    assert briers(found) == {"p": pytest.approx(BRIER)}
-    assert any("claims are taken as independent" in one for one in found.sentences)
+    scores = score(path, **QUICK)
+    assert briers(scores) == {"p": pytest.approx(BRIER)}
+    assert any("claims are taken as independent" in sentence for sentence in scores.sentences)
 
 
 def test_rows_that_repeat_a_claim_are_said_and_counted_once(tmp_path: Path) -> None:
     rows = [*(f"m,{row}" for row in ROWS), *(f"k,{row}" for row in ROWS), f"m,{ROWS[0]}"]
     path = written(tmp_path / "t.csv", *rows, head=f"model,{HEAD}")
-    found = score(path, **QUICK)
-    assert briers(found) == {"m": pytest.approx(BRIER), "k": pytest.approx(BRIER)}
-    said = "1 row repeats a claim of a row before (line 10): the claim is counted once."
-    assert said in found.sentences
-    assert not any("not tested" in one for one in found.sentences)
+    scores = score(path, **QUICK)
+    assert briers(scores) == {"m": pytest.approx(BRIER), "k": pytest.approx(BRIER)}
+    message = "1 row repeats a claim of a row before (line 10): the claim is counted once."
+    assert message in scores.sentences
+    assert not any("not tested" in sentence for sentence in scores.sentences)
     path = written(tmp_path / "t.csv", *ROWS, *ROWS[:2])
     assert estimate(path)["estimates"]["n_labelled"].max() == len(ROWS)
     assert len(keep(path, path)["claims"]) == len(ROWS)
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ("u,u1,0.75,0", "line 6: claim 'u1' of response 'u' has the label 'false', and 'true' in"),
         ("u,u1,0.5,1", "line 6: claim 'u1' of response 'u' has the probability 0.5, and 0.75 in"),
     ],
 )
-def test_rows_that_contradict_each_other_are_refused(row: str, said: str, tmp_path: Path) -> None:
+def test_rows_that_contradict_each_other_are_refused(
+    row: str, message: str, tmp_path: Path
+) -> None:
     path = written(tmp_path / "t.csv", *ROWS, row)
     for command in (score, estimate):
-        refused(said, command, path)
-    refused(said, keep, path, path)
+        refused(message, command, path)
+    refused(message, keep, path, path)
 
 
 def test_one_id_of_two_texts_is_refused(tmp_path: Path) -> None:
     head = "response,claim_id,text,p,label"
     rows = ["u,c1,Io is a moon.,0.75,1", "u,c1,Io is hot.,0.75,1", "v,c1,Io is hot.,0.5,0"]
     path = written(tmp_path / "t.csv", *rows, head=head)
-    said = "line 3: claim 'c1' of response 'u' has the text 'Io is hot.', and 'Io is a moon.' in"
+    message = "line 3: claim 'c1' of response 'u' has the text 'Io is hot.', and 'Io is a moon.' in"
     for command in (score, estimate):
-        refused(said, command, path)
+        refused(message, command, path)
     # A blank text is no other text, and the text of the whole response tells no claims apart.
     path = written(tmp_path / "t.csv", rows[0], "u,c1,,0.75,1", rows[2], head=head)
     assert score(path, **QUICK)["scores"]["n_claims"].tolist() == [2]
@@ -134,12 +136,12 @@ def test_a_claim_has_one_label_under_every_model(tmp_path: Path) -> None:
     head = "response,claim,text,model,p,label"
     rows = ["u,c1,,A,0.75,1", "u,c1,,B,0.5,0", "u,c2,,A,0.25,0", "u,c2,,B,0.5,0"]
     path = written(tmp_path / "t.csv", *rows, head=head)
-    said = "line 3: claim 'c1' of response 'u' has the label 'false', and 'true' in line 2"
-    refused(said, score, path, **QUICK)
-    refused(said, score, path, by=("model",), **QUICK)
+    message = "line 3: claim 'c1' of response 'u' has the label 'false', and 'true' in line 2"
+    refused(message, score, path, **QUICK)
+    refused(message, score, path, by=("model",), **QUICK)
     # Models that wrote responses of their own, and annotators, may differ.
-    own = [row.replace(",,", f",What {row[6]} says.,") for row in rows]
-    assert len(score(written(path, *own, head=head), **QUICK)["scores"]) == 2
+    with_texts = [row.replace(",,", f",What {row[6]} says.,") for row in rows]
+    assert len(score(written(path, *with_texts, head=head), **QUICK)["scores"]) == 2
     other = head.replace("model", "annotator")
     by_annotator = score(written(path, *rows, head=other), by=("annotator",), **QUICK)
     assert len(by_annotator["scores"]) == 2
@@ -163,18 +165,21 @@ def test_a_text_identifies_a_claim_where_no_id_does(tmp_path: Path) -> None:
 def test_self_knowledge_has_the_same_rule(tmp_path: Path) -> None:
     head = "response,claim,judgement,label"
     rows = ["u,u1,yes,1", "u,u2,no,0", "u,u1,yes,1"]
-    found = self_knowledge(written(tmp_path / "t.csv", *rows, head=head), n_bootstrap=20)
-    assert any("1 row repeats a claim of a row before (line 4)" in one for one in found.sentences)
-    assert found["test"]["n_claims"].tolist() == [2]
-    for row, said in (
+    measured = self_knowledge(written(tmp_path / "t.csv", *rows, head=head), n_bootstrap=20)
+    assert any(
+        "1 row repeats a claim of a row before (line 4)" in sentence
+        for sentence in measured.sentences
+    )
+    assert measured["test"]["n_claims"].tolist() == [2]
+    for row, message in (
         ("u,u1,yes,0", "line 4: claim 'u1' of response 'u' has the label 'false', and 'true' in"),
         ("u,u1,no,1", "line 4: claim 'u1' of response 'u' has the judgement 'no', and 'yes' in"),
     ):
-        refused(said, self_knowledge, written(tmp_path / "t.csv", *rows[:2], row, head=head))
+        refused(message, self_knowledge, written(tmp_path / "t.csv", *rows[:2], row, head=head))
     # Several answers of one claim, which may be alike, are its votes.
     path = written(tmp_path / "t.csv", *rows, "u,u1,no,1", head=head)
-    found = self_knowledge(path, claim="claim", n_bootstrap=20)
-    assert found["test"]["n_claims"].tolist() == [2]
+    measured = self_knowledge(path, claim="claim", n_bootstrap=20)
+    assert measured["test"]["n_claims"].tolist() == [2]
     head = "response,claim,confidence,label"
     path = written(tmp_path / "t.csv", "u,u1,0.75,1", "u,u1,0.5,1", head=head)
     refused("has the confidence '0.5', and '0.75' in line 2", self_knowledge, path, claim="claim")
@@ -184,30 +189,30 @@ def test_numbers_that_name_a_response_are_one_name_in_every_type() -> None:
     frame = pd.DataFrame(
         {"response": [3.0, 3.0, 4.0], "claim": ["a", "b", "c"], "p": [0.5] * 3, "label": [1, 0, 1]}
     )
-    found = keep(frame, frame)
-    assert found["responses"]["response"].tolist() == ["3", "4"]
+    kept = keep(frame, frame)
+    assert kept["responses"]["response"].tolist() == ["3", "4"]
 
 
 def test_a_named_index_is_a_column() -> None:
     frame = pd.DataFrame(
         {"response": ["u", "u", "v"], "claim": ["a", "b", "a"], "p": [0.75, 0.5, 0.25], "label": 1}
     )
-    found = keep(frame.set_index(["response", "claim"]), frame)
-    assert found["responses"]["response"].tolist() == ["u", "v"]
+    kept = keep(frame.set_index(["response", "claim"]), frame)
+    assert kept["responses"]["response"].tolist() == ["u", "v"]
 
 
 def test_a_guessed_column_of_responses_that_joins_no_rows_is_said() -> None:
     frame = pd.DataFrame({"id": [1, 2, 3], "p": [0.75, 0.5, 0.25], "label": [1, 0, 0]})
-    said = "No two rows have one value of 'id', so claims are taken as independent"
+    message = "No two rows have one value of 'id', so claims are taken as independent"
     # No other column repeats a value, so there is none to propose.
-    assert f"{said}." in score(frame, **QUICK).sentences
+    assert f"{message}." in score(frame, **QUICK).sentences
     answered = frame.assign(Antwort=["u", "u", "v"])
-    proposed = f"{said}; if 'Antwort' does, add `group='Antwort'`."
+    proposed = f"{message}; if 'Antwort' does, add `group='Antwort'`."
     assert proposed in score(answered, **QUICK).sentences
-    found = score(answered, group="Antwort", **QUICK)
-    assert not any("taken as independent" in one for one in found.sentences)
-    found = score(frame.rename(columns={"id": "response"}), **QUICK)
-    assert not any("taken as independent" in one for one in found.sentences)
+    scores = score(answered, group="Antwort", **QUICK)
+    assert not any("taken as independent" in sentence for sentence in scores.sentences)
+    scores = score(frame.rename(columns={"id": "response"}), **QUICK)
+    assert not any("taken as independent" in sentence for sentence in scores.sentences)
 
 
 def test_p_beyond_1_by_the_rounding_of_float32_is_1(tmp_path: Path) -> None:
@@ -216,9 +221,9 @@ def test_p_beyond_1_by_the_rounding_of_float32_is_1(tmp_path: Path) -> None:
     )
     frame.to_parquet(tmp_path / "t.parquet")
     for data in (frame, tmp_path / "t.parquet", frame.convert_dtypes(dtype_backend="pyarrow")):
-        found = score(data, **QUICK)
-        assert briers(found) == {"p": pytest.approx(0.25**2 / 2, abs=1e-12)}
-        assert any("beyond 0 or 1 by the rounding" in one for one in found.sentences)
+        scores = score(data, **QUICK)
+        assert briers(scores) == {"p": pytest.approx(0.25**2 / 2, abs=1e-12)}
+        assert any("beyond 0 or 1 by the rounding" in sentence for sentence in scores.sentences)
     refused("1.0000001.* is not a probability", score, frame.astype({"p": float}), **QUICK)
 
 
@@ -233,15 +238,15 @@ def test_texts_that_differ_within_a_response_identify_claims(tmp_path: Path) -> 
     head = "response,text,p,label"
     rows = tuple(row.replace(",u", ",Words of u").replace(",v", ",Words of v") for row in ROWS)
     path = written(tmp_path / "a.csv", *rows, rows[0], head=head)
-    found = score(path, **QUICK)
-    assert briers(found) == {"p": pytest.approx(BRIER)}
+    scores = score(path, **QUICK)
+    assert briers(scores) == {"p": pytest.approx(BRIER)}
     contradicted = f"{rows[0][:-1]}0"
     path = written(tmp_path / "b.csv", *rows, contradicted, head=head)
     refused("has the label 'false', and 'true' in line 2", score, path, **QUICK)
     # The text of a whole response is in every row of its claims.
     whole = ("u,All of u,0.75,1", "u,All of u,0.5,0", "v,All of v,0.25,0", "v,All of v,0.5,1")
-    found = score(written(tmp_path / "c.csv", *whole, head=head), **QUICK)
-    assert briers(found) == {"p": pytest.approx(BRIER)}
+    scores = score(written(tmp_path / "c.csv", *whole, head=head), **QUICK)
+    assert briers(scores) == {"p": pytest.approx(BRIER)}
 
 
 def test_tables_in_memory_state_the_names_of_their_classes() -> None:
@@ -267,8 +272,8 @@ def test_tables_in_memory_state_the_names_of_their_classes() -> None:
         {"huggingface": json.dumps(stated)}
     )
     for data in (Dataset(), arrow):
-        found = score(data, **QUICK)
-        assert briers(found) == {"p": pytest.approx(BRIER)}
+        scores = score(data, **QUICK)
+        assert briers(scores) == {"p": pytest.approx(BRIER)}
     # A column of a data frame is no statement about it, whatever its name.
     plain = COLUMNS.assign(features=1)
     assert briers(score(plain, **QUICK)) != {"p": pytest.approx(BRIER)}

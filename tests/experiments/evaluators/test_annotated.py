@@ -15,7 +15,7 @@ from tests.experiments.conftest import invoke
 from tests.refusals import refused
 
 
-def kept(label: str | None, said: str, *, revised: str | None = None, **pipeline: Any) -> Any:
+def kept(label: str | None, stance: str, *, revised: str | None = None, **pipeline: Any) -> Any:
     """A claim as the tool writes it that a person kept."""
     return {
         "claim": "It is so.",
@@ -25,7 +25,7 @@ def kept(label: str | None, said: str, *, revised: str | None = None, **pipeline
         "annotation_status_details": {
             "action": "kept",
             "modification": "revised" if revised else "unchanged",
-            "agreement": said,
+            "agreement": stance,
         },
     }
 
@@ -70,8 +70,8 @@ def written(folder: Path, *responses: Any, name: str = "annotated.jsonl") -> Pat
     return path
 
 
-def statistics(found: Any, group: str = "Overall") -> dict[str, float]:
-    frame = found["alignment"]
+def statistics(findings: Any, group: str = "Overall") -> dict[str, float]:
+    frame = findings["alignment"]
     return dict(zip(frame["statistic"], frame[group], strict=True))
 
 
@@ -82,9 +82,9 @@ def test_two_unchanged_and_one_revised_are_two_and_one(tmp_path: Path) -> None:
         kept("supported", "agreed", revised="It is so there.", **searched("supported")),
     ]
     path = written(tmp_path, three, three, three)
-    found = statistics(fastfact(path, annotated=True))
-    assert (found["unchanged"], found["revised"]) == (2.0, 1.0)
-    assert (found["removed"], found["added"]) == (0.0, 0.0)
+    counted = statistics(fastfact(path, annotated=True))
+    assert (counted["unchanged"], counted["revised"]) == (2.0, 1.0)
+    assert (counted["removed"], counted["added"]) == (0.0, 0.0)
     shown = invoke("fastfact", str(path), "--annotated").stdout
     lines = {line.split("  ")[0].strip(): line.split()[2:3] for line in shown.splitlines()}
     assert lines["# unchanged"] == ["2.00"]
@@ -93,8 +93,8 @@ def test_two_unchanged_and_one_revised_are_two_and_one(tmp_path: Path) -> None:
 
 
 def test_every_statistic_is_the_one_counted_by_hand(tmp_path: Path) -> None:
-    found = fastfact(written(tmp_path, FIRST, SECOND), gamma=0.2, annotated=True)
-    values = statistics(found)
+    judged = fastfact(written(tmp_path, FIRST, SECOND), gamma=0.2, annotated=True)
+    values = statistics(judged)
     assert [values[name] for name in ("unchanged", "revised", "removed", "added")] == [
         (3 + 1) / 2, 1 / 2, 1 / 2, 2 / 2,
     ]  # fmt: skip
@@ -105,29 +105,29 @@ def test_every_statistic_is_the_one_counted_by_hand(tmp_path: Path) -> None:
     # The pipeline: supported twice and the removed one, not so twice; people: three and two.
     assert values["k_difference"] == 0
     assert values["supported_difference"] == 0
-    own = f1_at_k_prime([3, 1], [2, 0], [5, 1], 0.2)
-    assert values["f1_pipeline"] == pytest.approx(own.mean(), abs=1e-12)
-    assert values["f1_human"] == pytest.approx(own.mean(), abs=1e-12)
-    assert statistics(found, "bench0")["added"] == 2
-    assert statistics(found, "bench1")["unchanged"] == 1
-    by_model: Any = found["by-model"]
+    f1 = f1_at_k_prime([3, 1], [2, 0], [5, 1], 0.2)
+    assert values["f1_pipeline"] == pytest.approx(f1.mean(), abs=1e-12)
+    assert values["f1_human"] == pytest.approx(f1.mean(), abs=1e-12)
+    assert statistics(judged, "bench0")["added"] == 2
+    assert statistics(judged, "bench1")["unchanged"] == 1
+    by_model: Any = judged["by-model"]
     assert {"m0", "m1"} <= set(by_model.columns)
 
 
 def test_verdicts_are_kept_apart_by_stage_and_texts_are_kept(tmp_path: Path) -> None:
-    found = fastfact(written(tmp_path, FIRST, SECOND), annotated=True)
-    rows: Any = found["verdicts"].set_index("stage")
+    judged = fastfact(written(tmp_path, FIRST, SECOND), annotated=True)
+    rows: Any = judged["verdicts"].set_index("stage")
     assert rows.loc["pre-verified", "claims"] == 3  # the removed one among them
     assert rows.loc["verified", "claims"] == 3
     assert rows.loc["pre-verified", "exact"] == 100
     assert rows.loc["verified", "exact"] == pytest.approx(100 / 3)
     assert rows.loc["verified", "type"] == pytest.approx(200 / 3)
-    claims: Any = found["claims"]
+    claims: Any = judged["claims"]
     revised = claims[claims["operation"] == "revised"].iloc[0]
     assert (revised["original"], revised["text"]) == ("It is so.", "It is so there.")
     assert claims[claims["operation"] == "added"]["original"].tolist() == ["", ""]
     assert claims[claims["operation"] == "removed"]["reason"].tolist() == ["redundant"]
-    found.save(tmp_path / "out")
+    judged.save(tmp_path / "out")
     assert "It is so there." in (tmp_path / "out" / "claims.csv").read_text("utf-8")
 
 
@@ -143,13 +143,13 @@ def test_recorded_verdicts_are_aligned_with_labels(tmp_path: Path) -> None:
     }
     path = tmp_path / "veriscore_output.json"
     path.write_text(json.dumps(record), encoding="utf-8")
-    found = fastfact(path, annotated=True)
-    values = statistics(found)
+    judged = fastfact(path, annotated=True)
+    values = statistics(judged)
     assert (values["unchanged"], values["revised"]) == (4.0, 0.0)
     # Judged by both: three, of which the second differs, and the third in its word alone.
     assert values["agreement_exact"] == pytest.approx(100 / 3)
     assert values["agreement_type"] == pytest.approx(200 / 3)
-    assert found["responses"]["model"].tolist() == ["veriscore"]
+    assert judged["responses"]["model"].tolist() == ["veriscore"]
     (tmp_path / "plain.json").write_text(json.dumps({**record, "results": {}}), encoding="utf-8")
     refused("none with recorded verdicts", fastfact, tmp_path / "plain.json", annotated=True)
 
@@ -159,19 +159,19 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     gone_again = {**ADDED, "annotator_label": "redundant",
                   "annotation_status_details": {"action": "removed", "origin": "new"}}  # fmt: skip
     none_left = {"claim": "None.", "annotation_status_details": {"status": "no_valid_claims"}}
-    found = fastfact(written(tmp_path, FIRST, plain, [gone_again], [none_left]), annotated=True)
-    text = " ".join(found.sentences)
+    judged = fastfact(written(tmp_path, FIRST, plain, [gone_again], [none_left]), annotated=True)
+    text = " ".join(judged.sentences)
     assert "3 annotated responses" in text
     assert "1 response without annotation" in text
     assert "1 claim whose verdict people left pending" in text
-    assert statistics(found)["added"] == pytest.approx(2 / 3)
+    assert statistics(judged)["added"] == pytest.approx(2 / 3)
     nobody = fastfact(written(tmp_path, plain, plain), annotated=True)
     assert "Nobody annotated this file" in nobody.sentences[0]
     assert "alignment" not in nobody.tables
 
 
 @pytest.mark.parametrize(
-    ("claims", "said"),
+    ("claims", "message"),
     [
         ([{**ADDED, "annotator_label": "perhaps"}], "'perhaps' is not a label"),
         (
@@ -182,11 +182,13 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
         ([{"pre-label": "supported"}], "$.claims_lst[0]: the key 'claim' is missing"),
     ],
 )
-def test_a_mistake_is_one_sentence_with_its_place(tmp_path: Path, claims: Any, said: str) -> None:
+def test_a_mistake_is_one_sentence_with_its_place(
+    tmp_path: Path, claims: Any, message: str
+) -> None:
     path = written(tmp_path, SECOND, claims)
     with pytest.raises(InputError) as caught:
         fastfact(path, annotated=True)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert f"{path}, line 2" in str(caught.value)
     other = tmp_path / "other.jsonl"
     other.write_text('{"question": "q", "response": "r"}\n', encoding="utf-8")
@@ -194,9 +196,9 @@ def test_a_mistake_is_one_sentence_with_its_place(tmp_path: Path, claims: Any, s
 
 
 def test_the_example_of_the_tool(shared_data: Path) -> None:
-    found = fastfact(shared_data / "fastfact" / "trial.jsonl", annotated=True)
-    assert "Nobody annotated this file" in found.sentences[0]
-    stages: Any = found["verdicts"].set_index("stage")
+    judged = fastfact(shared_data / "fastfact" / "trial.jsonl", annotated=True)
+    assert "Nobody annotated this file" in judged.sentences[0]
+    stages: Any = judged["verdicts"].set_index("stage")
     # Of the first response one claim was searched for; of the other none was.
     assert stages["claims"].tolist() == [16, 1]
-    assert found["responses"]["claims"].tolist() == [3, 14]
+    assert judged["responses"]["claims"].tolist() == [3, 14]

@@ -96,8 +96,8 @@ def test_what_a_context_changes_is_the_posterior_without_it() -> None:
     ]
     for name, view in assess_graph(graph, views).items():
         seen = variant(graph, name)
-        for atom, found in view["atoms"].items():
-            for item in found["evidence"]:
+        for atom, facts in view["atoms"].items():
+            for item in facts["evidence"]:
                 copies = {item["context"], f"{item['context']}@{atom}"}
                 left = FactGraph(
                     "left",
@@ -108,7 +108,7 @@ def test_what_a_context_changes_is_the_posterior_without_it() -> None:
                 posterior = get_backend("exact").infer(left.to_factor_graph("conditional"))
                 without = posterior.marginals[atom][1]
                 # Two exact computations in another order of sums.
-                assert item["change"] == pytest.approx(found["p"] - without, abs=1e-9)
+                assert item["change"] == pytest.approx(facts["p"] - without, abs=1e-9)
 
 
 def test_one_run_compares_variants_and_asks_each_pair_once(notes: Path) -> None:
@@ -142,10 +142,10 @@ def test_recorded_relations_give_the_recorded_graph_back(notes: Path) -> None:
     result = invoke("assess", "demonstration", *arguments, "--out", "o", code=1)
     assert "96 of 117 relations missing" in result.stdout
     assert "the assessment is incomplete.\n" in result.stdout
-    (found,) = read_many(notes / "o/graphs.jsonl")
+    (recorded_graph,) = read_many(notes / "o/graphs.jsonl")
     backend = get_backend("exact")
     expected = backend.infer(variant(graph, "FR2").to_factor_graph())
-    atoms = found.metadata["assessment"]["FR2"]["atoms"]
+    atoms = recorded_graph.metadata["assessment"]["FR2"]["atoms"]
     assert [atoms[name]["p"] for name in graph.atom_ids] == pytest.approx(
         expected.marginals.of_state(1, graph.atom_ids).tolist(), abs=1e-12
     )
@@ -378,7 +378,7 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
     )
     table = {row[0]: dict(zip(heading, row, strict=True)) for row in rows}
     section = findings().split("## How weak the lexical baseline is\n")[1].split("\n### ")[0]
-    told = {row["variant"]: row for row in table_rows(section)}
+    measures = {row["variant"]: row for row in table_rows(section)}
     graphs = [graph for graph in read_many(folder / "out/graphs.jsonl") if graph.atoms]
     every = [every_atom(graph) for graph in graphs]
     labels = np.array([a.label for atoms in every for a, _ in atoms if a.label is not None])
@@ -390,13 +390,13 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
     kept = np.ones(len(labels), dtype=np.bool_)
     judged = LabelledAtoms(labels.astype(np.float64), names, kept)
     for name, row in table.items():
-        found = [
+        posteriors = [
             infer(variant(graph, name).to_factor_graph("implication")).marginals for graph in graphs
         ]
         p = np.array(
             [
                 marginals[same][1]
-                for marginals, atoms in zip(found, every, strict=True)
+                for marginals, atoms in zip(posteriors, every, strict=True)
                 for atom, same in atoms
                 if atom.label is not None
             ]
@@ -407,8 +407,8 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
             for each in ("auroc", "ece")
         )
         for column in ("Pr", "F1", "MAE", "Brier", "accuracy"):
-            assert agree(told[name][column], row[column])
-        assert agree(told[name]["AUROC [95 %]"], auroc), auroc
+            assert agree(measures[name][column], row[column])
+        assert agree(measures[name]["AUROC [95 %]"], auroc), auroc
         if name == "FR1":
             stated = re.search(r"ECE is ([\d., \[\]]+\])", section)
             assert stated is not None
@@ -423,15 +423,16 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
     share = labels.mean()
     by_response = np.array([labels[names == each].mean() for each in dict.fromkeys(names)])
     constants = (
-        (told["every claim true"], 2 * share / (1 + share), (1 - by_response).mean(), 1 - share),
-        (told["the share of true claims for each"], None, abs(by_response - share).mean(),
+        (measures["every claim true"], 2 * share / (1 + share), (1 - by_response).mean(),
+         1 - share),
+        (measures["the share of true claims for each"], None, abs(by_response - share).mean(),
          share * (1 - share)),
     )  # fmt: skip
     for row, f1, mae, brier in constants:
         assert (row["F1"], row["MAE"], row["Brier"]) == (
             "" if f1 is None else f"{f1:.3f}", f"{mae:.3f}", f"{brier:.3f}"
         )  # fmt: skip
-    assert told["every claim true"]["accuracy"] == f"{share:.3f}"
+    assert measures["every claim true"]["accuracy"] == f"{share:.3f}"
 
 
 def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
@@ -492,13 +493,13 @@ def test_remarks_of_stages_count_in_the_singular_and_plural(count: int) -> None:
 
 def test_a_stated_language_decides_on_sentences_and_stays_with_the_response() -> None:
     texts = [FactGraph("r", (), response="Am 19. Maria kam. Er ging.")]
-    found = {
+    sentences_in = {
         language: assess(texts, documents=["Maria kam."], language=language).graphs[0]
         for language in ("de-AT", "en")
     }
-    assert [atom.text for atom in found["de-AT"].atoms] == ["Am 19. Maria kam.", "Er ging."]
-    assert [atom.text for atom in found["en"].atoms] == ["Am 19.", "Maria kam.", "Er ging."]
-    assert found["de-AT"].metadata["language"] == "de"
+    assert [atom.text for atom in sentences_in["de-AT"].atoms] == ["Am 19. Maria kam.", "Er ging."]
+    assert [atom.text for atom in sentences_in["en"].atoms] == ["Am 19.", "Maria kam.", "Er ging."]
+    assert sentences_in["de-AT"].metadata["language"] == "de"
     refused("'german' is no code", assess, texts, documents=["Maria kam."], language="german")
 
 

@@ -42,7 +42,7 @@ def test_verdicts_stand_beside_the_posteriors(keyed: Path) -> None:
             facts = graph.metadata["assessors"][name]
             assert {a: v["p"] for a, v in facts["verdicts"].items() if v["p"] is not None} == (
                 posteriors(verdicts))  # fmt: skip
-            assert len(facts["missing"]) == sum(bool(one.missing) for one in verdicts)
+            assert len(facts["missing"]) == sum(bool(verdict.missing) for verdict in verdicts)
             missing += len(facts["missing"])
             assert facts["prompt"]["name"] == ASSESSORS[name].prompt
         p = graph.metadata["assessors"]["factscore"]["verdicts"]
@@ -71,30 +71,32 @@ def test_every_row_is_over_the_claims_that_all_rows_have_a_verdict_on(keyed: Pat
         result = invoke(*command, "--api-base", server.url, code=1)
     graphs = read_many(keyed / "o/graphs.jsonl")
     rows: dict[str, list[tuple[float, bool | None, str]]] = {}
-    found: list[set[str]] = []
+    claims_judged: list[set[str]] = []
     for graph in graphs:
-        said = {name: facts["verdicts"] for name, facts in graph.metadata["assessors"].items()}
-        own = graph.metadata["assessment"]["FR1"]["atoms"]
+        verdicts_by = {
+            name: facts["verdicts"] for name, facts in graph.metadata["assessors"].items()
+        }
+        judged_atoms = graph.metadata["assessment"]["FR1"]["atoms"]
         for atom in graph.atoms:
-            p = {name: verdicts.get(atom.id, {}).get("p") for name, verdicts in said.items()}
-            found.append({name for name, value in p.items() if value is None})
-            for name, value in {**p, "FR1": own[atom.id]["p"]}.items():
-                if not found[-1]:
+            p = {name: verdicts.get(atom.id, {}).get("p") for name, verdicts in verdicts_by.items()}
+            claims_judged.append({name for name, value in p.items() if value is None})
+            for name, value in {**p, "FR1": judged_atoms[atom.id]["p"]}.items():
+                if not claims_judged[-1]:
                     rows.setdefault(name, []).append((value, atom.label, graph.id))
         # The same claims make up the measures of a response, which say how many there are not.
-        told = graph.metadata["assessment"]["FR1"]["measures"]
+        measures = graph.metadata["assessment"]["FR1"]["measures"]
         kept = [
-            own[atom.id]["p"]
-            for atom, lacking in zip(graph.atoms, found[-len(graph.atoms) :], strict=True)
+            judged_atoms[atom.id]["p"]
+            for atom, lacking in zip(graph.atoms, claims_judged[-len(graph.atoms) :], strict=True)
             if not lacking
         ]
-        assert told["n_atoms"] == len(kept) == len(graph.atoms) - told["left_out"]
-        assert told["precision"] == sum(p > 0.5 for p in kept) / len(kept)
+        assert measures["n_atoms"] == len(kept) == len(graph.atoms) - measures["left_out"]
+        assert measures["precision"] == sum(p > 0.5 for p in kept) / len(kept)
         missing = sum(len(facts["missing"]) for facts in graph.metadata["assessors"].values())
-        assert told["missing_verdicts"] == missing
+        assert measures["missing_verdicts"] == missing
     # Claims on which one of the two alone has no verdict.
-    assert {"factverify"} in found
-    left_out = sum(map(bool, found))
+    assert {"factverify"} in claims_judged
+    left_out = sum(map(bool, claims_judged))
     assert f"{left_out} claims on which not every row has a verdict are left out" in result.stdout
     for name, claims in rows.items():
         summary = measured(*zip(*claims, strict=True))
@@ -116,7 +118,7 @@ def test_what_no_relation_was_found_for_is_no_undecided_claim() -> None:
     assert view["measures"]["n_atoms"] == len(graph.atoms) - 1
     assessed = replace(graph, metadata={**graph.metadata, "assessment": {"FR2": view}})
     p = judged(assessed).p["FR2"]
-    assert [one is None for one in p] == [atom.id == "a1" for atom in graph.atoms]
+    assert [value is None for value in p] == [atom.id == "a1" for atom in graph.atoms]
 
 
 @pytest.mark.usefixtures("keyed")
@@ -142,13 +144,13 @@ def test_a_dry_run_counts_the_verdicts() -> None:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--assessor", "factscore"], "--assessor needs a language model"),
         (["--assessor", "x", "--model", "openai/y"], "the assessor 'x' is unknown"),
         ([*ASSESSED, "--assessor", "factscore"], "one is given twice"),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(options: list[str], said: str) -> None:
+def test_what_does_not_fit_is_one_sentence(options: list[str], message: str) -> None:
     more = ("--dry-run",) if "--model" in options else ("--replay",)
-    assert said in invoke(*ASSESS, *options, *more, code=2).stderr
+    assert message in invoke(*ASSESS, *options, *more, code=2).stderr

@@ -114,8 +114,8 @@ def test_a_provider_s_model_on_this_machine_needs_no_key(
         model = ("--model", "anthropic/claude-sonnet-4-5", "--api-base", server.url)
         options = ["assess", "batch.jsonl", "--documents", "notes", *model, "--out", "o"]
         result = invoke(*options)
-    told = "anthropic/claude-sonnet-4-5 takes no log-probabilities or seed: not sent"
-    assert result.stderr.count(told) == 1
+    sentence = "anthropic/claude-sonnet-4-5 takes no log-probabilities or seed: not sent"
+    assert result.stderr.count(sentence) == 1
     assert "probabilities of relations: 4 verbalised" in result.stdout
     graph = read_many(notes / "o/graphs.jsonl")[0]
     relations = graph.metadata["relations"]
@@ -140,8 +140,8 @@ def test_where_probabilities_are_from_is_told_and_not_what_was_asked_for(notes: 
     with ScriptedServer(forgetful) as server:
         result = invoke(*arguments(server.url, "o", "--method", "logprobs"))
     # What cannot be read is asked for in words, too.
-    told = "- openai/scripted: probabilities of relations: 2 logprobs, 2 verbalised."
-    assert told in result.stdout.splitlines()
+    sentence = "- openai/scripted: probabilities of relations: 2 logprobs, 2 verbalised."
+    assert sentence in result.stdout.splitlines()
     # Each that fell back has its own reason.
     rows = list(csv.reader((notes / "o" / "origins.csv").read_text("utf-8").splitlines()))
     assert rows[-3:] == [
@@ -173,8 +173,8 @@ def test_a_dry_run_knows_what_a_model_takes() -> None:
     # What is not chosen is not in the sum.
     columns = zip(*(row.replace(",", "").split()[1:] for row in rows), strict=True)
     sums = [sum(map(float, column)) for column in columns]
-    told = [float(cell) for cell in total.replace(",", "").split()]
-    assert told == pytest.approx(sums, abs=2e-4)
+    totals = [float(cell) for cell in total.replace(",", "").split()]
+    assert totals == pytest.approx(sums, abs=2e-4)
 
 
 def test_a_dry_run_counts_the_windows_of_long_passages(notes: Path) -> None:

@@ -67,19 +67,19 @@ def release_like(folder: Path) -> Path:
 def row(stdout: str, name: str) -> dict[str, str]:
     """A row of the table of measures."""
     table = stdout[stdout.index("\nname ") :].splitlines()[1:]
-    heading, found = (
+    heading, cells = (
         re.split(r"  +", line.strip()) for line in table if line.startswith(("name", f"{name} "))
     )
-    return dict(zip(heading, found, strict=True))
+    return dict(zip(heading, cells, strict=True))
 
 
 def test_snippets_are_evidence_and_no_pair_is_missing(release_like: Path) -> None:
     result = invoke("assess", "alder.json", "--variant", "FR2", "--out", "out")
     (graph,) = read_many(release_like / "out/graphs.jsonl")
-    told = graph.metadata["relations"]
+    counts = graph.metadata["relations"]
     # Two of three claims and four of five snippets are different.
-    assert (told["asked"], told["missing"]) == (8, [])
-    assert told["entailment"] > 0
+    assert (counts["asked"], counts["missing"]) == (8, [])
+    assert counts["entailment"] > 0
     assert graph.contexts[2].retrieved_for == ("a1",)
     assert float(row(result.stdout, "FR2")["Pr"]) > 0.5
 
@@ -93,9 +93,9 @@ def test_no_pair_of_the_release_s_files_is_missing(
     file = shared_data / "factreasoner" / f"{name}.json"
     invoke("assess", file, "--out", "out")
     (graph,) = read_many(folder / "out/graphs.jsonl")
-    told = graph.metadata["relations"]
-    assert (told["asked"], told["missing"]) == (26 * contexts, [])
-    assert told["entailment"] > 0
+    counts = graph.metadata["relations"]
+    assert (counts["asked"], counts["missing"]) == (26 * contexts, [])
+    assert counts["entailment"] > 0
 
 
 def test_fr1_is_the_same_alone_and_beside_others(release_like: Path) -> None:
@@ -121,12 +121,12 @@ def test_a_claim_made_twice_is_judged_once_and_counted_twice(release_like: Path)
     assert graph.metadata["assessment"]["FR2"]["measures"]["n_atoms"] == 3
     # One of the two labels of the same claim is wrong whatever it is.
     assert float(row(result.stdout, "FR2")["accuracy"]) == 0.5
-    found = assess(release_like / "alder.json")
-    claims = found["claims"].set_index("atom")
+    assessed = assess(release_like / "alder.json")
+    claims = assessed["claims"].set_index("atom")
     assert list(claims.index) == ["a0", "a1", "a2"]
     assert claims.p["a1"] == claims.p["a2"]
     assert claims.label["a1"] != claims.label["a2"]
-    assert found["summary"].precision[0] == pytest.approx((found["claims"].p > 0.5).mean())
+    assert assessed["summary"].precision[0] == pytest.approx((assessed["claims"].p > 0.5).mean())
 
 
 def test_fr1_without_provenance_is_refused(release_like: Path) -> None:
@@ -144,8 +144,8 @@ def test_the_least_probability_is_an_option(release_like: Path) -> None:
     kinds = []
     for name in ("all", "none"):
         (graph,) = read_many(release_like / f"{name}/graphs.jsonl")
-        told = graph.metadata["relations"]
-        kinds.append(told["entailment"] + told["contradiction"])
+        counts = graph.metadata["relations"]
+        kinds.append(counts["entailment"] + counts["contradiction"])
     assert kinds[0] > kinds[1] == 0
     invoke("assess", "alder.json", "--least", "1.5", code=2)
 
@@ -198,7 +198,9 @@ def test_a_search_of_one_s_own_is_asked_once_for_claims_and_question(release_lik
         # Two different claims and the question are searched for, one page is read.
         assert len(server.asked) == 4
         assert "me@example.org" in server.asked[0].headers["user-agent"]
-        searched = {one.query["srsearch"] for one in server.asked if "srsearch" in one.query}
+        searched = {
+            request.query["srsearch"] for request in server.asked if "srsearch" in request.query
+        }
         assert "Question Tell me about the Cape Alder lighthouse." in searched
         del server.asked[:]
         invoke("assess", "alder.json", *options, "--allow-private-hosts", "--out", "p")
@@ -257,11 +259,11 @@ def test_summaries_take_the_place_of_passages() -> None:
     def answer(request: Request) -> str | Completion:
         if request.stage == "summariser":
             red = "red" in request.messages[-1].content.rpartition("<passage>")[2]
-            said = {"summary": "The bridge is red." if red else None, "confidence": 0.5}
-            return json.dumps(said)
+            content = {"summary": "The bridge is red." if red else None, "confidence": 0.5}
+            return json.dumps(content)
         return '{"relation": "entailment", "confidence": 0.9}'
 
-    found = assess(
+    assessed = assess(
         text="The bridge is red.",
         documents=["The bridge, says a traveller, is red all over.", "A bridge has ends."],
         model=AnsweringModel(answer),
@@ -269,7 +271,7 @@ def test_summaries_take_the_place_of_passages() -> None:
         method="verbalised",
         summarise=True,
     )
-    (graph,) = found.graphs
+    (graph,) = assessed.graphs
     assert [(c.text, c.prior) for c in graph.contexts] == [("The bridge is red.", 0.99 * 0.5)]
     assert len(graph.metadata["summaries"]["dropped"]) == 1
     assert graph.metadata["relations"]["asked"] == 1
@@ -278,7 +280,7 @@ def test_summaries_take_the_place_of_passages() -> None:
     weight = 0.99 * 0.5
     true = weight * 0.9 + (1 - weight) * 0.9
     false = weight * 0.1 + (1 - weight) * 0.9
-    assert found["claims"].p[0] == pytest.approx(true / (true + false), abs=1e-9)
+    assert assessed["claims"].p[0] == pytest.approx(true / (true + false), abs=1e-9)
 
 
 @pytest.mark.service

@@ -35,8 +35,8 @@ def provider(request: dict[str, Any], _: int) -> Reply:
     question = question_of(request)
     stage = stage_of(request)
     if stage == "atomizer":
-        found = [{"sentence": n, "claim": f"it: {text}"} for n, text in sentences_of(question)]
-        return Reply(f"```json\n{json.dumps(found)}\n```")
+        claims = [{"sentence": n, "claim": f"it: {text}"} for n, text in sentences_of(question)]
+        return Reply(f"```json\n{json.dumps(claims)}\n```")
     if stage == "reviser":
         return Reply(json.dumps({"claim": claim_of(question).replace("it: ", "")}))
     if stage == "queries":

@@ -44,8 +44,8 @@ def answer_to(question: str) -> str:
     if stage == "safe-relevance":
         return json.dumps({"relevant": "sunny" not in claim})
     if stage == "safe-search":
-        found = question.rpartition("<knowledge>")[2].count("[")
-        return json.dumps({"query": ["bridge", "bridge trains", ""][min(found, 2)]})
+        n_passages = question.rpartition("<knowledge>")[2].count("[")
+        return json.dumps({"query": ["bridge", "bridge trains", ""][min(n_passages, 2)]})
     assert "[2] Two: Trains cross it." in question
     assert "The bridge" in claim
     return f"They say so.\nVerdict: {'supported' if 'train' in claim else 'unsupported'}"
@@ -134,13 +134,13 @@ def test_a_step_that_fails_leaves_a_claim_without_a_verdict(prompt: str) -> None
         return answer_to(request.messages[-1].content)
 
     judged = assessor_stage(["safe"], AnsweringModel(answer), Pages())(GRAPH)
-    found = judged.metadata["assessors"]["safe"]
+    facts = judged.metadata["assessors"]["safe"]
     # A revision is asked with the whole response, in which every claim stands.
-    lost = {name for name, _ in found["missing"]}
+    lost = {name for name, _ in facts["missing"]}
     assert "a2" in lost
-    assert all("no answer" in reason for _, reason in found["missing"])
-    assert lost.isdisjoint(found["verdicts"])
-    assert set(found["claims"]) == {"a1", "a2", "a3"}
+    assert all("no answer" in reason for _, reason in facts["missing"])
+    assert lost.isdisjoint(facts["verdicts"])
+    assert set(facts["claims"]) == {"a1", "a2", "a3"}
 
 
 @pytest.mark.service

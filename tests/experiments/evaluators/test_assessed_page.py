@@ -71,32 +71,34 @@ def bridge() -> FactGraph:
 
 def page_of(tmp_path: Path, *graphs: FactGraph, **more: Any) -> Path:
     """Return the page of responses that were assessed."""
-    found = Findings("answers", listed=lambda: listed_responses(graphs, **more), command="assess")
-    return found.report(tmp_path / "page.html")
+    findings = Findings(
+        "answers", listed=lambda: listed_responses(graphs, **more), command="assess"
+    )
+    return findings.report(tmp_path / "page.html")
 
 
 def test_the_page_holds_every_id_claim_posterior_and_verdict(tmp_path: Path) -> None:
-    found = assess(Path("demonstration"), **OFFLINE, variant=["FR1", "FR2"])
-    data = listed(found.report(tmp_path / "page.html"))
-    assert [one["title"] for one in data["answers"]] == ["FR1", "FR2"]
+    assessed = assess(Path("demonstration"), **OFFLINE, variant=["FR1", "FR2"])
+    data = listed(assessed.report(tmp_path / "page.html"))
+    assert [answer["title"] for answer in data["answers"]] == ["FR1", "FR2"]
     shown = {
-        (data["answers"][place]["title"], one["id"], claim["id"]): (claim["text"], p)
-        for one in data["responses"]
-        for claim in one["claims"]
-        for place, p in enumerate(claim["p"])
+        (data["answers"][position]["title"], entry["id"], claim["id"]): (claim["text"], p)
+        for entry in data["responses"]
+        for claim in entry["claims"]
+        for position, p in enumerate(claim["p"])
     }
-    claims = found["claims"]
+    claims = assessed["claims"]
     assert len(shown) == len(claims) > 200
     for row in claims.itertuples():
         text, p = shown[row.variant, row.response, row.atom]
         assert text == row.text
         assert p == pytest.approx(row.p, abs=1e-10)
-    graphs = {graph.id: graph for graph in found.graphs}
-    for one in data["responses"]:
-        assert "".join(piece for piece, _ in one["pieces"]) == graphs[one["id"]].response
-        assert one["query"] == graphs[one["id"]].query
-        ids = [passage["id"] for passage in one["passages"]]
-        assert ids == list(graphs[one["id"]].context_ids)
+    graphs = {graph.id: graph for graph in assessed.graphs}
+    for entry in data["responses"]:
+        assert "".join(piece for piece, _ in entry["pieces"]) == graphs[entry["id"]].response
+        assert entry["query"] == graphs[entry["id"]].query
+        ids = [passage["id"] for passage in entry["passages"]]
+        assert ids == list(graphs[entry["id"]].context_ids)
     # A passage that several claims share stands once.
     assert len(data["passages"]) == len(
         {c.content + c.title for g in graphs.values() for c in g.contexts}
@@ -107,18 +109,20 @@ def test_without_a_passage_the_posterior_is_that_of_the_graph_without_it(
     tmp_path: Path, bridge: FactGraph
 ) -> None:
     data = listed(page_of(tmp_path, assessed(bridge, "FR1", "FR3")))
-    (one,) = data["responses"]
+    (entry,) = data["responses"]
     compared = 0
-    for claim in one["claims"]:
+    for claim in entry["claims"]:
         for item in claim.get("evidence", ()):
-            passage = one["passages"][item["passage"]]["id"]
+            passage = entry["passages"][item["passage"]]["id"]
             for kind, (without, change) in zip(("FR1", "FR3"), item["effects"], strict=True):
                 seen = variant(bridge, kind)
                 gone = {passage, f"{passage}@{claim['id']}"}
                 less = replace(
                     seen,
-                    contexts=tuple(one for one in seen.contexts if one.id not in gone),
-                    relations=tuple(one for one in seen.relations if one.source not in gone),
+                    contexts=tuple(context for context in seen.contexts if context.id not in gone),
+                    relations=tuple(
+                        relation for relation in seen.relations if relation.source not in gone
+                    ),
                 )
                 with_it, rest = (
                     infer(graph.to_factor_graph("implication"), "exact").marginals[claim["id"]][1]
@@ -128,7 +132,7 @@ def test_without_a_passage_the_posterior_is_that_of_the_graph_without_it(
                 assert change == pytest.approx(with_it - rest, abs=1e-8)
                 compared += 1
     assert compared == 6
-    (first,) = one["claims"][0]["evidence"]
+    (first,) = entry["claims"][0]["evidence"]
     assert first["sentence"] == "… In 1890 the bridge opened to carts. …"
 
 
@@ -136,14 +140,14 @@ def test_claims_are_marked_where_they_are_made_and_the_unknown_has_no_posterior(
     tmp_path: Path, bridge: FactGraph
 ) -> None:
     data = listed(page_of(tmp_path, assessed(bridge, "FR2")))
-    (one,) = data["responses"]
-    assert [(text, made) for text, made in one["pieces"] if made] == [
+    (entry,) = data["responses"]
+    assert [(text, made) for text, made in entry["pieces"] if made] == [
         ("The bridge opened in 1890.", [0]),
         ("It is the longest of all bridges.", [1]),
     ]
-    assert one["claims"][2]["p"] == [None]
+    assert entry["claims"][2]["p"] == [None]
     # Nothing of it is known: the missing answers leave everything open.
-    low, high = one["claims"][2]["ranges"][0]
+    low, high = entry["claims"][2]["ranges"][0]
     assert low < 0.1
     assert high > 0.9
 
@@ -155,8 +159,8 @@ def test_what_is_missing_stands_on_top_by_stage_with_the_responses_that_lack_it(
     lost = [("gone", "an outage cut off 2 calls: refused")]
     path = page_of(tmp_path, assessed(bridge, "FR2"), other, without_result=lost)
     page = read_page(path)
-    section = page.one("section", id="failures")
-    rows = [[cell.text for cell in row.children] for row in section.one("tbody").children]
+    section = page.only("section", id="failures")
+    rows = [[cell.text for cell in row.children] for row in section.only("tbody").children]
     assert rows == [
         ["no result", "an outage cut off 2 calls: refused", "1", "gone"],
         ["atoms", "the answer was cut off", "2", "q-17/β, other"],
@@ -164,9 +168,9 @@ def test_what_is_missing_stands_on_top_by_stage_with_the_responses_that_lack_it(
         ["relations", "filtered", "2", "q-17/β, other"],
     ]
     assert [link.attributes["href"] for link in section.all("a")] == ["#r-0", "#r-1"] * 3
-    ids = [one.attributes.get("id") for one in page.one("main").children]
+    ids = [child.attributes.get("id") for child in page.only("main").children]
     assert ids[:2] == ["failures", "responses"]
-    assert [one[0] for one in listed(path)["responses"][0]["failures"]] == [
+    assert [failure[0] for failure in listed(path)["responses"][0]["failures"]] == [
         "atoms: the answer was cut off",
         "queries: status 500",
         "relations: filtered",
@@ -181,7 +185,7 @@ def test_words_of_assessors_and_claims_that_count_are_listed(
     more = {"assessors": {"veriscore": facts}, "core": {"kept": ["a1"]}}
     graph = assessed(replace(bridge, metadata={**bridge.metadata, **more}), "FR2")
     data = listed(page_of(tmp_path, graph))
-    assert [one["title"] for one in data["answers"]] == ["FR2", "veriscore"]
+    assert [answer["title"] for answer in data["answers"]] == ["FR2", "veriscore"]
     claims = data["responses"][0]["claims"]
     assert [claim["p"][1] for claim in claims] == [0.8, None, None]
     assert [claim.get("said") for claim in claims] == [["", "S"], ["", "irrelevant"], None]
@@ -191,7 +195,7 @@ def test_words_of_assessors_and_claims_that_count_are_listed(
 
 def test_where_no_response_has_a_result_the_page_says_why(tmp_path: Path) -> None:
     page = read_page(page_of(tmp_path, without_result=[("q1", "an outage"), ("q2", "an outage")]))
-    (row,) = page.one("section", id="failures").one("tbody").children
+    (row,) = page.only("section", id="failures").only("tbody").children
     assert [cell.text for cell in row.children] == ["no result", "an outage", "2", "q1, q2"]
 
 
@@ -213,10 +217,10 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     assert len(re.findall(r"<script\b", text, re.I)) == 3
     assert "\u2028" not in text.partition('id="listed-data"')[2].partition("</script>")[0]
     data = listed(path)
-    (one,) = data["responses"]
-    assert one["id"] == one["claims"][0]["id"] == name
-    for told in (one["query"], one["claims"][0]["text"], data["passages"][0]["text"]):
-        assert told == HOSTILE
+    (entry,) = data["responses"]
+    assert entry["id"] == entry["claims"][0]["id"] == name
+    for shown in (entry["query"], entry["claims"][0]["text"], data["passages"][0]["text"]):
+        assert shown == HOSTILE
     assert "link" not in data["passages"][0]
     page = read_page(path)
     assert page.all("img") == page.all("iframe") == page.all("link") == []
@@ -230,9 +234,9 @@ def test_a_page_fetches_and_sends_nothing_and_runs_two_scripts(
     path = page_of(tmp_path, assessed(bridge, "FR2"))
     page = read_page(path)
     (policy,) = (
-        one.attributes["content"]
-        for one in page.all("meta")
-        if one.attributes.get("http-equiv") == "Content-Security-Policy"
+        element.attributes["content"]
+        for element in page.all("meta")
+        if element.attributes.get("http-equiv") == "Content-Security-Policy"
     )
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     for name in ("default-src", "base-uri", "form-action"):
@@ -247,15 +251,15 @@ def test_settings_that_differ_stand_folded_under_the_names_of_their_options(fold
         *("--backend", "lbp", "--damping", "0.3", "--report", "page.html"),
     )
     page = read_page(folder / "page.html")
-    settings = page.one("details", id="settings")
-    told = dict(
+    settings = page.only("details", id="settings")
+    shown = dict(
         zip(
-            (one.text for one in settings.all("dt")),
-            (one.text for one in settings.all("dd")),
+            (element.text for element in settings.all("dt")),
+            (element.text for element in settings.all("dd")),
             strict=True,
         )
     )
-    assert told == {
+    assert shown == {
         "--response": "demo-05-apollo-11",
         "--variant": "FR1",
         "--backend": "lbp",
@@ -274,9 +278,9 @@ def test_more_responses_than_a_page_lists_are_the_most_doubtful(
     )
     monkeypatch.setattr(assessed_page, "MOST_LISTED", 1)
     path = page_of(tmp_path, assessed(sure, "FR2"), assessed(bridge, "FR2"))
-    assert [one["id"] for one in listed(path)["responses"]] == [bridge.id]
-    said = " ".join(read_page(path).one("main").text.split())
-    assert "Listed are 1 of 2 responses; factormodels report FILE --response ID" in said
+    assert [entry["id"] for entry in listed(path)["responses"]] == [bridge.id]
+    text = " ".join(read_page(path).only("main").text.split())
+    assert "Listed are 1 of 2 responses; factormodels report FILE --response ID" in text
 
 
 def test_a_claim_that_was_said_before_is_listed_too(tmp_path: Path) -> None:
@@ -284,22 +288,22 @@ def test_a_claim_that_was_said_before_is_listed_too(tmp_path: Path) -> None:
     data = listed(
         assess(text=[texts], documents=["The tower is old."]).report(tmp_path / "page.html")
     )
-    (one,) = data["responses"]
-    assert [claim.get("same") for claim in one["claims"]] == [None, None, "a1"]
-    assert one["claims"][2]["p"] == one["claims"][0]["p"]
-    assert [made for _, made in one["pieces"] if made] == [[0], [1], [2]]
+    (entry,) = data["responses"]
+    assert [claim.get("same") for claim in entry["claims"]] == [None, None, "a1"]
+    assert entry["claims"][2]["p"] == entry["claims"][0]["p"]
+    assert [made for _, made in entry["pieces"] if made] == [[0], [1], [2]]
 
 
 def test_the_terminal_shows_claims_of_one_response_and_twenty_of_many() -> None:
     words = ("assess", "demonstration", *(x for k, v in OFFLINE.items() for x in (f"--{k}", v)))
-    one = invoke(*words, "--response", "demo-05-apollo-11").stdout
+    printed = invoke(*words, "--response", "demo-05-apollo-11").stdout
     graph = next(g for g in datasets.load("demonstration").graphs if g.id == "demo-05-apollo-11")
     for atom in graph.atoms:
-        assert atom.text in one
-    assert "doubtful" not in one
-    found = json.loads(invoke(*words, "--json").stdout)["tables"]
-    doubtful = found["doubtful"]
-    least = sorted(row["p"] for row in found["claims"])[:20]
+        assert atom.text in printed
+    assert "doubtful" not in printed
+    content = json.loads(invoke(*words, "--json").stdout)["tables"]
+    doubtful = content["doubtful"]
+    least = sorted(row["p"] for row in content["claims"])[:20]
     assert [row["p"] for row in doubtful] == least
     many = invoke(*words).stdout
     _, _, rest = many.partition("The 20 most doubtful claims.")

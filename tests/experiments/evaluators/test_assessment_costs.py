@@ -40,11 +40,11 @@ RESPONSE = " ".join(SENTENCES)
 
 def test_the_formulas_are_those_of_table_6_by_hand() -> None:
     load = Load(sentences=10, claims=40, queries=2, unsure=0.25, stride=4, per_claim=3, contexts=50)
-    found = {
+    formulas = {
         name: (cost(load).extracting, cost(load).verifying, cost(load).searches)
         for name, cost in METHODS.items()
     }
-    assert found == {
+    assert formulas == {
         "FactScore": (10, 40, 0),
         "SAFE": (10 + 80 + 80, 40, 80),
         "VeriScore": (10, 40, 80),
@@ -67,12 +67,12 @@ class CountingRetriever:
         self.k, self.queries = k, 0
 
     def retrieve(self, queries: Any) -> list[Retrieved]:
-        found = []
+        answers = []
         for query in queries:
             self.queries += 1
             texts = [f"common {j}" if j % 2 else f"{query} {j}" for j in range(self.k)]
-            found.append(Retrieved(tuple(Passage("", "", "", text) for text in texts)))
-        return found
+            answers.append(Retrieved(tuple(Passage("", "", "", text) for text in texts)))
+        return answers
 
 
 def script(request: dict[str, Any], _number: int) -> Reply:
@@ -145,13 +145,13 @@ def test_fastfact_costs_what_the_formulas_say() -> None:
         )
 
     model, retriever = AnsweringModel(answer), CountingRetriever(1)
-    found = fastfact(
+    judged = fastfact(
         FactGraph("g", (), response=RESPONSE),
         model,
         retriever,
         FastFactSettings(stride=4, threshold=0.5),
     )
-    effort = found.effort
+    effort = judged.effort
     load = Load(effort.sentences, effort.claims, unsure=effort.verified_share, stride=4)
     cost = METHODS["FaStfact"](load)
     assert effort.claims == N

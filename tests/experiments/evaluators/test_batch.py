@@ -47,7 +47,7 @@ class Refusing:
         question = request["messages"][-1]["content"]
         about = question.rpartition("<hypothesis>")[2] if "<hypothesis>" in question else ""
         self.asked.append(question)
-        if any(f"Train {one} " in about for one in self.refused):
+        if any(f"Train {number} " in about for number in self.refused):
             return Reply("overloaded", status=503, headers={"Retry-After": "0"})
         return provider(request, number)
 
@@ -74,7 +74,7 @@ def test_results_are_in_order_and_one_limit_holds(notes: Path) -> None:
     for graph in read_many(notes / "o/graphs.jsonl"):
         taken = graph.metadata["consumption"]
         # Two sentences of one claim each, a call for each; one passage.
-        assert {stage: one["answers"] for stage, one in taken.items()} == {
+        assert {stage: counts["answers"] for stage, counts in taken.items()} == {
             "atomizer": 2,
             "relations": 2,
         }
@@ -97,8 +97,8 @@ def test_responses_that_an_outage_cut_off_are_not_scored_and_asked_again(notes: 
         second = invoke(*arguments(server.url))
         # The two pairs that were cut off, and nothing else.
         assert len(script.asked) == 2
-        said = " ".join(second.stdout.split())
-        assert "10 responses were finished by an earlier run; the table `cost` has" in said
+        text = " ".join(second.stdout.split())
+        assert "10 responses were finished by an earlier run; the table `cost` has" in text
     assert len(read_many(notes / "o/graphs.jsonl")) == N
     whole = (notes / "o/graphs.jsonl").read_bytes()
     (notes / "o/graphs.jsonl").unlink()
@@ -135,10 +135,10 @@ def test_what_failed_is_asked_again_on_request_alone(notes: Path) -> None:
     script = Refusing("5")
     with ScriptedServer(script) as server:
         again = invoke(*arguments(server.url), code=1)
-        assert not any("Train 3 " in one for one in script.asked)
+        assert not any("Train 3 " in question for question in script.asked)
         assert "1 of 22 relations missing" in again.stdout
         retried = invoke(*arguments(server.url, "--retry-failed"), code=1)
-        assert any("Train 3 " in one for one in script.asked)
+        assert any("Train 3 " in question for question in script.asked)
         assert "relations missing" not in retried.stdout
         # Train 3 alone is assessed anew, beside train 5, which has no result.
         assert "10 responses were finished by an earlier run" in retried.stdout
@@ -161,15 +161,15 @@ def test_threads_yield_as_results_are_ready_and_stop_at_the_first_error() -> Non
             raise ValueError("four")
         return 10 * item
 
-    found = []
+    results = []
     with pytest.raises(ValueError, match="four"):  # noqa: PT012
-        for place, result in as_ready(work, [0, 1, 2, 3, 4, 5, 6, 7], 2, stop):
-            found.append((place, result))
-            if place == 3:
+        for position, result in as_ready(work, [0, 1, 2, 3, 4, 5, 6, 7], 2, stop):
+            results.append((position, result))
+            if position == 3:
                 gate.set()
     assert stop.is_set()
-    assert {(1, 10), (2, 20), (3, 30)} <= set(found)
-    assert found[:3] == [(1, 10), (2, 20), (3, 30)]
+    assert {(1, 10), (2, 20), (3, 30)} <= set(results)
+    assert results[:3] == [(1, 10), (2, 20), (3, 30)]
     assert seen[:5] == [0, 1, 2, 3, 4]
 
 
@@ -191,8 +191,8 @@ def test_what_computes_is_prepared_once_while_the_first_answer_is_waited_for() -
             time.sleep(0.01)
         return compute(item)
 
-    found = dict(as_ready(work, [0, 1, 2], 2, threading.Event(), compute.prepare))
-    assert found == {0: 0, 1: 10, 2: 20}
+    results = dict(as_ready(work, [0, 1, 2], 2, threading.Event(), compute.prepare))
+    assert results == {0: 0, 1: 10, 2: 20}
     compute.prepare()
     assert prepared == [True]
 
@@ -228,7 +228,7 @@ def test_a_search_that_nobody_answered_is_an_outage_and_a_lost_page_is_none() ->
     graphs = [FactGraph(name, (Atom("a1", name),)) for name in ("page", "gone", "lost", "shut")]
     views = [AssessmentView("FR2", "implication", get_backend("exact"))]
     batch = assess_responses(graphs, [retrieval_stage(Web())], views, {}, BatchSettings())
-    assert [one.response for one in batch.responses] == ["page", "gone"]
+    assert [response.response for response in batch.responses] == ["page", "gone"]
     assert batch.failed == (
         ("lost", "an outage cut off 1 call of searches: search: no answer in time"),
         # Whoever waits for that to pass waits in vain.

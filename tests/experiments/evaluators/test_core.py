@@ -38,8 +38,8 @@ REPEATED = FactGraph(
 def kept(graph: FactGraph, **options: object) -> list[str]:
     settings = CoreSettings(domain="things", **options)  # type: ignore[arg-type]
     stage, _ = core_stage([graph], settings, None)
-    found: list[str] = stage(graph).metadata["core"]["kept"]
-    return found
+    claims: list[str] = stage(graph).metadata["core"]["kept"]
+    return claims
 
 
 def test_what_is_repeated_or_unfaithful_does_not_count() -> None:
@@ -56,11 +56,11 @@ def test_what_cannot_be_selected_is_refused() -> None:
 
 
 def test_measures_with_core_are_over_the_claims_that_count() -> None:
-    one = AssessedResponse("r", (True, False, None), {"FR2": (0.9, 0.2, None)}, 0, 0,
+    counted = AssessedResponse("r", (True, False, None), {"FR2": (0.9, 0.2, None)}, 0, 0,
                            counts=(True, False, True))  # fmt: skip
-    none = replace(one, counts=(False, False, False))
-    (found,) = with_core([one, none, replace(one, counts=None)])
-    assert (found.labels, found.p) == ((True, None), {"FR2": (0.9, None)})
+    none = replace(counted, counts=(False, False, False))
+    (with_selection,) = with_core([counted, none, replace(counted, counts=None)])
+    assert (with_selection.labels, with_selection.p) == ((True, None), {"FR2": (0.9, None)})
 
 
 def test_evaluate_gives_both_scores() -> None:
@@ -69,9 +69,9 @@ def test_evaluate_gives_both_scores() -> None:
         atoms=tuple(replace(atom, label=atom.id != "a3") for atom in REPEATED.atoms),
     )
     documents = ["The bridge opened in 1890. No train crosses it."]
-    found = assess(labelled, documents=documents, core=True, domain="things")
-    assert found["claims"]["counts"].tolist() == [True, False, True]
-    all_of, core = found["summary"].to_dict("records")
+    assessed = assess(labelled, documents=documents, core=True, domain="things")
+    assert assessed["claims"]["counts"].tolist() == [True, False, True]
+    all_of, core = assessed["summary"].to_dict("records")
     assert (all_of["name"], core["name"]) == ("FR2", "FR2 with Core")
     assert (all_of["human_precision"], core["human_precision"]) == (2 / 3, 1 / 2)
     assert (all_of["n_atoms"], core["n_atoms"], core["k"]) == (3, 2, 3)
@@ -83,7 +83,7 @@ def test_evaluate_gives_both_scores() -> None:
 def test_fastfact_gives_both_scores(tmp_path: Path) -> None:
     text = "Birch is white. Cedar is red. Fig is sweet."
     graph = FactGraph("r", (), response=text)
-    found = fastfact(
+    judged = fastfact(
         graph,
         model=AnsweringModel(answer),
         documents=["Birch, cedar and fig."],
@@ -92,13 +92,13 @@ def test_fastfact_gives_both_scores(tmp_path: Path) -> None:
         core=True,
         domain="things",
     )
-    row, claims = found["responses"].iloc[0], found["claims"]
+    row, claims = judged["responses"].iloc[0], judged["claims"]
     assert (row["supported"], row["unsupported"]) == (1, 2)
-    selected = found.graphs[0].metadata["core"]["kept"]
-    own = claims[claims["claim"].isin(selected)]["type"]
+    selected = judged.graphs[0].metadata["core"]["kept"]
+    types = claims[claims["claim"].isin(selected)]["type"]
     assert row["core_claims"] == len(selected) >= 1
-    assert row["core_supported"] == (own == "supported").sum()
-    assert row["core_unsupported"] == (own == "non-supported").sum()
+    assert row["core_supported"] == (types == "supported").sum()
+    assert row["core_unsupported"] == (types == "non-supported").sum()
 
 
 @pytest.mark.service
@@ -112,9 +112,11 @@ def test_calls_for_selection_are_those_that_the_server_counts(notes: Path) -> No
         result = invoke(*arguments(server.url, "o", "--cache", "b.sqlite", *core))
         asked = Counter(map(stage_of, server.requests)) - without
     (graph,) = read_many(notes / "o/graphs.jsonl")
-    told = graph.metadata["core"]
+    facts = graph.metadata["core"]
     assert asked["relations"] > without["relations"]
     assert re.search(rf"^relations +{asked['relations']} +0 +0 ", result.stdout, re.M)
-    assert f"Core: {len(told['kept'])} of 2 claims count" in result.stdout
+    assert f"Core: {len(facts['kept'])} of 2 claims count" in result.stdout
     # Both scores, one below the other.
-    assert len(re.findall(r"^FR2 +implication ", result.stdout, re.M)) == (2 if told["kept"] else 1)
+    assert len(re.findall(r"^FR2 +implication ", result.stdout, re.M)) == (
+        2 if facts["kept"] else 1
+    )

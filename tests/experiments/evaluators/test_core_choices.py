@@ -50,7 +50,7 @@ def selected(choices: CoreChoices, *graphs: FactGraph) -> list[tuple[FactGraph, 
 def kept(
     selections: list[tuple[FactGraph, Selection]], sentences: int = 10
 ) -> dict[str, Mapping[str, Any]]:
-    chosen = [(graph, {claim.id for claim in found.chosen}) for graph, found in selections]
+    chosen = [(graph, {claim.id for claim in selection.chosen}) for graph, selection in selections]
     return {row["sentence"]: row for row in kept_by_sentence(chosen, sentences=sentences)}
 
 
@@ -86,13 +86,13 @@ PEOPLE = CoreChoices(LexicalRelations(), domain="people")
 
 @pytest.mark.slow
 def test_the_biographies_of_factscore(biographies: list[FactGraph]) -> None:
-    found = selected(PEOPLE, *biographies)
-    rows = kept(found)
+    findings = selected(PEOPLE, *biographies)
+    rows = kept(findings)
     # The corpus: 974 claims of 31 biographies. Selected: as printed in the findings.
-    assert (len(found), rows["all"]["claims"]) == (31, 974)
-    assert sum(len(selection.chosen) for _, selection in found) == 683
+    assert (len(findings), rows["all"]["claims"]) == (31, 974)
+    assert sum(len(selection.chosen) for _, selection in findings) == 683
     assert rows["all"]["kept"] == pytest.approx(683 / 974)
-    assert all(selection.solution.status == "optimal" for _, selection in found)
+    assert all(selection.solution.status == "optimal" for _, selection in findings)
     # The first sentence holds most of what says nothing (X is a person) or is repeated.
     assert min(rows, key=lambda name: rows[name]["kept"]) == "1"
     assert rows["1"]["change"] < -0.05
@@ -100,27 +100,27 @@ def test_the_biographies_of_factscore(biographies: list[FactGraph]) -> None:
     pairs = np.concatenate(
         [
             redundancy(selection.entailments)[np.triu_indices(len(selection.claims), 1)]
-            for _, selection in found
+            for _, selection in findings
         ]
     )
     page = " ".join(PAGE.split())
-    said = re.search(
+    figures = re.search(
         r"of at least (\S+) of being redundant \((\S+) in the median, (\S+) on average\)", page
     )
-    assert said is not None
-    assert pairs.min() >= float(said[1])
+    assert figures is not None
+    assert pairs.min() >= float(figures[1])
     # Products of two probabilities of a fitted model, to the digits shown.
-    assert [float(each) for each in said.groups()[1:]] == pytest.approx(
+    assert [float(each) for each in figures.groups()[1:]] == pytest.approx(
         [np.median(pairs), pairs.mean()], abs=6e-4
     )
-    said = re.search(
+    figures = re.search(
         r"select_expected`\), (\S+) of (\S+) claims per response are expected to count \((\S+) "
         r"are selected if each entailment is decided\), with a precision of (\S+) \(plain (\S+)\)",
         page,
     )
-    assert said is not None
+    assert figures is not None
     numbers = []
-    for graph, selection in found:
+    for graph, selection in findings:
         weights, plain = selection.program.weights, selection.solution.chosen
         supported = [atom.label is True for atom in graph.atoms]
         best = select_expected(weights, redundancy(selection.entailments), start=plain)
@@ -130,7 +130,7 @@ def test_the_biographies_of_factscore(biographies: list[FactGraph]) -> None:
                 *(best.precision(supported), adjusted_precision(supported, plain)),
             )
         )
-    for text, value in zip(said.groups(), np.mean(numbers, axis=0), strict=True):
+    for text, value in zip(figures.groups(), np.mean(numbers, axis=0), strict=True):
         digits = len(text.partition(".")[2])
         # The search ends at a count of branchings; another order of sums may round the last digit.
         assert float(text) == pytest.approx(value, abs=1.001 * 10.0**-digits), text
@@ -152,10 +152,10 @@ def test_other_weights_and_rules_keep_as_many_as_the_page_says(
 
 
 def test_the_command_writes_tables_a_figure_and_the_claims_that_count(tmp_path: Path) -> None:
-    path, own, out = tmp_path / "in.jsonl", tmp_path / "own.json", tmp_path / "out"
+    path, templates, out = tmp_path / "in.jsonl", tmp_path / "own.json", tmp_path / "out"
     write_many([response("g"), response("h")], path)
-    own.write_text(json.dumps({"bridges": ["{topic} is a bridge."]}), encoding="utf-8")
-    options = ["--domain", "bridges", "--templates", f"{own}", "--out", str(out)]
+    templates.write_text(json.dumps({"bridges": ["{topic} is a bridge."]}), encoding="utf-8")
+    options = ["--domain", "bridges", "--templates", f"{templates}", "--out", str(out)]
     assert "of 8 claims of 2 responses count" in invoke("select", str(path), *options).output
     rows = list(csv.DictReader((out / "sentences.csv").read_text().splitlines()))
     assert [row["sentence"] for row in rows] == ["1", "2", "all"]
@@ -164,7 +164,7 @@ def test_the_command_writes_tables_a_figure_and_the_claims_that_count(tmp_path: 
         int(row["selected"])
         for row in csv.DictReader((out / "responses.csv").read_text().splitlines())
     ]
-    result = invoke("select", str(path), "--templates", f"{own}", code=2)
+    result = invoke("select", str(path), "--templates", f"{templates}", code=2)
     assert "no bleached claims of the domain 'people'" in result.output
     result = invoke("select", str(path), "--rule", "none", code=2)
     assert "--rule none is unknown" in result.output

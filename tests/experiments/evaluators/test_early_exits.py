@@ -26,17 +26,17 @@ GRAPH = FactGraph(
 
 def test_a_response_that_a_rule_ends_is_asked_nothing() -> None:
     declining = replace(GRAPH, id="d", response="I am sorry, but I cannot help with that.")
-    found = assess([GRAPH, declining], early_exit="declines")
-    told = {graph.id: graph.metadata.get(EXIT_KEY) for graph in found.graphs}
-    assert told == {"r": None, "d": "it declines to answer"}
-    ended = next(graph for graph in found.graphs if graph.id == "d")
+    assessed = assess([GRAPH, declining], early_exit="declines")
+    exits = {graph.id: graph.metadata.get(EXIT_KEY) for graph in assessed.graphs}
+    assert exits == {"r": None, "d": "it declines to answer"}
+    ended = next(graph for graph in assessed.graphs if graph.id == "d")
     assert not ended.relations
     assert ended.metadata[METADATA_KEY]["asked"] == 0
-    assert not found.incomplete
-    said = "1 response: no relations were asked (it declines to answer)"
-    assert any(said in each for each in found.sentences)
+    assert not assessed.incomplete
+    sentence = "1 response: no relations were asked (it declines to answer)"
+    assert any(sentence in each for each in assessed.sentences)
     # Nothing was asked about its claims, so that nothing is known of them.
-    claims: Any = found["claims"]
+    claims: Any = assessed["claims"]
     ended_rows = claims[claims["response"] == "d"]
     assert ended_rows["p"].isna().all()
     assert set(ended_rows["verdict"]) == {"missing"}
@@ -56,8 +56,8 @@ def test_a_function_ends_responses_by_what_they_and_their_passages_say() -> None
         seen.append(graph)
         return "it is about a bridge" if "bridge" in graph.response else ""
 
-    found = assess([GRAPH], early_exit=rule)
-    assert "it is about a bridge" in str(found)
+    assessed = assess([GRAPH], early_exit=rule)
+    assert "it is about a bridge" in str(assessed)
     assert [context.id for context in seen[0].contexts] == ["c1", "c2"]
     model = Scripted()
     inner = relation_stage(model, "FR2")

@@ -122,7 +122,7 @@ def test_calls_by_stage_are_those_that_the_server_counts(stride: str, chunks: in
     options = ("--stride", str(stride), "--audit", "1", "--json")
     with ScriptedServer(readable) as server:
         first = rows_of(invoke(*arguments(server.url, *options)), "cost", "stage")
-        counted = Counter(stage_of(question_of(one)) for one in server.requests)
+        counted = Counter(stage_of(question_of(request)) for request in server.requests)
         again = rows_of(invoke(*arguments(server.url, *options)), "cost", "stage")
         assert len(server.requests) == counted.total()
     # Four claims are unsure or not sure enough; the three that are skipped are audited, all.
@@ -155,7 +155,7 @@ def test_a_farewell_and_a_line_that_is_not_clear_cost_no_response() -> None:
 
     with ScriptedServer(chatty) as server:
         result = invoke(*arguments(server.url, "--json"))
-        asked = Counter(stage_of(question_of(one)) for one in server.requests)
+        asked = Counter(stage_of(question_of(request)) for request in server.requests)
     rows = rows_of(result, "responses", "response")
     assert {name: (row["claims"], row["unread_lines"]) for name, row in rows.items()} == {
         "r0": (4, 0),
@@ -180,7 +180,9 @@ def test_what_failed_responses_took_is_counted(failing: tuple[str, ...]) -> None
     prices = ("--price-in", "10", "--price-out", "100")
     with ScriptedServer(refusing) as server:
         result = invoke(*arguments(server.url, *prices, "--json"), code=1)
-        asked = [one for one in server.requests if stage_of(question_of(one)) != "fastfact"]
+        asked = [
+            request for request in server.requests if stage_of(question_of(request)) != "fastfact"
+        ]
     row = rows_of(result, "cost", "stage")["pre-verification"]
     # Each failing response was asked about twice, in vain, and paid for.
     assert len(asked) == 2 + len(failing)
@@ -219,8 +221,8 @@ def test_without_a_count_by_people_there_is_a_curve_and_no_score(notes: Path) ->
         result = invoke(*arguments(server.url, "--out", "tables"))
     assert "K', the number of claims that people find, is not known of 2 responses" in result.stdout
     header, *lines = (notes / "tables" / "responses.csv").read_text().splitlines()
-    place = header.split(",").index("f1")
-    assert [line.split(",")[place] for line in lines] == ["", ""]
+    column = header.split(",").index("f1")
+    assert [line.split(",")[column] for line in lines] == ["", ""]
     header, *lines = (notes / "tables" / "curve.csv").read_text().splitlines()
     assert header == "k_prime,precision,recall,f1"
     for line in lines:
@@ -246,14 +248,14 @@ def test_a_run_goes_on_where_it_was_left(notes: Path) -> None:
     (notes / "answers.sqlite").unlink()
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "--out", "o"))
-        questions = [question_of(one) for one in server.requests]
+        questions = [question_of(request) for request in server.requests]
     # The first response is taken from the store, so that only the second is asked about.
     assert not any("Alder is tall" in question for question in questions)
     graphs = read_many(notes / "o" / "graphs.jsonl")
     assert [graph.id for graph in graphs] == ["r0", "r1"]
-    said = graphs[1].metadata[FASTFACT_KEY]["claims"]
-    assert [one["verdict"] for one in said.values()] == ["insufficient", "supported", ""]
-    assert "rather not" in said["a3"]["missing"]
+    claims = graphs[1].metadata[FASTFACT_KEY]["claims"]
+    assert [claim["verdict"] for claim in claims.values()] == ["insufficient", "supported", ""]
+    assert "rather not" in claims["a3"]["missing"]
 
 
 @pytest.mark.service
@@ -283,9 +285,9 @@ def test_searches_of_the_web_are_those_that_its_server_counts(
         assert len(pages) == len(set(pages)) == 5
     for graph in read_many(notes / "o" / "graphs.jsonl"):
         for atom in graph.atoms:
-            shown = [one for one in graph.contexts if atom.id in one.retrieved_for]
+            shown = [context for context in graph.contexts if atom.id in context.retrieved_for]
             assert len(shown) <= 10
-            assert all(len(one.text.split()) <= 250 for one in shown)
+            assert all(len(passage.text.split()) <= 250 for passage in shown)
 
 
 def test_a_chunk_is_shown_without_the_rest_of_the_response() -> None:
@@ -300,14 +302,14 @@ def test_a_chunk_is_shown_without_the_rest_of_the_response() -> None:
 
 
 def test_theta_says_what_is_skipped_and_the_audit_what_that_costs() -> None:
-    def found(**options: Any) -> Any:
+    def judged_at(**options: Any) -> Any:
         graphs = [FactGraph(name, (), response=text) for name, text in RESPONSES.items()]
         return fastfact(graphs, model=AnsweringModel(answer), documents=NOTES, **options)
 
-    assert found(theta=0.995)["claims"]["skipped"].sum() == 3
-    assert found(theta=1.0)["claims"]["skipped"].sum() == 0
-    assert found(theta=0.45)["claims"]["skipped"].sum() == 5
-    audited = found(audit=1.0)
+    assert judged_at(theta=0.995)["claims"]["skipped"].sum() == 3
+    assert judged_at(theta=1.0)["claims"]["skipped"].sum() == 0
+    assert judged_at(theta=0.45)["claims"]["skipped"].sum() == 5
+    audited = judged_at(audit=1.0)
     # Cedar was skipped as wrong and Damson as irrelevant; the verifier supports both.
     (row,) = audited["audit"].to_dict("records")
     assert (row["skipped"], row["claims"], row["wrong"]) == (3, 3, 2)
@@ -327,10 +329,10 @@ def test_what_is_missing_is_no_false_claim() -> None:
             return Completion("I would rather not say.")
         return Failure("status 500") if "Cedar" in question else answer(request)
 
-    found = fastfact(
+    judged = fastfact(
         text=RESPONSES["r1"], model=AnsweringModel(lost), documents=NOTES, k_prime=3, theta=1.0
     )
-    (row,) = found["responses"].to_dict("records")
+    (row,) = judged["responses"].to_dict("records")
     assert (row["supported"], row["unsupported"], row["missing"]) == (0, 0, 3)
     assert math.isnan(row["f1"])
     assert math.isnan(row["precision"])
@@ -353,20 +355,20 @@ def test_models_are_ranked_with_intervals_by_what_people_counted() -> None:
         for model, name in (("one", "r0"), ("two", "r1"))
         for number in range(3)
     ]
-    found = fastfact(graphs, model=AnsweringModel(answer), documents=NOTES, k_prime="people")
-    whole = found["summary"][found["summary"]["benchmark"] == "all"].set_index("model")
+    judged = fastfact(graphs, model=AnsweringModel(answer), documents=NOTES, k_prime="people")
+    whole = judged["summary"][judged["summary"]["benchmark"] == "all"].set_index("model")
     for model, precision in (("one", 1 / 3), ("two", 1 / 2)):
         recalls = [2 / (1 + math.exp(0.1 * abs(1 - k))) for k in (2, 3, 4)]
         f1 = [2 * precision * r / (precision + r) for r in recalls]
         mean = sum(f1) / 3
-        spread = math.sqrt(sum((one - mean) ** 2 for one in f1) / 2 / 3)
+        spread = math.sqrt(sum((score - mean) ** 2 for score in f1) / 2 / 3)
         assert whole.loc[model, "f1"] == pytest.approx(mean)
         # 4.302653 is the 97.5% point of Student's t with two degrees of freedom.
         # No resample of three responses is above the best of them.
         upper = min(mean + 4.302653 * spread, max(f1))
         assert whole.loc[model, "f1_upper"] == pytest.approx(upper, abs=1e-6)
-    assert len(found["summary"]) == 2 + 6
-    assert found["summary"]["f1"].is_monotonic_decreasing
+    assert len(judged["summary"]) == 2 + 6
+    assert judged["summary"]["f1"].is_monotonic_decreasing
 
 
 def test_padding_does_not_pay_as_nobody_counted_it() -> None:
@@ -387,8 +389,8 @@ def test_padding_does_not_pay_as_nobody_counted_it() -> None:
         return " ".join(["It is right."] * right + ["It is wrong."] * wrong)
 
     texts = [response(80, 2), response(9, 1)]
-    found = fastfact(text=texts, model=AnsweringModel(many), documents=["It."], k_prime=10)
-    assert found["responses"]["f1"].tolist() == pytest.approx([padded, honest])
+    judged = fastfact(text=texts, model=AnsweringModel(many), documents=["It."], k_prime=10)
+    assert judged["responses"]["f1"].tolist() == pytest.approx([padded, honest])
     unknown = fastfact(text=texts, model=AnsweringModel(many), documents=["It."])
     assert unknown["responses"]["f1"].isna().all()
     assert unknown["summary"]["f1"].isna().all()
@@ -401,26 +403,28 @@ def test_documents_are_read_as_pages_and_pieces() -> None:
     ]
     documents.append(Document("other", "o", "Nothing of the kind."))
     retriever = build_document_pages(documents, pages=5, top_k=10, chunks=ChunkSettings(250, 40))
-    (found,) = retriever.retrieve(["beech time"])
-    assert len(found.passages) == 10
-    assert len({one.link for one in found.passages}) <= 5
-    assert max(len(one.text.split()) for one in found.passages) <= 250
+    (retrieved,) = retriever.retrieve(["beech time"])
+    assert len(retrieved.passages) == 10
+    assert len({passage.link for passage in retrieved.passages}) <= 5
+    assert max(len(passage.text.split()) for passage in retrieved.passages) <= 250
     refused("holds no text", build_document_pages, [Document("", "", " ")], pages=5, top_k=1,
             chunks=ChunkSettings())  # fmt: skip
 
 
 def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
-    found = fastfact(text=RESPONSES["r0"], model=AnsweringModel(answer), documents=NOTES, k_prime=3)
-    assert repr(found).startswith("fastfact: the responses\n1 response, 4 claims")
-    files = found.save(tmp_path / "kept")
+    judged = fastfact(
+        text=RESPONSES["r0"], model=AnsweringModel(answer), documents=NOTES, k_prime=3
+    )
+    assert repr(judged).startswith("fastfact: the responses\n1 response, 4 claims")
+    files = judged.save(tmp_path / "kept")
     assert {file.name for file in files} >= {"responses.csv", "claims.csv", "graphs.jsonl"}
     (graph,) = read_many(tmp_path / "kept" / "graphs.jsonl")
-    assert [atom.text for atom in graph.atoms] == found["claims"]["text"].tolist()
+    assert [atom.text for atom in graph.atoms] == judged["claims"]["text"].tolist()
 
 
 @pytest.mark.usefixtures("notes")
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ("", "FaStfact asks a language model; name one with --model"),
         ("--model openai/x --target-error 0.1", "add --audit 1"),
@@ -435,8 +439,10 @@ def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
         ("--model openai/x --retriever google --max-cost 1", "--price-search"),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(options: str, said: str) -> None:
-    assert said in invoke("fastfact", "batch.jsonl", *options.split(), "--dry-run", code=2).stderr
+def test_what_does_not_fit_is_one_sentence(options: str, message: str) -> None:
+    assert (
+        message in invoke("fastfact", "batch.jsonl", *options.split(), "--dry-run", code=2).stderr
+    )
 
 
 @pytest.mark.usefixtures("notes")
@@ -456,10 +462,10 @@ def test_a_count_that_is_none_is_refused() -> None:
 
 
 def test_what_was_recorded_can_be_judged_again(tmp_path: Path) -> None:
-    found = fastfact(text=RESPONSES["r0"], model=AnsweringModel(answer), documents=NOTES)
-    write_fact_graphs(found.graphs, tmp_path / "g.jsonl")
+    judged = fastfact(text=RESPONSES["r0"], model=AnsweringModel(answer), documents=NOTES)
+    write_fact_graphs(judged.graphs, tmp_path / "g.jsonl")
     again = fastfact(tmp_path / "g.jsonl", model=AnsweringModel(answer), documents=NOTES)
-    assert again["claims"].equals(found["claims"])
+    assert again["claims"].equals(judged["claims"])
 
 
 FAILURES = [
@@ -483,9 +489,9 @@ def test_failures_of_extracted_claims_are_counted_and_shown_on_a_page(tmp_path: 
     model = AnsweringModel(judging)
     graph = FactGraph("r1", (), response=RESPONSES["r1"])
     options: dict[str, Any] = {"documents": ["Fig."], "cache": tmp_path / "a.sqlite"}
-    found = fastfact(graph, model=model, failure_types=True, **options)
+    judged = fastfact(graph, model=model, failure_types=True, **options)
     rows = {(row["category"], row["failure"]): row
-            for row in found["claim_failures"].to_dict("records")}  # fmt: skip
+            for row in judged["claim_failures"].to_dict("records")}  # fmt: skip
     counts = {key: row["count"] for key, row in rows.items()}
     # A claim with two failures of a category counts once in it.
     assert counts["unverifiable", "all"] == 2
@@ -494,7 +500,7 @@ def test_failures_of_extracted_claims_are_counted_and_shown_on_a_page(tmp_path: 
     assert counts["redundant", "all"] == counts["redundant", "inter-sentence"] == 1
     assert rows["missing", "extractor"]["share"] == pytest.approx(1 / 3)
     assert sum(request.stage == "claim failures" for request in model.asked) == 2
-    text = found.report(tmp_path / "page.html").read_text()
+    text = judged.report(tmp_path / "page.html").read_text()
     assert "Gorse is yellow." in text
     assert "that people find, is not known" in text
 
@@ -507,8 +513,8 @@ def test_a_judge_that_leaves_a_claim_out_is_not_believed(tmp_path: Path) -> None
 
     graph = FactGraph("r1", (), response=RESPONSES["r1"])
     options: dict[str, Any] = {"documents": ["Fig."], "cache": tmp_path / "a.sqlite"}
-    found = fastfact(graph, model=AnsweringModel(short), failure_types=True, **options)
-    table = found["claim_failures"]
+    judged = fastfact(graph, model=AnsweringModel(short), failure_types=True, **options)
+    table = judged["claim_failures"]
     assert table is not None
     assert table["unanswered"].tolist() == [1] * len(table)
     assert table.loc[table["category"] == "redundant", "claims"].tolist() == [0, 0, 0]

@@ -74,7 +74,7 @@ def asked_of(model: Scripted, decisive: float = 0.5, variant: str = "FR2") -> Fa
 
 def test_own_passages_come_first_then_those_that_share_most_words() -> None:
     pairs = relation_pairs(GRAPH, "FR3")
-    order = [(pairs[place].source, pairs[place].target) for place in asking_order(GRAPH, pairs)]
+    order = [(pairs[number].source, pairs[number].target) for number in asking_order(GRAPH, pairs)]
     of_first = [source for source, target in order if target == "a1"]
     assert of_first == ["c1", "c2", "c3"]
     # A passage of another claim that has all words still comes after its own, which has none.
@@ -88,7 +88,8 @@ def test_equal_shares_keep_the_order_of_passages() -> None:
     bare = replace(
         GRAPH,
         contexts=tuple(
-            Context(one.id, "", retrieved_for=one.retrieved_for) for one in GRAPH.contexts
+            Context(context.id, "", retrieved_for=context.retrieved_for)
+            for context in GRAPH.contexts
         ),
     )
     pairs = [pair for pair in relation_pairs(bare, "FR2") if pair.target == "a1"]
@@ -159,7 +160,7 @@ def test_an_assessment_says_what_was_not_asked_and_what_that_leaves_open() -> No
     assert few.sentences[-1].startswith("345 of 2,249 pairs asked: first the passages")
     assert "1,904 pairs of claims that a relation of probability 0.5 or more" in few.sentences[-1]
     assert not few.incomplete
-    verdicts = [found["claims"]["verdict"].tolist() for found in (few, every)]
+    verdicts = [assessed["claims"]["verdict"].tolist() for assessed in (few, every)]
     assert verdicts[0] == verdicts[1]
     ranged: Any = few["responses"]
     assert (ranged["FR2_lower"] < ranged["FR2_upper"]).any()
@@ -210,17 +211,17 @@ def test_a_limit_ends_with_what_was_answered_and_the_same_command_goes_on(keyed:
     asked, first = run("o", "--max-calls", "5", code=3)
     assert asked == 5
     assert first["incomplete"]
-    said = " ".join(first["findings"])
-    assert "the limit of 5 calls is reached" in said
+    sentences = " ".join(first["findings"])
+    assert "the limit of 5 calls is reached" in sentences
     claims = first["tables"]["claims"]
     lacking = [row for row in claims if row["p"] is None]
-    assert f"{len(lacking)} claims have no answer" in said
+    assert f"{len(lacking)} claims have no answer" in sentences
     assert len(lacking) == len(claims) - 5
     assert {row["verdict"] for row in lacking} == {"missing"}
     graphs = read_many(keyed / "o/graphs.jsonl")
     facts = [graph.metadata[METADATA_KEY] for graph in graphs]
-    assert sum(one["asked"] for one in facts) == 5
-    assert not any(one["missing"] for one in facts)
+    assert sum(fact["asked"] for fact in facts) == 5
+    assert not any(fact["missing"] for fact in facts)
     # What was paid for is not asked again, and the result is that of one calm run.
     again, _ = run("o")
     calm, whole = run("calm", "--cache", "calm.sqlite")

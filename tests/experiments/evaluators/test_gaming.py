@@ -58,11 +58,11 @@ def scores() -> pd.DataFrame:
 
 
 def test_twenty_true_sentences_raise_plain_precision_alone(scores: pd.DataFrame) -> None:
-    own = scores[(scores.version == "clean") & scores.padding.isin(TEMPLATES)]
+    means = scores[(scores.version == "clean") & scores.padding.isin(TEMPLATES)]
     keys = ["response", "padding", "assessor"]
     by_count = {
         (guard, count): part.set_index(keys)
-        for (guard, count), part in own.groupby(["guard", "appended"])
+        for (guard, count), part in means.groupby(["guard", "appended"])
     }
     clean, padded = by_count[NO_GUARD, 0], by_count[NO_GUARD, 20]
     assert len(clean) == len(GRAPHS) * len(TEMPLATES) * 3
@@ -80,10 +80,10 @@ def test_twenty_true_sentences_raise_plain_precision_alone(scores: pd.DataFrame)
 def test_a_lexical_judge_that_does_not_know_the_templates_lets_little_through(
     scores: pd.DataFrame,
 ) -> None:
-    found = gains(scores)
-    found = found[(found.guard == "words") & (found.assessor == LABELS)].set_index("kind")
+    rises = gains(scores)
+    rises = rises[(rises.guard == "words") & (rises.assessor == LABELS)].set_index("kind")
     for padding in TEMPLATES:
-        row: Any = found.loc[f"{padding}, appended"]
+        row: Any = rises.loc[f"{padding}, appended"]
         # Measured: 0.220 plain; 0.012 (repetitive) and 0.014 (uninformative) with Core.
         assert row.plain == pytest.approx(0.220, abs=0.001)
         assert row.core < 0.02
@@ -110,8 +110,8 @@ def test_the_table_has_every_kind_of_response_with_and_without_core(scores: pd.D
 
 
 def test_core_does_not_see_that_a_true_claim_is_beside_the_topic(scores: pd.DataFrame) -> None:
-    found = gains(scores)
-    rows = found[(found.guard == "known") & (found.assessor == LABELS)].set_index("kind")
+    gained = gains(scores)
+    rows = gained[(gained.guard == "known") & (gained.assessor == LABELS)].set_index("kind")
     for padding in TEMPLATES:
         row: Any = rows.loc[f"{padding}, appended"]
         assert row.plain_lower > 0
@@ -186,9 +186,9 @@ def test_a_prompt_based_assessor_takes_part_and_what_it_misses_is_counted() -> N
         lambda request: "true" if "1867" in request.messages[-1].content else "false"
     )
     missing: Counter[str] = Counter()
-    said = by_prompt("factscore", model, missing)(GRAPHS[0])
-    assert len(said) == len(GRAPHS[0].atoms)
-    assert any(said)
+    verdicts = by_prompt("factscore", model, missing)(GRAPHS[0])
+    assert len(verdicts) == len(GRAPHS[0].atoms)
+    assert any(verdicts)
     assert missing["factscore"] == 0
     # "true" is not a verdict of this one.
     assert not any(by_prompt("veriscore", model, missing)(GRAPHS[0]))
@@ -224,16 +224,16 @@ def test_related_atoms_alone_resist_repetition_but_not_emptiness() -> None:
 
 def test_the_verdicts_of_an_assessor_stand_for_labels() -> None:
     plain = [replace(g, atoms=tuple(replace(a, label=None) for a in g.atoms)) for g in GRAPHS[:3]]
-    said = {graph.id: by_inference("FR1")(graph) for graph in GRAPHS[:3]}
+    verdicts = {graph.id: by_inference("FR1")(graph) for graph in GRAPHS[:3]}
     judged = verified(plain, by_inference("FR1"))
-    assert {graph.id: [atom.label for atom in graph.atoms] for graph in judged} == said
+    assert {graph.id: [atom.label for atom in graph.atoms] for graph in judged} == verdicts
     # Nothing true can be appended to what nothing is true of.
     assert [g.id for g in verified(plain, lambda g: [g.id == plain[1].id] * len(g.atoms))] == [
         plain[1].id
     ]
-    found = gaming(judged, {}, counts=(1,), versions=())
-    counts = found[found.appended == 0].drop_duplicates("response").set_index("response").supported
-    assert counts.to_dict() == {name: sum(each) for name, each in said.items()}
+    gamed = gaming(judged, {}, counts=(1,), versions=())
+    counts = gamed[gamed.appended == 0].drop_duplicates("response").set_index("response").supported
+    assert counts.to_dict() == {name: sum(each) for name, each in verdicts.items()}
 
 
 def test_a_padding_has_rows_for_as_many_sentences_as_it_has() -> None:
@@ -243,13 +243,13 @@ def test_a_padding_has_rows_for_as_many_sentences_as_it_has() -> None:
         model = AnsweringModel(lambda _: answers[graph.id])
         return written_by(model, "uninformative")(graph, n)
 
-    found = gaming(GRAPHS[:2], KNOWN, paddings={"written": padder}, counts=(2, 5), versions=())
-    rows = found[found.guard == NO_GUARD]
+    gamed = gaming(GRAPHS[:2], KNOWN, paddings={"written": padder}, counts=(2, 5), versions=())
+    rows = gamed[gamed.guard == NO_GUARD]
     assert rows[["response", "appended"]].to_numpy().tolist() == [
         [GRAPHS[0].id, 0], [GRAPHS[0].id, 2], [GRAPHS[1].id, 0]
     ]  # fmt: skip
-    assert gains(found).responses.tolist() == [1]
-    assert curves(found).responses.tolist() == [2, 1, 2, 1]
+    assert gains(gamed).responses.tolist() == [1]
+    assert curves(gamed).responses.tolist() == [2, 1, 2, 1]
 
 
 def test_bad_input_is_named() -> None:

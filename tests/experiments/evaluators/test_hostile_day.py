@@ -55,15 +55,15 @@ def test_calls_take_no_more_rounds_than_they_must(keyed: Path) -> None:
     stages = (4, 4, 12)  # chunks, revisions, pairs of each response, one stage after another
     answered: Counter[str] = Counter()
 
-    def all_are_there(held: Sequence[str]) -> bool:
+    def all_are_there(counts: Sequence[str]) -> bool:
         askable = 0
         for number in range(responses):
             done = answered[str(number)]
-            ends = (sum(stages[: place + 1]) for place in range(len(stages)))
+            ends = (sum(stages[: stage + 1]) for stage in range(len(stages)))
             askable += next((end - done for end in ends if end > done), 0)
-        if len(held) < min(limit, askable):
+        if len(counts) < min(limit, askable):
             return False
-        answered.update(re.findall(r"Bridge (\d+)", question)[-1] for question in held)
+        answered.update(re.findall(r"Bridge (\d+)", question)[-1] for question in counts)
         return True
 
     write_batch(keyed, responses)

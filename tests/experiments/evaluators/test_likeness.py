@@ -41,19 +41,19 @@ def folder_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     module = ModuleType("sentence_transformers")
     module.SentenceTransformer = lambda *_, **__: _Model()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
-    place = tmp_path / "model"
-    place.mkdir()
-    (place / "weights").write_text("none", "utf-8")
+    model_folder = tmp_path / "model"
+    model_folder.mkdir()
+    (model_folder / "weights").write_text("none", "utf-8")
     monkeypatch.chdir(tmp_path)
-    return f"meaning:{place}"
+    return f"meaning:{model_folder}"
 
 
 def test_meaning_is_the_cosine_of_embeddings_that_are_kept(
     folder_model: str, tmp_path: Path
 ) -> None:
     alike = likeness_of_pairs(folder_model, tmp_path)
-    found = alike([TextPair("aab", "ab"), TextPair("aa", "bb"), TextPair("b", "b", title="a")])
-    assert found == pytest.approx([3 / (5 * 2) ** 0.5, 0.0, 0.5**0.5], abs=1e-6)
+    likenesses = alike([TextPair("aab", "ab"), TextPair("aa", "bb"), TextPair("b", "b", title="a")])
+    assert likenesses == pytest.approx([3 / (5 * 2) ** 0.5, 0.0, 0.5**0.5], abs=1e-6)
     assert list((tmp_path / ".embeddings").glob("*.sqlite"))
 
 
@@ -62,7 +62,9 @@ def test_pairs_of_claims_are_chosen_by_meaning(folder_model: str) -> None:
     # The two pairs whose letters are most alike, of all of the response.
     related: Any = coherence([graph], relations="lexical", most=2, by=folder_model)
     assert related.graphs[0].metadata["claim_relations"]["asked"] == 2
-    assert any("2 of 55 pairs of claims were asked about" in said for said in related.sentences)
+    assert any(
+        "2 of 55 pairs of claims were asked about" in sentence for sentence in related.sentences
+    )
 
 
 def test_what_does_not_fit_is_refused() -> None:

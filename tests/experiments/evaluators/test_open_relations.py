@@ -77,14 +77,14 @@ def test_the_answers_that_are_missing_lead_into_the_range(
 ) -> None:
     views = [AssessmentView(variant, encoding, EXACT)]
     whole = with_relations(small_graph(), Answers(seed), variant)
-    told = judged(assessed(whole, views))
-    assert told.ranges[variant] == tuple((p, p) for p in told.p[variant])
+    measures = judged(assessed(whole, views))
+    assert measures.ranges[variant] == tuple((p, p) for p in measures.p[variant])
     pairs = [(r.source, r.target) for r in whole.relations]
     lost = frozenset(Random(seed).sample(pairs, max(1, len(pairs) // 4)))
     part = assessed(with_relations(small_graph(), Answers(seed, lost), variant), views)
     lacking = judged(part)
     assert lacking.missing == len(lost)
-    for p, ends in zip(told.p[variant], lacking.ranges[variant], strict=True):
+    for p, ends in zip(measures.p[variant], lacking.ranges[variant], strict=True):
         assert p is not None
         assert ends is not None
         assert ends[0] - ROUNDING <= p <= ends[1] + ROUNDING
@@ -94,7 +94,7 @@ def test_the_answers_that_are_missing_lead_into_the_range(
         return
     summary = compared.summaries[variant]
     assert summary is not None
-    p_of_all = [p for p in told.p[variant] if p is not None]
+    p_of_all = [p for p in measures.p[variant] if p is not None]
     expected = {
         "precision": factual_precision(p_of_all),
         "f1_at_k": f1_at_k(p_of_all, summary["k"]),
@@ -161,30 +161,30 @@ def test_a_wider_variant_beside_it_opens_nothing() -> None:
     views = [AssessmentView(name, "implication", EXACT) for name in ("FR1", "FR2", "FR3")]
     # FR1 asks for neither, FR2 for the first alone.
     part = with_relations(graph, Answers(1, frozenset({("c1", "a2"), ("c1", "c2")})), "FR3")
-    found = assess_graph(part, views)
-    assert found["FR1"]["open"] == {}
-    assert found["FR1"]["measures"]["missing_relations"] == 0
-    assert found["FR2"]["measures"]["missing_relations"] == 1
-    assert found["FR3"]["measures"]["missing_relations"] == 2
+    assessed = assess_graph(part, views)
+    assert assessed["FR1"]["open"] == {}
+    assert assessed["FR1"]["measures"]["missing_relations"] == 0
+    assert assessed["FR2"]["measures"]["missing_relations"] == 1
+    assert assessed["FR3"]["measures"]["missing_relations"] == 2
     alone = assess_graph(
         with_relations(graph, Answers(1, frozenset({("c1", "a2")})), "FR2"), views[1:2]
     )
-    assert found["FR2"]["open"] == alone["FR2"]["open"]
+    assert assessed["FR2"]["open"] == alone["FR2"]["open"]
 
 
 def test_a_missing_verdict_may_be_any() -> None:
     known = ((1.0, 1.0), (0.0, 0.0), (0.5, 0.5), (0.0, 1.0), None)
     graph_model = ((0.9, 0.9), (0.8, 0.8), (0.2, 0.2), (0.3, 0.3), (0.6, 0.6))
-    found = open_measures([{"factscore": known, "FR1": graph_model}], 4.0)
-    assert found["factscore"]["precision"] == (0.25, 0.5)
-    assert found["factscore"]["recall_at_k"] == (0.25, 0.5)
+    opened = open_measures([{"factscore": known, "FR1": graph_model}], 4.0)
+    assert opened["factscore"]["precision"] == (0.25, 0.5)
+    assert opened["factscore"]["recall_at_k"] == (0.25, 0.5)
     # Nothing of the other row is missing; what the assessor drops is left out of both.
-    assert found["FR1"]["precision"] == (0.5, 0.5)
+    assert opened["FR1"]["precision"] == (0.5, 0.5)
     e = entropy_measure([0.9, 0.8, 0.2, 0.3])
-    assert found["FR1"]["entropy"] == pytest.approx((e, e))
+    assert opened["FR1"]["entropy"] == pytest.approx((e, e))
     # At P = 1/e the measure of an atom is largest.
     peak = 0.15051499783199057 + 0.15976801113064
-    assert found["factscore"]["entropy"] == pytest.approx((0.150515 / 4, peak / 4), abs=1e-6)
+    assert opened["factscore"]["entropy"] == pytest.approx((0.150515 / 4, peak / 4), abs=1e-6)
 
 
 def test_what_is_in_the_range_of_several_responses_is_a_mean_over_them() -> None:
@@ -199,15 +199,15 @@ def test_what_is_in_the_range_of_several_responses_is_a_mean_over_them() -> None
         )
 
     both = [response("one", 0.2, (0.2, 0.2)), response("two", None, (0.0, 1.0))]
-    found = summarise_judged(both, ["FR2"])
+    judged_both = summarise_judged(both, ["FR2"])
     # The second claim of the second response could be true, or not.
-    assert found.ranges["FR2"]["precision"] == (0.5, 0.75)
-    summary = found.summaries["FR2"]
+    assert judged_both.ranges["FR2"]["precision"] == (0.5, 0.75)
+    summary = judged_both.summaries["FR2"]
     assert summary is not None
     assert (summary["precision"], summary["k"]) == (0.75, 1.5)
     # One supported claim in each response.
-    assert found.measure("FR2", "recall_at_k") == pytest.approx(1 / 1.5)
-    assert found.ranges["FR2"]["recall_at_k"] == pytest.approx((1 / 1.5, (1 / 1.5 + 1) / 2))
+    assert judged_both.measure("FR2", "recall_at_k") == pytest.approx(1 / 1.5)
+    assert judged_both.ranges["FR2"]["recall_at_k"] == pytest.approx((1 / 1.5, (1 / 1.5 + 1) / 2))
     assert summarise_judged(both[:1], ["FR2"]).ranges == {}
 
 
@@ -238,9 +238,9 @@ def test_with_most_relations_filtered_the_range_is_printed_and_the_code_says_it(
     assert "15 of 22 relations missing" in result.stdout
     assert "More than 5% of what was asked for is missing" in result.stdout
     # Five claims with a verdict, none true; each lacks an answer but the first two.
-    (line,) = [one for one in result.stdout.splitlines() if one.startswith("- FR2, over all")]
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("- FR2, over all")]
     assert "Pr [0.000, 0.818], R_K [0.000, 1.000]" in line, line
-    header = next(one for one in result.stdout.splitlines() if "F1@K" in one)
+    header = next(line for line in result.stdout.splitlines() if "F1@K" in line)
     assert header.split()[6:9] == ["Pr", "R_K", "F1@K"]
     (written,) = (keyed / "o/graphs.jsonl").read_text().splitlines()
     bounds = json.loads(written)["metadata"]["assessment"]["FR2"]["open"]
@@ -283,13 +283,13 @@ def test_one_missing_answer_of_a_dense_graph_leaves_nearly_all_verdicts(
     random = Random(0)
     atoms = tuple(Atom(f"a{n}", f"Claim {n}.") for n in range(16))
     contexts = tuple(Context(f"c{n}", f"Passage {n}.") for n in range(50))
-    said = {atom.id: random.random() < 0.6 for atom in atoms}
+    labels = {atom.id: random.random() < 0.6 for atom in atoms}
     relations = tuple(
         Relation(
             context.id,
             atom.id,
             RelationKind(
-                "entailment" if said[atom.id] == (random.random() < 0.8) else "contradiction"
+                "entailment" if labels[atom.id] == (random.random() < 0.8) else "contradiction"
             ),
             random.uniform(0.5, 0.99),
         )

@@ -29,8 +29,8 @@ def test_repetitions_have_the_evidence_of_what_they_repeat() -> None:
     assert original.label is True
     assert [atom.label for atom in fresh] == [True] * 12
     assert set(padding.canonical.values()) == {original.text}
-    theirs = {(r.source, r.kind) for r in padding.graph.relations if r.target == fresh[3].id}
-    assert theirs == {(r.source, r.kind) for r in graph.relations if r.target == original.id}
+    evidence = {(r.source, r.kind) for r in padding.graph.relations if r.target == fresh[3].id}
+    assert evidence == {(r.source, r.kind) for r in graph.relations if r.target == original.id}
     served = {c.id for c in padding.graph.contexts if fresh[0].id in c.retrieved_for}
     assert served == {c.id for c in graph.contexts if original.id in c.retrieved_for}
     assert fresh[0].sentence == max(atom.sentence or 0 for atom in graph.atoms) + 1
@@ -57,12 +57,12 @@ def test_true_claims_on_other_topics_come_from_the_data_with_their_evidence() ->
     graph, *others = GRAPHS[:4]
     padding = off_topic(graph, 7, GRAPHS[:4]).graph
     fresh = padding.atoms[len(graph.atoms) :]
-    theirs = {atom.text: (other, atom) for other in others for atom in other.atoms if atom.label}
+    sources = {atom.text: (other, atom) for other in others for atom in other.atoms if atom.label}
     assert [atom.label for atom in fresh] == [True] * 7
     # One of each other response in turn.
-    assert [theirs[atom.text][0].id for atom in fresh[:3]] == [other.id for other in others]
+    assert [sources[atom.text][0].id for atom in fresh[:3]] == [other.id for other in others]
     for atom in fresh:
-        other, original = theirs[atom.text]
+        other, original = sources[atom.text]
         kinds = sorted(r.kind for r in padding.relations if r.target == atom.id)
         contexts = {context.id for context in other.contexts}
         assert kinds == sorted(

@@ -73,13 +73,13 @@ def graph() -> FactGraph:
 def test_forecasts_are_the_shares_of_each_relation() -> None:
     labelled = labelled_pairs([graph()])
     assert [item.kind for item in labelled] == [E, N, C]
-    found = relation_forecasts(Scripted(), labelled)
-    assert found[E].p == pytest.approx([0.8, 0.1])
-    assert found[C].p == pytest.approx([0.1, 0.6])
-    assert found[N].p == pytest.approx([0.1, 0.3])
-    assert found[E].y.tolist() == [True, False]
-    assert {found[kind].missing for kind in JUDGED_KINDS} == {1}
-    assert found[E].responses.tolist() == ["g", "g"]
+    forecasts = relation_forecasts(Scripted(), labelled)
+    assert forecasts[E].p == pytest.approx([0.8, 0.1])
+    assert forecasts[C].p == pytest.approx([0.1, 0.6])
+    assert forecasts[N].p == pytest.approx([0.1, 0.3])
+    assert forecasts[E].y.tolist() == [True, False]
+    assert {forecasts[kind].missing for kind in JUDGED_KINDS} == {1}
+    assert forecasts[E].responses.tolist() == ["g", "g"]
 
 
 def test_graphs_without_texts_are_refused() -> None:
@@ -102,10 +102,10 @@ def test_scores_are_those_of_calibration_with_intervals_over_responses() -> None
     forecasts = relation_forecasts(LexicalRelations(), labelled)
     rows = relation_scores(LexicalRelations(), labelled, scores=("auroc",), n_bootstrap=50)
     for kind in JUDGED_KINDS:
-        found = rows[kind]["auroc"]
-        assert found.value == auroc(forecasts[kind].p, forecasts[kind].y)
-        assert found.n == len({item.response for item in labelled})
-        assert found.lower < found.value < found.upper
+        interval = rows[kind]["auroc"]
+        assert interval.value == auroc(forecasts[kind].p, forecasts[kind].y)
+        assert interval.n == len({item.response for item in labelled})
+        assert interval.lower < interval.value < interval.upper
     # It is a baseline: far from chance on entailment, and far from good on contradiction.
     assert rows[E]["auroc"].value > 0.9
     assert 0.6 < rows[C]["auroc"].value < 0.9
@@ -144,22 +144,22 @@ def test_what_a_fit_has_seen_is_said_and_matters() -> None:
     assert len(rows) == 8
     for name, other in (("odd", "even"), ("even", "odd")):
         # Fitted by penalised likelihood, which nothing that was fitted elsewhere can beat by much.
-        own = rows[name, name, IN_SAMPLE]["log_loss"]
-        assert own < rows[name, name, RESPONSES]["log_loss"]
-        assert own < rows[name, other, DATA]["log_loss"] + 0.01
+        log_loss = rows[name, name, IN_SAMPLE]["log_loss"]
+        assert log_loss < rows[name, name, RESPONSES]["log_loss"]
+        assert log_loss < rows[name, other, DATA]["log_loss"] + 0.01
     # AUROC of cross-fitted shares compares pairs of one fold.
     crossed = fit_lexical(halves["odd"], folds=3)
     responses = [item.response for item in halves["odd"]]
     assert len({*zip(responses, crossed.folds.tolist(), strict=True)}) == len(set(responses))
     p, y = crossed.cross_validated[:, 0], np.array([item.kind is E for item in halves["odd"]])
-    told = score(p, y, responses, folds=crossed.folds, scores=["auroc"])["auroc"]
+    auroc = score(p, y, responses, folds=crossed.folds, scores=["auroc"])["auroc"]
     row = rows["odd", "odd", RESPONSES]
     ends = [row[f"{E}{end}"] for end in ("", "_lower", "_upper")]
-    assert ends == pytest.approx([told.value, told.lower, told.upper], rel=1e-12)
+    assert ends == pytest.approx([auroc.value, auroc.lower, auroc.upper], rel=1e-12)
     assert 0 < ends[1] < ends[0] < ends[2] < 1
-    own = crossed.distributions(halves["even"])
+    log_loss = crossed.distributions(halves["even"])
     codes = [JUDGED_KINDS.index(item.kind) for item in halves["even"]]
-    right = own[np.arange(len(codes)), codes]
+    right = log_loss[np.arange(len(codes)), codes]
     assert rows["even", "odd", DATA]["log_loss"] == pytest.approx(-np.log(right).mean())
 
 
@@ -168,8 +168,8 @@ def test_pairs_that_the_lexical_model_was_fitted_to_are_known(shared_data: Path)
     known = factcheck_bench_passages()
     bench = labelled_pairs(read_factcheck_bench(path))
     assert {passage_key(item.pair.premise) for item in bench} <= known
-    own = labelled_pairs(datasets.load("demonstration").graphs)
-    assert not {passage_key(item.pair.premise) for item in own} & known
+    fitted_pairs = labelled_pairs(datasets.load("demonstration").graphs)
+    assert not {passage_key(item.pair.premise) for item in fitted_pairs} & known
 
 
 def test_the_passages_of_the_fit_are_read_once() -> None:
@@ -184,23 +184,23 @@ def test_a_table_says_that_the_lexical_model_was_fitted_to_what_it_measures(
     first = next(graph for graph in bench if any(a.label is not None for a in graph.atoms))
     path = tmp_path / "first.jsonl"
     write_fact_graphs([first], path)
-    found = invoke("assess", str(path), "--relations", "lexical")
-    told = re.search(r"in-sample: the lexical model was fitted to (\d+) passages", found.stdout)
-    assert told is not None
+    printed = invoke("assess", str(path), "--relations", "lexical")
+    match = re.search(r"in-sample: the lexical model was fitted to (\d+) passages", printed.stdout)
+    assert match is not None
     keys = {context.key for context in first.contexts}
-    assert int(told[1]) == len(keys)
+    assert int(match[1]) == len(keys)
     study = tmp_path / "study.yaml"
     study.write_text(
         "study: s\ndatasets: [{path: first.jsonl}]\nvariants: [FR1]\nrelation_models: [recorded, "
         "lexical]\nbackends: [exact]\nmeasures: [brier]\noutputs: [csv, report]\n"
     )
     ran = invoke("run", str(study), "--out", str(tmp_path / "out"))
-    remark = f"in-sample: the lexical model was fitted to {told[1]} passages"
+    remark = f"in-sample: the lexical model was fitted to {match[1]} passages"
     assert ran.stdout.count(remark) == 1
     assert (tmp_path / "out" / "report.html").read_text().count(remark) == 1
-    own = invoke("assess", "demonstration", "--retriever", "local")
-    assert "labelled" in own.stdout
-    assert "in-sample" not in own.stdout
+    printed_again = invoke("assess", "demonstration", "--retriever", "local")
+    assert "labelled" in printed_again.stdout
+    assert "in-sample" not in printed_again.stdout
 
 
 class Graded:
@@ -242,18 +242,18 @@ def test_probabilities_come_to_relations() -> None:
         [judged(1, "x", 0.2), judged(2, "y", 0.7)], contradicted=0.2, entailed=0.7
     )
     assert [item.kind for item in edges] == [C, E]
-    found = relation_forecasts(Graded(), labelled)
-    assert found[E].y.tolist() == [True, False, False]
-    assert found[E].missing == 1
+    forecasts = relation_forecasts(Graded(), labelled)
+    assert forecasts[E].y.tolist() == [True, False, False]
+    assert forecasts[E].missing == 1
 
 
 def test_forecasts_share_the_neutral_part() -> None:
-    found = graded_forecasts(Graded(), PAIRS)
+    forecasts = graded_forecasts(Graded(), PAIRS)
     # 0.8 + 0.1/2; 0.1 + 0.2/2; of 0.6 alone the rest 0.4 is shared: 0.6 + 0.2/2.
-    assert found.p == pytest.approx([0.85, 0.2, 0.7])
-    assert found.y.tolist() == [0.95, 0.05, 0.5]
-    assert found.responses.tolist() == [0, 0, 1]
-    assert found.missing == 1
+    assert forecasts.p == pytest.approx([0.85, 0.2, 0.7])
+    assert forecasts.y.tolist() == [0.95, 0.05, 0.5]
+    assert forecasts.responses.tolist() == [0, 0, 1]
+    assert forecasts.missing == 1
     certain = graded_forecasts(Graded(), PAIRS, neutral=0.0)
     assert certain.p == pytest.approx([0.8, 0.1, 0.6])
 
@@ -264,23 +264,23 @@ def test_scores_are_those_of_scipy_and_by_hand() -> None:
         judged(i, f"He is {rng.uniform():.3f}", float(rng.uniform()), f"Premise {i % 40}.")
         for i in range(200)
     ]
-    found = graded_forecasts(Graded(), pairs)
-    scored = graded_scores(found, n_bootstrap=200)
-    errors = found.p - found.y
+    forecasts = graded_forecasts(Graded(), pairs)
+    scored = graded_scores(forecasts, n_bootstrap=200)
+    errors = forecasts.p - forecasts.y
     expected = {
         "bias": errors.mean(),
         "mae": np.abs(errors).mean(),
         "rmse": np.sqrt((errors**2).mean()),
-        "pearson": pearsonr(found.p, found.y).statistic,
-        "spearman": spearmanr(found.p, found.y).statistic,
+        "pearson": pearsonr(forecasts.p, forecasts.y).statistic,
+        "spearman": spearmanr(forecasts.p, forecasts.y).statistic,
     }
-    for name, own in scored.items():
+    for name, interval in scored.items():
         # Sums of 200 doubles in two orders.
-        assert own.value == pytest.approx(expected[name], abs=1e-12)
-        assert own.lower < own.value < own.upper
-        assert own.n == 40
-    assert graded_scores(found, n_bootstrap=200) == scored
-    narrow = graded_scores(found, n_bootstrap=200, level=0.5)["mae"]
+        assert interval.value == pytest.approx(expected[name], abs=1e-12)
+        assert interval.lower < interval.value < interval.upper
+        assert interval.n == 40
+    assert graded_scores(forecasts, n_bootstrap=200) == scored
+    narrow = graded_scores(forecasts, n_bootstrap=200, level=0.5)["mae"]
     wide = scored["mae"]
     assert wide.lower < narrow.lower < narrow.upper < wide.upper
 
@@ -289,8 +289,8 @@ def test_pairs_of_one_premise_stay_together() -> None:
     # One premise: every replicate is the sample, and its interval a point.
     pairs = [judged(i, f"He is {i / 10}", i / 10) for i in range(10)]
     scored = graded_scores(graded_forecasts(Graded(), pairs), n_bootstrap=20)
-    for own in scored.values():
-        assert own.interval == pytest.approx((own.value, own.value))
+    for interval in scored.values():
+        assert interval.interval == pytest.approx((interval.value, interval.value))
 
 
 def test_a_perfect_model_has_no_error() -> None:

@@ -28,9 +28,9 @@ def test_infer_says_what_is_improbable_and_what_was_made_neutral(tmp_path: Path)
         Relation("c1", "a1", "entailment", 0.4),  # type: ignore[arg-type]
     )
     write(graph(*relations), path)
-    said = " ".join(infer(path).sentences)
-    assert "1 of 2 relations is less probable than 1/2 and neutral" in said
-    assert "1 of 2 relations is neutral beside a likelier entailment or contradiction" in said
+    sentences = " ".join(infer(path).sentences)
+    assert "1 of 2 relations is less probable than 1/2 and neutral" in sentences
+    assert "1 of 2 relations is neutral beside a likelier entailment or contradiction" in sentences
     assert "relations" not in " ".join(infer(path, encoding="mixture").sentences)
 
 
@@ -41,21 +41,25 @@ def test_infer_says_where_a_prior_does_not_overrule(tmp_path: Path) -> None:
         for i, kind in enumerate(("entailment", "contradiction"))
     )
     write(graph(*relations, prior=0.2), path)
-    said = [" ".join(infer(path, encoding=name).sentences) for name in ("conditional", "mixture")]
-    assert ["1 of 2 relations is weaker than the prior of the claim" in one for one in said] == [
+    sentences_of = [
+        " ".join(infer(path, encoding=name).sentences) for name in ("conditional", "mixture")
+    ]
+    assert [
+        "1 of 2 relations is weaker than the prior of the claim" in text for text in sentences_of
+    ] == [
         True,
         False,
     ]
 
 
 @pytest.mark.parametrize(
-    ("beside", "said"),
+    ("beside", "message"),
     [
         ({"distribution": [0.4, 0.3, 0.3]}, "1 of 2 relations is less probable than 1/2"),
         ({}, "1 answer less probable than 0.5 is read as neutral"),
     ],
 )
-def test_assess_says_it_too(beside: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_assess_says_it_too(beside: dict[str, Any], message: str, tmp_path: Path) -> None:
     path, recorded = tmp_path / "graph.json", tmp_path / "recorded.jsonl"
     write(graph(), path)
     answers = [
@@ -63,11 +67,11 @@ def test_assess_says_it_too(beside: dict[str, Any], said: str, tmp_path: Path) -
         {"source": "c1", "target": "a1", "relation": "contradiction", "probability": 0.9},
     ]
     recorded.write_text("\n".join(map(json.dumps, answers)))
-    found = assess(
+    assessed = assess(
         path,
         relations=f"recorded:{recorded}",
         atoms="given",
         retriever="given",
         variant=["FR1"],
     )
-    assert said in " ".join(found.sentences)
+    assert message in " ".join(assessed.sentences)

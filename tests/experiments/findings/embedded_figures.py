@@ -26,15 +26,15 @@ def of_commands() -> dict[str, PaperFigure]:
     generator = np.random.default_rng(0)
     models = ["a", "a longer name of a model", *"bcdef"]
     rows = [
-        {"model": model, "response": place // 6, "claim": place, "p": p, "label": bar < 0.5}
-        for place, (*each, bar) in enumerate(generator.random((120, len(models) + 1)))
+        {"model": model, "response": number // 6, "claim": number, "p": p, "label": bar < 0.5}
+        for number, (*each, bar) in enumerate(generator.random((120, len(models) + 1)))
         for model, p in zip(models, each, strict=True)
     ]
     made: dict[str, PaperFigure] = {}
     for number in (2, len(models)):
         shown = [row for row in rows if row["model"] in models[:number]]
-        found = score(shown, scores=["brier"], n_bootstrap=20, resamples=20).draw()
-        made |= {f"{name}-of-{number}": figure for name, figure in found.items()}
+        figures = score(shown, scores=["brier"], n_bootstrap=20, resamples=20).draw()
+        made |= {f"{name}-of-{number}": figure for name, figure in figures.items()}
     few = [row | {"label": row["label"] if at % 4 else None} for at, row in enumerate(rows[::7])]
     made |= estimate(few).draw()
     made |= select("demonstration", domain="things").draw()
@@ -86,8 +86,8 @@ def _of_self_knowledge() -> dict[str, PaperFigure]:
         }
         for at, (supported, direct, other) in enumerate(drawn)
     ]
-    found = self_knowledge(data_frame(rows), n_bootstrap=20)
-    return {f"self-knowledge-{name}": shown for name, shown in found.draw().items()}
+    measured = self_knowledge(data_frame(rows), n_bootstrap=20)
+    return {f"self-knowledge-{name}": shown for name, shown in measured.draw().items()}
 
 
 def of_studies() -> dict[str, PaperFigure]:
@@ -95,7 +95,9 @@ def of_studies() -> dict[str, PaperFigure]:
     make_draft = _make_draft()
     kept = make_draft.KeptResults()
     made = {name: make(kept) for name, make in make_draft.FIGURES.items()}
-    made |= {name.replace("/", "-").replace(" ", "-"): one for name, one in kept_figures().items()}
+    made |= {
+        name.replace("/", "-").replace(" ", "-"): shown for name, shown in kept_figures().items()
+    }
     return {name: PaperFigure(figure, data_frame([]), name) for name, figure in made.items()}
 
 

@@ -128,16 +128,18 @@ class _Sheet(NamedTuple):
         ink, length = self.shades < _FAINT, _pixels(_RULE)
         total = np.cumsum(np.pad(ink, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
         starts = total[:, length:] - total[:, :-length] == length
-        found: list[Rule] = []
+        style_rules: list[Rule] = []
         for row in np.flatnonzero(starts.any(axis=1)).tolist():
             columns = np.flatnonzero(starts[row])
             for part in np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1):
                 line = Rule(row, row, int(part[0]), int(part[-1]) + length)
-                above = [rule for rule in found if rule.bottom == row - 1 and rule.spans(line)]
+                above = [
+                    rule for rule in style_rules if rule.bottom == row - 1 and rule.spans(line)
+                ]
                 for rule in above:
-                    found.remove(rule)
-                found.append(line._replace(top=min([row, *(rule.top for rule in above)])))
-        return found
+                    style_rules.remove(rule)
+                style_rules.append(line._replace(top=min([row, *(rule.top for rule in above)])))
+        return style_rules
 
     def _close_to_rules(self, ink: Ink) -> Iterator[str]:
         """Yield which texts touch a rule."""
@@ -159,7 +161,7 @@ class _Sheet(NamedTuple):
             for other in self.texts[at + 1 :]:
                 if other.left > text.right - _SHARED:
                     break
-                lower, upper = sorted((text, other), key=lambda one: one.bottom)
+                lower, upper = sorted((text, other), key=lambda box: box.bottom)
                 apart = upper.bottom - lower.bottom
                 if not 1.0 < apart < upper.top - upper.bottom + _BETWEEN:
                     continue

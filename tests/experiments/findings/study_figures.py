@@ -58,12 +58,12 @@ def main(studies: list[str]) -> None:
             loaded = load_analysis(read_raw(study, overrides))
             module = sys.modules[loaded.analysis.run.__module__]
             answer = partial(_run, loaded)
-        own: dict[str, Any] = {
+        recorders: dict[str, Any] = {
             name: partial(_recorded, getattr(module, name), study, calls)
             for name in DRAWING
             if hasattr(module, name)
         }
-        with patch.multiple(module, **own):
+        with patch.multiple(module, **recorders):
             answer()
     text = ",\n".join(json.dumps(call, ensure_ascii=False) for call in calls)
     KEPT.write_text(f"[\n{text}\n]\n", "utf-8")

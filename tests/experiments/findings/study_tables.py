@@ -31,8 +31,8 @@ ROWS = 5
 
 def kept_tables() -> list[dict[str, Any]]:
     """What is kept: the studies that a table is of, and the table as `plain` makes it."""
-    found: list[dict[str, Any]] = json.loads(KEPT.read_text("utf-8"))
-    return found
+    tables: list[dict[str, Any]] = json.loads(KEPT.read_text("utf-8"))
+    return tables
 
 
 def plain(table: Table) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def plain(table: Table) -> dict[str, Any]:
     if table.group:
         frame[table.group] = table.frame[table.group].tolist()
     whole = replace(table, data=data_frame(frame), columns=tuple(columns))
-    rows = [row for _, own in blocks(whole) for row in own]
+    rows = [row for _, rows in blocks(whole) for row in rows]
     widths = [[len(cell.text + cell.interval) for cell in row] for row in rows]
     order = sorted(range(len(rows)), key=lambda at: -sum(widths[at]))
     # Of every column the widest row, then those that are widest on the whole.
@@ -68,7 +68,7 @@ def plain(table: Table) -> dict[str, Any]:
             for column in columns
         ],
         "frame": {
-            name: [values[place] for place in sorted(places)] for name, values in frame.items()
+            name: [values[column] for column in sorted(places)] for name, values in frame.items()
         },
         "caption": table.caption,
         "group": table.group,
@@ -79,7 +79,7 @@ def plain(table: Table) -> dict[str, Any]:
 def _by_group(table: Table) -> list[int]:
     """Places of rows in the order of `blocks`."""
     groups = table.frame.groupby(table.group, sort=False)
-    return [place for _, own in groups for place in own.index]
+    return [number for _, members in groups for number in members.index]
 
 
 def table_of(kept: Mapping[str, Any]) -> Table:
@@ -94,7 +94,7 @@ def main(studies: list[str]) -> None:
     from experiments.analyses.study import load_analysis, run_analysis
     from experiments.study.reading import read_raw
 
-    found = [each for each in kept_tables() if not set(each["studies"]) & set(studies)]
+    kept = [each for each in kept_tables() if not set(each["studies"]) & set(studies)]
     for study in studies:
         script = f"notebooks.questions.{study.replace('-', '_')}"
         if find_spec(script) is not None:
@@ -102,8 +102,8 @@ def main(studies: list[str]) -> None:
         else:
             with TemporaryDirectory() as folder:
                 tables = run_analysis(load_analysis(read_raw(study)), Path(folder))[0].tables
-        found += [{"studies": [study], **plain(table)} for table in tables.values()]
-    keep(found)
+        kept += [{"studies": [study], **plain(table)} for table in tables.values()]
+    keep(kept)
 
 
 def keep(tables: list[dict[str, Any]]) -> None:

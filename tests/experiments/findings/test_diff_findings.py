@@ -16,7 +16,7 @@ from factormodels.datasets import load
 from tests.refusals import refused
 
 
-def found(*rows: dict[str, object], **settings: object) -> Findings:
+def findings_of(*rows: dict[str, object], **settings: object) -> Findings:
     tables = {"scores": Table(rows, text_columns("model"))}
     return Findings("t.csv", (), tables, settings, command="score")
 
@@ -31,7 +31,7 @@ FIRST = (
 def test_numbers_words_rows_and_settings() -> None:
     second = [dict(row, seconds=9.0) for row in FIRST[:2]]
     second[0] |= {"brier": 0.125, "status": "clipped"}
-    changed = diff(found(*FIRST, folds=5), found(*second, folds=3))
+    changed = diff(findings_of(*FIRST, folds=5), findings_of(*second, folds=3))
     assert changed.tables["changes"].records() == [
         {
             "table": "scores", "row": "a, m", "column": "brier", "before": 0.25, "after": 0.125,
@@ -58,22 +58,22 @@ def test_numbers_words_rows_and_settings() -> None:
 
 def test_what_is_within_the_tolerance_or_undefined_in_both_is_the_same() -> None:
     second = [dict(row, brier=float(str(row["brier"])) + 1e-9) for row in FIRST]
-    assert "changes" in diff(found(*FIRST), found(*second)).tables
+    assert "changes" in diff(findings_of(*FIRST), findings_of(*second)).tables
     nearly = [dict(row, brier=float(str(row["brier"])) + 1e-13) for row in FIRST]
-    assert diff(found(*FIRST), found(*nearly)).sentences == (
+    assert diff(findings_of(*FIRST), findings_of(*nearly)).sentences == (
         "Nothing changed: 6 values are the same.",
     )
-    assert diff(found(), found()).tables == {}
+    assert diff(findings_of(), findings_of()).tables == {}
 
 
 def test_rows_of_the_same_texts_are_told_apart_by_their_place() -> None:
     rows = [{"model": "m", "x": 1}, {"model": "m", "x": 2}]
-    changed = diff(found(*rows), found(rows[0], {"model": "m", "x": 3}))
+    changed = diff(findings_of(*rows), findings_of(rows[0], {"model": "m", "x": 3}))
     assert [row["row"] for row in changed.tables["changes"].records()] == ["m [2]"]
-    numbers = diff(found({"x": 1}, {"x": 2}), found({"x": 1}, {"x": 3}))
+    numbers = diff(findings_of({"x": 1}, {"x": 2}), findings_of({"x": 1}, {"x": 3}))
     assert [row["row"] for row in numbers.tables["changes"].records()] == ["[2]"]
     # Where one has more of them, their order says nothing.
-    more = diff(found(*rows), found(*rows, {"model": "m", "x": 5}))
+    more = diff(findings_of(*rows), findings_of(*rows, {"model": "m", "x": 5}))
     assert more.tables["rows"].records() == [
         {"table": "scores", "row": "m", "before": 2, "after": 3}
     ]
@@ -90,9 +90,9 @@ def test_findings_are_read_as_they_were_written(tmp_path: Path) -> None:
     other = infer(graph, encoding="conditional", backend="enumeration")
     changed = diff(again, other)
     p = {row["variable"]: row["p"] for row in other.tables["posteriors"].records()}
-    told = [row for row in changed.tables["changes"].records() if row["column"] == "p"]
-    assert told
-    assert all(row["after"] == p[str(row["row"]).rpartition(", ")[2]] for row in told)
+    changed_rows = [row for row in changed.tables["changes"].records() if row["column"] == "p"]
+    assert changed_rows
+    assert all(row["after"] == p[str(row["row"]).rpartition(", ")[2]] for row in changed_rows)
     assert {"encoding", "backend"} <= {
         str(row["setting"]) for row in changed.tables["settings"].records()
     }
@@ -124,7 +124,9 @@ def test_the_function_takes_runs_with_their_units(tmp_path: Path) -> None:
     assert diff(first, infer(load("worked-examples").graphs[0])).sentences
 
 
-@pytest.mark.parametrize(("text", "said"), [("{}", "it holds no findings"), ("[", "findings.json")])
-def test_what_is_no_findings_is_refused(tmp_path: Path, text: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"), [("{}", "it holds no findings"), ("[", "findings.json")]
+)
+def test_what_is_no_findings_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "findings.json").write_text(text)
-    refused(said, read_findings, tmp_path)
+    refused(message, read_findings, tmp_path)

@@ -68,23 +68,23 @@ def test_an_empty_figure_is_not_written_and_a_sentence_says_so(tmp_path: Path) -
         figure = figure_with(lambda axes: axes.plot([0, 1], values, "o"))
         return PaperFigure(figure, pd.DataFrame({"y": values}))
 
-    found = Findings(
+    findings = Findings(
         "data",
         ("Something was found.",),
         draw=lambda: {"full": drawn([0.25, 0.5]), "empty": drawn(NOT_A_NUMBER)},
     )
-    found.save(tmp_path)
+    findings.save(tmp_path)
     assert sorted(path.name for path in tmp_path.glob("*.pdf")) == ["full.pdf"]
     assert not list(tmp_path.glob("empty*"))
-    said = (
+    sentence = (
         "There is no figure empty: nothing that it would show is a finite number; the tables say "
         "why."
     )
     assert json.loads((tmp_path / "findings.json").read_text())["findings"] == [
-        *found.sentences, said,
+        *findings.sentences, sentence,
     ]  # fmt: skip
-    page = found.report(tmp_path / "page.html").read_text()
-    assert said in page
+    page = findings.report(tmp_path / "page.html").read_text()
+    assert sentence in page
     assert page.count("<svg") == 1
 
 
@@ -93,8 +93,8 @@ def test_a_diagram_of_one_kind_of_label_is_not_drawn_and_the_label_is_named() ->
         rows = [
             {"p": 0.9 - 0.3 * at, "label": label, "response": at} for at, label in enumerate(labels)
         ]
-        found = score(rows, scores=["brier"], n_bootstrap=5).with_figures()
-        return [each for each in found.sentences if each.startswith("There is no figure")]
+        findings = score(rows, scores=["brier"], n_bootstrap=5).with_figures()
+        return [each for each in findings.sentences if each.startswith("There is no figure")]
 
     same = "There is no figure risk-coverage: the risk is the same at every coverage."
     one_kind = "There is no figure reliability: every label is"
@@ -113,7 +113,7 @@ def test_a_study_of_one_kind_of_label_says_why_it_has_no_diagram(tmp_path: Path)
         "variants": ["FR1"],
         "backends": ["exact"],
     }
-    found = run(study, out=tmp_path / "run")
-    said = "There is no reliability diagram of g, implication: every label is true."
-    assert said in found.sentences
+    results = run(study, out=tmp_path / "run")
+    sentence = "There is no reliability diagram of g, implication: every label is true."
+    assert sentence in results.sentences
     assert not list((tmp_path / "run").glob("reliability*"))

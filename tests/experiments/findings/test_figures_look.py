@@ -23,7 +23,7 @@ SAME = 0.1
 
 def faults(figures: Mapping[str, PaperFigure], venues: Iterable[Venue]) -> dict[str, list[str]]:
     """Return what is wrong with figures, by name and width in points."""
-    found = {}
+    faults_of = {}
     for name, shown in figures.items():
         widths: list[float] = []
         for venue in venues:
@@ -33,8 +33,8 @@ def faults(figures: Mapping[str, PaperFigure], venues: Iterable[Venue]) -> dict[
                     continue
                 widths.append(width)
                 if wrong := figure_faults(shown.figure):
-                    found[f"{name} at {72 * width:.0f} points"] = wrong
-    return found
+                    faults_of[f"{name} at {72 * width:.0f} points"] = wrong
+    return faults_of
 
 
 def narrow_and_wide(figures: Mapping[str, PaperFigure]) -> dict[str, list[str]]:
@@ -113,7 +113,7 @@ def axis_below_bars(axes: Axes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "message"),
     [
         (legend_over_data, "the legend that begins with 'line' is over data"),
         (empty, "panel 1 is empty"),
@@ -125,7 +125,9 @@ def axis_below_bars(axes: Axes) -> None:
         (axis_below_bars, "'1.0' is over data"),
     ],
 )
-def test_what_is_wrong_with_a_figure_is_noticed(spoil: Callable[[Axes], None], said: str) -> None:
+def test_what_is_wrong_with_a_figure_is_noticed(
+    spoil: Callable[[Axes], None], message: str
+) -> None:
     with paper_style():
         figure = Figure((2.4, 1.6), layout="constrained")
         spoil(figure.add_subplot())
@@ -133,7 +135,7 @@ def test_what_is_wrong_with_a_figure_is_noticed(spoil: Callable[[Axes], None], s
             # Without the breaking of long labels, which would mend one of them.
             for axes in figure.axes:
                 axes.set_ylabel(axes.get_ylabel().replace("\n", " "))
-            assert said in figure_faults(figure)
+            assert message in figure_faults(figure)
 
 
 def test_nothing_is_wrong_with_slanted_texts_side_by_side() -> None:

@@ -77,7 +77,7 @@ def test_kinds_are_named_in_words_and_the_legend_is_whole() -> None:
     figure.canvas.draw()
     box, page = legend.get_window_extent(), figure.bbox
     assert page.x0 <= box.x0 < box.x1 <= page.x1
-    assert [in_words(one) for one in load("at-odds").graphs[0].relations[:6]] == [
+    assert [in_words(relation) for relation in load("at-odds").graphs[0].relations[:6]] == [
         "a1 entails a2",
         "a3 says the same as a4",
         "exactly one of a3 and a5 holds",
@@ -140,22 +140,26 @@ def test_of_a_large_graph_the_most_decided_part_is_drawn_and_the_rest_counted() 
     assert len(arrow) == MOST_ROWS
     shown = {text.get_text() for text in axes.texts}
     assert {f"c{i}" for i in range(20_000 - MOST_ROWS, 20_000)} | {"a0"} <= shown
-    said = "Not drawn: 19,880 of 20,000 passages, 19,880 of 20,000 relations."
-    assert figure.get_supxlabel() == said
+    note = "Not drawn: 19,880 of 20,000 passages, 19,880 of 20,000 relations."
+    assert figure.get_supxlabel() == note
 
 
 def test_what_is_left_out_follows_the_claims_that_are_drawn() -> None:
     graph = large(MOST_ROWS + 30, 20)
     # The most decided of all relations is to a claim that is not drawn.
     contexts = (replace(graph.contexts[0], retrieved_for=("a0", "a149")), *graph.contexts[1:])
-    relations = [one for one in graph.relations if (one.source, one.target) != ("c0", "a149")]
+    relations = [
+        relation
+        for relation in graph.relations
+        if (relation.source, relation.target) != ("c0", "a149")
+    ]
     relations.append(Relation("c0", "a149", RelationKind.CONTRADICTION, 0.99))
-    drawn, said = legible(replace(graph, contexts=contexts, relations=tuple(relations)))
+    drawn, note = legible(replace(graph, contexts=contexts, relations=tuple(relations)))
     assert drawn.contexts[0].retrieved_for == ("a0",)
     assert drawn.atoms == graph.atoms[:MOST_ROWS]
     assert len(drawn.contexts) == 20
     assert len(drawn.relations) == MOST_RELATIONS
-    assert said == "Not drawn: 30 of 150 claims, 2,000 of 3,000 relations."
+    assert note == "Not drawn: 30 of 150 claims, 2,000 of 3,000 relations."
     # Those nearest to one half are what is missing.
-    assert min(one.probability for one in drawn.relations) > 0.5 + 10 / 80
+    assert min(relation.probability for relation in drawn.relations) > 0.5 + 10 / 80
     assert legible(GRAPH) == (GRAPH, "")

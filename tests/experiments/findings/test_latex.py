@@ -140,9 +140,9 @@ def test_a_cell_has_one_thing_and_no_tricks() -> None:
     assert r"\begin{tabular}{lr@{}l@{\ }l}" in text
     assert r"x & 0.50 & \textsuperscript{**} & {\scriptsize [0.25, 0.75]} \\" in text
     tricks = ("lap{", "phantom", "resizebox", "penalty", r"\fontsize", "shortstack", "addtocounter")
-    for name, one in TABLES.items():
+    for name, latex_table in TABLES.items():
         for venue in VENUES.values():
-            text = latex(one, name, (), venue)
+            text = latex(latex_table, name, (), venue)
             assert not [trick for trick in tricks if trick in text]
 
 
@@ -204,9 +204,9 @@ def test_the_names_of_readers_stand_in_sentences_and_figures_too() -> None:
         for shift, model in ((1, "x-1"), (2, "another model that has a long name"))
     ]
     names = {"x-1": "Xenia", "another model that has a long name": "Yuri"}
-    found = score(rows, scores=["brier"], n_bootstrap=5, resamples=20).presented(names)
-    assert any(sentence.startswith("Xenia has the lowest") for sentence in found.sentences)
-    for shown in found.draw().values():
+    scores = score(rows, scores=["brier"], n_bootstrap=5, resamples=20).presented(names)
+    assert any(sentence.startswith("Xenia has the lowest") for sentence in scores.sentences)
+    for shown in scores.draw().values():
         texts = [text.get_text() for text in shown.figure.findobj(Text)]
         assert any("Xenia" in text for text in texts)
         assert any("Yuri" in text for text in texts)
@@ -214,8 +214,8 @@ def test_the_names_of_readers_stand_in_sentences_and_figures_too() -> None:
 
 
 def test_the_article_of_a_sentence_is_no_name() -> None:
-    told = renaming({"a": "Anna"}, prose=True)
-    assert told("a beats b with a probability of 1; than a, b is worse.") == (
+    renamed = renaming({"a": "Anna"}, prose=True)
+    assert renamed("a beats b with a probability of 1; than a, b is worse.") == (
         "Anna beats b with a probability of 1; than Anna, b is worse."
     )
     assert renaming({"a": "Anna"})("b less a, a less b") == "b less Anna, Anna less b"
@@ -274,11 +274,11 @@ def compiled(folder: Path, *parts: str) -> str:
     """Compile a document of some parts to paper.pdf, and return what pdflatex says of it."""
     (folder / "paper.tex").write_text("\n".join(parts), encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error"]
-    said = subprocess.run(
+    done = subprocess.run(
         [*command, "paper.tex"], cwd=folder, capture_output=True, text=True, errors="replace"
     )
-    assert said.returncode == 0, said.stdout[-2000:]
-    return said.stdout
+    assert done.returncode == 0, done.stdout[-2000:]
+    return done.stdout
 
 
 OVER = r"(?:Overfull .[hv]box|Float too large|LaTeX Warning: Text page).*"
@@ -286,8 +286,8 @@ OVER = r"(?:Overfull .[hv]box|Float too large|LaTeX Warning: Text page).*"
 
 def set_at(venue: str, folder: Path, tables: Mapping[str, Table]) -> str:
     """Compile tables to paper.pdf, several to a page, and return what pdflatex says of it."""
-    for name, one in tables.items():
-        write_text(folder / f"{name}.tex", latex(one, name, (), VENUES[venue]))
+    for name, table in tables.items():
+        write_text(folder / f"{name}.tex", latex(table, name, (), VENUES[venue]))
     inputs = [f"\\input{{{name}}}" for name in tables]
     if venue == "slides":
         inputs = [f"\\begin{{frame}}[allowframebreaks]\n{each}\n\\end{{frame}}" for each in inputs]
@@ -386,8 +386,8 @@ def test_a_figure_is_taken_in_from_any_folder(taken: str, tmp_path: Path) -> Non
     shown = PaperFigure(Figure((2.0, 1.0)), data_frame([]), "A curve")
     write_artefacts(Artefacts(figures={"curve": shown}), folder, Origin("t", "0" * 64))
     taken_in = [r"\begin{document}", rf"\input{{{taken}}}", r"\end{document}"]
-    said = compiled(tmp_path, DOCUMENTS["article"], *PACKAGES, *taken_in)
-    assert f"{folder.relative_to(tmp_path) / 'curve.pdf'}" in said.replace("\n", "")
+    log = compiled(tmp_path, DOCUMENTS["article"], *PACKAGES, *taken_in)
+    assert f"{folder.relative_to(tmp_path) / 'curve.pdf'}" in log.replace("\n", "")
 
 
 @pytest.mark.slow
@@ -395,7 +395,7 @@ def test_a_figure_is_taken_in_from_any_folder(taken: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("venue", EVERY_VENUE)
 def test_latex_sets_a_table_of_any_texts(venue: str, tmp_path: Path) -> None:
     texts = list(HOSTILE_IN_LATEX)
-    one = Table(
+    table = Table(
         data_frame({"a": texts, "b": texts[::-1], "p": [0.5] * len(texts), "g": texts}),
         (Column("a", texts[0]), Column("b", texts[1]), Column("p", "p", digits=3)),
         "\n".join(texts),
@@ -403,13 +403,13 @@ def test_latex_sets_a_table_of_any_texts(venue: str, tmp_path: Path) -> None:
         "\n".join(texts),
     )
     around = (r"\begin{frame}[allowframebreaks]", r"\end{frame}") if venue == "slides" else ("", "")
-    write_text(tmp_path / "t.tex", latex(one, "t", texts, VENUES[venue]))
-    said = compiled(
+    write_text(tmp_path / "t.tex", latex(table, "t", texts, VENUES[venue]))
+    log = compiled(
         tmp_path,
         *(DOCUMENTS[venue], *PACKAGES, r"\begin{document}", around[0], r"\input{t}", around[1]),
         r"\end{document}",
     )
-    assert "passwd)" not in said
+    assert "passwd)" not in log
 
 
 @pytest.mark.parametrize("venue", VENUES)

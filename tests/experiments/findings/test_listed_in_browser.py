@@ -59,38 +59,38 @@ def graphs() -> list[FactGraph]:
 @pytest.fixture(scope="module")
 def path(graphs: list[FactGraph], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of all of them."""
-    found = Findings("answers", listed=lambda: listed_responses(graphs), command="assess")
-    return found.report(tmp_path_factory.mktemp("listed") / "page.html")
+    findings = Findings("answers", listed=lambda: listed_responses(graphs), command="assess")
+    return findings.report(tmp_path_factory.mktemp("listed") / "page.html")
 
 
 @pytest.fixture
 def watched(browser: Browser, path: Path) -> Iterator[Watched]:
     """The page, of which in the end nothing was said and nothing else was asked for."""
-    found = opened(browser, path.as_uri())
-    yield found
-    assert found.said == []
-    assert found.asked == [path.as_uri()]
-    found.page.close()
+    opened_page = opened(browser, path.as_uri())
+    yield opened_page
+    assert opened_page.console == []
+    assert opened_page.asked == [path.as_uri()]
+    opened_page.page.close()
 
 
 def doubts(graphs: list[FactGraph]) -> dict[str, float]:
     """The expected share of false claims by response."""
-    found = {}
+    doubt_of = {}
     for graph in graphs:
-        p = [one["p"] for one in graph.metadata["assessment"]["FR2"]["atoms"].values()]
-        found[graph.id] = 1 - sum(p) / len(p)
-    return found
+        p = [facts["p"] for facts in graph.metadata["assessment"]["FR2"]["atoms"].values()]
+        doubt_of[graph.id] = 1 - sum(p) / len(p)
+    return doubt_of
 
 
 def test_responses_are_ranked_by_doubt_and_opened_by_the_keyboard(
     watched: Watched, graphs: list[FactGraph]
 ) -> None:
     page = watched.page
-    told = doubts(graphs)
-    ranked = sorted(told, key=lambda name: -told[name])
+    doubt_of = doubts(graphs)
+    ranked = sorted(doubt_of, key=lambda name: -doubt_of[name])
     assert page.locator(".one-id").all_text_contents() == ranked
     shown = [float(text) for text in page.locator(f"{SUMMARIES} > .p-bar b").all_inner_texts()]
-    assert shown == pytest.approx([told[name] for name in ranked], abs=5.001e-4)
+    assert shown == pytest.approx([doubt_of[name] for name in ranked], abs=5.001e-4)
     # What is within is made when it is opened.
     assert page.locator("article").count() == 0
     page.locator(SUMMARIES).nth(1).focus()
@@ -137,14 +137,14 @@ def test_estimates_are_said_to_be_estimates(
     first["change_error"] = 0.0123
     second["change"] = None
     graph = replace(graphs[-1], metadata={"assessment": facts})
-    found = Findings("one", listed=lambda: listed_responses([graph]), command="assess")
-    watched = opened(browser, found.report(tmp_path / "page.html").as_uri())
-    told = [
+    findings = Findings("one", listed=lambda: listed_responses([graph]), command="assess")
+    watched = opened(browser, findings.report(tmp_path / "page.html").as_uri())
+    texts = [
         " ".join(text.split())
         for text in watched.page.locator(".decides .without").all_inner_texts()
     ]
-    assert told[0].endswith("± 0.012, estimated")
-    assert told[1] == "without it not known"
+    assert texts[0].endswith("± 0.012, estimated")
+    assert texts[1] == "without it not known"
     assert "too wide to be solved exactly" in watched.page.locator(".claims").inner_text()
     watched.page.close()
 
@@ -206,8 +206,8 @@ def test_an_address_opens_a_claim_of_a_long_list(browser: Browser, tmp_path: Pat
     graph = FactGraph("r", (Atom("a1", "A claim."),))
     facts = {"assessment": assess_graph(graph, [view])}
     many = [replace(graph, id=f"r{n}", metadata=facts) for n in range(350)]
-    found = Findings("answers", listed=lambda: listed_responses(many), command="assess")
-    path = found.report(tmp_path / "page.html")
+    findings = Findings("answers", listed=lambda: listed_responses(many), command="assess")
+    path = findings.report(tmp_path / "page.html")
     watched = opened(browser, f"{path.as_uri()}#r-340-c0")
     page = watched.page
     assert page.locator("#listed > li > details[open] .one-id").inner_text() == "r340"
@@ -218,7 +218,7 @@ def test_an_address_opens_a_claim_of_a_long_list(browser: Browser, tmp_path: Pat
     assert page.locator(SUMMARIES).count() < 350
     page.keyboard.press("End")
     page.locator(SUMMARIES).nth(150).wait_for()
-    assert watched.said == []
+    assert watched.console == []
     page.close()
 
 
@@ -253,7 +253,7 @@ def test_it_fits_and_can_be_read(
         .map((one) => parseFloat(getComputedStyle(one).fontSize)))"""
     )
     assert smallest >= 11
-    assert watched.said == []
+    assert watched.console == []
     page.close()
 
 
@@ -286,19 +286,19 @@ def test_means_are_those_of_the_assessment(browser: Browser, tmp_path: Path) -> 
     facts = {"model": "m", "verdicts": verdicts, "missing": []}
     graph = replace(graph, metadata={**graph.metadata, "assessors": {"veriscore": facts}})
     view = AssessmentView("FR2", "implication", get_backend("exact"))
-    found = assess_graph(graph, [view])
-    assessed = replace(graph, metadata={**graph.metadata, "assessment": found})
+    means = assess_graph(graph, [view])
+    assessed = replace(graph, metadata={**graph.metadata, "assessment": means})
     path = Findings("one", listed=lambda: listed_responses([assessed])).report(tmp_path / "p.html")
     watched = opened(browser, path.as_uri())
     watched.page.get_by_text("Answers", exact=True).click()
     row = watched.page.locator("tbody tr", has=watched.page.locator("th bdi, th", has_text="FR2"))
-    precision, mean_p = (float(one) for one in row.locator("td").all_inner_texts()[:2])
-    measures = found["FR2"]["measures"]
-    p = [found["FR2"]["atoms"][atom]["p"] for atom in half]
+    precision, mean_p = (float(cell) for cell in row.locator("td").all_inner_texts()[:2])
+    measures = means["FR2"]["measures"]
+    p = [means["FR2"]["atoms"][atom]["p"] for atom in half]
     assert measures["n_atoms"] == len(half) < len(graph.atoms)
     assert precision == pytest.approx(measures["precision"], abs=5.001e-4)
     assert mean_p == pytest.approx(sum(p) / len(p), abs=5.001e-4)
-    told = f"over the {len(half)} claims of {len(graph.atoms)} that all answers judged"
-    assert told in watched.page.locator("body").inner_text()
-    assert watched.said == []
+    sentence = f"over the {len(half)} claims of {len(graph.atoms)} that all answers judged"
+    assert sentence in watched.page.locator("body").inner_text()
+    assert watched.console == []
     watched.page.close()

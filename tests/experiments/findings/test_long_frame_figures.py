@@ -21,25 +21,25 @@ FRAME = pd.DataFrame(
 )
 
 
-def points(place: Any) -> list[list[float]]:
+def points(axes: Any) -> list[list[float]]:
     """Return the points of the lines of a panel that have a marker, in order."""
-    lines = [line for line in place.get_lines() if line.get_marker() not in ("None", "")]
+    lines = [line for line in axes.get_lines() if line.get_marker() not in ("None", "")]
     return [np.asarray(line.get_xydata()).ravel().tolist() for line in lines]
 
 
-def arms(place: Any) -> list[list[list[float]]]:
+def arms(axes: Any) -> list[list[list[float]]]:
     """Return the ends of the intervals of a panel."""
-    return [part.tolist() for each in place.collections for part in each.get_segments()]
+    return [part.tolist() for each in axes.collections for part in each.get_segments()]
 
 
 def test_lines_are_the_numbers_of_the_frame_in_a_panel_for_each_case() -> None:
     figure = line_figure(FRAME, "level", {"x": "what"}, by="by", panel="case", ideals={"x": 0.4})
-    assert [place.get_title() for place in figure.axes] == ["a", "b"]
-    for place in figure.axes:
-        assert points(place) == [
+    assert [axes.get_title() for axes in figure.axes] == ["a", "b"]
+    for axes in figure.axes:
+        assert points(axes) == [
             pytest.approx(each) for each in ([1, 0.2, 3, 0.5], [1, 0.5, 3, 0.8])
         ]
-        ends = [(low[1], high[1]) for low, high in arms(place)]
+        ends = [(low[1], high[1]) for low, high in arms(axes)]
         wanted = [(x - 0.1, x + 0.2) for x in (0.2, 0.5, 0.5, 0.8)]
         assert np.array(ends) == pytest.approx(np.array(wanted))
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["first", "second"]
@@ -49,15 +49,15 @@ def test_lines_are_the_numbers_of_the_frame_in_a_panel_for_each_case() -> None:
 
 def test_what_is_less_than_the_floor_is_drawn_on_it_and_texts_are_places() -> None:
     frame = pd.DataFrame({"size": ["small", "large"], "error": [0.0, 0.01]})
-    (place,) = line_figure(frame, "size", {"error": "error"}, floors={"error": 1e-6}).axes
-    assert points(place) == [pytest.approx([0, 1e-6, 1, 0.01])]
-    assert [text.get_text() for text in place.get_xticklabels()] == ["small", "large"]
-    assert place.get_yscale() == "log"
+    (axes,) = line_figure(frame, "size", {"error": "error"}, floors={"error": 1e-6}).axes
+    assert points(axes) == [pytest.approx([0, 1e-6, 1, 0.01])]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["small", "large"]
+    assert axes.get_yscale() == "log"
 
 
 def test_estimates_of_one_name_share_a_row() -> None:
-    own = FRAME[FRAME["level"] == 1.0]
-    figure = estimate_figure(own, "case", {"x": "what", "level": "level"}, by="by")
+    one_level = FRAME[FRAME["level"] == 1.0]
+    figure = estimate_figure(one_level, "case", {"x": "what", "level": "level"}, by="by")
     left, right = figure.axes
     assert [text.get_text() for text in left.get_yticklabels()] == ["a", "b"]
     heights = [each[1] for each in points(left)]

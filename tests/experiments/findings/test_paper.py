@@ -79,18 +79,18 @@ def text_of(path: Path) -> str:
 
 def fonts_of(path: Path) -> list[Any]:
     """Return the font descriptors of a PDF's page, those of figures in it too."""
-    found: list[Any] = []
+    fonts: list[Any] = []
 
     def collect(resources: Any) -> None:
         for font in (resources.get("/Font") or {}).values():
-            for one in font.get_object()["/DescendantFonts"]:
-                found.append(one.get_object()["/FontDescriptor"].get_object())
+            for descendant in font.get_object()["/DescendantFonts"]:
+                fonts.append(descendant.get_object()["/FontDescriptor"].get_object())
         for inner in (resources.get("/XObject") or {}).values():
             collect(inner.get_object().get("/Resources", {}))
 
     (page,) = PdfReader(path).pages
     collect(page["/Resources"].get_object())
-    return found
+    return fonts
 
 
 def test_the_page_holds_everything_as_it_was_written(written: Path) -> None:
@@ -210,6 +210,6 @@ def test_the_latex_compiles(written: Path) -> None:
         capture_output=True,
         check=False,
     )
-    said = done.stdout.decode("utf-8", "replace")
-    assert done.returncode == 0, said[-2000:]
+    log = done.stdout.decode("utf-8", "replace")
+    assert done.returncode == 0, log[-2000:]
     assert "0.123" in text_of(written / "own.pdf")

@@ -79,11 +79,11 @@ def test_markdown_shows_the_same_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "high", "told"),
+    ("value", "high", "explained"),
     [(0.041, 0.037, True), (0.0372, 0.0371, False), (0.03, 0.037, False), (math.nan, 0.1, False)],
 )
 def test_what_shows_a_number_above_its_interval_says_why(
-    value: float, high: float, told: bool
+    value: float, high: float, explained: bool
 ) -> None:
     rows = [{"name": "a", "mcb": value, "mcb_lower": 0.014, "mcb_upper": high}]
     shown = Table(rows, columns_as("name | mcb:3± MCB"), "A table.", note="A note.")
@@ -91,7 +91,7 @@ def test_what_shows_a_number_above_its_interval_says_why(
     show(Console(file=terminal, width=200), shown)
     for text in (markdown(shown), latex(shown, "a"), terminal.getvalue()):
         assert "A note." in text
-        assert ("chance alone raises the number" in text) == told
+        assert ("chance alone raises the number" in text) == explained
 
 
 def test_the_terminal_keeps_numbers_whole() -> None:

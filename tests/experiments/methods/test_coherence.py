@@ -47,28 +47,28 @@ CONTRADICTION = Relation("a2", "a3", RelationKind.CONTRADICTION, 0.6)
 
 def test_a_row_is_what_the_graph_of_the_claims_says() -> None:
     graphs = [graph("one", EXCLUSIVE, CONTRADICTION), graph("two")]
-    found = coherence(graphs)
+    measured = coherence(graphs)
     expected = readouts(claims_alone(graphs[0]).compiled, prior=0.99)
-    row: Any = found["responses"].iloc[0]
+    row: Any = measured["responses"].iloc[0]
     for name in ("agreement", "consistency", "mean_marginal", "no_active_conflict", "reified"):
         assert row[name] == getattr(expected, name)
     assert (row["relations"], row["conflicts"]) == (2, 2)
-    assert found["responses"]["agreement"][1] == 1.0
-    conflicts: Any = found["conflicts"]
+    assert measured["responses"]["agreement"][1] == 1.0
+    conflicts: Any = measured["conflicts"]
     # The surer one costs more.
     assert conflicts[["first", "second", "p"]].to_numpy().tolist() == [
         ["a1", "a2", 0.9],
         ["a2", "a3", 0.6],
     ]
     assert conflicts["first_text"][0] == "It opened in 1890."
-    assert "2 relations between the 6 claims of 2 responses, 2 of them conflicts" in str(found)
+    assert "2 relations between the 6 claims of 2 responses, 2 of them conflicts" in str(measured)
 
 
 def test_the_embedded_answers_show_what_the_command_is_for() -> None:
-    found = coherence("at-odds")
+    measured = coherence("at-odds")
     graphs = datasets.load("at-odds").graphs
-    rows: Any = found["responses"].set_index("response")
-    kinds = {str(one.kind) for one in graphs[0].relations}
+    rows: Any = measured["responses"].set_index("response")
+    kinds = {str(relation.kind) for relation in graphs[0].relations}
     assert kinds == {"entailment", "equivalence", "exclusive", "co_necessity", "contradiction"}
     planted = [each.metadata["planted_conflicts"] / len(each.atoms) for each in graphs]
     # An answer that says nothing two ways has agreement 1, and those that do the least.
@@ -77,20 +77,20 @@ def test_the_embedded_answers_show_what_the_command_is_for() -> None:
     others = [rows["agreement"][each.id] for each, n in zip(graphs, planted, strict=True) if not n]
     assert max(at_odds) < 0.5 < min(others)
     # The readout that others call a probability of no conflict is high of the surest one.
-    worst: Any = found["conflicts"].iloc[0]
+    worst: Any = measured["conflicts"].iloc[0]
     assert worst["response"] == "odds-4-the-moon"
     assert rows["no_active_conflict"].drop("odds-2-honey-bees").idxmax() == "odds-4-the-moon"
-    assert "conflicts alone move it" in found.tables["responses"].note
+    assert "conflicts alone move it" in measured.tables["responses"].note
 
 
 def test_evidence_takes_part_if_it_is_asked_for() -> None:
-    own = graph("one", EXCLUSIVE)
-    with_evidence: Any = coherence([own], evidence=True, prior=0.5)["responses"]
-    alone: Any = coherence([own], prior=0.5)["responses"]
+    graph_of_two = graph("one", EXCLUSIVE)
+    with_evidence: Any = coherence([graph_of_two], evidence=True, prior=0.5)["responses"]
+    alone: Any = coherence([graph_of_two], prior=0.5)["responses"]
     assert with_evidence["mean_marginal"][0] != alone["mean_marginal"][0]
-    expected = readouts(own.compiled, prior=0.5)
+    expected = readouts(graph_of_two.compiled, prior=0.5)
     assert with_evidence["consistency"][0] == expected.consistency
-    encoded: Any = coherence([own], encoding="mixture")["responses"]
+    encoded: Any = coherence([graph_of_two], encoding="mixture")["responses"]
     assert encoded["agreement"][0] != alone["agreement"][0]
 
 
@@ -100,22 +100,22 @@ def test_a_language_model_says_how_claims_stand_to_each_other(tmp_path: Path) ->
         return json.dumps({"relation": "alternative" if second else "none", "confidence": 0.9})
 
     model = AnsweringModel(answer)
-    found = coherence([graph()], model=model, window=1)
+    measured = coherence([graph()], model=model, window=1)
     assert len(model.asked) == 2
-    conflicts: Any = found["conflicts"]
+    conflicts: Any = measured["conflicts"]
     assert conflicts["relation"].tolist() == ["exclusive"]
-    assert "relations: senses" in found.sentences[0]
-    assert found["cost"]["calls"].sum() == 2
-    found.save(tmp_path)
+    assert "relations: senses" in measured.sentences[0]
+    assert measured["cost"]["calls"].sum() == 2
+    measured.save(tmp_path)
     # What is written every command reads, this one too.
     again: Any = coherence(tmp_path / "graphs.jsonl")["responses"]
-    assert again["agreement"].tolist() == found["responses"]["agreement"].tolist()
+    assert again["agreement"].tolist() == measured["responses"]["agreement"].tolist()
 
 
 def test_what_could_not_be_judged_is_said() -> None:
-    found = coherence([graph()], model=AnsweringModel(lambda _: "hm"))
-    assert found.incomplete
-    assert any("3 pairs could not be judged" in each for each in found.sentences)
+    measured = coherence([graph()], model=AnsweringModel(lambda _: "hm"))
+    assert measured.incomplete
+    assert any("3 pairs could not be judged" in each for each in measured.sentences)
 
 
 def test_the_lexical_model_needs_no_key(tmp_path: Path) -> None:
@@ -143,29 +143,29 @@ def test_a_response_without_an_answer_is_counted() -> None:
     # A passage that is certain contradicts for certain what is taken for certain.
     certain = graph("one", Relation("c1", "a2", RelationKind.CONTRADICTION, 1.0))
     certain = certain.with_priors(contexts=1.0)
-    found = coherence([certain, graph("two", EXCLUSIVE)], prior=1.0, evidence=True)
-    assert found.incomplete
-    assert any(each.startswith("one: ") for each in found.sentences)
-    agreement: Any = found["responses"]["agreement"]
+    measured = coherence([certain, graph("two", EXCLUSIVE)], prior=1.0, evidence=True)
+    assert measured.incomplete
+    assert any(each.startswith("one: ") for each in measured.sentences)
+    agreement: Any = measured["responses"]["agreement"]
     assert agreement.isna().tolist() == [True, False]
 
 
 def test_a_response_whose_claims_have_no_state_agrees_least() -> None:
     certain = graph("one", Relation("a1", "a2", RelationKind.CONTRADICTION, 1.0))
-    found = coherence([certain, graph("two", EXCLUSIVE)], prior=1.0)
-    assert not found.incomplete
-    assert found["responses"]["agreement"].round(3).tolist() == [0.0, 0.464]
-    assert found["responses"]["mean_marginal"].isna().tolist() == [True, False]
-    assert any("1 response leave no state" in each for each in found.sentences)
+    measured = coherence([certain, graph("two", EXCLUSIVE)], prior=1.0)
+    assert not measured.incomplete
+    assert measured["responses"]["agreement"].round(3).tolist() == [0.0, 0.464]
+    assert measured["responses"]["mean_marginal"].isna().tolist() == [True, False]
+    assert any("1 response leave no state" in each for each in measured.sentences)
 
 
 def test_an_assessment_says_it_too(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    found = invoke(
+    printed = invoke(
         *("assess", "demonstration", "--response", "demo-01-marie-curie"),
         *("--coherence", "--claim-window", "3", "--out", str(out), "--json"),
     )
-    document = json.loads(found.stdout)
+    document = json.loads(printed.stdout)
     (row,) = document["tables"]["coherence"]
     assert row["response"] == "demo-01-marie-curie"
     assert any("Agreement per claim" in each for each in document["findings"])
@@ -192,9 +192,9 @@ def test_a_dry_run_counts_what_coherence_would_ask(window: int | None) -> None:
     model = AnsweringModel(answer)
     planned: Any = assess([graph()], model=model, dry_run=True, **asked)["calls"]
     assert model.asked == []
-    found: Any = assess([graph()], model=model, **asked)["cost"]
+    cost: Any = assess([graph()], model=model, **asked)["cost"]
     calls = planned.set_index("stage")["calls"]
-    assert calls["claim relations"] == found.set_index("stage")["calls"]["claim relations"]
+    assert calls["claim relations"] == cost.set_index("stage")["calls"]["claim relations"]
     assert calls["claim relations"] == (3 if window is None else 2)
     # What a response says itself of its claims is taken as it is.
     given = graph("g", EXCLUSIVE)
@@ -220,13 +220,13 @@ def test_pairs_are_asked_by_what_their_conflict_would_cost(evidence: bool) -> No
     pairs = claim_pairs(whole)
     values = values_of_pairs(whole, pairs, settings)
     q = lexical_shares(pairs)[:, :, 1].max(axis=1)
-    for place, (a, b) in enumerate(pairs):
+    for number, (a, b) in enumerate(pairs):
         # The readout of a graph in which it is the only conflict, as sure as its words say.
-        only = Relation(a.id, b.id, RelationKind.CONTRADICTION, float(q[place]))
+        only = Relation(a.id, b.id, RelationKind.CONTRADICTION, float(q[number]))
         seen = replace(whole, relations=(against, only) if evidence else (only,))
         seen = seen.with_parameters()
         (cost,) = readouts(seen.compiled, prior=0.8).costs
-        assert values[place] == pytest.approx(cost, abs=1e-12)
+        assert values[number] == pytest.approx(cost, abs=1e-12)
     asked: list[set[str]] = []
 
     def answer(request: Request) -> str:

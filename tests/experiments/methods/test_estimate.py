@@ -46,8 +46,8 @@ def filled(sheet: Path, truth: Any) -> None:
     rows.to_csv(sheet, index=False)
 
 
-def row_of(found: Any, name: str) -> Any:
-    frame = found["estimates"]
+def row_of(findings: Any, name: str) -> Any:
+    frame = findings["estimates"]
     return frame[frame["quantity"] == name].iloc[0]
 
 
@@ -68,7 +68,7 @@ def test_every_quantity_is_that_of_the_arrays() -> None:
     few = table.assign(label=labels)
     asked = ("accuracy", "auroc", "ece", "kept-precision", "quantile", "ols", "logistic")
     how: dict[str, Any] = {"bins": 4, "threshold": 0.6, "q": 0.25, "on": "position"}
-    found = estimate(few, quantities=asked, **how)
+    estimation = estimate(few, quantities=asked, **how)
     given = few["p"].to_numpy(), labels.to_numpy(object), few["response"].to_numpy()
     more: dict[str, dict[str, Any]] = {
         "ece": {"n_bins": 4},
@@ -78,11 +78,11 @@ def test_every_quantity_is_that_of_the_arrays() -> None:
     direct = {name: QUANTITIES[name](*given, **more.get(name, {})) for name in asked[:5]}
     for name in asked[5:]:
         direct |= {each.title: each for each in REGRESSIONS[name](few[["position"]], *given)}
-    assert found["estimates"]["quantity"].tolist() == list(direct)
+    assert estimation["estimates"]["quantity"].tolist() == list(direct)
     for name, quantity in direct.items():
-        own, row = estimated(quantity), row_of(found, name)
-        assert row["value"] == pytest.approx(own.value, abs=1e-9), name
-        assert row["value_upper"] == pytest.approx(own.upper, abs=1e-9), name
+        expected, row = estimated(quantity), row_of(estimation, name)
+        assert row["value"] == pytest.approx(expected.value, abs=1e-9), name
+        assert row["value_upper"] == pytest.approx(expected.upper, abs=1e-9), name
     # A judge of the same claims differs where probabilities count.
     few["other"] = 1 - few["p"]
     both = estimate(few, p=["p", "other"], quantities=("share", "auroc", "accuracy"))
@@ -108,12 +108,12 @@ def test_labels_may_be_numbers_of_any_size_for_quantiles_and_linear_regression(
 ) -> None:
     table = rated()
     how: dict[str, Any] = {"p": "judge", "label": "rating", "on": "length"}
-    found = estimate(table, quantities="quantile,ols", q=0.25, **how)
+    estimation = estimate(table, quantities="quantile,ols", q=0.25, **how)
     given = table["judge"], table["rating"], table["response"]
     direct: dict[str, Any] = {"quantile": quantile(*given, q=0.25)}
     direct |= {each.title: each for each in ols(table[["length"]], *given)}
     for name, quantity in direct.items():
-        row, interval = row_of(found, name), estimated(quantity)
+        row, interval = row_of(estimation, name), estimated(quantity)
         assert (row["value"], row["value_lower"]) == (interval.value, interval.lower)
 
     # PPI++ by hand: three least-squares fits, at the weight that each coefficient chose.
@@ -125,7 +125,7 @@ def test_labels_may_be_numbers_of_any_size_for_quantiles_and_linear_regression(
     seen, judge = table["rating"], table["judge"]
     of_judge = fitted(judge, 40) - fitted(judge, 200)
     for number, name in enumerate(("linear: intercept", "linear: length")):
-        row = row_of(found, name)
+        row = row_of(estimation, name)
         by_hand = fitted(seen, 40)[number] - row["weight"] * of_judge[number]
         assert row["value"] == pytest.approx(by_hand)
         assert row["weight"] > 0.5
@@ -141,7 +141,9 @@ def test_labels_may_be_numbers_of_any_size_for_quantiles_and_linear_regression(
     done = invoke("estimate", str(path), "--p", "judge", "--label", "rating", "--quantities",
                   "quantile,ols", "--on", "length", "--q", "0.25", "--json")  # fmt: skip
     rows = json.loads(done.stdout)["tables"]["estimates"]
-    assert [row["value"] for row in rows] == pytest.approx(found["estimates"]["value"].tolist())
+    assert [row["value"] for row in rows] == pytest.approx(
+        estimation["estimates"]["value"].tolist()
+    )
 
 
 def test_numbers_as_labels_come_in_sheets_too(tmp_path: Path) -> None:
@@ -177,11 +179,11 @@ def test_numbers_are_refused_where_labels_are_true_or_false() -> None:
 def test_what_labels_leave_undefined_is_left_out_and_said() -> None:
     few = drawn(n_responses=6)
     few["label"] = [True, True, *[None] * 34]
-    found = estimate(few, quantities=("share", "auroc", "quantile", "ece"))
-    assert found["estimates"]["quantity"].tolist() == ["share", "ece"]
-    told = " ".join(found.sentences)
+    estimated = estimate(few, quantities=("share", "auroc", "quantile", "ece"))
+    assert estimated["estimates"]["quantity"].tolist() == ["share", "ece"]
+    sentences = " ".join(estimated.sentences)
     for part in ("all labels that count are the same", "The quantile is left out", "in bins with"):
-        assert part in told
+        assert part in sentences
     refused("name the columns that it is on with `on`", estimate, drawn(), quantities="ols")
     few["on"] = ["x", *range(35)]
     refused("'x' is not a finite number", estimate, few, quantities="ols", on="on")
@@ -193,13 +195,13 @@ def test_labels_of_some_responses_are_a_random_sample() -> None:
     few = table.assign(
         label=table["label"].where(table["response"].isin(["r1", "r5", "r9", "r13"]))
     )
-    found = estimate(few)
+    estimation = estimate(few)
     direct = estimated(share(table["p"], few["label"].to_numpy(object), table["response"]))
-    row = row_of(found, "share")
+    row = row_of(estimation, "share")
     # To rounding: rows may be summed in another order.
     assert row["value"] == pytest.approx(direct.value, abs=1e-12)
     assert row["value_lower"] == pytest.approx(direct.lower, abs=1e-12)
-    assert set(found["estimates"]["quantity"]) == {"share", "mean-share", "brier", "f1-at-k"}
+    assert set(estimation["estimates"]["quantity"]) == {"share", "mean-share", "brier", "f1-at-k"}
     assert row["n_labelled"] == 24
 
 
@@ -220,8 +222,8 @@ def test_a_sheet_is_chosen_filled_in_and_read_back_with_its_weights(tmp_path: Pa
     assert (len(rows), set(rows["batch"])) == (20, {2})
     filled(second, truth)
     result = invoke("estimate", str(data), *sheets, "--labels", str(second), "--json")
-    found = json.loads(result.stdout)
-    row = found["tables"]["estimates"][0]
+    content = json.loads(result.stdout)
+    row = content["tables"]["estimates"][0]
     assert row["n_labelled"] == 8 * 6 + 20
     assert row["value_lower"] <= truth["label"].mean() <= row["value_upper"]
     # Twice as many looks: each at half of the chance of error.
@@ -235,16 +237,16 @@ def test_sheets_are_batches_by_what_they_say_in_any_order_and_in_one_file(tmp_pa
     truth = drawn()
     bare = truth.drop(columns="label")
     paths = [str(tmp_path / f"{name}.csv") for name in ("first", "second", "both")]
-    for place, path in enumerate(paths[:2]):
-        estimate(bare, labels=paths[:place], choose=10, unit="claim", sheet=path)
+    for number, path in enumerate(paths[:2]):
+        estimate(bare, labels=paths[:number], choose=10, unit="claim", sheet=path)
         filled(Path(path), truth)
     pd.concat([pd.read_csv(path) for path in paths[1::-1]]).to_csv(paths[2], index=False)
-    said = [
+    intervals = [
         row_of(estimate(bare, labels=each), "share")[["value", "value_lower", "labels"]].tolist()
         for each in (paths[:2], paths[1::-1], paths[2:])
     ]
-    assert said[1] == pytest.approx(said[0], abs=1e-12)
-    assert said[2] == pytest.approx(said[0], abs=1e-12)
+    assert intervals[1] == pytest.approx(intervals[0], abs=1e-12)
+    assert intervals[2] == pytest.approx(intervals[0], abs=1e-12)
     # A sheet that is not filled in to its end is no such sample, unless by chance.
     rows = pd.read_csv(paths[0])
     rows.assign(label=rows["label"].where(rows.index < 7)).to_csv(paths[0], index=False)
@@ -282,7 +284,7 @@ def test_what_is_chosen_keeps_the_estimate_right() -> None:
     # Choice after choice, by the command's own probabilities, of claims whose p is too low.
     truth = drawn(3, 60)
     biased = truth.assign(p=truth["p"] * 0.7)
-    held = 0
+    covered = 0
     for seed in range(60):
         sheet = estimate(biased.drop(columns="label"), choose=40, unit="claim", seed=seed)["sheet"]
         keys = set(zip(sheet["response"], sheet["claim"], strict=True))
@@ -291,25 +293,25 @@ def test_what_is_chosen_keeps_the_estimate_right() -> None:
         weights = np.ones(len(truth))
         weights[known] = 1 / chances
         labels = truth["label"].where(known).to_numpy(object)
-        one = estimated(share(biased["p"], labels, truth["response"], weights=weights))
-        held += one.lower <= truth["label"].mean() <= one.upper
+        expected = estimated(share(biased["p"], labels, truth["response"], weights=weights))
+        covered += expected.lower <= truth["label"].mean() <= expected.upper
     # Nominal .95 of 60: fewer than 52 have a chance of 1 in 200.
-    assert held >= 52
+    assert covered >= 52
 
 
 def test_models_of_the_same_claims_differ_in_brier_and_others_in_all() -> None:
     table = drawn()
     few = table.assign(label=table["label"].where(table["response"] < "r3"), worse=0.5)
-    found = estimate(few, p=["p", "worse"])
-    assert list(found["differences"]["quantity"]) == ["brier"]
-    assert list(found["differences"]["of"]) == ["worse less p"]
+    estimated = estimate(few, p=["p", "worse"])
+    assert list(estimated["differences"]["quantity"]) == ["brier"]
+    assert list(estimated["differences"]["of"]) == ["worse less p"]
     other = drawn(1).assign(model="b")
     other["label"] = other["label"].where(other["response"] < "r3")
     both = pd.concat([few.drop(columns="worse").assign(model="a"), other])
-    found = estimate(both)
-    assert set(found["differences"]["quantity"]) == {"share", "mean-share", "brier", "f1-at-k"}
-    rows = found["estimates"].set_index(["of", "quantity"])["value"]
-    shown = found["differences"].set_index("quantity")["value"]
+    estimated = estimate(both)
+    assert set(estimated["differences"]["quantity"]) == {"share", "mean-share", "brier", "f1-at-k"}
+    rows = estimated["estimates"].set_index(["of", "quantity"])["value"]
+    shown = estimated["differences"].set_index("quantity")["value"]
     assert shown["share"] == pytest.approx(rows["b", "share"] - rows["a", "share"])
 
 
@@ -361,23 +363,23 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     pd.DataFrame({**rows, "claim": ["c1"], "probability": [0.0]}).to_csv(sheet, index=False)
     refused("probability of being drawn is 0", estimate, bare, labels=[str(sheet)])
     pd.DataFrame({**rows, "claim": ["c1"], "label": [""]}).to_csv(sheet, index=False)
-    found = estimate(bare, labels=[str(sheet)], choose=2)
-    assert any("no row has a label yet" in each for each in found.sentences)
+    estimated = estimate(bare, labels=[str(sheet)], choose=2)
+    assert any("no row has a label yet" in each for each in estimated.sentences)
 
 
 def test_why_there_is_no_interval_is_said() -> None:
     table = drawn(n_responses=10).assign(p=0.7, x=np.arange(60) % 6)
     table["label"] = [True if number < 24 else None for number in range(60)]
-    found = estimate(table, quantities="share,ece,ols", on="x")
+    estimated = estimate(table, quantities="share,ece,ols", on="x")
     for name in ("ECE 0.300", "linear: x 0.000"):
-        (told,) = (each for each in found.sentences if each.startswith(name))
-        assert "there is no interval, for labels of 4 responses are alike" in told
-    (told,) = estimate(table[table["response"] == "r0"]).sentences[:1]
-    assert "there is no interval, for labels are of 1 response:" in told
+        (sentence,) = (each for each in estimated.sentences if each.startswith(name))
+        assert "there is no interval, for labels of 4 responses are alike" in sentence
+    (sentence,) = estimate(table[table["response"] == "r0"]).sentences[:1]
+    assert "there is no interval, for labels are of 1 response:" in sentence
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "message"),
     [
         ({"quantities": "auroc"}, "AUROC: all labels that count are the same; label more"),
         ({"quantities": "f1-at-k"}, "F1@K is left out: it needs responses all of whose claims"),
@@ -387,14 +389,14 @@ def test_why_there_is_no_interval_is_said() -> None:
         ),
     ],
 )
-def test_where_nothing_is_estimated_the_reason_is_an_error(asked: Any, said: str) -> None:
+def test_where_nothing_is_estimated_the_reason_is_an_error(asked: Any, message: str) -> None:
     table = drawn(n_responses=10)
     table["label"] = [True if number % 6 < 5 else None for number in range(60)]
     with pytest.raises(InputError) as caught:
         estimate(table, **asked)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     # Others are estimated all the same, and what is to be labelled next is chosen.
     both = estimate(table, **{**asked, "quantities": f"share,{asked['quantities']}"})
     assert list(both["estimates"]["quantity"]) == ["share"]
-    assert any(said in each for each in both.sentences)
+    assert any(message in each for each in both.sentences)
     assert "estimates" not in estimate(table, choose=2, unit="claim", **asked).tables

@@ -88,30 +88,30 @@ def answering(failing: frozenset[str]) -> AnsweringModel:
 @pytest.mark.parametrize("failing", [True, False])
 def test_a_stage_that_fails_throughout_leaves_a_run_incomplete(failing: bool) -> None:
     model: Any = answering(frozenset({"reviser"} if failing else set()))
-    found = assess(
+    assessed = assess(
         [RESPONSE], atoms="model", revise=True, retriever="given", relations="lexical", model=model
     )
     # What was found is there all the same.
-    assert len(found["claims"]) == 2
-    assert found.incomplete is failing
-    said = "reviser: 2 of 2 calls failed (100.0%); the first: the server is asleep"
-    assert (said in found.sentences) is failing
-    assert ("Without a result in other stages: revision 2." in found.sentences) is failing
-    cost: Any = found["cost"].set_index("stage")
+    assert len(assessed["claims"]) == 2
+    assert assessed.incomplete is failing
+    failure = "reviser: 2 of 2 calls failed (100.0%); the first: the server is asleep"
+    assert (failure in assessed.sentences) is failing
+    assert ("Without a result in other stages: revision 2." in assessed.sentences) is failing
+    cost: Any = assessed["cost"].set_index("stage")
     assert cost.loc["reviser", "failures"] == (2 if failing else 0)
     # The table's count of what is missing is the sum of what the sentences say.
-    assert found["responses"]["missing"].sum() == (2 if failing else 0)
-    page = findings_of_graphs(found.graphs, "r").sentences
-    told = ["Without a result in other stages: revision 2.", f"{said}."]
-    assert [sentence for sentence in told if sentence in page] == (told if failing else [])
-    assert (said in json.loads(found.as_json())["findings"]) is failing
+    assert assessed["responses"]["missing"].sum() == (2 if failing else 0)
+    page = findings_of_graphs(assessed.graphs, "r").sentences
+    remarks = ["Without a result in other stages: revision 2.", f"{failure}."]
+    assert [sentence for sentence in remarks if sentence in page] == (remarks if failing else [])
+    assert (failure in json.loads(assessed.as_json())["findings"]) is failing
 
 
 def test_a_command_without_a_batch_says_the_same() -> None:
     model: Any = AnsweringModel(lambda _: Failure("the server is asleep"))
-    found = revise([bridge()], model=model)
-    assert found.incomplete
+    revised = revise([bridge()], model=model)
+    assert revised.incomplete
     assert (
-        found.sentences[-1]
+        revised.sentences[-1]
         == "corrections: 2 of 2 calls failed (100.0%); the first: the server is asleep"
     )

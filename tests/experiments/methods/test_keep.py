@@ -36,18 +36,18 @@ def drawn(seed: int, n_responses: int = 60, *, shift: float = 0.0) -> Any:
 
 def test_what_is_kept_is_what_the_filter_keeps_by_command_and_in_python(tmp_path: Path) -> None:
     old, new = drawn(0), drawn(1).drop(columns="label")
-    found = keep(old, new, precision=0.8, confidence=0.8, splits=5)
+    kept = keep(old, new, precision=0.8, confidence=0.8, splits=5)
     chosen = conformal_filter(
         old["p"], old["label"].to_numpy(), old["response"], precision=0.8, confidence=0.8
     )
-    assert list(found["claims"]["kept"]) == list(chosen.keep(new["p"]))
-    assert 0 < found["claims"]["kept"].mean() < 1
+    assert list(kept["claims"]["kept"]) == list(chosen.keep(new["p"]))
+    assert 0 < kept["claims"]["kept"].mean() < 1
     old.to_csv(tmp_path / "old.csv", index=False)
     new.to_csv(tmp_path / "new.csv", index=False)
     promise = ("--precision", "0.8", "--confidence", "0.8", "--splits", "5", "--json")
     result = called("keep", str(tmp_path / "old.csv"), str(tmp_path / "new.csv"), *promise)
-    told = json.loads(result.stdout)
-    assert [row["kept"] for row in told["tables"]["claims"]] == list(found["claims"]["kept"])
+    printed = json.loads(result.stdout)
+    assert [row["kept"] for row in printed["tables"]["claims"]] == list(kept["claims"]["kept"])
 
 
 def test_answers_are_written_struck_or_without_what_is_dropped(tmp_path: Path) -> None:

@@ -37,10 +37,10 @@ def few() -> Any:
 
 def test_the_estimate_is_that_of_a_field_in_folds() -> None:
     table = few()
-    found = estimate(table, judge="learn", numbers="length", folds=4, quantities="share,brier")
-    rows = found["estimates"]
+    estimation = estimate(table, judge="learn", numbers="length", folds=4, quantities="share,brier")
+    rows = estimation["estimates"]
     assert rows["of"].tolist() == ["p", "p", "learned judge", "learned judge"]
-    assert found["differences"]["of"].tolist() == ["learned judge less p"]
+    assert estimation["differences"]["of"].tolist() == ["learned judge less p"]
     labels = table["label"].to_numpy(object)
     numbers = np.array([[log_odds_of(p) for p in table["p"]], table["length"]]).T
     responses = np.repeat(np.arange(40), 6)
@@ -54,13 +54,18 @@ def test_the_estimate_is_that_of_a_field_in_folds() -> None:
     row = rows[(rows["of"] == "learned judge") & (rows["quantity"] == "share")].iloc[0]
     assert row["value"] == pytest.approx(direct.value, abs=1e-9)
     assert row["value_lower"] == pytest.approx(direct.lower, abs=1e-9)
-    (told,) = (each for each in found.sentences if "learned judge reads" in each)
-    assert "reads log odds of p, length. 60 labels of 10 responses taught judges in 4 folds" in told
+    (sentence,) = (each for each in estimation.sentences if "learned judge reads" in each)
+    assert (
+        "reads log odds of p, length. 60 labels of 10 responses taught judges in 4 folds"
+        in sentence
+    )
 
 
 def test_the_ece_of_a_learned_judge_comes_with_a_caution() -> None:
-    found = estimate(few(), judge="learn", folds=2, quantities="ece", bins=2)
-    cautions = [each for each in found.sentences if "labels that taught them do not show" in each]
+    estimated = estimate(few(), judge="learn", folds=2, quantities="ece", bins=2)
+    cautions = [
+        each for each in estimated.sentences if "labels that taught them do not show" in each
+    ]
     (caution,) = cautions
     assert caution.startswith("learned judge: the ECE")
 
@@ -81,8 +86,8 @@ def test_labels_of_a_sheet_teach_as_those_of_the_table_do(tmp_path: Path) -> Non
 def test_models_have_a_judge_each_and_what_is_chosen_is_chosen_by_it() -> None:
     table = few()
     both = pd.concat([table.assign(model="a"), table.assign(model="b", p=1 - table["p"])])
-    found = estimate(both, judge="learn", quantities="brier")
-    by_model = found["estimates"].set_index("of")["value"]
+    estimated = estimate(both, judge="learn", quantities="brier")
+    by_model = estimated["estimates"].set_index("of")["value"]
     assert by_model.index.tolist() == ["a, p", "b, p", "a, learned judge", "b, learned judge"]
     # What is the wrong way round is turned by the labels: both judges say the same.
     assert by_model["b, p"] > by_model["a, p"] + 0.05
@@ -98,10 +103,10 @@ def test_models_have_a_judge_each_and_what_is_chosen_is_chosen_by_it() -> None:
 def test_labels_that_cannot_fill_the_folds_are_refused() -> None:
     table = few()
     learned = partial(estimate, judge="learn")
-    said = ["labels that count are of 10 responses", "fill `folds` 11", "or give `folds` 10"]
-    refused(said, learned, table, folds=11)
-    one = table.assign(label=table["label"].where(table["response"] == "r0"))
-    said_of_one = refused("labels that count are of 1 response, which", learned, one)
+    words = ["labels that count are of 10 responses", "fill `folds` 11", "or give `folds` 10"]
+    refused(words, learned, table, folds=11)
+    one_sided = table.assign(label=table["label"].where(table["response"] == "r0"))
+    said_of_one = refused("labels that count are of 1 response, which", learned, one_sided)
     assert said_of_one.endswith("label more responses")
     # Of two folds, one alone has a false claim.
     alike = table.assign(label=table["label"].notna().where(table["label"].notna()))
@@ -130,21 +135,21 @@ def test_fit_estimates_by_the_folds_that_it_scores() -> None:
     ]
     some = [*graphs[:12], *hidden]
     how: dict[str, Any] = {"penalty": 30.0, "folds": 3, "columns": "evidence"}
-    found = fit(some, estimate="brier,share", **how)
-    rows = found["estimates"].set_index(["of", "quantity"])
+    fitted = fit(some, estimate="brier,share", **how)
+    rows = fitted["estimates"].set_index(["of", "quantity"])
     assert [*rows.index] == [
         (of, name) for of in ("field", "as given") for name in ("brier", "share")
     ]
     # All labelled claims are judged by folds, as in the scores beside it.
-    scores = found["scores"].set_index("model")
+    scores = fitted["scores"].set_index("model")
     assert rows.loc[("field", "brier"), "labels"] == pytest.approx(
         scores.loc["field", "brier"], abs=1e-9
     )
     share: Any = rows.loc[("field", "share")]
     assert share["n_items"] > share["n_labelled"]
-    assert found["differences"]["of"].tolist() == ["as given less field"]
+    assert fitted["differences"]["of"].tolist() == ["as given less field"]
     # The file of the folds says the same of the labelled, and nearly so of all.
-    by_file = row_of(estimate(list(found.graphs), quantities="brier"), "brier")
+    by_file = row_of(estimate(list(fitted.graphs), quantities="brier"), "brier")
     assert by_file["labels"] == pytest.approx(rows.loc[("field", "brier"), "labels"], abs=1e-9)
     refused("`estimate` needs posteriors of folds", fit, some, estimate="share", folds=0)
     refused("did you mean 'brier'", fit, some, estimate="brierr")

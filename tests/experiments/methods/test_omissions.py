@@ -47,8 +47,8 @@ def answer(request: Request) -> str:
     """List a passage's sentences as facts, of which all bear on the question, and compare them."""
     text = request.messages[-1].content
     if request.prompt.name == "atomizer":
-        found = [fact for fact in ANSWERS if fact in text.split("What of")[-1]]
-        return json.dumps([{"sentence": n, "claim": fact} for n, fact in enumerate(found, 1)])
+        facts = [fact for fact in ANSWERS if fact in text.split("What of")[-1]]
+        return json.dumps([{"sentence": n, "claim": fact} for n, fact in enumerate(facts, 1)])
     if request.prompt.name == "safe_relevance":
         return json.dumps({"relevant": "green" not in text.rsplit("<claim>", 1)[1]})
     fact = next(fact for fact in ANSWERS if fact in text.rsplit("<hypothesis>", 1)[1])
@@ -70,12 +70,12 @@ def test_recall_is_weighed_by_the_posteriors_of_passages(tmp_path: Path) -> None
     ]
     path = tmp_path / "told.jsonl"
     path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-    found = omissions([bridge()], relations=f"recorded:{path}")
+    omitted = omissions([bridge()], relations=f"recorded:{path}")
     posterior = infer(bridge().to_factor_graph()).marginals
     trust = {name: posterior[name][1] for name in ("c1", "c2")}
     # The first fact is in both passages, and weighs as much as the likelier.
     weights = [max(trust.values()), trust["c1"], trust["c2"]]
-    row: Any = found["responses"].iloc[0]
+    row: Any = omitted["responses"].iloc[0]
     assert row["facts"] == 3
     recall = weights[0] * 0.9 / sum(weights)
     assert row["recall"] == pytest.approx(recall, abs=1e-12)
@@ -85,23 +85,23 @@ def test_recall_is_weighed_by_the_posteriors_of_passages(tmp_path: Path) -> None
     assert row["precision"] == pytest.approx(precision, abs=1e-12)
     f1 = 2 * precision * recall / (precision + recall)
     assert row["f1"] == pytest.approx(f1, abs=1e-12)
-    facts: Any = found["omitted"]
+    facts: Any = omitted["omitted"]
     assert facts["fact"].tolist()[0] == "Ada Example built it."
     assert facts.set_index("fact").loc["The bridge opened in 1890.", "passages"] == "c1, c2"
-    assert not found.incomplete
+    assert not omitted.incomplete
 
 
 def test_facts_beside_the_question_do_not_count() -> None:
-    found = omissions([bridge()], model=AnsweringModel(answer))
-    facts: Any = found["omitted"]
+    omitted = omissions([bridge()], model=AnsweringModel(answer))
+    facts: Any = omitted["omitted"]
     assert "The bridge is green." not in facts["fact"].tolist()
-    assert "cost" in found.tables
+    assert "cost" in omitted.tables
 
 
 def test_what_was_not_answered_is_said() -> None:
-    found = omissions([bridge()], model=AnsweringModel(lambda _: "hm"))
-    assert found.incomplete
-    assert any("could not be listed" in each for each in found.sentences)
+    omitted = omissions([bridge()], model=AnsweringModel(lambda _: "hm"))
+    assert omitted.incomplete
+    assert any("could not be listed" in each for each in omitted.sentences)
 
 
 def test_a_response_that_says_all_has_more_recall(tmp_path: Path) -> None:
@@ -117,9 +117,9 @@ def test_a_response_that_says_all_has_more_recall(tmp_path: Path) -> None:
     rows = {row["response"]: row for row in document["tables"]["responses"]}
     assert rows["silent"]["recall"] < rows["full"]["recall"]
     assert rows["silent"]["precision"] == rows["full"]["precision"]
-    said = " ".join(document["findings"])
-    assert "every sentence of a passage is a fact" in said
-    assert "1 response without a text or passages: left out." in said
+    sentences = " ".join(document["findings"])
+    assert "every sentence of a passage is a fact" in sentences
+    assert "1 response without a text or passages: left out." in sentences
 
 
 def test_without_passages_nothing_can_be_missed() -> None:

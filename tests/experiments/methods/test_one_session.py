@@ -30,22 +30,22 @@ def nothing(_: Request) -> str:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_dry_run_counts_calls_and_asks_nobody(name: str) -> None:
-    call, least, own = COMMANDS[name]
+    call, least, options = COMMANDS[name]
     model = AnsweringModel(nothing)
-    found: Any = call([bridge()], model=model, dry_run=True, **own)
+    planned: Any = call([bridge()], model=model, dry_run=True, **options)
     assert model.asked == []
-    assert found["calls"]["calls"].sum() >= least
-    assert found.sentences == ("Nothing was sent; what is asked of answers is not counted.",)
+    assert planned["calls"]["calls"].sum() >= least
+    assert planned.sentences == ("Nothing was sent; what is asked of answers is not counted.",)
 
 
 @pytest.mark.service
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_limit_on_calls_stops_it(name: str, tmp_path: Any) -> None:
-    call, _, own = COMMANDS[name]
+    call, _, options = COMMANDS[name]
     with ScriptedServer(lambda *_: Reply(nothing(None))) as server:  # type: ignore[arg-type]
         model = LitellmSettings("openai/test", server.url)
-        settings = {"model": model, "cache": tmp_path / "answers.sqlite", "max_calls": 0, **own}
+        settings = {"model": model, "cache": tmp_path / "answers.sqlite", "max_calls": 0, **options}
         with pytest.raises(LimitReachedError):
             call([bridge()], **settings)
         assert server.requests == []

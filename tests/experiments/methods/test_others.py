@@ -39,12 +39,14 @@ def written(folder: Path, name: str, *records: Any) -> Path:
 
 def verdicts(path: Path) -> list[dict[str, tuple[str, float | None]]]:
     """Verdicts of the one assessor of each response, by the text of the claim."""
-    found = []
+    verdicts_of = []
     for graph in read_many(path):
         texts = {atom.id: atom.text for atom in graph.atoms}
-        (told,) = recorded_verdicts(graph).values() or ({},)
-        found.append({texts[id]: (one.label, one.p_true) for id, one in told.items()})
-    return found
+        (recorded,) = recorded_verdicts(graph).values() or ({},)
+        verdicts_of.append(
+            {texts[id]: (verdict.label, verdict.p_true) for id, verdict in recorded.items()}
+        )
+    return verdicts_of
 
 
 # --- Readers -------------------------------------------------------------------------------------
@@ -74,8 +76,8 @@ def test_every_response_of_a_file_is_read(tmp_path: Path) -> None:
     (safe,) = read_many(written(tmp_path, "s.json", sides))
     assert (safe.id, safe.query, len(safe.atoms)) == ("s-1-side1", SAFE["prompt"], 2)
     abstained = {"question": "Q?", "response": "Sorry.", "abstained": True}
-    found = read_many(written(tmp_path, "v.jsonl", VERISCORE, abstained))
-    assert [len(graph.atoms) for graph in found] == [2, 0]
+    loaded = read_many(written(tmp_path, "v.jsonl", VERISCORE, abstained))
+    assert [len(graph.atoms) for graph in loaded] == [2, 0]
     # What was extracted and not verified is a claim without a verdict.
     (response,) = read_many(written(tmp_path, "w.jsonl", VERIFIED_RESPONSE))
     assert [atom.text for atom in response.atoms] == [PAINTED, LIVED, "Ada Example sang."]
@@ -104,8 +106,8 @@ def test_uncertainties_become_probabilities_that_fall(
         {**POLYGRAPH, "uncertainty": u, "generation_text": f"Claim {n}."}
         for n, u in enumerate(values)
     ]
-    (found,) = verdicts(written(tmp_path, "u.jsonl", *records))
-    p = [one for _, one in found.values() if one is not None]
+    (shares,) = verdicts(written(tmp_path, "u.jsonl", *records))
+    p = [p for _, p in shares.values() if p is not None]
     # e^-700 is nothing beside any other probability.
     assert p == pytest.approx(expected, abs=1e-15)
     assert p == sorted(p, reverse=True)
@@ -119,8 +121,8 @@ def test_each_estimator_has_a_map_of_its_own(tmp_path: Path) -> None:
     ]
     (graph,) = read_many(written(tmp_path, "u.jsonl", *records))
     p = {
-        tool: [one.p_true for one in told.values()]
-        for tool, told in recorded_verdicts(graph).items()
+        tool: [verdict.p_true for verdict in recorded.values()]
+        for tool, recorded in recorded_verdicts(graph).items()
     }
     assert p == {
         "lm-polygraph: Share": [0.9, 0.25],
@@ -153,7 +155,7 @@ def test_what_is_malformed_is_refused(tmp_path: Path, record: Any, message: str)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "alike"),
+    ("text", "other", "alike"),
     [
         ("Ada painted birds.", "ada  painted birds.", 1.0),
         ("Ada painted birds.", "Ada was a painter of birds.", 1.0),
@@ -170,9 +172,9 @@ def test_what_is_malformed_is_refused(tmp_path: Path, record: Any, message: str)
         ("She sang.", "Ada Bell.", 0.0),
     ],
 )
-def test_likeness_is_of_words(one: str, other: str, alike: float) -> None:
+def test_likeness_is_of_words(text: str, other: str, alike: float) -> None:
     about = "Was Ada Bell of Ulm or of Bonn?"
-    assert likeness(one, other, about) == likeness(other, one, about) == alike
+    assert likeness(text, other, about) == likeness(other, text, about) == alike
 
 
 def test_claims_are_aligned_one_to_one_the_most_alike_first() -> None:
@@ -182,8 +184,8 @@ def test_claims_are_aligned_one_to_one_the_most_alike_first() -> None:
     assert aligned_pairs({"a": "Ada painted."}, {"x": "It rains.", "y": " "}) == {}
     # Of pairs that are as alike, equal texts belong together.
     twice = {"a": "She painted birds.", "b": "Ada painted birds."}
-    found = aligned_pairs(twice, {"x": twice["b"], "y": twice["a"]}, about="Who is Ada?")
-    assert found == {"a": "y", "b": "x"}
+    aligned = aligned_pairs(twice, {"x": twice["b"], "y": twice["a"]}, about="Who is Ada?")
+    assert aligned == {"a": "y", "b": "x"}
 
 
 def labelled(n: int = 12) -> list[FactGraph]:
@@ -217,16 +219,21 @@ def factscore_of(graphs: list[FactGraph], right: float, seed: int) -> dict[str, 
 def test_responses_are_told_by_their_order_if_by_nothing_else(tmp_path: Path) -> None:
     graphs = labelled(3)
     path = written(tmp_path, "f.json", factscore_of(graphs, 1.0, 0))
-    (found,) = with_verdicts_of(graphs, read_many(path), "f.json")
-    assert (found.by_order, found.n_aligned, found.n_claims, found.n_responses) == (True, 15, 15, 3)
-    for graph in found.graphs:
-        told = recorded_verdicts(graph)["factscore"]
-        assert all(told[atom.id].p_true == float(bool(atom.label)) for atom in graph.atoms)
+    (judged,) = with_verdicts_of(graphs, read_many(path), "f.json")
+    assert (judged.by_order, judged.n_aligned, judged.n_claims, judged.n_responses) == (
+        True,
+        15,
+        15,
+        3,
+    )
+    for graph in judged.graphs:
+        recorded = recorded_verdicts(graph)["factscore"]
+        assert all(recorded[atom.id].p_true == float(bool(atom.label)) for atom in graph.atoms)
     # A second reading of the same file has a name of its own.
-    (again,) = with_verdicts_of(found.graphs, read_many(path), "f.json")
+    (again,) = with_verdicts_of(judged.graphs, read_many(path), "f.json")
     assert again.name == "factscore-2"
     (called,) = with_verdicts_of(
-        found.graphs, read_many(path), "f.json", called={"factscore": "factscore (f)"}
+        judged.graphs, read_many(path), "f.json", called={"factscore": "factscore (f)"}
     )
     assert called.name == "factscore (f)"
     refused("not as many", with_verdicts_of, graphs[:2], read_many(path), "f.json")
@@ -235,14 +242,14 @@ def test_responses_are_told_by_their_order_if_by_nothing_else(tmp_path: Path) ->
 
 def test_results_without_texts_are_aligned_by_id() -> None:
     (graph,) = labelled(1)
-    told = {"assessors": {"x": {"verdicts": {"a2": {"label": "supported", "p": 0.7}}}}}
-    bare = FactGraph("other", (Atom("a2"),), query=graph.query, metadata=told)
-    (found,) = with_verdicts_of([graph], [bare], "x.jsonl")
-    assert (found.by_order, found.by_id) == (False, True)
-    assert recorded_verdicts(found.graphs[0])["x"]["a2"].p_true == 0.7
+    metadata = {"assessors": {"x": {"verdicts": {"a2": {"label": "supported", "p": 0.7}}}}}
+    bare = FactGraph("other", (Atom("a2"),), query=graph.query, metadata=metadata)
+    (judged,) = with_verdicts_of([graph], [bare], "x.jsonl")
+    assert (judged.by_order, judged.by_id) == (False, True)
+    assert recorded_verdicts(judged.graphs[0])["x"]["a2"].p_true == 0.7
     # Of a0 something is said and of a1 nothing: the two count in their own ways.
-    told["assessors"]["x"]["verdicts"]["a0"] = {"label": "supported", "p": 0.1}
-    shifted = replace(bare, atoms=(Atom("a0"), Atom("a2")), metadata=told)
+    metadata["assessors"]["x"]["verdicts"]["a0"] = {"label": "supported", "p": 0.1}
+    shifted = replace(bare, atoms=(Atom("a0"), Atom("a2")), metadata=metadata)
     refused("has no 'a0', and of 'a1' nothing", with_verdicts_of, [graph], [shifted], "x.jsonl")
 
 
@@ -256,8 +263,8 @@ def test_each_response_is_told_by_what_tells_it(tmp_path: Path) -> None:
         replace(others[2], response="What stands here."),
     ]
     here = [replace(first, response=" what stands HERE."), second, third]
-    (found,) = with_verdicts_of(here, named, "f.json")
-    assert (found.n_responses, found.n_aligned, found.by_order) == (3, 15, False)
+    (judged,) = with_verdicts_of(here, named, "f.json")
+    assert (judged.n_responses, judged.n_aligned, judged.by_order) == (3, 15, False)
 
 
 def in_two_tools(
@@ -281,21 +288,21 @@ def in_two_tools(
 def test_claims_are_not_aligned_with_their_negations(tmp_path: Path) -> None:
     claims = ["Die Brücke wurde nicht in Bonn gebaut.", "Sie ist nach dem Krieg erneuert worden."]
     others = ["Die Brücke wurde in Bonn gebaut.", "Nach dem Krieg ist sie erneuert worden."]
-    found = in_two_tools(tmp_path, claims, others)
-    assert [row["aligned"] for row in found["tables"]["aligned"]] == [1]
-    assert [row["equality"] for row in found["tables"]["aligned"]] == [0]
+    findings = in_two_tools(tmp_path, claims, others)
+    assert [row["aligned"] for row in findings["tables"]["aligned"]] == [1]
+    assert [row["equality"] for row in findings["tables"]["aligned"]] == [0]
 
 
 def test_it_is_told_how_many_claims_are_compared_for_equality(tmp_path: Path) -> None:
     claims = ["Kinu kilijengwa karibu na mto.", "Mto huo ni mrefu sana."]
     others = ["Kinu kilijengwa karibu na mto mrefu.", "mto huo ni mrefu sana"]
-    found = in_two_tools(tmp_path, claims, others)
-    assert [row["aligned"] for row in found["tables"]["aligned"]] == [1]
-    assert [row["equality"] for row in found["tables"]["aligned"]] == [2]
-    assert "Of these 2, 2 were compared for equality" in json.dumps(found)
+    findings = in_two_tools(tmp_path, claims, others)
+    assert [row["aligned"] for row in findings["tables"]["aligned"]] == [1]
+    assert [row["equality"] for row in findings["tables"]["aligned"]] == [2]
+    assert "Of these 2, 2 were compared for equality" in json.dumps(findings)
     # Whoever knows better says so.
-    found = in_two_tools(tmp_path, claims, others, "--language", "en")
-    assert [row["aligned"] for row in found["tables"]["aligned"]] == [2]
+    findings = in_two_tools(tmp_path, claims, others, "--language", "en")
+    assert [row["aligned"] for row in findings["tables"]["aligned"]] == [2]
 
 
 # --- One table -----------------------------------------------------------------------------------
@@ -313,8 +320,8 @@ TOLD = (
 )
 """What is said of each of the people, and how another would word it."""
 SHAPE = (len(PEOPLE), len(TOLD))
-AS_SAID = [[f"She {told}." for told, _ in TOLD] for _ in PEOPLE]
-WITH_NAME = [[f"{name} {told}." for told, _ in TOLD] for name in PEOPLE]
+AS_SAID = [[f"She {words}." for words, _ in TOLD] for _ in PEOPLE]
+WITH_NAME = [[f"{name} {words}." for words, _ in TOLD] for name in PEOPLE]
 REWORDED = [[f"{name} {other}." for _, other in TOLD] for name in PEOPLE]
 EACH = range(len(PEOPLE))
 
@@ -337,20 +344,20 @@ def biographies() -> list[FactGraph]:
 
 
 def outputs_of_all_tools(
-    folder: Path, graphs: list[FactGraph], said: dict[str, np.ndarray]
+    folder: Path, graphs: list[FactGraph], answers: dict[str, np.ndarray]
 ) -> list[Path]:
     """What each tool would write of the biographies, in its form and in its words.
 
     Args:
         folder: where to.
         graphs: the biographies.
-        said: P(true) of each claim, or whether it is supported, by tool.
+        answers: P(true) of each claim, or whether it is supported, by tool.
     """
     asked = [{"question": graph.query, "response": graph.response} for graph in graphs]
-    told = [{"prompt": graph.query, "response": graph.response} for graph in graphs]
+    prompts = [{"prompt": graph.query, "response": graph.response} for graph in graphs]
 
     def claims(tool: str, texts: list[list[str]], k: int) -> Any:
-        return list(zip(texts[k], said[tool][k].tolist(), strict=True))
+        return list(zip(texts[k], answers[tool][k].tolist(), strict=True))
 
     def factreasoner(tool: str, texts: list[list[str]], k: int) -> dict[str, Any]:
         atoms = [{"id": f"a{i}", "text": text, "contexts": []} for i, text in enumerate(texts[k])]
@@ -368,13 +375,13 @@ def outputs_of_all_tools(
     for k in EACH:
         written(each, f"{k}.json", factreasoner("factreasoner", REWORDED, k))
     decisions = [
-        [{"atom": text, "is_supported": one} for text, one in claims("factscore", AS_SAID, k)]
+        [{"atom": text, "is_supported": true} for text, true in claims("factscore", AS_SAID, k)]
         for k in EACH
     ]
     verified = [
         [
-            {"claim": text, "verification_result": "supported" if one else "unsupported"}
-            for text, one in claims("veriscore", REWORDED, k)
+            {"claim": text, "verification_result": "supported" if true else "unsupported"}
+            for text, true in claims("veriscore", REWORDED, k)
         ]
         for k in EACH
     ]
@@ -385,9 +392,9 @@ def outputs_of_all_tools(
             {
                 "atomic_fact": short,
                 "self_contained_atomic_fact": text,
-                "annotation": "Supported" if one else "Not Supported",
+                "annotation": "Supported" if true else "Not Supported",
             }
-            for short, (text, one) in zip(AS_SAID[k], claims("safe", WITH_NAME, k), strict=True)
+            for short, (text, true) in zip(AS_SAID[k], claims("safe", WITH_NAME, k), strict=True)
         ]
         for k in EACH
     ]
@@ -405,7 +412,7 @@ def outputs_of_all_tools(
         for document, share in (("One.", 1.0), ("Another.", 0.4))
     ]
     sides = [
-        {"side1_posthoc_eval_data": {**told[k], "checked_statements": checked[k]}} for k in EACH
+        {"side1_posthoc_eval_data": {**prompts[k], "checked_statements": checked[k]}} for k in EACH
     ]
     return [
         each,
@@ -420,7 +427,9 @@ def outputs_of_all_tools(
             ),
         ),
         written(folder, "safe.json", {"per_prompt_data": sides}),
-        written(folder, "polygraph.jsonl", *({**one, "estimator": "CCP"} for one in uncertain)),
+        written(
+            folder, "polygraph.jsonl", *({**record, "estimator": "CCP"} for record in uncertain)
+        ),
         written(folder, "minicheck.jsonl", *scored),
     ]
 
@@ -430,12 +439,12 @@ def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
     write_fact_graphs(graphs, tmp_path / "labelled.jsonl")
     labels = np.array([[bool(atom.label) for atom in graph.atoms] for graph in graphs])
     rng = np.random.default_rng(2)
-    said: dict[str, np.ndarray] = {}
+    answers: dict[str, np.ndarray] = {}
     for tool in ("factreasoner", "factreasoner-2", "lm-polygraph: CCP", "minicheck"):
-        said[tool] = np.clip(0.3 + 0.4 * labels + rng.normal(0, 0.3, SHAPE), 0.02, 0.98).round(3)
+        answers[tool] = np.clip(0.3 + 0.4 * labels + rng.normal(0, 0.3, SHAPE), 0.02, 0.98).round(3)
     for tool in ("factscore", "veriscore", "safe"):
-        said[tool] = labels ^ (rng.random(SHAPE) < 0.2)
-    files = outputs_of_all_tools(tmp_path, graphs, said)
+        answers[tool] = labels ^ (rng.random(SHAPE) < 0.2)
+    files = outputs_of_all_tools(tmp_path, graphs, answers)
     result = invoke(
         *("score", str(tmp_path / "labelled.jsonl")),
         *(option for file in files for option in ("--with", str(file))),
@@ -446,10 +455,10 @@ def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
     files_of = {"factreasoner (each)": "factreasoner", "factreasoner (08)": "factreasoner-2"}
     rows = {files_of.get(row["model"], row["model"]): row for row in document["tables"]["tools"]}
     assert [row["model"] for row in rows.values()][:3] == [*files_of, "factscore"]
-    assert rows.keys() == said.keys()
+    assert rows.keys() == answers.keys()
     aligned = {files_of.get(row["tool"], row["tool"]): row for row in document["tables"]["aligned"]}
     assert {tool: row["aligned"] for tool, row in aligned.items()} == {
-        **dict.fromkeys(said, 42),
+        **dict.fromkeys(answers, 42),
         "veriscore": 41,
     }
     assert aligned["factreasoner"]["file"] == str(files[0])
@@ -457,7 +466,7 @@ def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
     assert "Scored are the 40 labelled claims of 42 that all 7 judged." in document["findings"]
     common = np.ones(SHAPE, dtype=bool)
     common[0, 6] = common[1, 0] = False
-    for tool, judged in said.items():
+    for tool, judged in answers.items():
         row, p = rows[tool], np.asarray(judged, dtype=float)
         apart = p[common & labels][:, None] - p[common & ~labels]
         precision = np.array([np.mean(p[k][common[k]] > 0.5) for k in EACH])
@@ -508,27 +517,29 @@ def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
     expected = np.mean(
         [
             bool(atom.label) != decided["is_supported"]
-            for graph, own in zip(graphs[:-1], decisions, strict=True)
-            for atom, decided in zip(graph.atoms, own, strict=True)
+            for graph, decided_of in zip(graphs[:-1], decisions, strict=True)
+            for atom, decided in zip(graph.atoms, decided_of, strict=True)
         ]
     )
     # Verdicts of 0 and 1: the Brier score is the share of wrong ones.
     assert rows["factscore (good)"]["brier"] == pytest.approx(expected, abs=1e-12)
     measures = {row["model"]: row for row in document["tables"]["tools"]}
     # The one table repeats what the details say.
-    (told,) = (row for row in document["tables"]["tests"] if row["measure"] == "brier")
+    (brier_row,) = (row for row in document["tables"]["tests"] if row["measure"] == "brier")
     apart = measures["factscore (poor)"]
     of_good = measures["factscore (good)"]
     assert of_good["brier"] == rows["factscore (good)"]["brier"]
     for end in ("", "_lower", "_upper"):
-        assert apart[f"brier_less{end}"] == told[f"difference{end}"]
-    supported = [np.mean([decided["is_supported"] for decided in own]) for own in decisions]
+        assert apart[f"brier_less{end}"] == brier_row[f"difference{end}"]
+    supported = [
+        np.mean([decided["is_supported"] for decided in decided_of]) for decided_of in decisions
+    ]
     assert of_good["precision"] == pytest.approx(np.mean(supported), abs=1e-12)
     assert apart["precision_less_lower"] < apart["precision_less"] < apart["precision_less_upper"]
     assert [row["aligned"] for row in document["tables"]["aligned"]] == [60, 55]
-    said = " ".join(document["findings"])
-    assert "the 55 labelled claims of 60 that all 2 judged" in said
-    assert "told by their order alone" in said
+    sentences = " ".join(document["findings"])
+    assert "the 55 labelled claims of 60 that all 2 judged" in sentences
+    assert "told by their order alone" in sentences
 
 
 @pytest.mark.parametrize(
@@ -563,17 +574,17 @@ def test_what_each_cost_is_told_where_a_file_says_it(tmp_path: Path) -> None:
         }
     }  # fmt: skip
     verdict = {"verdicts": {f"a{i}": {"label": "supported", "p": 0.9} for i in range(1, 6)}}
-    own: Any = [
+    judged: Any = [
         replace(
             graph,
             metadata={"assessors": {"ours": verdict}, "consumption": {**taken, "queries": taken[
                 "relations"
-            ]} if place else taken},
+            ]} if position else taken},
         )
-        for place, graph in enumerate(graphs)
+        for position, graph in enumerate(graphs)
     ]  # fmt: skip
     marginals = [{"variable": f"a{i}", "probabilities": [0.3, 0.7]} for i in range(1, 6)]
-    theirs: list[dict[str, Any]] = [
+    records: list[dict[str, Any]] = [
         {
             "input": graph.query,
             "output": "",
@@ -583,19 +594,19 @@ def test_what_each_cost_is_told_where_a_file_says_it(tmp_path: Path) -> None:
         }
         for graph, seconds in zip(graphs, (1.0, 2.0, 3.0, 6.0), strict=True)
     ]
-    path = written(tmp_path, "factreasoner_output.jsonl", *theirs)
-    told = written(tmp_path, "f.json", factscore_of(graphs, 1.0, 0))
-    found = score(own, beside=(path, told), resamples=9, n_bootstrap=9)
-    rows: Any = found["tools"].set_index("model")
+    path = written(tmp_path, "factreasoner_output.jsonl", *records)
+    path_of_other = written(tmp_path, "f.json", factscore_of(graphs, 1.0, 0))
+    scores = score(judged, beside=(path, path_of_other), resamples=9, n_bootstrap=9)
+    rows: Any = scores["tools"].set_index("model")
     assert rows.index.tolist() == ["ours", "factreasoner", "factscore"]
     assert rows.loc["factreasoner", "seconds"] == 3.0
     # FActScore's file says nothing.
     assert rows.loc["factscore", ["answers", "cost", "seconds"]].isna().all()
     assert math.isnan(rows.loc["factreasoner", "answers"])
     # Three of four responses were asked twice as much.
-    mine = rows.loc["ours"]
-    assert (mine["answers"], mine["prompt_tokens"], mine["completion_tokens"]) == (7, 175, 14)
-    assert mine["cost"] == pytest.approx(0.0175)
-    theirs[0]["results"]["elapsed_time"] = "long"
-    path = written(tmp_path, "bad.jsonl", *theirs)
+    row = rows.loc["ours"]
+    assert (row["answers"], row["prompt_tokens"], row["completion_tokens"]) == (7, 175, 14)
+    assert row["cost"] == pytest.approx(0.0175)
+    records[0]["results"]["elapsed_time"] = "long"
+    path = written(tmp_path, "bad.jsonl", *records)
     refused("elapsed_time.*'long'.*number of seconds", read_many, path)

@@ -62,54 +62,54 @@ def correcting(request: Request) -> str:
     text = request.messages[-1].content
     claim = text.rsplit("<claim>" if "<claim>" in text else "<hypothesis>", 1)[1]
     if request.prompt.name == "correction":
-        found = next((new for word, new in CORRECTIONS.items() if word in claim), "")
-        return json.dumps({"claim": found})
+        correction = next((new for word, new in CORRECTIONS.items() if word in claim), "")
+        return json.dumps({"claim": correction})
     premise = text.rsplit("<premise>", 1)[1].split("</premise>")[0]
     number = re.search(r"\d+|trains", claim)
     entails = bool(number and number[0] in premise)
     return json.dumps({"relation": "entailment" if entails else "neutral", "confidence": 0.95})
 
 
-def changes(found: Any) -> dict[str, tuple[str, str]]:
-    frame = found["changes"]
+def changes(findings: Any) -> dict[str, tuple[str, str]]:
+    frame = findings["changes"]
     return {row["claim"]: (row["action"], row["is"]) for row in frame.to_dict("records")}
 
 
 def test_without_a_model_claims_are_dropped_and_hedged() -> None:
-    found = revise([bridge()])
-    assert changes(found) == {
+    revised = revise([bridge()])
+    assert changes(revised) == {
         "a2": ("dropped", ""),
         "a3": ("hedged", f"{HEDGE}The bridge is green."),
         "a4": ("dropped", ""),
     }
-    (graph,) = found.graphs
+    (graph,) = revised.graphs
     assert graph.response == f"The bridge opened in 1890. {HEDGE}The bridge is green."
     assert graph.atom_ids == ("a1",)
     assert {r.target for r in graph.relations} == {"a1"}
     assert graph.metadata[METADATA_KEY]["a4"]["was"] == "The bridge is 90 metres long."
-    row: Any = found["responses"].iloc[0]
+    row: Any = revised["responses"].iloc[0]
     p = infer(graph.to_factor_graph()).marginals["a1"][1]
     assert row["after"] == pytest.approx(p, abs=1e-12)
-    assert "1 kept, 1 hedged, 2 dropped" in found.sentences[0]
+    assert "1 kept, 1 hedged, 2 dropped" in revised.sentences[0]
 
 
 def test_a_correction_stays_if_a_passage_holds_it() -> None:
-    found = revise([bridge()], model=AnsweringModel(correcting))
-    assert changes(found) == {
+    revised = revise([bridge()], model=AnsweringModel(correcting))
+    assert changes(revised) == {
         "a2": ("corrected", "The bridge carries trains."),
         "a3": ("hedged", f"{HEDGE}The bridge is green."),
         "a4": ("corrected", "The bridge is 70 metres long."),
     }
-    (graph,) = found.graphs
+    (graph,) = revised.graphs
     assert [(a.id, a.label) for a in graph.atoms] == [("a1", True), ("a2", None), ("a4", None)]
     # Judged by every passage, as the others were.
     judged = {(r.source, r.target, str(r.kind)) for r in graph.relations if r.target == "a4"}
     assert judged == {("c1", "a4", "neutral"), ("c2", "a4", "entailment")}
-    frame: Any = found["changes"].set_index("claim")
+    frame: Any = revised["changes"].set_index("claim")
     assert frame.loc["a4", "passage"] == "c2"
     assert frame.loc["a4", "after"] > 0.5 > frame.loc["a4", "before"]
     assert graph.response.endswith("The bridge is 70 metres long.")
-    cost: Any = found["cost"].set_index("stage")
+    cost: Any = revised["cost"].set_index("stage")
     assert cost.loc["corrections", "calls"] == 2
 
 
@@ -119,11 +119,11 @@ def test_a_fact_that_no_passage_holds_does_not_come_in() -> None:
             return json.dumps({"claim": "The bridge was designed by Ada Example."})
         return json.dumps({"relation": "neutral", "confidence": 0.9})
 
-    found = revise([bridge()], model=AnsweringModel(inventing))
-    frame: Any = found["changes"].set_index("claim")
+    revised = revise([bridge()], model=AnsweringModel(inventing))
+    frame: Any = revised["changes"].set_index("claim")
     assert frame.loc["a4", "action"] == "dropped"
     assert frame.loc["a4", "reason"] == "no passage entails the correction"
-    assert "Ada" not in found.graphs[0].response
+    assert "Ada" not in revised.graphs[0].response
     silent = revise([bridge()], model=AnsweringModel(lambda _: '{"claim": ""}'))
     reasons: Any = silent["changes"].set_index("claim")["reason"]
     assert reasons["a4"] == "no passage says what is right"
@@ -137,8 +137,8 @@ def test_a_correction_that_other_passages_deny_goes() -> None:
             return json.dumps({"relation": "contradiction", "confidence": 0.99})
         return answer
 
-    found = revise([bridge()], model=AnsweringModel(denied))
-    frame: Any = found["changes"].set_index("claim")
+    revised = revise([bridge()], model=AnsweringModel(denied))
+    frame: Any = revised["changes"].set_index("claim")
     # One passage entails it with 0.95 and one contradicts it with 0.99.
     assert (frame.loc["a4", "action"], frame.loc["a4", "reason"]) == (
         "dropped",
@@ -147,10 +147,10 @@ def test_a_correction_that_other_passages_deny_goes() -> None:
 
 
 def test_what_was_not_answered_is_said() -> None:
-    found = revise([bridge()], model=AnsweringModel(lambda _: "hm"))
-    assert found.incomplete
-    assert "2 claims could not be corrected since there was no answer" in str(found)
-    assert changes(found)["a2"] == ("dropped", "")
+    revised = revise([bridge()], model=AnsweringModel(lambda _: "hm"))
+    assert revised.incomplete
+    assert "2 claims could not be corrected since there was no answer" in str(revised)
+    assert changes(revised)["a2"] == ("dropped", "")
 
 
 def planted(n: int, seed: int) -> tuple[list[FactGraph], dict[str, str]]:
@@ -166,11 +166,11 @@ def planted(n: int, seed: int) -> tuple[list[FactGraph], dict[str, str]]:
         for i in range(6):
             right = int(rng.integers(100, 900))
             false = bool(rng.random() < 1 / 3)
-            said = right + 1000 if false else right
+            stated = right + 1000 if false else right
             tower = f"tower {r}-{i}"
             truth[tower] = f"The {tower} has {right} steps."
             atoms.append(
-                Atom(f"a{i}", f"The {tower} has {said} steps.", label=not false, sentence=i + 1)
+                Atom(f"a{i}", f"The {tower} has {stated} steps.", label=not false, sentence=i + 1)
             )
             contexts.append(Context(f"c{i}", f"On {tower}: it has {right} steps."))
             misread = rng.random() < 0.1
@@ -196,9 +196,9 @@ def test_planted_errors_go_through_a_server(tmp_path: Path) -> None:
         text = body["messages"][-1]["content"]
         if "<passages>" in text:
             passage = text.split("<passages>")[1].split("</passages>")[0]
-            found = re.search(r"On (tower [\d-]+): it has (\d+)", passage)
-            assert found
-            return Reply(json.dumps({"claim": f"The {found[1]} has {found[2]} steps."}))
+            match = re.search(r"On (tower [\d-]+): it has (\d+)", passage)
+            assert match
+            return Reply(json.dumps({"claim": f"The {match[1]} has {match[2]} steps."}))
         premise = text.rsplit("<premise>", 1)[1].split("</premise>")[0]
         claim = text.rsplit("<hypothesis>", 1)[1]
         tower, steps = re.search(r"(tower [\d-]+) has (\d+)", claim).groups()  # type: ignore[union-attr]
@@ -210,8 +210,8 @@ def test_planted_errors_go_through_a_server(tmp_path: Path) -> None:
 
     with ScriptedServer(reply) as server:
         model = LitellmSettings("openai/loopback", server.url)
-        found = revise(graphs, model=model, cache=tmp_path / "answers.sqlite")
-    frame: Any = found["changes"]
+        revised = revise(graphs, model=model, cache=tmp_path / "answers.sqlite")
+    frame: Any = revised["changes"]
     labels = {(g.id, a.id): a.label for g in graphs for a in g.atoms}
     false = [key for key, label in labels.items() if not label]
     gone = {(row["response"], row["claim"]) for row in frame.to_dict("records")}
@@ -227,7 +227,7 @@ def test_planted_errors_go_through_a_server(tmp_path: Path) -> None:
         tower = re.search(r"tower [\d-]+", text)
         assert tower
         assert text == truth[tower[0]]
-    table: Any = found["labels"].set_index("label")
+    table: Any = revised["labels"].set_index("label")
     shares = [
         np.mean([(g.id, a.id) not in gone for a in g.atoms if not a.label])
         for g in graphs
@@ -290,29 +290,29 @@ def test_relations_between_claims_count() -> None:
     graph = at_odds()
     marginals = infer(graph.to_factor_graph()).marginals
     before = [float(marginals[name][1]) for name in graph.atom_ids]
-    found = revise([graph])
-    row: Any = found["responses"].iloc[0]
+    revised = revise([graph])
+    row: Any = revised["responses"].iloc[0]
     assert row["before"] == pytest.approx(np.mean(before), abs=1e-12)
     # The less probable of the two that exclude each other goes.
-    assert changes(found) == {"a2": ("hedged", f"{HEDGE}Claim a2.")}
-    assert found.graphs[0].relations == graph.relations[1:]
-    assert "leaves" not in str(found)
+    assert changes(revised) == {"a2": ("hedged", f"{HEDGE}Claim a2.")}
+    assert revised.graphs[0].relations == graph.relations[1:]
+    assert "leaves" not in str(revised)
     left_out = revise([graph], variant="FR2")
     assert "2 relations between claims: FR2 leaves them out." in str(left_out)
     assert changes(left_out) == {}
 
 
 def test_a_response_of_which_nothing_stays() -> None:
-    one = FactGraph(
+    graph = FactGraph(
         "r",
         (Atom("a", "It rains."),),
         (Context("c", "It is dry."),),
         (Relation("c", "a", C, 0.95),),
     )
-    found = revise([one])
-    assert found.graphs[0].atoms == ()
-    assert found.graphs[0].response == ""
-    row: Any = found["responses"].iloc[0]
+    revised = revise([graph])
+    assert revised.graphs[0].atoms == ()
+    assert revised.graphs[0].response == ""
+    row: Any = revised["responses"].iloc[0]
     assert math.isnan(row["after"])
 
 

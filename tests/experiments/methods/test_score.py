@@ -29,15 +29,15 @@ def drawn(seed: int = 0, models: tuple[str, ...] = ("a", "b")) -> Any:
     for response in range(12):
         for claim in range(5):
             label = generator.random() < 0.6
-            for place, model in enumerate(models):
+            for position, model in enumerate(models):
                 shift = 0.3 if label else -0.3
-                p = 0.5 + shift / (1 + place) + generator.normal(0, 0.15)
+                p = 0.5 + shift / (1 + position) + generator.normal(0, 0.15)
                 rows.append((model, f"r{response}", f"c{claim}", np.clip(p, 0.01, 0.99), label))
     return pd.DataFrame(rows, columns=["model", "response", "claim", "p", "label"])
 
 
-def row_of(found: Findings, model: str, data: str | None = None) -> Any:
-    frame: Any = found["scores"]
+def row_of(findings: Findings, model: str, data: str | None = None) -> Any:
+    frame: Any = findings["scores"]
     named = frame["model"] == model
     return frame[named if data is None else named & (frame["data"] == data)].iloc[0]
 
@@ -64,10 +64,10 @@ def test_scores_are_those_of_another_library_from_any_file(tmp_path: Path) -> No
     table.to_parquet(tmp_path / "t.parquet")
     table.to_json(tmp_path / "t.jsonl", orient="records", lines=True, double_precision=15)
     for data in (table, *sorted(tmp_path.iterdir())):
-        found = score(data, **QUICK)
+        scores = score(data, **QUICK)
         for model, part in table.groupby("model"):
-            check_scores(row_of(found, str(model)), part)
-    assert any("model 'model'" in each for each in found.sentences)
+            check_scores(row_of(scores, str(model)), part)
+    assert any("model 'model'" in each for each in scores.sentences)
 
 
 def test_models_may_be_columns_and_are_tested_on_every_score() -> None:
@@ -93,14 +93,14 @@ def test_models_may_be_columns_and_are_tested_on_every_score() -> None:
 
 def test_the_best_is_said_in_a_sentence_that_names_each_model_once() -> None:
     settings: dict[str, Any] = {"n_bootstrap": 20, "resamples": 199, "scores": ["brier"]}
-    said = score(drawn(), **settings).sentences[0]
-    assert said.startswith("a has the lowest Brier score, ")
-    assert said.endswith("; b is significantly worse.")
-    said = score(drawn(), reference="b", **settings).sentences[0]
-    assert said.endswith("; a is significantly better than b.")
+    sentence = score(drawn(), **settings).sentences[0]
+    assert sentence.startswith("a has the lowest Brier score, ")
+    assert sentence.endswith("; b is significantly worse.")
+    sentence = score(drawn(), reference="b", **settings).sentences[0]
+    assert sentence.endswith("; a is significantly better than b.")
     alike = drawn().assign(p=lambda rows: np.where(rows["model"] == "b", 0.5, rows["p"] / 9 + 0.45))
-    said = score(alike[alike["response"].isin(["r0", "r1"])], **settings).sentences[0]
-    assert said.endswith("; no other is significantly better or worse.")
+    sentence = score(alike[alike["response"].isin(["r0", "r1"])], **settings).sentences[0]
+    assert sentence.endswith("; no other is significantly better or worse.")
 
 
 def test_columns_of_a_row_are_paired_also_where_one_is_missing() -> None:
@@ -109,24 +109,24 @@ def test_columns_of_a_row_are_paired_also_where_one_is_missing() -> None:
     # Another claim in each: neither the ids nor the order in a response pair what is left.
     wide.loc[3, "a"] = None
     wide.loc[8, "b"] = None
-    found = score(wide, p=["a", "b"], **QUICK)
+    scores = score(wide, p=["a", "b"], **QUICK)
     shared = len(wide) - 2
-    assert any(f"tested on the {shared:,} claims that all" in each for each in found.sentences)
+    assert any(f"tested on the {shared:,} claims that all" in each for each in scores.sentences)
     both: Any = wide.dropna()
-    tests: Any = found["tests"].set_index("measure")
+    tests: Any = scores["tests"].set_index("measure")
     loss = {name: ((both[name] - both["label"]) ** 2).mean() for name in ("a", "b")}
     # The Brier score's difference, over the rows that have both.
     assert tests.loc["brier", "difference"] == pytest.approx(loss["b"] - loss["a"], abs=1e-12)
-    assert row_of(found, "a")["n_claims"] == row_of(found, "b")["n_claims"] == len(wide) - 1
+    assert row_of(scores, "a")["n_claims"] == row_of(scores, "b")["n_claims"] == len(wide) - 1
 
 
 def test_a_column_without_any_value_is_said() -> None:
     wide = pd.DataFrame({"p": [0.9, 0.2, 0.7, None], "q": [None] * 4, "label": [1, 0, 1, 0]})
-    found = score(wide, p=["p", "q"], **QUICK)
-    assert "Column 'q' has no value: it is left out." in found.sentences
+    scores = score(wide, p=["p", "q"], **QUICK)
+    assert "Column 'q' has no value: it is left out." in scores.sentences
     # The row without either is counted once.
-    assert "1 row without a probability is left out." in found.sentences
-    assert found["scores"]["n_claims"].tolist() == [3]
+    assert "1 row without a probability is left out." in scores.sentences
+    assert scores["scores"]["n_claims"].tolist() == [3]
 
 
 def test_an_output_of_another_tool_is_scored_by_its_posteriors(tmp_path: Path) -> None:
@@ -136,19 +136,19 @@ def test_an_output_of_another_tool_is_scored_by_its_posteriors(tmp_path: Path) -
     ]
     p = [0.1, 0.8, 0.7, 0.6, 0.9, 0.4]
     results = {
-        "predictions": {f"a{n}": "S" if one > 0.5 else "NS" for n, one in enumerate(p)},
+        "predictions": {f"a{n}": "S" if value > 0.5 else "NS" for n, value in enumerate(p)},
         "marginals": [
-            {"variable": f"a{n}", "probabilities": [1 - one, one]} for n, one in enumerate(p)
+            {"variable": f"a{n}", "probabilities": [1 - value, value]} for n, value in enumerate(p)
         ],
     }
     path = tmp_path / "factreasoner_output.json"
     record: dict[str, Any] = {"input": "q", "output": "r", "atoms": atoms, "results": results}
     record["contexts"] = [{"id": "c", "text": "It is 1 and 4."}]
     path.write_text(json.dumps(record), encoding="utf-8")
-    found = score(path, **QUICK)
-    row = row_of(found, "factreasoner")
+    scores = score(path, **QUICK)
+    row = row_of(scores, "factreasoner")
     truth = [n % 3 > 0 for n in range(6)]
-    expected = sum((one - y) ** 2 for one, y in zip(p, truth, strict=True)) / 6
+    expected = sum((value - y) ** 2 for value, y in zip(p, truth, strict=True)) / 6
     assert row["brier"] == pytest.approx(expected, abs=1e-12)
     # Beside what we make of the same claims.
     assess(path).save(tmp_path / "ours")
@@ -161,21 +161,21 @@ def test_an_output_of_another_tool_is_scored_by_its_posteriors(tmp_path: Path) -
 
 
 def test_data_are_scored_apart_and_never_against_each_other() -> None:
-    one, other = drawn(0), drawn(1)
-    both = pd.concat([one.assign(dataset="x"), other.assign(dataset="y")])
-    found = score(both, by=["dataset", "model"], **QUICK)
-    check_scores(row_of(found, "b", "y"), other[other["model"] == "b"])
-    assert set(found["tests"]["of"]) == {"x: b less a", "y: b less a"}
-    assert {"reliability-1", "risk-coverage-2"} <= set(found.draw())
+    first, other = drawn(0), drawn(1)
+    both = pd.concat([first.assign(dataset="x"), other.assign(dataset="y")])
+    scores = score(both, by=["dataset", "model"], **QUICK)
+    check_scores(row_of(scores, "b", "y"), other[other["model"] == "b"])
+    assert set(scores["tests"]["of"]) == {"x: b less a", "y: b less a"}
+    assert {"reliability-1", "risk-coverage-2"} <= set(scores.draw())
 
 
 def test_models_with_the_same_probabilities_are_named_together() -> None:
     table = drawn(models=("a", "b", "c"))
     copies = [table[table.model == "a"].assign(model=f"a{n}") for n in range(5)]
     copies[0]["p"] += 0.004 * (copies[0]["p"] < 0.9)
-    found = score(pd.concat([table, *copies]), scores=["brier"], **QUICK)
-    said = [each for each in found.sentences if "apart" in each]
-    assert said == [
+    scores = score(pd.concat([table, *copies]), scores=["brier"], **QUICK)
+    sentences = [each for each in scores.sentences if "apart" in each]
+    assert sentences == [
         "a = a0 = a1 = a2 = 2 more: their probabilities are never more than 0.005 apart."
     ]
     assert not any("apart" in each for each in score(table, scores=["brier"], **QUICK).sentences)
@@ -184,24 +184,24 @@ def test_models_with_the_same_probabilities_are_named_together() -> None:
 def test_data_without_labels_are_said_and_lose_nothing() -> None:
     labelled, other = drawn(0), drawn(1).assign(label=None)
     both = pd.concat([labelled.assign(dataset="x"), other.assign(dataset="y")])
-    found = score(both, by=["dataset", "model"], **QUICK)
-    assert "y: no claim has a label, so nothing is scored." in found.sentences
-    check_scores(row_of(found, "a"), labelled[labelled["model"] == "a"])
+    scores = score(both, by=["dataset", "model"], **QUICK)
+    assert "y: no claim has a label, so nothing is scored." in scores.sentences
+    check_scores(row_of(scores, "a"), labelled[labelled["model"] == "a"])
 
 
 def test_frames_to_work_with_are_narrow_and_files_have_everything(tmp_path: Path) -> None:
-    found = score(drawn(), scores=("brier", "auroc", "ece"), **QUICK)
-    tidy = found.frame
+    scores = score(drawn(), scores=("brier", "auroc", "ece"), **QUICK)
+    tidy = scores.frame
     assert list(tidy) == [
         *("data", "model", "score", "value", "lower", "upper", "standard_error"),
         *("n_claims", "n_responses", "reason"),
     ]
-    assert list(found["scores"]) == [
+    assert list(scores["scores"]) == [
         *("model", "n_claims", "n_responses", "brier", "auroc", "ece"),
     ]
     by_model = tidy.pivot(index="model", columns="score", values="value")
-    wide = found["scores"].set_index("model")
-    found.save(tmp_path / "kept")
+    wide = scores["scores"].set_index("model")
+    scores.save(tmp_path / "kept")
     written = pd.read_csv(tmp_path / "kept" / "scores.csv").set_index("model")
     for model in wide.index:
         for name in ("brier", "auroc", "ece"):
@@ -214,20 +214,20 @@ def test_frames_to_work_with_are_narrow_and_files_have_everything(tmp_path: Path
 def test_an_infinite_log_loss_is_a_cell_with_a_reason() -> None:
     table = drawn(models=("a",))
     table.loc[table.index[table["label"]][0], "p"] = 0.0
-    found = score(table, **QUICK)
-    row = row_of(found, "p")
+    scores = score(table, **QUICK)
+    row = row_of(scores, "p")
     assert math.isinf(row["log_loss"])
-    written = found.tables["scores"].frame.iloc[0]
+    written = scores.tables["scores"].frame.iloc[0]
     assert written["log_loss_text"] == "∞ (p is 0 or 1)"
     # The table shows the sign alone, and the sentence says why.
-    (_, rows), *_ = blocks(found.tables["scores"])
+    (_, rows), *_ = blocks(scores.tables["scores"])
     assert "∞" in [cell.text for cell in rows[0]]
     assert math.isfinite(row["brier"])
-    assert any("Log loss has no finite value" in each for each in found.sentences)
+    assert any("Log loss has no finite value" in each for each in scores.sentences)
     same = score(table.assign(label=True, p=0.7), **QUICK)
     assert "all labels agree" in same.tables["scores"].frame["auroc_text"][0]
-    assert "(CORP)" in found.tables["scores"].notes
-    assert "(CORP)" not in found.presented({}, ["accuracy"]).tables["scores"].notes
+    assert "(CORP)" in scores.tables["scores"].notes
+    assert "(CORP)" not in scores.presented({}, ["accuracy"]).tables["scores"].notes
     assert json.loads(same.as_json())["tables"]["scores"][0]["auroc"] is None
 
 
@@ -235,13 +235,13 @@ def test_recalibration_is_learned_on_other_responses() -> None:
     from calibration.recalibration import PlattRecalibrator, cross_fit
 
     table = drawn(models=("a",))
-    found = score(table, recalibrate=["platt", "best"], folds=3, **QUICK)
-    rows: Any = found["recalibrated"].set_index("model")
+    scores = score(table, recalibrate=["platt", "best"], folds=3, **QUICK)
+    rows: Any = scores["recalibrated"].set_index("model")
     assert list(rows.index) == ["as given", "platt", "best"]
     fitted = cross_fit(PlattRecalibrator(), table["p"], table["label"], table["response"], 3, 0)
     brier = float(((fitted.p - table["label"].astype(float)) ** 2).mean())
     assert rows.loc["platt", "brier"] == pytest.approx(brier, abs=1e-12)
-    assert rows.loc["as given", "brier"] == pytest.approx(row_of(found, "p")["brier"], abs=1e-12)
+    assert rows.loc["as given", "brier"] == pytest.approx(row_of(scores, "p")["brier"], abs=1e-12)
     # Two responses leave nothing to choose from, which loses no other table.
     few = score(table[table["response"].isin(["r0", "r1"])], recalibrate="best", **QUICK)
     assert any("best cannot be learned" in each for each in few.sentences)
@@ -249,23 +249,23 @@ def test_recalibration_is_learned_on_other_responses() -> None:
 
 def test_claims_without_a_response_or_a_label_are_said() -> None:
     table = drawn(models=("a",)).drop(columns=["response", "model"])
-    labels = [None if place == 0 else label for place, label in enumerate(table["label"])]
-    found = score(table.assign(label=labels), **QUICK)
-    text = " ".join(found.sentences)
+    labels = [None if position == 0 else label for position, label in enumerate(table["label"])]
+    scores = score(table.assign(label=labels), **QUICK)
+    text = " ".join(scores.sentences)
     assert "claims are taken as independent" in text
-    assert row_of(found, "p")["n_claims"] == len(table) - 1
+    assert row_of(scores, "p")["n_claims"] == len(table) - 1
     assert "without a label" in text
 
 
 def test_columns_are_known_by_the_names_that_people_give_them() -> None:
-    found = score(drawn().rename(columns={"p": "conf", "label": "human"}), **QUICK)
-    text = " ".join(found.sentences)
+    scores = score(drawn().rename(columns={"p": "conf", "label": "human"}), **QUICK)
+    text = " ".join(scores.sentences)
     assert "probability 'conf'" in text
     assert "label 'human'" in text
 
 
 @pytest.mark.parametrize(
-    ("change", "options", "said"),
+    ("change", "options", "message"),
     [
         ({"p": 1.5}, {}, "row 1, column 'p': 1.5 is not a probability"),
         ({"p": "high"}, {}, "'high' is not a probability"),
@@ -276,10 +276,10 @@ def test_columns_are_known_by_the_names_that_people_give_them() -> None:
         ({"p": None}, {}, "holds no probability"),
     ],
 )
-def test_a_mistake_is_one_sentence(change: Any, options: Any, said: str) -> None:
+def test_a_mistake_is_one_sentence(change: Any, options: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         score(drawn().assign(**change), **options)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_perfectly_separated_claims_have_no_interval_and_the_table_says_why(
@@ -301,9 +301,9 @@ def test_what_a_column_says_of_intervals_is_said_below_its_table_alone() -> None
     generator = np.random.default_rng(2)
     p = generator.random(150)
     rows = {"response": np.arange(150) // 6, "p": p, "label": generator.random(150) < p}
-    found = score(pd.DataFrame(rows), resamples=19, n_bootstrap=20)
-    assert "Covers: what those of so many responses" in found.tables["intervals"].note
-    assert not any("simulations" in each for each in found.sentences)
+    scores = score(pd.DataFrame(rows), resamples=19, n_bootstrap=20)
+    assert "Covers: what those of so many responses" in scores.tables["intervals"].note
+    assert not any("simulations" in each for each in scores.sentences)
 
 
 def test_the_command_writes_what_it_prints(tmp_path: Path) -> None:
@@ -341,12 +341,14 @@ def test_the_scores_that_are_named_are_computed_and_tested(tmp_path: Path) -> No
     rows = [f"r{i // 2},0.{i},0.{9 - i},{i % 3 % 2}" for i in range(1, 9)]
     path.write_text("\n".join(["response,p,q,label", *rows]))
     asked = ("--p", "p", "--p", "q", "--resamples", "20", "--bootstrap", "20")
-    found = json.loads(invoke("score", str(path), *asked, "--scores", "auroc,ece", "--json").stdout)
-    (first, _) = found["tables"]["scores"]
+    content = json.loads(
+        invoke("score", str(path), *asked, "--scores", "auroc,ece", "--json").stdout
+    )
+    (first, _) = content["tables"]["scores"]
     assert "auroc" in first
     assert "brier" not in first
-    assert {row["measure"] for row in found["tables"]["tests"]} == {"auroc", "ece"}
-    assert not any("Brier" in sentence for sentence in found["findings"])
+    assert {row["measure"] for row in content["tables"]["tests"]} == {"auroc", "ece"}
+    assert not any("Brier" in sentence for sentence in content["findings"])
     unknown = invoke("score", str(path), "--scores", "briar", code=2).stderr
     assert "--scores" in unknown
     assert "did you mean 'brier'" in unknown

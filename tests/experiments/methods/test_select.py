@@ -46,20 +46,22 @@ def test_a_text_is_taken_apart_and_repetitions_do_not_count(tmp_path: Path) -> N
 
 
 def test_claims_without_labels_are_those_that_core_selects() -> None:
-    one = graph("Ada built the bridge.", "The bridge was built by Ada.", "It carries trains.")
-    found = select([one, replace(one, id="s", atoms=(), response="")], weights="uniform")
-    expected = select_claims(subclaims_of(one), Core(LexicalRelations())).chosen
-    claims: Any = found["claims"]
+    response = graph("Ada built the bridge.", "The bridge was built by Ada.", "It carries trains.")
+    selected = select(
+        [response, replace(response, id="s", atoms=(), response="")], weights="uniform"
+    )
+    expected = select_claims(subclaims_of(response), Core(LexicalRelations())).chosen
+    claims: Any = selected["claims"]
     assert claims[claims["selected"]]["claim"].tolist() == [claim.id for claim in expected]
-    assert "true_before" in found["responses"]
-    assert "1 of 2 responses is empty and left out: id s." in found.sentences
+    assert "true_before" in selected["responses"]
+    assert "1 of 2 responses is empty and left out: id s." in selected.sentences
 
 
 def test_a_share_of_faithful_claims_is_kept() -> None:
     response = "The bridge opened in 1890."
-    own = graph("The bridge opened in 1890.", "Cows eat green grass.", response=response)
-    free = select([own], weights="uniform")
-    bound = select([own], weights="uniform", share=1.0)
+    response_graph = graph("The bridge opened in 1890.", "Cows eat green grass.", response=response)
+    free = select([response_graph], weights="uniform")
+    bound = select([response_graph], weights="uniform", share=1.0)
     assert free["responses"]["selected"].tolist() == [2]
     assert bound["responses"]["selected"].tolist() == [1]
     claims: Any = bound["claims"]
@@ -67,22 +69,22 @@ def test_a_share_of_faithful_claims_is_kept() -> None:
 
 
 def test_epsilon_and_a_cap_take_off_what_informs_little() -> None:
-    own = graph("Ada built the bridge in 1890.", "It carries trains.")
-    plain: Any = select([own], epsilon=0.0)["claims"]
-    less: Any = select([own], epsilon=0.25)["claims"]
+    response_graph = graph("Ada built the bridge in 1890.", "It carries trains.")
+    plain: Any = select([response_graph], epsilon=0.0)["claims"]
+    less: Any = select([response_graph], epsilon=0.25)["claims"]
     for before, after in zip(plain["weight"], less["weight"], strict=True):
         assert after == pytest.approx(before - 0.25, abs=1e-12)
-    much = select([own], epsilon=1e3)
+    much = select([response_graph], epsilon=1e3)
     assert much["responses"]["selected"].tolist() == [0]
     assert set(much["claims"]["because"]) == {"it informs of nothing"}
     assert (
-        select([own], cap="lexical")["claims"]["weight"].tolist()
+        select([response_graph], cap="lexical")["claims"]["weight"].tolist()
         == plain["weight"].sub(0.01).tolist()
     )
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"share": 2.0}, "give 1 or less"),
         ({"labels": ["LABEL_0"]}, "write LABEL=RELATION"),
@@ -91,19 +93,21 @@ def test_epsilon_and_a_cap_take_off_what_informs_little() -> None:
         ({"weight": "uniform"}, "did you mean 'weights'"),
     ],
 )
-def test_a_mistake_is_one_sentence(options: Any, said: str) -> None:
+def test_a_mistake_is_one_sentence(options: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         select([graph("A.")], **options)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_the_biographies_without_their_labels(shared_data: Path) -> None:
     labelled = [
-        one for one in read_many(shared_data / "factscore_chatgpt" / "ChatGPT.jsonl") if one.atoms
+        graph
+        for graph in read_many(shared_data / "factscore_chatgpt" / "ChatGPT.jsonl")
+        if graph.atoms
     ][:5]
     bare = [
-        replace(one, atoms=tuple(replace(a, label=None, annotation=None) for a in one.atoms))
-        for one in labelled
+        replace(graph, atoms=tuple(replace(a, label=None, annotation=None) for a in graph.atoms))
+        for graph in labelled
     ]
     with_labels, without = select(labelled), select(bare)
     names = ["response", "claims", "selected", "status"]
@@ -123,27 +127,27 @@ def judged_pairs(request: Request) -> str | Completion:
     if request.prompt.name == "safe_relevance":
         claim = question.rpartition("<claim>")[2]
         return json.dumps({"relevant": "trains" not in claim})
-    said = any(one in question.partition("<hypothesis>")[0] and two in
-               question.partition("<hypothesis>")[2] for one, two in PAIRS)  # fmt: skip
-    word, other = ("entailment", "neutral") if said else ("neutral", "entailment")
+    entailed = any(first in question.partition("<hypothesis>")[0] and two in
+               question.partition("<hypothesis>")[2] for first, two in PAIRS)  # fmt: skip
+    word, other = ("entailment", "neutral") if entailed else ("neutral", "entailment")
     token = Token(word, math.log(0.9), ((word, math.log(0.9)), (other, math.log(0.1))))
     return Completion(word, (token,))
 
 
 def test_a_language_model_says_who_entails_whom_and_what_is_relevant() -> None:
     model = AnsweringModel(judged_pairs)
-    one = FactGraph("r", (), response=TEXT, query="Who built the bridge?")
-    found = select([one], weights="uniform", model=model)
-    assert found["responses"]["selected"].tolist() == [2]
-    assert found.settings["relations"] == "model"
+    graph = FactGraph("r", (), response=TEXT, query="Who built the bridge?")
+    selected = select([graph], weights="uniform", model=model)
+    assert selected["responses"]["selected"].tolist() == [2]
+    assert selected.settings["relations"] == "model"
     # Every ordered pair of three claims is asked once.
     assert len(model.asked) == 6
-    assert found["cost"][["stage", "calls"]].to_numpy().tolist() == [["relations", 6]]
-    dry = select([one], weights="uniform", model=model, relevance=model, dry_run=True)
+    assert selected["cost"][["stage", "calls"]].to_numpy().tolist() == [["relations", 6]]
+    dry = select([graph], weights="uniform", model=model, relevance=model, dry_run=True)
     assert len(model.asked) == 6
-    told: dict[str, int] = dict(dry["calls"].itertuples(index=False))
-    assert told == {"relevance": 3, "relations": 6}
-    narrow = select([one], weights="uniform", model=model, relevance=model)
+    calls: dict[str, int] = dict(dry["calls"].itertuples(index=False))
+    assert calls == {"relevance": 3, "relations": 6}
+    narrow = select([graph], weights="uniform", model=model, relevance=model)
     assert len(model.asked) == 2 * 6 + 3
     claims: Any = narrow["claims"]
     assert narrow["responses"]["selected"].tolist() == [1]
@@ -153,12 +157,14 @@ def test_a_language_model_says_who_entails_whom_and_what_is_relevant() -> None:
 
 def test_a_graded_model_gives_the_weights_and_the_other_caps() -> None:
     model = AnsweringModel(judged_pairs)
-    one = FactGraph("r", (Atom("a1", "Ada built the bridge in 1890."),), response=TEXT)
-    found = select([one], domain="things", model=model, graded="lexical")
-    assert any("graded model lexical" in each for each in found.sentences)
-    plain = select([one], domain="things", relations="lexical")
+    graph = FactGraph("r", (Atom("a1", "Ada built the bridge in 1890."),), response=TEXT)
+    selected = select([graph], domain="things", model=model, graded="lexical")
+    assert any("graded model lexical" in each for each in selected.sentences)
+    plain = select([graph], domain="things", relations="lexical")
     # Nothing is entailed by a bleached claim, so that the cap leaves the lexical weight.
-    assert found["claims"]["weight"].tolist() == pytest.approx(plain["claims"]["weight"].tolist())
+    assert selected["claims"]["weight"].tolist() == pytest.approx(
+        plain["claims"]["weight"].tolist()
+    )
 
 
 def test_a_seed_is_refused_without_labels(tmp_path: Path) -> None:
@@ -206,7 +212,7 @@ def test_the_claims_that_count_are_responses_that_say_how_long_they_are(tmp_path
 
 
 def test_relevance_counts_in_the_tables_of_labelled_claims() -> None:
-    found = select([LABELLED], weights="uniform", relevance=AnsweringModel(judged_pairs))
-    assert found["sentences"]["kept"].tolist() == [1, 0, 0.5]
+    selected = select([LABELLED], weights="uniform", relevance=AnsweringModel(judged_pairs))
+    assert selected["sentences"]["kept"].tolist() == [1, 0, 0.5]
     # Of the second sentence no claim counts, so that none can be true.
-    assert math.isnan(found["sentences"]["true_kept"][1])
+    assert math.isnan(selected["sentences"]["true_kept"][1])

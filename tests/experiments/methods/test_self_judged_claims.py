@@ -68,12 +68,14 @@ def graphs(*, with_claims: bool) -> list[FactGraph]:
     """Four responses of two sentences, a claim each."""
     made = []
     for number in range(4):
-        own = TREES[2 * number : 2 * number + 2]
+        names = TREES[2 * number : 2 * number + 2]
         atoms = tuple(
-            Atom(f"a{place}", f"{name} is tall.", sentence=place, label=name not in UNSUPPORTED)
-            for place, name in enumerate(own, 1)
+            Atom(
+                f"a{position}", f"{name} is tall.", sentence=position, label=name not in UNSUPPORTED
+            )
+            for position, name in enumerate(names, 1)
         )
-        text = " ".join(f"{name} is tall." for name in own)
+        text = " ".join(f"{name} is tall." for name in names)
         made.append(FactGraph(f"r{number}", atoms if with_claims else (), response=text))
     return made
 
@@ -82,8 +84,8 @@ def graphs(*, with_claims: bool) -> list[FactGraph]:
 def responses(keyed: Path) -> Path:
     write_fact_graphs(graphs(with_claims=True), keyed / "claims.jsonl")
     lines = [
-        json.dumps({"id": one.id, "query": "Which?", "response": one.response})
-        for one in graphs(with_claims=False)
+        json.dumps({"id": graph.id, "query": "Which?", "response": graph.response})
+        for graph in graphs(with_claims=False)
     ]
     (keyed / "texts.jsonl").write_text("\n".join(lines))
     (keyed / "notes").mkdir()
@@ -115,7 +117,9 @@ def calls(tables: dict[str, Any]) -> dict[str, tuple[int, int]]:
 def test_one_command_goes_from_labelled_claims_to_sigma() -> None:
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "claims.jsonl", "--out", "out"))
-        asked = Counter(stage_of(str(one["messages"][-1]["content"])) for one in server.requests)
+        asked = Counter(
+            stage_of(str(request["messages"][-1]["content"])) for request in server.requests
+        )
         again = invoke(*arguments(server.url, "claims.jsonl"))
         assert len(server.requests) == asked.total()
     # Eight claims in three settings, two of which need a question.
@@ -124,10 +128,12 @@ def test_one_command_goes_from_labelled_claims_to_sigma() -> None:
     assert calls(tables) == {stage: (count, 0) for stage, count in asked.items()}
     assert calls(json.loads(again.stdout)["tables"]) == {s: (0, n) for s, n in asked.items()}
     for of in ("direct asking", "question answering", "none of the above"):
-        found = estimates(tables, next(r["of"] for r in tables["overall"] if of in r["of"].lower()))
-        assert found["self_known"] == pytest.approx(4 / 5)
-        assert found["self_unknown"] == pytest.approx(2 / 3)
-        assert found["sigma"] == pytest.approx((1 / 3) / (2 - 4 / 5 - 2 / 3))
+        measured = estimates(
+            tables, next(r["of"] for r in tables["overall"] if of in r["of"].lower())
+        )
+        assert measured["self_known"] == pytest.approx(4 / 5)
+        assert measured["self_unknown"] == pytest.approx(2 / 3)
+        assert measured["sigma"] == pytest.approx((1 / 3) / (2 - 4 / 5 - 2 / 3))
     # What was asked is a table that the command reads without a model.
     offline = invoke("self-knowledge", "out/claims.csv", "--bins", "2", "--json")
     assert json.loads(offline.stdout)["tables"]["overall"] == tables["overall"]
@@ -172,16 +178,16 @@ def test_an_answer_that_is_not_understood_is_missing_and_said_to_be() -> None:
     with ScriptedServer(answers) as server:
         result = invoke(*arguments(server.url, "claims.jsonl", *command, "--out", "out"))
     document = json.loads(result.stdout)
-    said = [each for each in document["findings"] if "missing" in each]
-    assert len(said) == 1
+    sentences = [each for each in document["findings"] if "missing" in each]
+    assert len(sentences) == 1
     assert (
         "1 judgement missing, of which none counts as false: the first, since the answer"
-        in (said[0])
+        in (sentences[0])
     )
-    assert "asked for twice: 'D'" in said[0]
+    assert "asked for twice: 'D'" in sentences[0]
     # Three of the four supported claims that were answered; Alder is none of them.
-    found = estimates(document["tables"], "")
-    assert found["self_known"] == pytest.approx(3 / 4)
+    measured = estimates(document["tables"], "")
+    assert measured["self_known"] == pytest.approx(3 / 4)
     rows = csv.DictReader(Path("out/claims.csv").read_text().splitlines())
     assert [row["text"] for row in rows if not row["direct_asking"]] == ["Alder is tall."]
     with ScriptedServer(lambda *_: Reply("D")) as server:
@@ -198,13 +204,15 @@ def test_responses_are_taken_apart_and_labelled_first() -> None:
     extract = ("--extract", "--documents", "notes", "--setting", "direct_asking")
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "texts.jsonl", *extract))
-        asked = Counter(stage_of(str(one["messages"][-1]["content"])) for one in server.requests)
+        asked = Counter(
+            stage_of(str(request["messages"][-1]["content"])) for request in server.requests
+        )
     assert asked == {"refusals": 4, "atomizer": 8, "factscore": 8, "self-judgement": 8}
     document = json.loads(result.stdout)
     assert {stage: n for stage, (n, _) in calls(document["tables"]).items()} == dict(asked)
     assert any("model's verdicts, not people's" in each for each in document["findings"])
-    found = estimates(document["tables"], "")
-    assert (found["self_known"], found["factuality"]) == pytest.approx((4 / 5, 5 / 8))
+    measured = estimates(document["tables"], "")
+    assert (measured["self_known"], measured["factuality"]) == pytest.approx((4 / 5, 5 / 8))
 
 
 DECLINED = FactGraph("r9", (), response="I'm sorry, I know nothing about yews. Which do you mean?")
@@ -216,12 +224,15 @@ def test_responses_that_decline_are_left_out_as_the_model_says(responses: Path) 
     command = ("--setting", "direct_asking")
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "claims.jsonl", *command))
-        asked = Counter(stage_of(str(one["messages"][-1]["content"])) for one in server.requests)
+        asked = Counter(
+            stage_of(str(request["messages"][-1]["content"])) for request in server.requests
+        )
     # What has claims does not decline, and is not asked about.
     assert asked == {"refusals": 1, "self-judgement": 8}
-    said = json.loads(result.stdout)["findings"]
+    sentences = json.loads(result.stdout)["findings"]
     assert any(
-        "1 response of 5, without claims, that declined to answer, as openai" in one for one in said
+        "1 response of 5, without claims, that declined to answer, as openai" in sentence
+        for sentence in sentences
     )
     dry = invoke(*arguments("http://127.0.0.1:1/v1", "claims.jsonl", *command, "--dry-run"))
     planned = json.loads(dry.stdout)["tables"]["calls"]
@@ -253,10 +264,12 @@ def test_refusals_among_texts_are_not_taken_apart(responses: Path) -> None:
             cache = ("--cache", f"{len(answer)}.sqlite")
             result = invoke(*arguments(server.url, "texts.jsonl", *extract, *cache))
             asked = Counter(
-                stage_of(str(one["messages"][-1]["content"])) for one in server.requests
+                stage_of(str(request["messages"][-1]["content"])) for request in server.requests
             )
         assert asked["atomizer"] == 8
-        assert any(sentence in one for one in json.loads(result.stdout)["findings"])
+        assert any(
+            sentence in sentence_text for sentence_text in json.loads(result.stdout)["findings"]
+        )
 
 
 @pytest.mark.service
@@ -299,14 +312,14 @@ def test_a_run_whose_account_is_exhausted_ends_and_goes_on_with_credit() -> None
 
 
 def test_the_function_asks_too(tmp_path: Path) -> None:
-    found = self_knowledge(
+    measured = self_knowledge(
         graphs(with_claims=True),
         model=AnsweringModel(well_behaved),
         cache=tmp_path / "answers.sqlite",
         bins=2,
         n_splits=5,
     )
-    assert dict(zip(found["cost"]["stage"], found["cost"]["calls"], strict=True)) == {
+    assert dict(zip(measured["cost"]["stage"], measured["cost"]["calls"], strict=True)) == {
         "question-answer pairs": 8,
         "self-judgement": 24,
         "all": 32,

@@ -37,15 +37,15 @@ def frame(**columns: Any) -> Any:
     return table.assign(**columns)
 
 
-def overall(found: Findings, of: str = "") -> dict[str, float]:
-    rows = found["overall"]
+def overall(findings: Findings, of: str = "") -> dict[str, float]:
+    rows = findings["overall"]
     rows = rows[rows["of"].str.startswith(of)]
     return dict(zip(rows["quantity"], rows["estimate"], strict=False))
 
 
-def check_counted(found: Findings, of: str = "") -> None:
+def check_counted(findings: Findings, of: str = "") -> None:
     """Five of seven supported claims are judged correct, two of four unsupported incorrect."""
-    values = overall(found, of)
+    values = overall(findings, of)
     # Quotients of small whole numbers, to rounding.
     assert values["self_known"] == pytest.approx(5 / 7, abs=1e-12)
     assert values["self_unknown"] == pytest.approx(2 / 4, abs=1e-12)
@@ -92,8 +92,8 @@ def test_a_word_of_two_meanings_is_told_and_not_guessed() -> None:
     words = {"S": "Y", "NS": "N", "IR": "S"}
     table = frame(label=[words[each] for _, _, each, _ in CLAIMS])
     refused("'N', 'S', 'Y', where S may stand for supported", self_knowledge, table, **QUICK)
-    found = self_knowledge(table, true=["Y"], irrelevant=["S"], **QUICK)
-    check_counted(found)
+    measured = self_knowledge(table, true=["Y"], irrelevant=["S"], **QUICK)
+    check_counted(measured)
     # Every other word is false.
     values = overall(self_knowledge(table, true=["Y"], **QUICK))
     assert values["factuality"] == pytest.approx(7 / 12, abs=1e-12)
@@ -101,23 +101,23 @@ def test_a_word_of_two_meanings_is_told_and_not_guessed() -> None:
 
 
 def test_confidence_is_cut_at_the_threshold_and_at_those_of_a_sweep() -> None:
-    table = frame(p=[0.9 if said == "correct" else 0.6 for *_, said in CLAIMS])
+    table = frame(p=[0.9 if word == "correct" else 0.6 for *_, word in CLAIMS])
     table = table.drop(columns="judgement")
-    found = self_knowledge(table, confidence="p", threshold=0.9, sweep=[0.5, 0.9, 1], **QUICK)
-    check_counted(found)
-    sweep: Any = found["sweep"].set_index("threshold")
+    measured = self_knowledge(table, confidence="p", threshold=0.9, sweep=[0.5, 0.9, 1], **QUICK)
+    check_counted(measured)
+    sweep: Any = measured["sweep"].set_index("threshold")
     assert sweep["judged_correct"].tolist() == [1.0, pytest.approx(7 / 11), 0.0]
-    assert sweep.loc[0.9, "sigma"] == overall(found)["sigma"]
-    assert "confidence at least 0.9" in found.sentences[0]
+    assert sweep.loc[0.9, "sigma"] == overall(measured)["sigma"]
+    assert "confidence at least 0.9" in measured.sentences[0]
     refused("judgements, which have no threshold", self_knowledge, frame(), threshold=0.9)
 
 
 def test_votes_are_lists_texts_columns_or_rows() -> None:
     most: dict[Any, Any] = {"correct": ["yes", "no", "yes"], "incorrect": ["no", "no", None]}
-    votes = [most[said] for *_, said in CLAIMS]
+    votes = [most[word] for *_, word in CLAIMS]
     plain = frame().drop(columns="judgement")
     check_counted(self_knowledge(plain.assign(votes=votes), **QUICK))
-    texts = ["|".join(str(one or "") for one in each) for each in votes]
+    texts = ["|".join(str(vote or "") for vote in each) for each in votes]
     check_counted(self_knowledge(plain.assign(votes=texts), **QUICK))
     columns = {f"v{n}": [each[n] for each in votes] for n in range(3)}
     check_counted(self_knowledge(plain.assign(**columns), votes=["v0", "v1", "v2"], **QUICK))
@@ -130,21 +130,24 @@ def test_votes_are_lists_texts_columns_or_rows() -> None:
 
 def test_responses_may_hold_their_claims_or_lists_by_sentence(tmp_path: Path) -> None:
     by_response: dict[str, list[Any]] = {}
-    for response, _, label, said in CLAIMS:
-        by_response.setdefault(response, []).append({"text": "t", "label": label, "said": said})
+    for response, _, label, word in CLAIMS:
+        by_response.setdefault(response, []).append({"text": "t", "label": label, "said": word})
     path = tmp_path / "nested.json"
     nested = {"data": [{"prompt": name, "claims": many} for name, many in by_response.items()]}
     path.write_text(json.dumps(nested, indent=1), encoding="utf-8")
-    found = self_knowledge(path, judgement=["said"], in_order=True, **QUICK)
-    check_counted(found)
+    measured = self_knowledge(path, judgement=["said"], in_order=True, **QUICK)
+    check_counted(measured)
     lists = [
-        {"labels": [one["label"] for one in many], "asked": {"qa": [[one["said"]] for one in many]}}
+        {
+            "labels": [entry["label"] for entry in many],
+            "asked": {"qa": [[entry["said"]] for entry in many]},
+        }
         for many in by_response.values()
     ]
     path.write_text("\n".join(map(json.dumps, lists)), encoding="utf-8")
     other = self_knowledge(path, label="labels", votes=["asked.qa"], in_order=True, **QUICK)
     check_counted(other)
-    pd.testing.assert_frame_equal(found["positions"].iloc[:, 3:], other["positions"].iloc[:, 3:])
+    pd.testing.assert_frame_equal(measured["positions"].iloc[:, 3:], other["positions"].iloc[:, 3:])
 
 
 # --- Positions, settings, models, conditions -----------------------------------------------------
@@ -152,9 +155,11 @@ def test_responses_may_hold_their_claims_or_lists_by_sentence(tmp_path: Path) ->
 
 def test_positions_are_of_sentences_of_places_or_told() -> None:
     by_sentence = self_knowledge(frame(sentences=2), bins=2, **QUICK)["positions"]
-    told = frame(position=[sentence / 2 for _, sentence, *_ in CLAIMS]).drop(columns="sentence")
-    by_share = self_knowledge(told, bins=2, **QUICK)["positions"]
-    percents = told.assign(position=told["position"] * 100)
+    by_position = frame(position=[sentence / 2 for _, sentence, *_ in CLAIMS]).drop(
+        columns="sentence"
+    )
+    by_share = self_knowledge(by_position, bins=2, **QUICK)["positions"]
+    percents = by_position.assign(position=by_position["position"] * 100)
     shared = by_sentence["quantity"] != "unsupported_number"
     for other in (by_share, self_knowledge(percents, bins=2, **QUICK)["positions"]):
         pd.testing.assert_frame_equal(by_sentence[shared].reset_index(drop=True), other)
@@ -170,8 +175,8 @@ def test_positions_are_of_sentences_of_places_or_told() -> None:
 
 def test_settings_are_columns_or_rows_and_flips_are_told() -> None:
     both = frame().rename(columns={"judgement": "question_answering"})
-    both["none_of_the_above"] = ["none" if said == "correct" and label == "NS" else said
-                                 for *_, label, said in CLAIMS]  # fmt: skip
+    both["none_of_the_above"] = ["none" if word == "correct" and label == "NS" else word
+                                 for *_, label, word in CLAIMS]  # fmt: skip
     wide = self_knowledge(both, **QUICK)
     check_counted(wide, "question answering")
     third = overall(wide, "none of the above")
@@ -195,24 +200,24 @@ def test_models_and_conditions_are_compared_over_the_same_responses() -> None:
     better = without.assign(condition="with retrieval", label="S")
     other = without.assign(model="y", judgement="incorrect")
     apart = without.assign(model="z", response="elsewhere")
-    found = self_knowledge(pd.concat([without, better, other, apart]), **QUICK)
-    check_counted(found, "x, alone")
-    rows: Any = found["comparison"]
+    measured = self_knowledge(pd.concat([without, better, other, apart]), **QUICK)
+    check_counted(measured, "x, alone")
+    rows: Any = measured["comparison"]
     rows = rows[rows["position"] == "overall"].set_index(["of", "quantity"])
     retrieval = rows.loc[("x, with retrieval less x, alone (all)", "judged_factuality")]
     assert retrieval["difference"] == pytest.approx(1 - 7 / 11, abs=1e-12)
     assert retrieval["n_responses"] == 4
     silent = rows.loc[("y, alone less x, alone (all)", "self_known")]
     assert silent["difference"] == pytest.approx(-5 / 7, abs=1e-12)
-    assert any("x, alone and z, alone have no response in common" in s for s in found.sentences)
+    assert any("x, alone and z, alone have no response in common" in s for s in measured.sentences)
     # One long frame holds the test of balance too, by what tells groups apart.
-    long: Any = found["quantities"]
+    long: Any = measured["quantities"]
     overall = long[(long["position"] == "overall") & (long["setting"] != "")]
-    tested: Any = found["test"].set_index(["of", "position"])
-    for (model, condition), own in overall.groupby(["model", "condition"]):
+    tested: Any = measured["test"].set_index(["of", "position"])
+    for (model, condition), of_condition in overall.groupby(["model", "condition"]):
         of = f"{model}, {condition}: setting not told"
-        assert set(own["of"]) == {of}
-        values = own.set_index("quantity")["estimate"]
+        assert set(of_condition["of"]) == {of}
+        values = of_condition.set_index("quantity")["estimate"]
         for name in ("sigma", "factuality", "false_positives", "false_negatives", "p_value"):
             wanted = tested.loc[(of, "overall"), name]
             assert values[name] == pytest.approx(wanted, abs=1e-12, nan_ok=True)
@@ -237,22 +242,22 @@ def test_a_rogan_gladen_out_of_its_range_is_said() -> None:
     first = [("S", "correct")] * 9 + [("NS", "incorrect")] * 5 + [("NS", "correct")] * 4
     last = [("NS", "incorrect")] * 9
     rows = [
-        (f"r{n}", place, label, said)
+        (f"r{n}", position, label, word)
         for n in range(4)
-        for place, many in ((1, first), (2, last))
-        for label, said in many
+        for position, many in ((1, first), (2, last))
+        for label, word in many
     ]
     table = pd.DataFrame(rows, columns=["response", "sentence", "label", "judgement"])
-    found = self_knowledge(table, bins=2, **QUICK)
-    said = [each for each in found.sentences if "out of its range" in each]
-    assert len(said) == 1
-    value: Any = found["positions"].set_index("quantity").loc["rogan_gladen", "50-100%"]
+    measured = self_knowledge(table, bins=2, **QUICK)
+    sentences = [each for each in measured.sentences if "out of its range" in each]
+    assert len(sentences) == 1
+    value: Any = measured["positions"].set_index("quantity").loc["rogan_gladen", "50-100%"]
     assert value < 0
-    assert f"50-100% ({value:.2f})" in said[0]
+    assert f"50-100% ({value:.2f})" in sentences[0]
 
 
 @pytest.mark.parametrize(
-    ("change", "options", "said"),
+    ("change", "options", "message"),
     [
         ({"judgement": "perhaps"}, {}, "row 1, column 'judgement': 'perhaps' is not a judgement"),
         ({"judgement": None}, {}, "no labelled claim has an answer"),
@@ -266,10 +271,10 @@ def test_a_rogan_gladen_out_of_its_range_is_said() -> None:
         ({}, {"confidence": "p", "votes": ["v"]}, "three forms of what the model says"),
     ],
 )
-def test_a_mistake_is_one_sentence(change: Any, options: Any, said: str) -> None:
+def test_a_mistake_is_one_sentence(change: Any, options: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         self_knowledge(frame(**change), **options)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "--" not in str(caught.value).replace("...", "")
 
 
@@ -307,15 +312,15 @@ def test_findings_are_kept_as_files_one_page_and_json(tmp_path: Path) -> None:
 )
 def test_a_real_model_on_its_own_claims(file: str, expected: Any, shared_data: Path) -> None:
     path = shared_data / "self_judged" / f"{file}.jsonl"
-    found = self_knowledge(path, threshold=0.9, **QUICK)
-    values = overall(found)
+    measured = self_knowledge(path, threshold=0.9, **QUICK)
+    values = overall(measured)
     for name, value in zip(
         ("self_known", "self_unknown", "sigma", "factuality"), expected, strict=False
     ):
         # Three digits are told.
         assert values[name] == pytest.approx(value, abs=5e-4)
-    assert (found["test"]["p_value"].iloc[-1] < 0.05) == expected[-1]
-    assert any("Known as a file of tatsu-lab" in each for each in found.sentences)
+    assert (measured["test"]["p_value"].iloc[-1] < 0.05) == expected[-1]
+    assert any("Known as a file of tatsu-lab" in each for each in measured.sentences)
     # One half parts nothing: what does is tabulated beside it, this threshold among others.
     plain = self_knowledge(path, **QUICK)
     assert any("choose one with --threshold" in each for each in plain.sentences)
@@ -327,22 +332,24 @@ def known_answer(path: Path) -> Path:
     """Write the counted claims in the layout of conformal-factual-lm."""
     sure = {"correct": 0.95, "incorrect": 0.6}
     answers: dict[str, list[Any]] = {}
-    for response, _, label, said in CLAIMS:
+    for response, _, label, word in CLAIMS:
         if label != "IR":
-            one = {"subclaim": "t", "gpt-score": sure[said], "other": 1 - sure[said]}
+            claim = {"subclaim": "t", "gpt-score": sure[word], "other": 1 - sure[word]}
             mark = "Y" if label == "S" else "SNU"[len(answers) % 3]
-            answers.setdefault(response, []).append({**one, "annotation": mark})
+            answers.setdefault(response, []).append({**claim, "annotation": mark})
     path.write_text(json.dumps({"data": [{"claims": each} for each in answers.values()]}))
     return path
 
 
 def test_the_layout_of_an_owner_needs_no_option_and_options_go_before(tmp_path: Path) -> None:
     path = known_answer(tmp_path / "nq.jsonl")
-    found = self_knowledge(path, threshold=0.9, **QUICK)
-    check_counted(found)
-    assert "positions" in found.tables
-    said = found.sentences[-1]
-    assert "Label: annotation; true (every other label is false): Y; confidence: gpt-score" in said
+    measured = self_knowledge(path, threshold=0.9, **QUICK)
+    check_counted(measured)
+    assert "positions" in measured.tables
+    sentence = measured.sentences[-1]
+    assert (
+        "Label: annotation; true (every other label is false): Y; confidence: gpt-score" in sentence
+    )
     other = self_knowledge(path, confidence="other", threshold=0.1, **QUICK)
     assert "confidence: other" in other.sentences[-2]
     assert other.sentences[-1] == "Not used: data.claims.gpt-score (11)."
@@ -369,22 +376,22 @@ def test_a_file_of_unknown_columns_names_them_and_the_options(tmp_path: Path) ->
 @pytest.mark.slow
 def test_real_votes(shared_data: Path) -> None:
     path = shared_data / "selfcheck" / "selfcheck_wikibio.jsonl"
-    found = self_knowledge(path, **QUICK)
+    measured = self_knowledge(path, **QUICK)
     # The embedded votes are the same, and know of sentences.
     embedded = self_knowledge("selfcheck", **QUICK)
     for name in ("overall", "positions"):
         table: Any = embedded[name]
         kept = table[table["quantity"] != "unsupported_number"].reset_index(drop=True)
-        pd.testing.assert_frame_equal(found[name], kept)
+        pd.testing.assert_frame_equal(measured[name], kept)
     records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     pairs = [
-        (label == "accurate", said.count("Yes") > len(said) / 2)
+        (label == "accurate", votes.count("Yes") > len(votes) / 2)
         for record in records
-        for label, said in zip(record["annotation"], record["responses"]["prompt"], strict=True)
+        for label, votes in zip(record["annotation"], record["responses"]["prompt"], strict=True)
     ]
-    values = overall(found)
-    supported = [said for label, said in pairs if label]
-    unsupported = [not said for label, said in pairs if not label]
+    values = overall(measured)
+    supported = [judged for label, judged in pairs if label]
+    unsupported = [not judged for label, judged in pairs if not label]
     # Quotients of whole numbers, to rounding; a tie of twenty votes is not judged correct either.
     assert values["self_known"] == pytest.approx(sum(supported) / len(supported), abs=1e-12)
     assert values["self_unknown"] == pytest.approx(sum(unsupported) / len(unsupported), abs=1e-12)
@@ -427,10 +434,10 @@ def biographies(folder: Path) -> Path:
 def test_null_annotations_are_counted_and_left_out(biographies: Path) -> None:
     claims = load_claims(biographies)
     assert (claims.n_responses, claims.n_annotated, claims.n_sentences) == (3, 2, 7)
-    found = self_knowledge(biographies, interval="bootstrap", n_bootstrap=20)
+    measured = self_knowledge(biographies, interval="bootstrap", n_bootstrap=20)
     summary = "11 labelled claims in 6 of 7 sentences; 2 of 3 responses are annotated."
-    assert found.sentences == (summary,)
-    rows: Any = found["quantities"].set_index(["quantity", "position"])
+    assert measured.sentences == (summary,)
+    rows: Any = measured["quantities"].set_index(["quantity", "position"])
     # Of three sentences the second is not annotated; the third is at 3/3, the first at 1/3.
     estimate = rows["estimate"]
     assert estimate["supported_share", "20-40%"] == 1.0
@@ -438,7 +445,7 @@ def test_null_annotations_are_counted_and_left_out(biographies: Path) -> None:
     assert estimate["unsupported_number", "80-100%"] == pytest.approx((1 + 2) / 2, abs=1e-15)
     assert rows.loc[("supported_share", "0-20%"), "status"] == "empty"
     assert len(rows) == 7 * 6
-    assert list(found.draw()) == ["figure-1"]
+    assert list(measured.draw()) == ["figure-1"]
 
 
 def test_one_command_writes_tables_and_figure_and_the_same_bytes_again(biographies: Path) -> None:
@@ -501,9 +508,9 @@ def plain_table(path: Path) -> dict[str, list[float]]:
         annotations = json.loads(line)["annotations"]
         for index, each in enumerate(annotations, start=1):
             labels = [fact["label"] for fact in each["human-atomic-facts"]]
-            place = math.ceil(Fraction(5 * index, len(annotations))) - 1
+            position = math.ceil(Fraction(5 * index, len(annotations))) - 1
             for name, label in (("supported", "S"), ("unsupported", "NS"), ("irrelevant", "IR")):
-                for cell in (place, 5):
+                for cell in (position, 5):
                     count = labels.count(label)
                     shares[f"{name}_share"][cell].append(Fraction(count, len(labels)))
                     shares[f"{name}_number"][cell].append(Fraction(count))

@@ -43,11 +43,11 @@ def claims(n: int = 12, taught: int = 4, **columns: Any) -> pd.DataFrame:
 
 
 def test_score_refuses_such_labels_and_names_the_responses() -> None:
-    said = refused(
+    refusal = refused(
         "labels of 4 responses \\(r0, r1, r2, \\.\\.\\.\\) taught", score, claims(), **QUICK
     )
-    assert "give labels of other responses" in said
-    assert "`leave_out_taught`" in said
+    assert "give labels of other responses" in refusal
+    assert "`leave_out_taught`" in refusal
     # Of the responses whose labels taught nothing, the labels may be used.
     assert score(claims(taught=0), **QUICK)["scores"]["n_claims"].tolist() == [36]
     unlabelled = claims().astype({"label": object})
@@ -56,10 +56,10 @@ def test_score_refuses_such_labels_and_names_the_responses() -> None:
 
 
 def test_responses_that_taught_are_left_out_where_that_is_asked_for() -> None:
-    found = score(claims(), leave_out_taught=True, **QUICK)
+    scores = score(claims(), leave_out_taught=True, **QUICK)
     alone = score(claims().iloc[12:], **QUICK)
-    assert found["scores"]["brier"].tolist() == alone["scores"]["brier"].tolist()
-    assert any("4 responses (r0, r1, r2, ...) are left out" in each for each in found.sentences)
+    assert scores["scores"]["brier"].tolist() == alone["scores"]["brier"].tolist()
+    assert any("4 responses (r0, r1, r2, ...) are left out" in each for each in scores.sentences)
     refused("labels of all 12 responses", score, claims(taught=12), leave_out_taught=True)
 
 
@@ -97,16 +97,16 @@ def test_the_mark_is_that_of_its_own_column_of_probabilities() -> None:
     refused("labels of 4 responses", score, both, p=("plain", "p"))
     assert score(both, p=("plain",), **QUICK)["scores"]["n_claims"].tolist() == [36]
     # Models are compared on the same responses.
-    found = score(both, p=("plain", "p"), leave_out_taught=True, **QUICK)
-    assert found["scores"]["n_claims"].tolist() == [24, 24]
+    scores = score(both, p=("plain", "p"), leave_out_taught=True, **QUICK)
+    assert scores["scores"]["n_claims"].tolist() == [24, 24]
 
 
 def test_the_mark_may_be_of_one_of_several_models_in_rows() -> None:
     learned, given = claims(model="judge"), claims(taught=0, model="given")
     long = pd.concat([learned, given], ignore_index=True)
     refused("labels of 4 responses", score, long)
-    found = score(long, leave_out_taught=True, **QUICK)
-    assert found["scores"]["n_claims"].tolist() == [24, 24]
+    scores = score(long, leave_out_taught=True, **QUICK)
+    assert scores["scores"]["n_claims"].tolist() == [24, 24]
 
 
 def test_a_mark_that_is_no_mark_is_refused_with_its_place(tmp_path: Path) -> None:
@@ -124,10 +124,10 @@ def test_estimate_refuses_such_labels_of_the_table_and_of_sheets(tmp_path: Path)
     labels = claims()[["response", "claim", "label"]]
     labels.iloc[6:18].to_csv(sheet, index=False)
     refused("labels of 2 responses \\(r2, r3\\)", estimate, table, labels=(str(sheet),))
-    found = estimate(table, labels=(str(sheet),), leave_out_taught=True, quantities=("brier",))
-    assert found["estimates"]["n_items"].tolist() == [24]
-    assert found["estimates"]["n_labelled"].tolist() == [6]
-    assert any("4 responses (r0, r1, r2, ...) are left out" in each for each in found.sentences)
+    estimated = estimate(table, labels=(str(sheet),), leave_out_taught=True, quantities=("brier",))
+    assert estimated["estimates"]["n_items"].tolist() == [24]
+    assert estimated["estimates"]["n_labelled"].tolist() == [6]
+    assert any("4 responses (r0, r1, r2, ...) are left out" in each for each in estimated.sentences)
 
 
 def test_estimate_leaves_out_what_taught_even_without_its_labels(tmp_path: Path) -> None:
@@ -148,24 +148,24 @@ def test_estimate_leaves_out_what_taught_even_without_its_labels(tmp_path: Path)
 
 def test_self_knowledge_refuses_labels_that_taught_the_confidences() -> None:
     names = {"p": "confidence", "p_learned_from": "confidence_learned_from"}
-    said = refused(
+    refusal = refused(
         "labels of 4 responses \\(r0, r1, r2, \\.\\.\\.\\) taught",
         self_knowledge,
         claims().rename(columns=names),
     )
-    assert "give labels of other responses" in said
-    found = self_knowledge(claims(taught=0).rename(columns=names), bins=1)
-    assert found["quantities"]["estimate"].between(0, 1).any()
+    assert "give labels of other responses" in refusal
+    measured = self_knowledge(claims(taught=0).rename(columns=names), bins=1)
+    assert measured["quantities"]["estimate"].between(0, 1).any()
 
 
 def test_keep_learns_no_threshold_from_such_labels() -> None:
     known, new = claims(), claims(6, taught=1).drop(columns="label")
     new["response"] += "new"
     refused("labels of 4 responses", keep, known, new)
-    found = keep(known, new, leave_out_taught=True, splits=5)
-    assert any("calibrated on 8 labelled responses" in each for each in found.sentences)
-    assert any("Labels of 1 new response (r0new) taught" in each for each in found.sentences)
-    marks = found["claims"].set_index("response")["p_learned_from"].fillna("")
+    kept = keep(known, new, leave_out_taught=True, splits=5)
+    assert any("calibrated on 8 labelled responses" in each for each in kept.sentences)
+    assert any("Labels of 1 new response (r0new) taught" in each for each in kept.sentences)
+    marks = kept["claims"].set_index("response")["p_learned_from"].fillna("")
     assert marks[marks != ""].to_dict() == {"r0new": "this response"}
     assert "p_learned_from" not in keep(claims(taught=0), new.iloc[3:], splits=5)["claims"]
 
@@ -188,14 +188,14 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_apply_marks_every_response_and_claim(judge: Path, tmp_path: Path) -> None:
-    found = apply(judge, of_cities(12), n_bootstrap=20)
-    assert any("Labels of 6 responses here taught the judge" in each for each in found.sentences)
+    applied = apply(judge, of_cities(12), n_bootstrap=20)
+    assert any("Labels of 6 responses here taught the judge" in each for each in applied.sentences)
     wanted = ["this response"] * 6 + ["other responses"] * 6
-    assert [recorded_marks(graph)["judge"] for graph in found.graphs] == wanted
-    by_response = found["claims"].groupby("response", sort=False)["p_learned_from"].unique()
+    assert [recorded_marks(graph)["judge"] for graph in applied.graphs] == wanted
+    by_response = applied["claims"].groupby("response", sort=False)["p_learned_from"].unique()
     assert [each.tolist() for each in by_response] == [[each] for each in wanted]
-    for place in (tmp_path / "judged.jsonl", tmp_path / "folder"):
-        found.save(place)
+    for path in (tmp_path / "judged.jsonl", tmp_path / "folder"):
+        applied.save(path)
     refused("labels of 6 responses", score, tmp_path / "judged.jsonl")
     refused("labels of 6 responses", score, tmp_path / "folder" / "graphs.jsonl")
     labelled = pd.read_csv(tmp_path / "folder" / "claims.csv", comment="#")
@@ -224,11 +224,11 @@ def test_labels_that_come_later_are_refused_too(judge: Path, tmp_path: Path) -> 
 
 def test_cross_fitted_posteriors_may_be_corrected_by_the_same_labels(tmp_path: Path) -> None:
     few = [*of_cities(), *unlabelled(of_cities(12)[6:])]
-    found = fit(few, penalty=30.0, folds=3, columns=("position",))
-    assert {recorded_marks(graph)["judge"] for graph in found.graphs} == {
+    fitted = fit(few, penalty=30.0, folds=3, columns=("position",))
+    assert {recorded_marks(graph)["judge"] for graph in fitted.graphs} == {
         LearnedFrom.OTHER_RESPONSES
     }
-    found.save(tmp_path / "folds.jsonl")
+    fitted.save(tmp_path / "folds.jsonl")
     estimated = estimate(tmp_path / "folds.jsonl", quantities=("brier",))["estimates"]
     assert estimated["n_responses"].tolist() == [6]
     # The same posteriors as those that `fit` scored.
@@ -264,8 +264,8 @@ def test_posteriors_from_relations_that_labels_taught_are_marked(tmp_path: Path)
     renamed = [replace(graph, id=f"s{number}") for number, graph in enumerate(of_cities(8))]
     write_many(related(renamed, range(3)), tmp_path / "related.jsonl")
     refused("labels of 3 responses \\(s0, s1, s2\\) taught", score, tmp_path / "related.jsonl")
-    found = score(tmp_path / "related.jsonl", leave_out_taught=True, **QUICK)
-    assert found["scores"]["n_claims"].tolist() == [10]
+    scores = score(tmp_path / "related.jsonl", leave_out_taught=True, **QUICK)
+    assert scores["scores"]["n_claims"].tolist() == [10]
     write_many(related(renamed, ()), tmp_path / "plain.jsonl")
     assert score(tmp_path / "plain.jsonl", **QUICK)["scores"]["n_claims"].tolist() == [16]
 

@@ -110,8 +110,8 @@ def listed(path: Path) -> dict[str, Any]:
     """Return what a page holds of the responses that it lists."""
     text = path.read_text(encoding="utf-8")
     (data,) = re.findall(r'<script type="application/json" id="listed-data">(.*?)</script>', text)
-    found: dict[str, Any] = json.loads(data)
-    return found
+    content: dict[str, Any] = json.loads(data)
+    return content
 
 
 VOID = {"meta", "input", "br", "img", "link", "hr", "source"}
@@ -130,20 +130,20 @@ class Element:
     def all(self, tag: str = "", **attributes: str) -> list[Element]:
         """Return the elements within, by tag and attributes (`class_` stands for class)."""
         wanted = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
-        found = []
+        elements = []
         for child in self.children:
             if (not tag or child.tag == tag) and all(
                 child.attributes.get(name) == value for name, value in wanted.items()
             ):
-                found.append(child)
-            found += child.all(tag, **attributes)
-        return found
+                elements.append(child)
+            elements += child.all(tag, **attributes)
+        return elements
 
-    def one(self, tag: str = "", **attributes: str) -> Element:
+    def only(self, tag: str = "", **attributes: str) -> Element:
         """Return the only such element."""
-        found = self.all(tag, **attributes)
-        assert len(found) == 1, (tag, attributes, len(found))
-        return found[0]
+        elements = self.all(tag, **attributes)
+        assert len(elements) == 1, (tag, attributes, len(elements))
+        return elements[0]
 
 
 class _Reader(HTMLParser):

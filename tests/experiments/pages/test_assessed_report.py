@@ -33,10 +33,10 @@ def test_the_page_lists_what_the_file_says(folder: Path) -> None:
     # The run that assessed them lists the same.
     assert data == listed(folder / "page.html") == listed(folder / "o/graphs-report.html")
     graphs = read_many(folder / "o" / "graphs.jsonl")
-    assert [one["id"] for one in data["responses"]] == [graph.id for graph in graphs]
+    assert [entry["id"] for entry in data["responses"]] == [graph.id for graph in graphs]
     some = report("o/graphs.jsonl", out="third.html", response=[graphs[2].id])
     assert some["page"].to_dict("records") == [{"page": "third.html", "responses": 1}]
-    assert [one["id"] for one in listed(folder / "third.html")["responses"]] == [graphs[2].id]
+    assert [entry["id"] for entry in listed(folder / "third.html")["responses"]] == [graphs[2].id]
 
 
 @pytest.mark.usefixtures("folder")
@@ -58,17 +58,17 @@ def test_verdicts_and_what_is_missing_are_shown() -> None:
     Path("o.jsonl").write_text(json.dumps(record))
     invoke("report", "o.jsonl")
     data = listed(Path("o-report.html"))
-    assert [one["title"] for one in data["answers"]] == ["FR1", "FR2", "factscore"]
-    (one,) = data["responses"]
-    assert [claim["p"][2] for claim in one["claims"][:2]] == [0.87654, None]
-    assert one["failures"] == [["factscore: the answer is empty", ["a2"]]]
+    assert [answer["title"] for answer in data["answers"]] == ["FR1", "FR2", "factscore"]
+    (entry,) = data["responses"]
+    assert [claim["p"][2] for claim in entry["claims"][:2]] == [0.87654, None]
+    assert entry["failures"] == [["factscore: the answer is empty", ["a2"]]]
     page = read_page(Path("o-report.html"))
-    (row,) = page.one("section", id="failures").one("tbody").children
+    (row,) = page.only("section", id="failures").only("tbody").children
     assert [cell.text for cell in row.children] == [
         *("factscore", "the answer is empty", "1", "demo-01-marie-curie")
     ]
     # The measures are over the claims that all have judged.
-    assert "are left out of all of them" in page.one("section", id="found").text
+    assert "are left out of all of them" in page.only("section", id="found").text
 
 
 def test_a_whole_number_beyond_64_bits_is_a_log_z_of_a_file(folder: Path) -> None:
@@ -76,8 +76,8 @@ def test_a_whole_number_beyond_64_bits_is_a_log_z_of_a_file(folder: Path) -> Non
     graph = datasets.load("demonstration").graphs[0]
     facts = assess_graph(graph, [view])
     facts["FR2"] |= {"log_z": -(10**30), "log_z_lower": -(10**30)}
-    found = replace(graph, metadata={**graph.metadata, "assessment": facts})
-    write_fact_graphs([found], folder / "one.jsonl")
+    changed = replace(graph, metadata={**graph.metadata, "assessment": facts})
+    write_fact_graphs([changed], folder / "one.jsonl")
     invoke("report", "one.jsonl")
     assert len(listed(folder / "one-report.html")["responses"]) == 1
 
@@ -90,8 +90,10 @@ def test_evidence_of_a_passage_that_is_not_there_is_refused(folder: Path) -> Non
     write_fact_graphs(
         [replace(graph, metadata={**graph.metadata, "assessment": facts})], folder / "one.jsonl"
     )
-    said = invoke("report", "one.jsonl", code=2).stderr
-    assert "assessment.FR2.atoms.a1.evidence.0: there is no context 'c99'; assess it again" in said
+    errors = invoke("report", "one.jsonl", code=2).stderr
+    assert (
+        "assessment.FR2.atoms.a1.evidence.0: there is no context 'c99'; assess it again" in errors
+    )
 
 
 def test_a_sentence_decides_by_what_is_rare() -> None:
@@ -103,8 +105,8 @@ def test_a_sentence_decides_by_what_is_rare() -> None:
     others = [f"Ada Byron {what} in London." for what in ("lived", "studied", "sang", "rode")]
     asked = [(passage, "Ada Byron married in 1835.", RelationKind.ENTAILMENT)]
     asked += [(text, "Ada Byron sang.", RelationKind.ENTAILMENT) for text in others]
-    found = deciding_sentences(asked)
-    assert found == ["… She married in July 1835. …", *others]
+    sentences = deciding_sentences(asked)
+    assert sentences == ["… She married in July 1835. …", *others]
 
 
 def test_texts_without_a_sentence_have_none() -> None:

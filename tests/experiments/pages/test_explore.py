@@ -49,9 +49,9 @@ def test_changes_are_those_of_the_graph_that_is_asked() -> None:
     assert view.atoms[0].prior == 0.3
     # Half the log odds of 0.6: sqrt(1.5) to 1.
     assert view.relations[0].probability == pytest.approx(1.5**0.5 / (1 + 1.5**0.5), abs=1e-12)
-    found = explored(CHANGED)
+    answer = explored(CHANGED)
     marginals = oracle(view.to_factor_graph("conditional")).marginals
-    for name, p in found.claims.items():
+    for name, p in answer.claims.items():
         # Sums of a few doubles in another order.
         assert p == pytest.approx(float(marginals[name][1]), abs=1e-12)
 
@@ -83,7 +83,7 @@ def test_relations_between_claims_are_changed_as_others(
 def test_a_passage_left_out_and_a_claim_observed() -> None:
     context = GRAPH.contexts[0].id
     without = explored(Exploration(GRAPH, left_out=frozenset({context})))
-    assert context not in {one.id for one in without.view.contexts}
+    assert context not in {context.id for context in without.view.contexts}
     assert moved(explored(Exploration(GRAPH)), without)[0][1] != 0
     atom = GRAPH.atoms[0].id
     seen = explored(Exploration(GRAPH, observed={atom: True}))
@@ -117,8 +117,8 @@ def served(*arguments: str) -> Iterator[str]:
         "--no-browser",
     ]
     # NiceGUI takes itself to be under test where it sees pytest's variables.
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=own) as process:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables) as process:
         assert process.stderr is not None
         try:
             url = process.stderr.readline().strip()
@@ -163,19 +163,19 @@ def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Pat
     assert refused is not None
     assert refused.status == 404
     page.goto(url)
-    status, told = page.get_by_test_id("status"), page.get_by_test_id("moved")
+    status, moved = page.get_by_test_id("status"), page.get_by_test_id("moved")
     expect(status).to_contain_text("log Z", timeout=30_000)
-    expect(told).to_have_text("No claim has moved.")
+    expect(moved).to_have_text("No claim has moved.")
     before = status.inner_text()
     context = GRAPH.contexts[0].id
     page.get_by_test_id(f"keep-{context}").click()
-    expect(told).to_contain_text(f"Moved: {GRAPH.atoms[0].id}", timeout=30_000)
+    expect(moved).to_contain_text(f"Moved: {GRAPH.atoms[0].id}", timeout=30_000)
     without = explored(Exploration(GRAPH, left_out=frozenset({context})))
     p = without.claims[GRAPH.atoms[0].id]
     expect(page.get_by_test_id("claims")).to_contain_text(f"{p:.4f}")
     assert status.inner_text() != before
     page.get_by_test_id(f"keep-{context}").click()
-    expect(told).to_have_text("No claim has moved.", timeout=30_000)
+    expect(moved).to_have_text("No claim has moved.", timeout=30_000)
     # Each choice below answers as the function does of all that was changed so far.
     asked_for = Exploration(GRAPH)
     for name, value in (("encoding", "conditional"), ("variant", "FR2"), ("backend", "lbp")):
@@ -197,16 +197,16 @@ def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Pat
     assert pictured.startswith("data:image/svg+xml")
     # By the keyboard a slider moves one step.
     page.get_by_text("Relations: probability", exact=True).click()
-    one = GRAPH.relations[0]
-    slider = page.get_by_test_id(f"relation-{one.source}-{one.target}")
+    relation = GRAPH.relations[0]
+    slider = page.get_by_test_id(f"relation-{relation.source}-{relation.target}")
     # It opens by and by; a key that comes before goes to nobody.
     expect(slider).to_be_visible(timeout=30_000)
     thumb = slider.locator("[tabindex]").first
     thumb.focus()
     expect(thumb).to_be_focused(timeout=30_000)
     thumb.press("ArrowLeft")
-    pair = (one.source, one.target)
-    asked_for = replace(asked_for, probabilities={pair: round(one.probability - 0.01, 2)})
+    pair = (relation.source, relation.target)
+    asked_for = replace(asked_for, probabilities={pair: round(relation.probability - 0.01, 2)})
     expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
     page.get_by_test_id("strength").locator("[tabindex]").first.press("ArrowRight")
     asked_for = replace(asked_for, strength=1.05)
@@ -214,7 +214,7 @@ def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Pat
     page.get_by_test_id(f"prior-{atom}").click(position={"x": 20, "y": 10})
     expect(status).not_to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
     assert drawn.get_attribute("src") != pictured
-    said = status.inner_text()
+    shown = status.inner_text()
     page.get_by_test_id("save").click()
     expect(page.get_by_text("Saved graph.json")).to_be_visible(timeout=30_000)
     # On a phone nothing is wider than the window.
@@ -237,8 +237,10 @@ def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Pat
             saved, variant="FR2", encoding="conditional", backend="lbp", observed={atom: False}
         )
     )
-    assert f"log Z {again.posterior.log_z:.6f}" in said
-    assert all(one.startswith("http://127.0.0.1:") or one.startswith("data:") for one in asked)
+    assert f"log Z {again.posterior.log_z:.6f}" in shown
+    assert all(
+        address.startswith("http://127.0.0.1:") or address.startswith("data:") for address in asked
+    )
 
 
 @pytest.mark.browser
@@ -301,7 +303,7 @@ def test_no_id_title_or_text_runs_on_the_page(browser: Browser, tmp_path: Path) 
 
 @pytest.mark.browser
 def test_a_page_of_another_site_gets_nothing(address: tuple[str, Path]) -> None:
-    place = urlsplit(address[0])
+    server = urlsplit(address[0])
     socket = "/_nicegui_ws/socket.io/?EIO=4&transport="
     upgrade = {
         "Connection": "Upgrade",
@@ -311,29 +313,29 @@ def test_a_page_of_another_site_gets_nothing(address: tuple[str, Path]) -> None:
     }
 
     def status(path: str, **headers: str) -> int:
-        connection = HTTPConnection(place.netloc, timeout=30)
+        connection = HTTPConnection(server.netloc, timeout=30)
         connection.request("GET", path, headers=headers)
-        found = connection.getresponse().status
+        code = connection.getresponse().status
         connection.close()
-        return found
+        return code
 
-    own = f"http://{place.netloc}"
-    assert status(f"{socket}websocket", Origin=own, **upgrade) == 101
-    assert status(place.path, Origin=own) == 200
-    for foreign in ("http://evil.example", "http://127.0.0.1:1", "null", f"{own}.evil.example"):
+    origin = f"http://{server.netloc}"
+    assert status(f"{socket}websocket", Origin=origin, **upgrade) == 101
+    assert status(server.path, Origin=origin) == 200
+    for foreign in ("http://evil.example", "http://127.0.0.1:1", "null", f"{origin}.evil.example"):
         assert status(f"{socket}websocket", Origin=foreign, **upgrade) == 403
         assert status(f"{socket}polling", Origin=foreign) == 403
-        assert status(place.path, Origin=foreign) == 403
-    assert status(place.path, Host="evil.example") == 400
+        assert status(server.path, Origin=foreign) == 403
+    assert status(server.path, Host="evil.example") == 400
 
 
 def test_a_page_is_kept_while_it_waits_for_a_long_answer() -> None:
     with served("demonstration") as url:
         shaken = f"http://{urlsplit(url).netloc}/_nicegui_ws/socket.io/?EIO=4&transport=polling"
         with urlopen(shaken, timeout=60) as answer:
-            told = json.loads(answer.read().removeprefix(b"0"))
+            content = json.loads(answer.read().removeprefix(b"0"))
     # In milliseconds: what does not answer for so long is taken to be gone, and begins anew.
-    assert told["pingTimeout"] >= 60_000
+    assert content["pingTimeout"] >= 60_000
 
 
 @pytest.mark.browser
@@ -360,8 +362,8 @@ def test_a_large_graph_says_what_is_too_large(browser: Browser, tmp_path: Path) 
         status = page.get_by_test_id("status")
         expect(status).to_contain_text("backend auto", timeout=120_000)
         for noun, count in (("claims", "110"), ("passages", "110"), ("relations", "550")):
-            said = page.get_by_text(f"Too many for this page: the first 100 of {count} {noun}.")
-            expect(said).to_be_attached()
+            message = page.get_by_text(f"Too many for this page: the first 100 of {count} {noun}.")
+            expect(message).to_be_attached()
         page.get_by_test_id("backend").click()
         page.get_by_role("option", name="exact", exact=True).click()
         # What is too large, and what to use.

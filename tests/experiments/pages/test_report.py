@@ -65,21 +65,21 @@ def data(run: Path) -> dict[str, Any]:
 
 
 def body_rows(table: Element) -> list[list[Element]]:
-    return [row.children for row in table.one("tbody").children]
+    return [row.children for row in table.only("tbody").children]
 
 
 def test_every_response_is_listed_and_every_link_leads_somewhere(
     page: Element, data: dict[str, Any]
 ) -> None:
-    assert [one["id"] for one in data["responses"]] == [graph["id"] for graph in GRAPHS]
-    ids = [one.attributes["id"] for one in page.all() if "id" in one.attributes]
+    assert [entry["id"] for entry in data["responses"]] == [graph["id"] for graph in GRAPHS]
+    ids = [element.attributes["id"] for element in page.all() if "id" in element.attributes]
     assert len(ids) == len(set(ids))
     for link in page.all("a"):
         target = link.attributes["href"]
-        if place := re.fullmatch(r"#r-(\d+)", target):
-            assert data["responses"][int(place[1])]["id"] == link.text
+        if match := re.fullmatch(r"#r-(\d+)", target):
+            assert data["responses"][int(match[1])]["id"] == link.text
         else:
-            assert page.one(id=target.removeprefix("#"))
+            assert page.only(id=target.removeprefix("#"))
 
 
 def test_the_page_stands_by_itself_and_runs_nothing_but_our_scripts(
@@ -88,11 +88,11 @@ def test_the_page_stands_by_itself_and_runs_nothing_but_our_scripts(
     folder = Path(findings_page.__file__).parent / "templates"
     ours = [(folder / name).read_text("utf-8") for name in ("report.js", "responses.js")]
     scripts = page.all("script")
-    assert [one.text for one in scripts if "type" not in one.attributes] == ours
-    assert [one.attributes["type"] for one in scripts if "type" in one.attributes] == [
+    assert [script.text for script in scripts if "type" not in script.attributes] == ours
+    assert [script.attributes["type"] for script in scripts if "type" in script.attributes] == [
         "application/json"
     ]
-    assert page.one("style").text.strip() == (folder / "report.css").read_text().strip()
+    assert page.only("style").text.strip() == (folder / "report.css").read_text().strip()
     assert page.all("link") == page.all("img") == page.all("iframe") == []
     for element in page.all():
         handlers = [key for key in element.attributes if key.startswith("on") or key == "src"]
@@ -106,28 +106,28 @@ def test_the_page_stands_by_itself_and_runs_nothing_but_our_scripts(
 
 
 def test_hostile_texts_are_texts(page: Element, data: dict[str, Any]) -> None:
-    one = data["responses"][1]
-    assert [one[key] for key in ("id", "query", "topic")] == [HOSTILE] * 3
+    entry = data["responses"][1]
+    assert [entry[key] for key in ("id", "query", "topic")] == [HOSTILE] * 3
     # All of the text is there, with the claim that is made in it.
-    assert one["pieces"] == [[HOSTILE, [0]]]
-    assert one["claims"][0]["text"] == HOSTILE
-    passages = [data["passages"][each["at"]] for each in one["passages"]]
-    assert [each["id"] for each in one["passages"]] == ["c<1>", "c2"]
+    assert entry["pieces"] == [[HOSTILE, [0]]]
+    assert entry["claims"][0]["text"] == HOSTILE
+    passages = [data["passages"][each["at"]] for each in entry["passages"]]
+    assert [each["id"] for each in entry["passages"]] == ["c<1>", "c2"]
     assert "link" not in passages[0]
     assert passages[1]["link"] == "https://example.org/?a=1&b=2"
     assert passages[1]["text"].count("word") == 300
-    assert page.one("p", class_="lead").text == "What <b>might</b> go wrong."
-    links = page.one("section", id="failures").all("a")
+    assert page.only("p", class_="lead").text == "What <b>might</b> go wrong."
+    links = page.only("section", id="failures").all("a")
     assert HOSTILE in [link.text for link in links]
 
 
 def test_people_who_cannot_see_or_point_are_served(page: Element) -> None:
-    assert page.one("html").attributes["lang"] == "en"
+    assert page.only("html").attributes["lang"] == "en"
     assert len(page.all("h1")) == len(page.all("main")) == 1
-    assert page.one("a", class_="skip").attributes["href"] == "#main"
+    assert page.only("a", class_="skip").attributes["href"] == "#main"
     for table in page.all("table"):
-        assert all(head.attributes["scope"] == "col" for head in table.one("thead").all("th"))
-        assert all(head.attributes["scope"] == "row" for head in table.one("tbody").all("th"))
+        assert all(head.attributes["scope"] == "col" for head in table.only("thead").all("th"))
+        assert all(head.attributes["scope"] == "row" for head in table.only("tbody").all("th"))
     for region in page.all("div", class_="scroll"):
         assert region.attributes["role"] == "region"
         assert region.attributes["aria-label"]
@@ -143,21 +143,21 @@ def test_people_who_cannot_see_or_point_are_served(page: Element) -> None:
 def test_posteriors_are_those_of_the_rows_in_every_cell(run: Path, data: dict[str, Any]) -> None:
     columns = ["response", "atom", "variant", "strength", "backend_label", "status", "p"]
     records = read_rows(run / "rows.parquet")[columns].itertuples(index=False, name=None)
-    told = {record[:5]: record[5:] for record in records}
+    p_of = {record[:5]: record[5:] for record in records}
     titles = [each["title"] for each in data["answers"]]
     assert data["views"] == VIEWS
     cells = {f"{view} · {name}": (view, name) for view in VIEWS for name in ALGORITHMS}
     assert sorted(titles) == sorted(cells)
     # The exact backend is shown first.
     assert titles[0] == "FR1 · implication · exact"
-    for one, graph in zip(data["responses"], GRAPHS, strict=True):
+    for entry, graph in zip(data["responses"], GRAPHS, strict=True):
         atoms = [node for node in graph["nodes"] if node["type"] == "atom"]
-        for node, claim in zip(atoms, one.get("claims", []), strict=True):
+        for node, claim in zip(atoms, entry.get("claims", []), strict=True):
             assert [claim["id"], claim.get("label")] == [node["id"], node.get("label")]
-            for title, ended, p in zip(titles, one["ended"], claim["p"], strict=True):
+            for title, ended, p in zip(titles, entry["ended"], claim["p"], strict=True):
                 view, name = cells[title]
                 strength = 0.5 if "strength" in view else 1.0
-                status, value = told[graph["id"], node["id"], view[:3], strength, name]
+                status, value = p_of[graph["id"], node["id"], view[:3], strength, name]
                 assert ended[0] == status
                 if status == "failed":
                     assert p is None
@@ -166,36 +166,39 @@ def test_posteriors_are_those_of_the_rows_in_every_cell(run: Path, data: dict[st
 
 
 def test_removals_are_those_of_an_enumeration_without_the_context(data: dict[str, Any]) -> None:
-    one = data["responses"][0]
+    entry = data["responses"][0]
     graph = parse_fact_graph(GRAPHS[0], "graph")
-    found = {
-        (claim["id"], one["passages"][item["passage"]]["id"]): item
-        for claim in one["claims"]
+    effects = {
+        (claim["id"], entry["passages"][item["passage"]]["id"]): item
+        for claim in entry["claims"]
         for item in claim.get("evidence", ())
     }
-    assert set(found) == {("a1", "c1"), ("a1", "c3"), ("a2", "c1"), ("a2", "c2")}
-    for (name, removed), item in found.items():
+    assert set(effects) == {("a1", "c1"), ("a1", "c3"), ("a2", "c1"), ("a2", "c2")}
+    for (name, removed), item in effects.items():
         for view, (kind, strength) in enumerate(itertools.product(["FR1", "FR3"], [1.0, 0.5])):
             seen = variant(graph, kind)
-            odds = {one: (one.probability / (1 - one.probability)) ** strength
-                    for one in seen.relations}  # fmt: skip
-            relations = [replace(one, probability=x / (1 + x)) for one, x in odds.items()]
+            odds = {relation: (relation.probability / (1 - relation.probability)) ** strength
+                    for relation in seen.relations}  # fmt: skip
+            relations = [replace(relation, probability=x / (1 + x)) for relation, x in odds.items()]
             seen = replace(seen, relations=tuple(relations))
             # A copy for another atom has no part in FR1.
             gone = {removed, f"{removed}@{name}"}
             less = replace(
                 seen,
-                contexts=tuple(one for one in seen.contexts if one.id not in gone),
-                relations=tuple(one for one in seen.relations if one.source not in gone
-                                and one.target not in gone),
-            )  # fmt: skip
+                contexts=tuple(context for context in seen.contexts if context.id not in gone),
+                relations=tuple(
+                    relation
+                    for relation in seen.relations
+                    if not gone & {relation.source, relation.target}
+                ),
+            )
             with_it, without = (
-                oracle(one.to_factor_graph("implication")).marginals[name][1]
-                for one in (seen, less)
+                oracle(graph.to_factor_graph("implication")).marginals[name][1]
+                for graph in (seen, less)
             )
             assert item["effects"][view][0] == pytest.approx(without, abs=1e-8)
             assert item["effects"][view][1] == pytest.approx(with_it - without, abs=1e-8)
-    kinds = {key: item["relation"] for key, item in found.items()}
+    kinds = {key: item["relation"] for key, item in effects.items()}
     assert kinds["a1", "c1"] == kinds["a1", "c3"] == "entailment"
     assert kinds["a2", "c1"] == kinds["a2", "c2"] == "contradiction"
 
@@ -208,40 +211,40 @@ def test_failures_are_counted_with_their_errors(
     # Two responses with more than two variables, in four views.
     assert set(failed.response) == {"labelled", HOSTILE}
     assert "8 units failed." in page.text
-    table = page.one("section", id="failures").one("table")
+    table = page.only("section", id="failures").only("table")
     assert len(body_rows(table)) == 8
     for cells in body_rows(table):
         assert "assignments" in cells[1].text
         assert cells[2].text == "1"
     assert {cells[3].text for cells in body_rows(table)} == {"labelled", HOSTILE}
-    told = data["responses"][0]["failures"]
-    assert {reason for reason, _ in told} == set(failed[failed.response == "labelled"].error)
-    assert sum(len(cells) for _, cells in told) == 4
+    failures = data["responses"][0]["failures"]
+    assert {reason for reason, _ in failures} == set(failed[failed.response == "labelled"].error)
+    assert sum(len(cells) for _, cells in failures) == 4
     assert "failures" not in data["responses"][3]
 
 
 def test_the_summary_is_the_summary(run: Path, page: Element) -> None:
     index = page
     summary = pd.read_csv(run / "summary.csv")
-    table = index.one("details", id="cells").one("table")
-    titles = [head.text for head in table.one("thead").all("th")]
+    table = index.only("details", id="cells").only("table")
+    titles = [head.text for head in table.only("thead").all("th")]
     brier = titles.index("Brier")
     for cells, value in zip(body_rows(table), summary["brier"], strict=True):
         if np.isnan(value):
             assert cells[brier].text == "–"
             continue
         assert float(cells[brier].attributes["data-sort"]) == value
-        low, high = re.findall(r"\d\.\d{3}", cells[brier].one("small").text)
+        low, high = re.findall(r"\d\.\d{3}", cells[brier].only("small").text)
         assert float(low) <= value <= float(high)
     tests = pd.read_csv(run / "significance.csv")
-    rows = body_rows(index.one("section", id="tests").one("table"))
+    rows = body_rows(index.only("section", id="tests").only("table"))
     for cells, difference in zip(rows, tests["difference"], strict=True):
         assert cells[6].attributes["data-sort"] in (f"{difference:.17g}", "")
-    captions = [one.text for one in index.all("figcaption")]
+    captions = [element.text for element in index.all("figcaption")]
     assert captions[0].startswith("mine: scores with 95% intervals over responses")
     assert captions[-1] == "mine, implication: reliability"
     manifest = json.loads((run / "manifest.json").read_text())
-    assert manifest["config_sha256"] in index.one("section", id="origin").text
+    assert manifest["config_sha256"] in index.only("section", id="origin").text
 
 
 def test_equal_runs_have_equal_pages_and_the_manifest_lists_them(run: Path) -> None:
@@ -250,8 +253,8 @@ def test_equal_runs_have_equal_pages_and_the_manifest_lists_them(run: Path) -> N
 
     def listed_digest(folder: Path) -> str:
         manifest = json.loads((folder / "manifest.json").read_text())
-        found: str = manifest["files"]["report.html"]
-        return found
+        digest: str = manifest["files"]["report.html"]
+        return digest
 
     first = digest(run / "report.html")
     assert listed_digest(run) == first
@@ -270,10 +273,10 @@ def test_equal_runs_have_equal_pages_and_the_manifest_lists_them(run: Path) -> N
     fewer = ("--response", "labelled", "--variant", "FR1", "--strength", "1")
     invoke("report", again, "--data", data, *fewer)
     assert listed_digest(again) == digest(again / "report.html") != first
-    told = listed(again / "report.html")
-    assert [one["id"] for one in told["responses"]] == ["labelled"]
-    assert told["views"] == ["FR1 · implication"]
-    assert len(told["answers"]) == 3
+    again_listed = listed(again / "report.html")
+    assert [entry["id"] for entry in again_listed["responses"]] == ["labelled"]
+    assert again_listed["views"] == ["FR1 · implication"]
+    assert len(again_listed["answers"]) == 3
 
 
 def test_many_responses_and_cells_are_listed_in_part_and_the_page_says_so(
@@ -284,9 +287,9 @@ def test_many_responses_and_cells_are_listed_in_part_and_the_page_says_so(
     out = run_study(folder, STUDY, "report.responses=1")
     data = listed(out / "report.html")
     assert (len(data["responses"]), len(data["answers"])) == (1, 3)
-    said = " ".join(read_page(out / "report.html").text.split())
-    assert "Listed are 1 of 4 responses; factormodels report RUN --response ID" in said
-    assert "3 of 12 cells are shown." in said
+    text = " ".join(read_page(out / "report.html").text.split())
+    assert "Listed are 1 of 4 responses; factormodels report RUN --response ID" in text
+    assert "3 of 12 cells are shown." in text
     invoke("report", out, "--first", "2")
     assert len(listed(out / "report.html")["responses"]) == 2
 
@@ -296,10 +299,12 @@ def test_what_would_take_too_long_is_not_computed_and_the_page_says_so(
 ) -> None:
     write_data(folder)
     monkeypatch.setattr(study_responses, "REPORT_SECONDS", 0.0)
-    one = listed(run_study(folder) / "report.html")["responses"][0]
-    (note,) = one["notes"]
+    entry = listed(run_study(folder) / "report.html")["responses"][0]
+    (note,) = entry["notes"]
     assert "in 4 of 4 views what passages change was not computed" in note
-    effects = [e for c in one["claims"] for item in c.get("evidence", ()) for e in item["effects"]]
+    effects = [
+        e for c in entry["claims"] for item in c.get("evidence", ()) for e in item["effects"]
+    ]
     assert [None, None] in effects
     assert all(effect in (None, [None, None]) for effect in effects)
 
@@ -312,11 +317,11 @@ def test_a_large_graph_is_predicted_to_take_long_and_estimated_from_draws() -> N
     graph = parse_fact_graph({"id": "large", "nodes": nodes, "edges": edges}, "graph")
 
     view = GraphView("FR2", "implication", PriorSetting("data", None, None), 1.0)
-    (one,), seconds = removals.removals_of(graph, [view], 100.0)
+    (predicted,), seconds = removals.removals_of(graph, [view], 100.0)
     assert seconds == 95.0
-    assert one.removals is not None
-    assert len(one.removals) == 900
-    known = [removal for removal in one.removals.values() if removal is not None]
+    assert predicted.removals is not None
+    assert len(predicted.removals) == 900
+    known = [removal for removal in predicted.removals.values() if removal is not None]
     assert len(known) > 800
     assert all(0.0 < removal.error < 0.1 for removal in known)
     (none,), seconds = removals.removals_of(graph, [view], 1.0)
@@ -329,15 +334,17 @@ def test_data_without_labels_have_a_page(folder: Path) -> None:
     study = "study: s\ndatasets: [{name: mine, path: graphs.jsonl}]\noutputs: [report]\n"
     out = run_study(folder, study)
     page = read_page(out / "report.html")
-    assert [one.text for one in page.all("figcaption")] == [
+    assert [element.text for element in page.all("figcaption")] == [
         "mine: posteriors under FR2 · implication · auto"
     ]
     assert page.all("section", id="failures") == []
     claims = [
-        one for each in listed(out / "report.html")["responses"] for one in each.get("claims", ())
+        claim
+        for each in listed(out / "report.html")["responses"]
+        for claim in each.get("claims", ())
     ]
     assert claims
-    assert all("label" not in one for one in claims)
+    assert all("label" not in claim for claim in claims)
 
 
 def test_a_run_that_is_not_complete_says_so(folder: Path) -> None:
@@ -352,11 +359,11 @@ def test_a_run_that_is_not_complete_says_so(folder: Path) -> None:
 
 
 def test_settings_stand_folded_as_far_as_they_differ_from_the_defaults(page: Element) -> None:
-    told = page.one("details", id="settings")
-    keys = [one.text for one in told.all("dt")]
+    settings = page.only("details", id="settings")
+    keys = [element.text for element in settings.all("dt")]
     assert keys == ["datasets", "description", "variants", "strengths", "backends",
                     "significance", "outputs"]  # fmt: skip
-    assert "enumeration" in told.text
+    assert "enumeration" in settings.text
 
 
 def test_a_page_that_dies_leaves_the_one_before_it(
@@ -408,8 +415,8 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path) -> None:
             "did you mean 'exact'?",
         ),
     ]
-    for arguments, said in mistakes:
-        assert said in invoke("report", *arguments, code=2).stderr
+    for arguments, message in mistakes:
+        assert message in invoke("report", *arguments, code=2).stderr
     assert [path.name for path in (folder / "mine").iterdir()] == ["thesis.tex"]
 
 

@@ -54,7 +54,7 @@ def test_tables_sort_by_the_pointer_and_the_keyboard(browser: Browser, report: P
     page.keyboard.press("Enter")
     assert values() == [*known[::-1], "–"]
     assert head.get_attribute("aria-sort") == "descending"
-    assert watched.said == []
+    assert watched.console == []
     assert watched.asked == [report.as_uri()]
     page.close()
 
@@ -85,7 +85,7 @@ def test_responses_are_looked_at_by_every_cell(browser: Browser, report: Path) -
     assert box.locator("svg.graph path.edge").count() == 4
     page.locator("#failures").get_by_role("link", name=HOSTILE).first.click()
     assert page.locator("#r-1 details[open] h4").first.inner_text().endswith(HOSTILE)
-    assert watched.said == []
+    assert watched.console == []
     page.close()
 
 
@@ -112,7 +112,7 @@ def test_what_names_a_row_stays_in_view_and_columns_are_chosen(
     choice = region.locator("xpath=preceding-sibling::details[1]")
     choice.get_by_role("checkbox").first.uncheck()
     assert not head.is_visible()
-    assert watched.said == []
+    assert watched.console == []
     page.close()
 
 
@@ -146,7 +146,7 @@ def test_pages_can_be_looked_at(
     # Something is written, and most of the page is background.
     written = np.abs(grey - background) > 0.25
     assert 0.01 < written.mean() < 0.4
-    assert watched.said == []
+    assert watched.console == []
     page.close()
 
 

@@ -81,8 +81,8 @@ def copied(run: Path, folder: Path) -> Path:
 
 def responses_of(run: Path) -> list[dict[str, Any]]:
     """Return the responses that the page of a run lists."""
-    found: list[dict[str, Any]] = listed(run / "report.html")["responses"]
-    return found
+    responses: list[dict[str, Any]] = listed(run / "report.html")["responses"]
+    return responses
 
 
 def graphs() -> tuple[FactGraph, ...]:
@@ -97,16 +97,17 @@ def seen(graph: FactGraph, at: int, model: str, prior: str, run: Path) -> FactGr
     if prior == "data":
         return viewed
     table = pd.read_csv(run / "priors.csv")
-    fold = response_folds([one.id for one in graphs()], 2, 3)[at]
+    fold = response_folds([graph.id for graph in graphs()], 2, 3)[at]
     table = table[(table.relation_model == model) & (table.fold == fold)]
     values = dict(zip(table.parameter, table.estimate, strict=True))
-    p = np.array([one.probability for one in viewed.relations])
+    p = np.array([relation.probability for relation in viewed.relations])
     sharpened = strengthened(p, values["temperature"]).tolist()
     return replace(
         viewed,
-        atoms=tuple(replace(one, prior=values["atom_prior"]) for one in viewed.atoms),
+        atoms=tuple(replace(atom, prior=values["atom_prior"]) for atom in viewed.atoms),
         relations=tuple(
-            replace(one, probability=q) for one, q in zip(viewed.relations, sharpened, strict=True)
+            replace(relation, probability=q)
+            for relation, q in zip(viewed.relations, sharpened, strict=True)
         ),
     )
 
@@ -114,8 +115,12 @@ def seen(graph: FactGraph, at: int, model: str, prior: str, run: Path) -> FactGr
 def without(graph: FactGraph, contexts: set[str]) -> FactGraph:
     return replace(
         graph,
-        contexts=tuple(one for one in graph.contexts if one.id not in contexts),
-        relations=tuple(one for one in graph.relations if not contexts & {one.source, one.target}),
+        contexts=tuple(context for context in graph.contexts if context.id not in contexts),
+        relations=tuple(
+            relation
+            for relation in graph.relations
+            if not contexts & {relation.source, relation.target}
+        ),
     )
 
 
@@ -124,39 +129,41 @@ def test_posteriors_and_judgements_are_those_of_the_rows(run: Path) -> None:
     data = listed(run / "report.html")
     assert data["views"] == VIEWS
     judges = data["answers"]
-    assert {one["title"].rpartition(" · ")[2] for one in judges} == set(ALGORITHMS)
-    assert [one["title"] for one in judges if one["view"] is None] == ["factscore", "verify"]
+    assert {judge["title"].rpartition(" · ")[2] for judge in judges} == set(ALGORITHMS)
+    assert [judge["title"] for judge in judges if judge["view"] is None] == ["factscore", "verify"]
     n_missing = 0
-    for one, graph in zip(data["responses"], graphs(), strict=True):
-        own = rows[rows.response == graph.id]
-        for claim, atom in zip(one["claims"], graph.atom_ids, strict=True):
-            of_atom = own[own.atom == atom]
+    for entry, graph in zip(data["responses"], graphs(), strict=True):
+        of_response = rows[rows.response == graph.id]
+        for claim, atom in zip(entry["claims"], graph.atom_ids, strict=True):
+            of_atom = of_response[of_response.atom == atom]
             assert claim["id"] == atom
             assert claim["kept"] == of_atom.selections.iloc[0].split()
             for judge, p in zip(judges, claim["p"], strict=True):
                 view, _, algorithm = judge["title"].rpartition(" · ")
-                told = of_atom[of_atom.backend_label == algorithm]
+                of_backend = of_atom[of_atom.backend_label == algorithm]
                 if view:
                     model = "lexical" if "lexical" in view else "recorded"
                     prior = "taught" if "taught" in view else "data"
-                    told = told[(told.relation_model == model) & (told.prior == prior)]
-                if told.p.isna().all():
+                    of_backend = of_backend[
+                        (of_backend.relation_model == model) & (of_backend.prior == prior)
+                    ]
+                if of_backend.p.isna().all():
                     assert p is None
                     n_missing += 1
                 else:
-                    assert p == pytest.approx(float(told.p.iloc[0]), abs=1e-9)
+                    assert p == pytest.approx(float(of_backend.p.iloc[0]), abs=1e-9)
     assert n_missing
 
 
 def test_removals_are_those_of_the_relations_and_priors_of_the_view(run: Path) -> None:
     compared = 0
-    for at, (one, graph) in enumerate(zip(responses_of(run), graphs(), strict=True)):
+    for at, (entry, graph) in enumerate(zip(responses_of(run), graphs(), strict=True)):
         shown: dict[tuple[int, str, str], tuple[float, float, bool, float]] = {}
-        for claim in one["claims"]:
+        for claim in entry["claims"]:
             for item in claim.get("evidence", ()):
                 for view, effect in enumerate(item["effects"]):
                     if effect is not None:
-                        key = (view, claim["id"], one["passages"][item["passage"]]["id"])
+                        key = (view, claim["id"], entry["passages"][item["passage"]]["id"])
                         against = item["relation"] == "contradiction"
                         assert key not in shown
                         shown[key] = (*effect, against, item["probability"])
@@ -192,35 +199,36 @@ def test_removals_are_those_of_the_relations_and_priors_of_the_view(run: Path) -
 
 def test_what_was_learned_is_said(run: Path) -> None:
     table = pd.read_csv(run / "priors.csv")
-    folds = response_folds([one.id for one in graphs()], 2, 3)
-    for at, one in enumerate(responses_of(run)):
+    folds = response_folds([graph.id for graph in graphs()], 2, 3)
+    for at, entry in enumerate(responses_of(run)):
         expected = []
         for model in ("recorded", "lexical"):
-            own = table[(table.relation_model == model) & (table.fold == folds[at])]
+            of_fold = table[(table.relation_model == model) & (table.fold == folds[at])]
             values = ", ".join(
                 f"{name} {value:.3f}"
-                for name, value in zip(own.parameter, own.estimate, strict=True)
+                for name, value in zip(of_fold.parameter, of_fold.estimate, strict=True)
             )
             expected.append(f"taught, learned from all but fold {folds[at]}: {values}")
-        assert [note for note in one["notes"] if "learned" in note] == expected
+        assert [note for note in entry["notes"] if "learned" in note] == expected
 
 
 def test_the_page_has_selections_models_and_true_counts(run: Path) -> None:
     index = read_page(run / "report.html")
     summary = pd.read_csv(run / "summary.csv")
-    table = index.one("details", id="cells").one("table")
-    titles = [head.text for head in table.one("thead").all("th")]
+    table = index.only("details", id="cells").only("table")
+    titles = [head.text for head in table.only("thead").all("th")]
     assert titles[:6] == ["variant", "relations", "encoding", "priors", "backend", "selection"]
     rows = body_rows(table)
     assert [row[5].text for row in rows] == list(summary.selection) == ["all", "core"] * 8
     assert [cell.text for cell in rows[-1][:4]] == ["–", "–", "–", "–"]
     tiles = {
-        one.one("dt").text: one.one("dd").text for one in index.one("dl", class_="tiles").children
+        tile.only("dt").text: tile.only("dd").text
+        for tile in index.only("dl", class_="tiles").children
     }
     assert (tiles["cells"], tiles["units"], tiles["failed"]) == ("8", "24", "0")
     manifest = json.loads((run / "manifest.json").read_text())
     asked = {row[0].text: [cell.text for cell in row[1:]]
-             for row in body_rows(index.one("table", id="models"))}  # fmt: skip
+             for row in body_rows(index.only("table", id="models"))}  # fmt: skip
     facts = manifest["models"]["assessors"]["verify"]
     counts = ("responses", "asked", "missing", "dropped", "failed", "answers", "prompt_tokens",
               "completion_tokens")  # fmt: skip
@@ -246,20 +254,20 @@ def test_it_is_made_again_from_the_folder_to_the_byte(run: Path, copied: Path) -
 def test_without_the_store_it_says_what_was_not_kept(copied: Path) -> None:
     (copied / STORE).unlink()
     invoke("report", copied)
-    one = responses_of(copied)[0]
-    assert one["unknown"] == [[[2, 3], "the relations that lexical found were not kept"]]
-    (note,) = one["notes"]
+    entry = responses_of(copied)[0]
+    assert entry["unknown"] == [[[2, 3], "the relations that lexical found were not kept"]]
+    (note,) = entry["notes"]
     assert note == (
         "in 1 of 4 views what passages change was not computed, because what was learned for these "
         "priors was not kept"
     )
-    effects = [item["effects"] for claim in one["claims"] for item in claim.get("evidence", ())]
+    effects = [item["effects"] for claim in entry["claims"] for item in claim.get("evidence", ())]
     assert effects
     for first, *others in effects:
         assert 0 < first[0] < 1
         assert others == [[None, None], None, None]
-    assert one["relations"][2:] == [None, None]
-    assert [graph["views"] for graph in one["graphs"]] == [[0, 1]]
+    assert entry["relations"][2:] == [None, None]
+    assert [graph["views"] for graph in entry["graphs"]] == [[0, 1]]
 
 
 def test_what_the_manifest_does_not_vouch_for_is_not_shown(copied: Path) -> None:
@@ -269,11 +277,11 @@ def test_what_the_manifest_does_not_vouch_for_is_not_shown(copied: Path) -> None
             last = "SELECT max(rowid) FROM kept WHERE kind = ?"
             connection.execute(f"DELETE FROM kept WHERE rowid = ({last})", (kind,))
     invoke("report", copied, "--response", str(graphs()[0].id))
-    (one,) = responses_of(copied)
+    (entry,) = responses_of(copied)
     # The last record of each is gone: relations of one response, and a fit.
-    ((numbers, _),) = one["unknown"]
+    ((numbers, _),) = entry["unknown"]
     assert numbers == [2, 3]
-    assert "in 1 of 4 views" in one["notes"][0]
+    assert "in 1 of 4 views" in entry["notes"][0]
 
 
 def test_assessors_alone_have_a_page(copied: Path) -> None:
@@ -281,14 +289,14 @@ def test_assessors_alone_have_a_page(copied: Path) -> None:
     invoke("report", copied, *only)
     data = listed(copied / "report.html")
     assert data["views"] == []
-    assert [one["title"] for one in data["answers"]] == ["factscore", "verify"]
-    (one,) = data["responses"]
-    assert all("evidence" not in claim for claim in one["claims"])
-    assert "graphs" not in one
+    assert [answer["title"] for answer in data["answers"]] == ["factscore", "verify"]
+    (entry,) = data["responses"]
+    assert all("evidence" not in claim for claim in entry["claims"])
+    assert "graphs" not in entry
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("priors=[{name: none, atom: 0.4}]", "assessors, which have no priors, are called none"),
         ("priors=[{name: data, atom: 0.4}]", "the priors of the data alone are called data"),
@@ -297,16 +305,16 @@ def test_assessors_alone_have_a_page(copied: Path) -> None:
     ],
 )
 def test_names_that_pages_would_take_for_another_thing_are_refused(
-    override: str, said: str
+    override: str, message: str
 ) -> None:
-    assert said in invoke("run", "compare", override, "--dry-run", code=2).stderr
+    assert message in invoke("run", "compare", override, "--dry-run", code=2).stderr
 
 
 def test_no_relations_is_a_reason_and_never_those_of_the_data() -> None:
     graph = graphs()[0]
     view = GraphView("FR1", "implication", PriorSetting("data", None, None), 1.0, "asked")
-    (one,), seconds = removals.removals_of(
+    (removal,), seconds = removals.removals_of(
         graph, [view], 9.0, {("asked", "FR1"): "none of 4 relations was found: refused"}
     )
-    assert (one.seen, one.removals, seconds) == (None, None, 9.0)
-    assert one.reason == "asked found no relations: none of 4 relations was found: refused"
+    assert (removal.seen, removal.removals, seconds) == (None, None, 9.0)
+    assert removal.reason == "asked found no relations: none of 4 relations was found: refused"

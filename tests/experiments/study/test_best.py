@@ -33,15 +33,15 @@ def bold(
         pa.Table.from_pylist(
             [
                 row(
-                    response=f"r{place // 4}",
-                    atom=f"a{place % 4}",
+                    response=f"r{number // 4}",
+                    atom=f"a{number % 4}",
                     label=label,
-                    selections="all core" if place % 2 else "all",
+                    selections="all core" if number % 2 else "all",
                     backend_label=name,
                     p=value,
                     status="failed" if value is None else "exact",
                 )
-                for place, (value, label) in enumerate(zip(values, labels, strict=True))
+                for number, (value, label) in enumerate(zip(values, labels, strict=True))
             ],
             SCHEMA,
         )
@@ -90,8 +90,8 @@ def test_nothing_is_bold_where_two_do_not_differ(tmp_path: Path, labels: list[bo
 def worse_in(good: list[float | None], labels: list[bool], responses: range) -> list[float | None]:
     """Return probabilities that are further from the labels, by the same, in some responses."""
     return [
-        abs(y - 0.5) if place // 4 in responses else p
-        for place, (p, y) in enumerate(zip(good, labels, strict=True))
+        abs(y - 0.5) if number // 4 in responses else p
+        for number, (p, y) in enumerate(zip(good, labels, strict=True))
     ]
 
 
@@ -112,8 +112,8 @@ def test_a_distant_rival_may_be_the_one_that_does_not_differ(
     near: list[float | None] = [abs(y - 0.21) for y in labels]
     # The mean of one response decides, and a swap of one response leaves the difference as large.
     far = [
-        float(not y) if place < 4 else p
-        for place, (y, p) in enumerate(zip(labels, good, strict=True))
+        float(not y) if number < 4 else p
+        for number, (y, p) in enumerate(zip(labels, good, strict=True))
     ]
     cells = bold(tmp_path, {"good": good, "near": near, "far": far}, labels)
     assert cells["brier"].is_monotonic_increasing

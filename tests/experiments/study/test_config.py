@@ -54,7 +54,9 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
     study = load(tmp_path, MINIMAL)
     assert study.variants == ("FR2",)
     assert study.encodings == ("implication",)
-    assert [title for one in study.backends for title, _ in one.settings_of_each()] == ["auto"]
+    assert [title for backend in study.backends for title, _ in backend.settings_of_each()] == [
+        "auto"
+    ]
     assert study.prior_settings == (PriorSetting("data", None, None),)
     assert study.strengths == (1.0,)
     assert study.selected == ()
@@ -85,8 +87,8 @@ def test_a_key_that_is_an_option_too_is_declared_once(
 def test_encodings_and_variants_are_those_that_commands_take() -> None:
     of_study = {name: field.annotation for name, field in fields_of(Study).items()}
     for name in ("encoding", "variant"):
-        found = ModelSettings.model_fields[name].annotation
-        assert choices_of(of_study[f"{name}s"]) == choices_of(found) != ()
+        annotation = ModelSettings.model_fields[name].annotation
+        assert choices_of(of_study[f"{name}s"]) == choices_of(annotation) != ()
 
 
 def test_short_and_long_forms_mean_the_same(tmp_path: Path) -> None:
@@ -123,7 +125,7 @@ outputs: [latex]
 """,
     )
     assert [choice.title for choice in study.datasets] == ["factcheck-bench", "mine", "other"]
-    titles = [title for one in study.backends for title, _ in one.settings_of_each()]
+    titles = [title for backend in study.backends for title, _ in backend.settings_of_each()]
     assert titles == ["damped", "lbp schedule=residual", "exact"]
     # YAML 1.1 alone would read 1e-6 as a text.
     assert study.backends[0].settings == {"damping": 0.5, "tolerance": 1e-6}
@@ -145,7 +147,7 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("extra", "said"),
+    ("extra", "messages"),
     [
         ("backend: [exact]", ("backend:", "'backends'")),
         ("nonsense: 1", ("nonsense", "use one of study, datasets")),
@@ -253,18 +255,18 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("seed: !!python/object:os.system {}", ("mend the YAML",)),
     ],
 )
-def test_what_a_study_may_not_say(tmp_path: Path, extra: str, said: tuple[str, ...]) -> None:
+def test_what_a_study_may_not_say(tmp_path: Path, extra: str, messages: tuple[str, ...]) -> None:
     with pytest.raises(InputError) as caught:
         load(tmp_path, f"{MINIMAL}{extra}\n")
     message = str(caught.value)
     assert message.startswith(str(tmp_path / "study.yaml"))
     assert "\n" not in message
-    for text in said:
+    for text in messages:
         assert text in message.removeprefix(str(tmp_path))
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("datasets: [demonstration]", "'study' is missing"),
         ("study: s", "'datasets' is missing"),
@@ -281,8 +283,8 @@ def test_what_a_study_may_not_say(tmp_path: Path, extra: str, said: tuple[str, .
         ("", "mapping"),
     ],
 )
-def test_what_a_study_must_say(tmp_path: Path, text: str, said: str) -> None:
-    refused(re.escape(said), load, tmp_path, text)
+def test_what_a_study_must_say(tmp_path: Path, text: str, message: str) -> None:
+    refused(re.escape(message), load, tmp_path, text)
 
 
 def test_a_key_with_the_value_of_its_default_is_given_and_null_is_not(tmp_path: Path) -> None:
@@ -326,7 +328,7 @@ def test_overrides_reach_every_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("seed", "key=value"),
         ("=3", "key=value"),
@@ -341,9 +343,9 @@ def test_overrides_reach_every_place(tmp_path: Path) -> None:
         ("base=compare", "'base' is for files"),
     ],
 )
-def test_what_an_override_may_not_say(tmp_path: Path, override: str, said: str) -> None:
+def test_what_an_override_may_not_say(tmp_path: Path, override: str, message: str) -> None:
     text = f"{MINIMAL}backends: [exact]\nvariants: [FR1]\n"
-    refused(re.escape(said), load, tmp_path, text, override)
+    refused(re.escape(message), load, tmp_path, text, override)
 
 
 def test_embedded_studies_are_valid_and_found_by_name() -> None:

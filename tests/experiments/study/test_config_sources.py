@@ -77,7 +77,7 @@ def test_paths_start_in_the_folder_of_the_file_that_names_them(folder: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("base", "said"),
+    ("base", "error"),
     [
         ("study.yaml", "the study is based on itself"),
         ("absent.yaml", "absent.yaml: there is no such file"),
@@ -85,9 +85,9 @@ def test_paths_start_in_the_folder_of_the_file_that_names_them(folder: Path) -> 
         ("[compare]", "name a file or an embedded study"),
     ],
 )
-def test_a_bad_base_is_refused(folder: Path, base: str, said: str) -> None:
+def test_a_bad_base_is_refused(folder: Path, base: str, error: str) -> None:
     text = message(study_file(folder, f"base: {base}\nstudy: s\n"))
-    assert said in text
+    assert error in text
     assert text.startswith(str(folder / "study.yaml"))
 
 
@@ -99,7 +99,7 @@ def test_an_error_names_the_file_that_said_it(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "said"),
+    ("overrides", "error"),
     [
         (["seed=-1"], "override 'seed=-1': seed: -1 does not fit"),
         (["seed=1", "priors.atm=0.5"], "override 'priors.atm=0.5': priors.atm: there is no such"),
@@ -115,7 +115,7 @@ def test_an_error_names_the_file_that_said_it(folder: Path) -> None:
     ],
 )
 def test_an_error_in_an_override_names_the_override(
-    folder: Path, overrides: list[str], said: str
+    folder: Path, overrides: list[str], error: str
 ) -> None:
     path = study_file(
         folder,
@@ -126,7 +126,7 @@ def test_an_error_in_an_override_names_the_override(
     text = message(path, *overrides)
     assert text.startswith("override")
     assert repr(overrides[-1]) in text
-    assert said in text
+    assert error in text
     assert "study.yaml" not in text
 
 
@@ -160,7 +160,7 @@ def test_grids_and_lists_become_cells(folder: Path) -> None:
         *(OWN_PRIORS, "low", "atom=0.3 context=0.9", "atom=0.3", "atom=0.5 context=0.9"),
         "atom=0.5",
     ]
-    found = [
+    made = [
         (c.view.prior.title, c.view.strength, c.algorithm.title)
         for c in cells(loaded.study, algorithms(loaded))
     ]
@@ -170,7 +170,7 @@ def test_grids_and_lists_become_cells(folder: Path) -> None:
         for strength in (0.5, 1.0)
         for name in [*names, *(["exact"] if (prior, strength) == ("low", 1.0) else [])]
     ]
-    assert found == expected
+    assert made == expected
 
 
 def test_a_dataset_may_leave_out_variants(folder: Path) -> None:
@@ -180,9 +180,9 @@ def test_a_dataset_may_leave_out_variants(folder: Path) -> None:
         "variants: [FR1, FR2]\nbackends: [exact]\n",
     )
     loaded = load_study(str(path))
-    found = [(c.dataset, c.view.variant) for c in cells(loaded.study, algorithms(loaded))]
+    made = [(c.dataset, c.view.variant) for c in cells(loaded.study, algorithms(loaded))]
     # A variant that the study does not have, as after an override of `variants`, is none here.
-    assert found == [
+    assert made == [
         ("demonstration", "FR1"),
         ("demonstration", "FR2"),
         ("worked-examples", "FR1"),
@@ -191,7 +191,7 @@ def test_a_dataset_may_leave_out_variants(folder: Path) -> None:
     assert "datasets[0].variants" in message(empty)
     # A key that came later leaves the hashes of studies without it as they were.
     plain = as_plain(loaded.study)
-    assert [one.get("variants") for one in plain["datasets"]] == [None, ["FR3", "FR1"]]
+    assert [dataset.get("variants") for dataset in plain["datasets"]] == [None, ["FR3", "FR1"]]
     assert "variants" not in plain["datasets"][0]
 
 
@@ -202,11 +202,11 @@ def test_seeds_are_for_backends_that_have_one(folder: Path) -> None:
         "  - {backend: gibbs, label: fixed, settings: {seed: 9}}\n"
         "  - {backend: gibbs, label: one, only: {seeds: [4]}}\n",
     )
-    found = [
-        (one.title, one.seed, getattr(one.backend, "seed", None))
-        for one in algorithms(load_study(str(path)))
+    seeds = [
+        (algorithm.title, algorithm.seed, getattr(algorithm.backend, "seed", None))
+        for algorithm in algorithms(load_study(str(path)))
     ]
-    assert found == [
+    assert seeds == [
         *(
             ("gibbs", 3, 3),
             ("gibbs", 4, 4),
@@ -237,13 +237,13 @@ def test_subsets_are_drawn_in_the_order_of_the_data(folder: Path) -> None:
         study_file(folder, "study: s\ndatasets: [{name: demonstration, subset: {sample: 99}}]\n")
     )
     near = f"{everything[0]}x"
-    said = message(
+    refusal = message(
         study_file(
             folder,
             f"study: s\ndatasets: [{{name: demonstration, subset: {{responses: [{near}]}}}}]\n",
         )
     )
-    assert f"did you mean {everything[0]!r}" in said
+    assert f"did you mean {everything[0]!r}" in refusal
 
 
 def test_labelled_subsets_hold_a_label_each(folder: Path) -> None:

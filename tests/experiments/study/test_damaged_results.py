@@ -108,7 +108,7 @@ def changed(results: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda m: m.pop("packages"), "packages"),
         (lambda m: m["code"].pop("modified", m.update(python=1)), "code.modified"),
@@ -120,9 +120,9 @@ def changed(results: Path, change: Callable[[dict[str, Any]], object]) -> None:
 )
 @pytest.mark.slow
 def test_what_only_tells_of_a_run_may_be_missing(
-    results: Path, change: Callable[[dict[str, Any]], object], said: str
+    results: Path, change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
-    if said == "code.modified":
+    if message == "code.modified":
         # Whether the tests run in a checkout or not.
         changed(results, lambda m: m["code"].update(commit="0" * 40, modified=True))
         changed(results, lambda m: m["code"].pop("modified"))
@@ -131,13 +131,13 @@ def test_what_only_tells_of_a_run_may_be_missing(
     page = results / "page.html"
     for arguments in (("report", results, "--out", page), ("diff", results, results)):
         result = invoke(*arguments)
-        assert f"manifest.json: it does not say {said}; the results are read without" in (
+        assert f"manifest.json: it does not say {message}; the results are read without" in (
             result.stderr
         )
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda m: m.pop("config"), "config"),
         (lambda m: m.update(data=[1]), "data"),
@@ -152,7 +152,7 @@ def test_what_only_tells_of_a_run_may_be_missing(
     ],
 )
 def test_what_the_results_rest_on_may_not(
-    results: Path, change: Callable[[dict[str, Any]], object], said: str
+    results: Path, change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
     changed(results, change)
-    refused(rf"manifest\.json: {said} is missing or damaged; run", read_manifest, results)
+    refused(rf"manifest\.json: {message} is missing or damaged; run", read_manifest, results)

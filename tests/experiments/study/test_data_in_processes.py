@@ -81,8 +81,8 @@ def test_the_first_process_makes_no_data(
     run_study(planned, tmp_path / "out", workers=several)
     assert_same_files(here, tmp_path / "out")
     monkeypatch.undo()
-    assert [one.sha256 for one in planned.data] == [
-        one.sha256 for one in design(load_study(str(study))).data
+    assert [dataset.sha256 for dataset in planned.data] == [
+        dataset.sha256 for dataset in design(load_study(str(study))).data
     ]
 
 

@@ -43,24 +43,24 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_a_run_does_not_differ_from_itself(runs: tuple[Path, Path]) -> None:
-    found = compare_runs(runs[0], runs[0])
-    assert [found.only_before, found.only_after] == [(), ()]
-    assert all(cell["same"] and not cell["measures"] for cell in found.cells)
+    compared = compare_runs(runs[0], runs[0])
+    assert [compared.only_before, compared.only_after] == [(), ()]
+    assert all(cell["same"] and not cell["measures"] for cell in compared.cells)
     assert "4 cells of 4 unchanged" in invoke("diff", runs[0], runs[0]).stdout
     assert "settings" not in diff(*[runs[0]] * 2).tables
 
 
 def test_changes_are_those_of_the_rows(runs: tuple[Path, Path]) -> None:
-    found = compare_runs(*runs)
+    compared = compare_runs(*runs)
     asked = diff(*runs).tables["settings"].records()
     assert [row["setting"] for row in asked] == ["priors[0].context"]
     before, after = (read_rows(path / "rows.parquet") for path in runs)
-    for cell in found.cells:
-        mine, its = (
+    for cell in compared.cells:
+        before_rows, its = (
             rows[(rows.variant == cell["variant"]) & (rows.backend == cell["backend_label"])]
             for rows in (before, after)
         )
-        p, q = mine.p.to_numpy(dtype=float), its.p.to_numpy(dtype=float)
+        p, q = before_rows.p.to_numpy(dtype=float), its.p.to_numpy(dtype=float)
         assert cell["prior"] == "data → context=0.6"
         assert cell["n_claims"] == len(p)
         assert cell["n_changed"] == int((np.abs(q - p) > 1e-12).sum()) > 0
@@ -68,17 +68,22 @@ def test_changes_are_those_of_the_rows(runs: tuple[Path, Path]) -> None:
         assert cell["max_difference"] == np.abs(q - p).max()
         # A sum of some dozen numbers, in whatever order: a few roundings.
         assert cell["mean_difference"] == pytest.approx(np.abs(q - p).mean(), rel=1e-12)
-        labelled = mine.label.notna().to_numpy()
-        y = mine.label[labelled].to_numpy(dtype=float)
-        moved = {one["measure"]: one for one in cell["measures"]}
+        labelled = before_rows.label.notna().to_numpy()
+        y = before_rows.label[labelled].to_numpy(dtype=float)
+        moved = {measure["measure"]: measure for measure in cell["measures"]}
         brier = [float(((each[labelled] - y) ** 2).mean()) for each in (p, q)]
         given = moved["brier"]
         assert [given["before"], given["after"]] == pytest.approx(brier, rel=1e-12)
-        for one in cell["measures"]:
-            assert one["difference"] == pytest.approx(one["after"] - one["before"], abs=1e-12)
-            if np.isfinite(one["lower"]):
-                assert one["lower"] < one["upper"]
-        means = [pd.Series(each).groupby(mine.response.to_numpy()).mean().mean() for each in (p, q)]
+        for measure in cell["measures"]:
+            assert measure["difference"] == pytest.approx(
+                measure["after"] - measure["before"], abs=1e-12
+            )
+            if np.isfinite(measure["lower"]):
+                assert measure["lower"] < measure["upper"]
+        means = [
+            pd.Series(each).groupby(before_rows.response.to_numpy()).mean().mean()
+            for each in (p, q)
+        ]
         expected = moved["expected_precision"]
         assert [expected["before"], expected["after"]] == pytest.approx(means, rel=1e-12)
         assert expected["lower"] < expected["upper"]
@@ -88,19 +93,19 @@ def test_claims_and_cells_of_one_run_alone_are_told(runs: tuple[Path, Path], fol
     path = study_file(folder, STUDY)
     fewer = ["datasets=[{name: demonstration, limit: 5}]", "variants=[FR1]", "significance={}"]
     invoke("run", path, "--out", "c", *fewer)
-    found = compare_runs(runs[0], folder / "c")
-    assert [key["variant"] for key in found.only_before] == ["FR2", "FR2"]
-    assert found.only_after == ()
+    compared = compare_runs(runs[0], folder / "c")
+    assert [key["variant"] for key in compared.only_before] == ["FR2", "FR2"]
+    assert compared.only_after == ()
     counts = read_rows(folder / "c" / "rows.parquet").groupby("backend").size()
     everything = read_rows(runs[0] / "rows.parquet").query("variant == 'FR1'")
-    for cell in found.cells:
+    for cell in compared.cells:
         assert cell["n_claims"] == counts[cell["backend_label"]]
         assert cell["n_only_before"] == len(everything) // 2 - cell["n_claims"] > 0
         assert (cell["n_changed"], cell["n_only_after"]) == (0, 0)
     result = invoke("diff", runs[0], "c", "--out", "changes")
-    said = "only before: 2 cells, demonstration FR2 implication data {exact, lbp}"
-    assert f"- {said}\n" in result.stdout
-    assert said in diff(runs[0], "c").sentences
+    sentence = "only before: 2 cells, demonstration FR2 implication data {exact, lbp}"
+    assert f"- {sentence}\n" in result.stdout
+    assert sentence in diff(runs[0], "c").sentences
     assert len(pd.read_csv("changes/numbers.csv")) == 2
 
 
@@ -110,13 +115,13 @@ def test_a_backend_with_other_settings_is_compared_with_what_it_was(
     path = study_file(folder, STUDY)
     damped = ["backends[1].settings.damping=0.5", "significance={}", "variants=[FR2]"]
     invoke("run", path, "--out", "damped", *damped)
-    found = compare_runs(runs[0], folder / "damped")
+    compared = compare_runs(runs[0], folder / "damped")
     # FR1 is gone and nothing stands in its place; of the backends one was replaced by one.
-    assert [cell["backend_label"] for cell in found.cells] == ["exact", "lbp → lbp damping=0.5"]
-    assert found.cells[0]["same"]
-    assert {key["variant"] for key in found.only_before} == {"FR1"}
-    assert len(found.only_before) == 2
-    assert found.only_after == ()
+    assert [cell["backend_label"] for cell in compared.cells] == ["exact", "lbp → lbp damping=0.5"]
+    assert compared.cells[0]["same"]
+    assert {key["variant"] for key in compared.only_before} == {"FR1"}
+    assert len(compared.only_before) == 2
+    assert compared.only_after == ()
 
 
 def test_cells_of_one_run_alone_are_told_in_groups() -> None:
@@ -158,13 +163,15 @@ def test_pairs_are_tested_wherever_all_else_is_the_same(runs: tuple[Path, Path])
         for measure in ("brier", "accuracy")
     ]
     summary = pd.read_csv(runs[0] / "summary.csv").set_index(["variant", "backend_label"])
-    for one in tests.to_dict("records"):
-        if one["first"] == "FR2":
-            backend = one["elsewhere"].split()[2]
-            values = [summary.loc[(variant, backend), one["measure"]] for variant in ("FR2", "FR1")]
+    for test in tests.to_dict("records"):
+        if test["first"] == "FR2":
+            backend = test["elsewhere"].split()[2]
+            values = [
+                summary.loc[(variant, backend), test["measure"]] for variant in ("FR2", "FR1")
+            ]
             # The same sums in another order.
-            assert [one["value_first"], one["value_second"]] == pytest.approx(values, rel=1e-12)
-            assert one["difference"] == pytest.approx(values[0] - values[1], abs=1e-12)
+            assert [test["value_first"], test["value_second"]] == pytest.approx(values, rel=1e-12)
+            assert test["difference"] == pytest.approx(values[0] - values[1], abs=1e-12)
     assert (tests.corrected.dropna() >= tests.p_value[tests.corrected.notna()]).all()
 
 

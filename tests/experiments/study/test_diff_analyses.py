@@ -24,19 +24,19 @@ def two(folder: Path) -> tuple[Path, Path]:
 
 
 def test_equal_runs_do_not_differ(two: tuple[Path, Path]) -> None:
-    found = diff(*two)
-    assert (len(found.sentences), list(found.tables)) == (1, [])
-    assert found.sentences[0].startswith("Nothing changed: ")
+    changes = diff(*two)
+    assert (len(changes.sentences), list(changes.tables)) == (1, [])
+    assert changes.sentences[0].startswith("Nothing changed: ")
 
 
 def test_settings_and_values_that_changed_are_told(folder: Path) -> None:
     study_file(folder, STATISTICS)
-    place = "settings.datasets[1].synthetic.contexts_per_atom"
+    key = "settings.datasets[1].synthetic.contexts_per_atom"
     invoke("run", "study.yaml", "--out", "a")
-    invoke("run", "study.yaml", f"{place}=3", "--out", "b")
-    found = diff("a", "b")
-    asked = {"setting": place, "before": "2", "after": "3"}
-    assert asked in found.tables["settings"].records()
+    invoke("run", "study.yaml", f"{key}=3", "--out", "b")
+    compared = diff("a", "b")
+    asked = {"setting": key, "before": "2", "after": "3"}
+    assert asked in compared.tables["settings"].records()
     before, after = (
         pd.read_csv(folder / name / "datasets.csv").set_index("dataset").to_dict("index")
         for name in ("a", "b")
@@ -48,7 +48,7 @@ def test_settings_and_values_that_changed_are_told(folder: Path) -> None:
         if after[row][column] != value and not math.isnan(after[row][column])
     }
     assert ("made", "n_contexts") in wanted
-    changes = found.tables["changes"].records()
+    changes = compared.tables["changes"].records()
     sizes = [row for row in changes if row["table"] == "datasets"]
     assert {(row["row"], row["column"]): row["change"] for row in sizes} == wanted
     invoke("diff", "a", "b", "--out", "changes")
@@ -64,11 +64,11 @@ def test_rows_columns_and_tables_of_one_run_alone(two: tuple[Path, Path]) -> Non
     facts = json.loads(manifest.read_text())
     del facts["files"]["claims-per-response.csv"]
     manifest.write_text(json.dumps(facts))
-    found = diff(*two)
-    assert [list(row.values())[2:] for row in found.tables["rows"].records()] == [[1, 0]]
-    assert "changes" not in found.tables
-    assert "Only before: claims-per-response." in found.sentences
-    assert "datasets: only one has n_atoms, added." in found.sentences
+    changes = diff(*two)
+    assert [list(row.values())[2:] for row in changes.tables["rows"].records()] == [[1, 0]]
+    assert "changes" not in changes.tables
+    assert "Only before: claims-per-response." in changes.sentences
+    assert "datasets: only one has n_atoms, added." in changes.sentences
 
 
 def test_an_analysis_and_units_are_not_compared(folder: Path) -> None:

@@ -35,31 +35,31 @@ def test_rows_hold_the_posteriors_of_the_judge(folder: Path) -> None:
     write_many(graphs[20:26], folder / "data.jsonl")
     invoke("run", study_file(folder, STUDY), "--out", "out")
     rows = read_rows(folder / "out" / "rows.parquet")
-    found = rows[rows["prior"] == "judge"]["p"].to_numpy(float)
+    posteriors = rows[rows["prior"] == "judge"]["p"].to_numpy(float)
     expected = judge.probabilities(judge.table(graphs[20:26]))
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    np.testing.assert_allclose(posteriors, expected, atol=1e-9)
     given = rows[rows["prior"] == "default"]["p"].to_numpy(float)
-    assert np.abs(found - given).max() > 0.05
+    assert np.abs(posteriors - given).max() > 0.05
 
 
 @pytest.mark.parametrize(
-    ("learned", "said"),
+    ("learned", "message"),
     [
         ("{judge: none.json}", "none.json: there is no such file"),
         ("{judge: data.jsonl}", "this is no judge"),
         ("{judge: judge.json, folds: 3}", "a judge was learned before; leave out the keys"),
     ],
 )
-def test_what_is_no_judge_is_one_sentence(folder: Path, learned: str, said: str) -> None:
+def test_what_is_no_judge_is_one_sentence(folder: Path, learned: str, message: str) -> None:
     write_many(datasets.load("factscore").graphs[:2], folder / "data.jsonl")
     study = study_file(folder, STUDY.replace("{judge: judge.json}", learned))
-    assert said in invoke("run", study, "--out", "out", code=2).stderr
+    assert message in invoke("run", study, "--out", "out", code=2).stderr
 
 
 def test_responses_whose_labels_taught_the_judge_are_refused(folder: Path) -> None:
     learn_judge(of_cities(), FieldSettings(penalty=30.0)).save(folder / "judge.json")
     renamed = [replace(graph, id=f"r{n}") for n, graph in enumerate(of_cities(8))]
     write_many(renamed[4:], folder / "data.jsonl")
-    said = invoke("run", study_file(folder, STUDY), "--out", "out", code=2).stderr
-    assert "learned.judge: labels of 2 responses of 'data' (r4, r5) taught the judge" in said
+    errors = invoke("run", study_file(folder, STUDY), "--out", "out", code=2).stderr
+    assert "learned.judge: labels of 2 responses of 'data' (r4, r5) taught the judge" in errors
     assert not (folder / "out").exists()

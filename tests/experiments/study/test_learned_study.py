@@ -106,35 +106,37 @@ def test_the_numbers_are_those_of_cross_validation(run: Path, view: str, encodin
     places = [(graph.id, atom.id) for graph in applied for atom in graph.atoms]
     # There all responses are one graph, here each is its own: sums in another order.
     for prior, p in (("learned", learned), ("default", default)):
-        own = posteriors(run, prior=prior, **cell)[places].to_numpy()
-        assert own == pytest.approx(p, abs=1e-12)
+        of_run = posteriors(run, prior=prior, **cell)[places].to_numpy()
+        assert of_run == pytest.approx(p, abs=1e-12)
     assert np.abs(learned - default).max() > 0.01
     table = pd.read_csv(run / "priors.csv")
     table = table[(table.variant == view) & (table.encoding == encoding) & table.fold.notna()]
     expected = [
-        (fold, row.name, row.estimate, row.standard_error, one.n_responses, one.status.value)
-        for fold, one in fits.items()
-        for row in one.table()
+        (fold, row.name, row.estimate, row.standard_error, fit.n_responses, fit.status.value)
+        for fold, fit in fits.items()
+        for row in fit.table()
         if fold != WHOLE
     ]
     names = ["fold", "parameter", "estimate", "standard_error", "n_responses", "status"]
-    found = list(table[names].itertuples(index=False, name=None))
-    assert [(row[:2], row[4:]) for row in found] == [(row[:2], row[4:]) for row in expected]
+    learned_rows = list(table[names].itertuples(index=False, name=None))
+    assert [(row[:2], row[4:]) for row in learned_rows] == [(row[:2], row[4:]) for row in expected]
     # The very numbers: a CSV file holds each in full.
-    assert np.array_equal([r[2:4] for r in found], [r[2:4] for r in expected], equal_nan=True)
+    assert np.array_equal(
+        [r[2:4] for r in learned_rows], [r[2:4] for r in expected], equal_nan=True
+    )
     assert set(table.prior) == {"learned"}
 
 
 def test_responses_without_labels_learn_of_all_others(run: Path) -> None:
     graphs = viewed("FR2")
     learned = fit_potentials(graphs, Potentials(by="kind"))
-    own = posteriors(run, prior="learned", variant="FR2", encoding="implication")
+    of_run = posteriors(run, prior="learned", variant="FR2", encoding="implication")
     bare = [graph for graph in graphs if graph.atoms[0].label is None]
     assert len(bare) == 3
     for graph in bare:
         model = learned.apply(graph).to_factor_graph("implication")
         expected = infer(model, "exact").marginals.of_state(1, graph.atom_ids)
-        assert own[graph.id].to_numpy() == pytest.approx(expected, abs=1e-12)
+        assert of_run[graph.id].to_numpy() == pytest.approx(expected, abs=1e-12)
     table = pd.read_csv(run / "priors.csv")
     whole = table[table.fold.isna() & (table.variant == "FR2") & (table.encoding == "implication")]
     assert dict(zip(whole.parameter, whole.estimate, strict=True)) == learned.values
@@ -150,8 +152,8 @@ def test_what_responses_without_labels_alone_hold_stays_as_it_is(tmp_path: Path)
         else g
         for g in graphs
     ]
-    held = {r.kind.value for g in graphs if g.atoms[0].label is None for r in g.relations}
-    assert held == {"entailment", "contradiction"}
+    kinds = {r.kind.value for g in graphs if g.atoms[0].label is None for r in g.relations}
+    assert kinds == {"entailment", "contradiction"}
     study = planned(tmp_path, only_entailed, STUDY.replace("[FR1, FR2]", "[given]"))
     run_study(study, tmp_path / "out", workers=1)
     table = pd.read_csv(tmp_path / "out" / "priors.csv").set_index("parameter")
@@ -177,8 +179,8 @@ def test_no_response_sees_its_own_labels(run: Path, tmp_path: Path) -> None:
         others = [graph.id for graph in graphs if graph.id != turned.id]
         moved = {name for name in others if not np.array_equal(before[name], after[name])}
         folds = labelled_folds(viewed(view), 3, seed=4).tolist()
-        own = dict(zip((graph.id for graph in graphs), folds, strict=True))
-        same_fold = {name for name, fold in own.items() if fold == own[turned.id]}
+        fold_of = dict(zip((graph.id for graph in graphs), folds, strict=True))
+        same_fold = {name for name, fold in fold_of.items() if fold == fold_of[turned.id]}
         assert moved == set(others) - same_fold
 
 
@@ -199,15 +201,15 @@ def test_strengths_act_on_what_was_learned(tmp_path: Path) -> None:
     )
     expected = infer(moved.to_factor_graph("implication"), "exact")
     cell = {"prior": "learned", "encoding": "implication"}
-    own = posteriors(tmp_path / "out", strength=3.0, **cell)[graph.id]
+    of_run = posteriors(tmp_path / "out", strength=3.0, **cell)[graph.id]
     # The same tables, built one way from graphs and the other from arrays.
-    assert own.to_numpy() == pytest.approx(
+    assert of_run.to_numpy() == pytest.approx(
         expected.marginals.of_state(1, graph.atom_ids), abs=1e-12
     )
     # A strength is no new question: there is one set of fits for both.
     assert pd.read_csv(tmp_path / "out" / "priors.csv").encoding.value_counts().nunique() == 1
     plain = posteriors(tmp_path / "out", strength=1.0, **cell)[graph.id]
-    assert np.abs(own - plain).max() > 1e-3
+    assert np.abs(of_run - plain).max() > 1e-3
 
 
 def test_what_is_fixed_beside_what_is_learned(tmp_path: Path) -> None:
@@ -233,9 +235,9 @@ def test_what_is_fixed_beside_what_is_learned(tmp_path: Path) -> None:
     assert rows[places].to_numpy() == pytest.approx(expected, abs=1e-12)
 
 
-def assert_same_run(one: Path, other: Path) -> None:
-    assert_same_files(one, other)
-    assert (one / "priors.csv").read_bytes() == (other / "priors.csv").read_bytes()
+def assert_same_run(first: Path, other: Path) -> None:
+    assert_same_files(first, other)
+    assert (first / "priors.csv").read_bytes() == (other / "priors.csv").read_bytes()
 
 
 @contextmanager
@@ -266,11 +268,11 @@ def test_a_run_that_goes_on_fits_nothing_again(
         patch.setattr(CrossFitting, "without", dying)
         with pytest.raises(KeyboardInterrupt):
             run_study(study, out, workers=1)
-    told: list[str] = []
+    sentences: list[str] = []
     with pytest.raises(KeyboardInterrupt):
-        run_study(study, out, workers=1, resume=True, monitor=stopping, notice=told.append)
+        run_study(study, out, workers=1, resume=True, monitor=stopping, notice=sentences.append)
     # Of four views the first was done, the second not.
-    assert len(told) == 3
+    assert len(sentences) == 3
     monkeypatch.setattr(CrossFitting, "without", None)
     run_study(study, out, workers=1, resume=True)
     assert_same_run(run, out)
@@ -318,12 +320,12 @@ def test_a_fit_that_fails_costs_its_units_alone_and_can_be_tried_again(
     with monkeypatch.context() as patch:
         patch.setattr(CrossFitting, "without", failing)
         result = invoke("run", path, "--out", "out", "--workers", "1", code=1)
-    said = "its priors could not be learned: MemoryError: no room"
+    message = "its priors could not be learned: MemoryError: no room"
     assert "6 units failed, the first at" in result.stdout
-    assert said in result.stdout
+    assert message in result.stdout
     rows = read_rows(folder / "out" / "rows.parquet")
     failed = rows[rows.status == "failed"]
-    assert set(failed.error) == {said}
+    assert set(failed.error) == {message}
     assert set(failed.prior) == {"learned"}
     assert failed.response.nunique() == 3
     table = pd.read_csv(folder / "out" / "priors.csv")
@@ -337,7 +339,7 @@ def test_a_fit_that_fails_costs_its_units_alone_and_can_be_tried_again(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("datasets: [worked-examples]", "priors[0].learned: no atom of 'worked-examples' has"),
         (
@@ -349,11 +351,11 @@ def test_a_fit_that_fails_costs_its_units_alone_and_can_be_tried_again(
     ],
 )
 def test_data_that_nothing_can_be_learned_of_are_refused(
-    folder: Path, text: str, said: str
+    folder: Path, text: str, message: str
 ) -> None:
     path = study_file(folder, f"study: s\n{text}\npriors: learned\n")
     result = invoke("run", path, code=2)
-    assert said in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
     assert "study.yaml: priors[0].learned" in result.stderr
     assert [file.name for file in folder.iterdir()] == ["study.yaml"]
 
@@ -374,7 +376,7 @@ def test_what_no_backend_asks_is_not_learned(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("learned", "said"),
+    ("learned", "message"),
     [
         (
             "{by: stance}",
@@ -385,9 +387,9 @@ def test_what_no_backend_asks_is_not_learned(folder: Path) -> None:
         ("{backend: exact, settings: {memory_limit: x}}", "learned.settings.memory_limit: 'x'"),
     ],
 )
-def test_what_cannot_be_learned_is_one_sentence(folder: Path, learned: str, said: str) -> None:
+def test_what_cannot_be_learned_is_one_sentence(folder: Path, learned: str, message: str) -> None:
     text = f"study: s\ndatasets: [demonstration]\npriors: {{learned: {learned}}}\n"
-    assert said in invoke("run", study_file(folder, text), code=2).stderr.splitlines()[-1]
+    assert message in invoke("run", study_file(folder, text), code=2).stderr.splitlines()[-1]
     assert [file.name for file in folder.iterdir()] == ["study.yaml"]
 
 

@@ -85,17 +85,17 @@ def test_judgements_are_those_of_the_rows(
     rows = rows_file(path, monkeypatch, 1500, unlabelled=unlabelled, apart=apart)
     frame = read_rows(path)
     frame = frame[frame.backend == "lbp"].reset_index(drop=True)
-    found = read_judgements(rows, rows.cells()[1])
-    assert found.responses == tuple(dict.fromkeys(frame.response))
-    np.testing.assert_array_equal(np.array(found.responses)[found.index], frame.response)
-    assert found.atoms.to_pylist() == [None if pd.isna(atom) else atom for atom in frame.atom]
+    judgements = read_judgements(rows, rows.cells()[1])
+    assert judgements.responses == tuple(dict.fromkeys(frame.response))
+    np.testing.assert_array_equal(np.array(judgements.responses)[judgements.index], frame.response)
+    assert judgements.atoms.to_pylist() == [None if pd.isna(atom) else atom for atom in frame.atom]
     for name in ("p", "label"):
         expected = frame[name].astype("Float64").to_numpy(float, na_value=np.nan)
-        np.testing.assert_array_equal(getattr(found, name), expected)
+        np.testing.assert_array_equal(getattr(judgements, name), expected)
     first = frame.drop_duplicates("response")
-    np.testing.assert_array_equal(found.status, first.status)
-    np.testing.assert_array_equal(found.seconds, first.seconds)
-    names = np.array(found.kept_by)[found.kept]
+    np.testing.assert_array_equal(judgements.status, first.status)
+    np.testing.assert_array_equal(judgements.seconds, first.seconds)
+    names = np.array(judgements.kept_by)[judgements.kept]
     np.testing.assert_array_equal(names, frame.selections.fillna(""))
 
 

@@ -18,14 +18,14 @@ objects in memory a response takes 6 kB."""
 
 
 def test_the_first_process_does_not_hold_the_data() -> None:
-    found = {size: measure(size, workers=1) for size in (SMALL, LARGE)}
-    for size, taken in found.items():
+    measured = {size: measure(size, workers=1) for size in (SMALL, LARGE)}
+    for size, taken in measured.items():
         # Three to six claims each.
         assert 4.4 < taken["rows"] / size < 4.6
         assert taken["rows.csv, MiB"] * 2**20 > 500 * size
     # A part of the smaller study may pass between two looks at it, a tenth of a second apart.
-    assert all(found[LARGE][f"by the clock, {part}, s"] > 0.0 for part in STAGES)
+    assert all(measured[LARGE][f"by the clock, {part}, s"] > 0.0 for part in STAGES)
     for part in STAGES:
         name = f"first process, {part}, MiB"
-        growth = found[LARGE][name] - found[SMALL].get(name, 0.0)
+        growth = measured[LARGE][name] - measured[SMALL].get(name, 0.0)
         assert growth * 2**20 < BYTES_EACH * (LARGE - SMALL), part

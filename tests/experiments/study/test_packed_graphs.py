@@ -74,8 +74,8 @@ def few_held(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("few_held")
 def test_packed_graphs_are_the_graphs() -> None:
     given = graphs()
-    found = Responses.of(iter(given))
-    stored = found.graphs
+    grouped = Responses.of(iter(given))
+    stored = grouped.graphs
     assert isinstance(stored, PackedGraphs)
     assert len(stored) == len(given)
     assert tuple(stored) == given
@@ -89,7 +89,7 @@ def test_packed_graphs_are_the_graphs() -> None:
         assert tuple(pickle.loads(pickle.dumps(part))) == tuple(given[n] for n in positions)
     # The hash is that of their JSON, line by line.
     digest = hashlib.sha256(b"".join(map(hashed_text, given))).hexdigest()
-    assert (found.sha256, found.distinct) == (digest, True)
+    assert (grouped.sha256, grouped.distinct) == (digest, True)
     # What is packed has been validated, and keeps what is worked out from the fields.
     assert stored[20].compiled_for("mixture").names == given[20].compiled_for("mixture").names
     assert hash(stored[20].atoms) == hash(given[20].atoms)
@@ -99,8 +99,8 @@ def test_packed_graphs_are_the_graphs() -> None:
 
 @pytest.mark.usefixtures("few_held")
 def test_columns_are_those_of_the_claims() -> None:
-    given, found = graphs(), Responses.of(graphs())
-    many = StudyData("d", found.graphs, "", known_claims=found.claims)
+    given, packed = graphs(), Responses.of(graphs())
+    many = StudyData("d", packed.graphs, "", known_claims=packed.claims)
     few = StudyData("d", given, "")
     assert many.known_claims is not None
     for columns in (many.claims, few.claims):
@@ -116,9 +116,9 @@ def test_columns_are_those_of_the_claims() -> None:
 
 
 def test_few_graphs_stay_as_they_are() -> None:
-    found = Responses.of(iter(graphs()))
-    assert found.graphs == graphs()
-    assert found.sha256 == hashlib.sha256(b"".join(map(hashed_text, graphs()))).hexdigest()
+    grouped = Responses.of(iter(graphs()))
+    assert grouped.graphs == graphs()
+    assert grouped.sha256 == hashlib.sha256(b"".join(map(hashed_text, graphs()))).hexdigest()
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.kill)])
@@ -129,16 +129,16 @@ def test_results_do_not_depend_on_where_the_data_are(
     run_study(design(loaded), tmp_path / "held", workers=1)
     request.getfixturevalue("few_held")
     planned = design(loaded)
-    assert all(isinstance(one.graphs, PackedGraphs) for one in planned.data)
+    assert all(isinstance(dataset.graphs, PackedGraphs) for dataset in planned.data)
     run_study(planned, tmp_path / "stored", workers=workers)
     for name in ("summary.csv", "table.md", "short.tex"):
-        held, stored = ((tmp_path / where / name).read_bytes() for where in ("held", "stored"))
-        assert held == stored
-    held, stored = (
+        in_memory, stored = ((tmp_path / where / name).read_bytes() for where in ("held", "stored"))
+        assert in_memory == stored
+    in_memory, stored = (
         pq.read_table(tmp_path / where / ROWS).drop_columns(["seconds"])
         for where in ("held", "stored")
     )
-    assert held.equals(stored)
+    assert in_memory.equals(stored)
     assert pq.ParquetFile(tmp_path / "stored" / ROWS).num_row_groups > 8
 
 
@@ -169,10 +169,10 @@ class Counted:
             yield make(thing)
 
 
-def assert_same_data(one: StudyData, other: StudyData) -> None:
-    assert tuple(one.graphs) == tuple(other.graphs)
-    assert (one.sha256, one.n_labelled) == (other.sha256, other.n_labelled)
-    columns = [vars(each.claims) for each in (one, other)]
+def assert_same_data(first: StudyData, other: StudyData) -> None:
+    assert tuple(first.graphs) == tuple(other.graphs)
+    assert (first.sha256, first.n_labelled) == (other.sha256, other.n_labelled)
+    columns = [vars(each.claims) for each in (first, other)]
     for name, values in columns[0].items():
         assert (
             values.tolist() == columns[1][name].tolist()
@@ -185,8 +185,8 @@ def assert_same_data(one: StudyData, other: StudyData) -> None:
 def test_data_that_are_made_in_parts_are_the_same(tmp_path: Path) -> None:
     loaded = load_study(str(study_file(tmp_path, STUDY)))
     each = Counted()
-    for one, other in zip(load_data(loaded), load_data(loaded, each), strict=True):
-        assert_same_data(one, other)
+    for made, other in zip(load_data(loaded), load_data(loaded, each), strict=True):
+        assert_same_data(made, other)
     assert each.given[:8] == [range(n, n + 5) for n in range(1, 40, 5)]
     assert len(each.given) == 16
 
@@ -217,12 +217,12 @@ def test_lines_that_are_read_in_parts_are_the_same(
 
 def assert_told_alike(folder: Path, text: str, words: str) -> None:
     """Assert that data that are refused are so in one sentence, whole or in parts."""
-    loaded, told = load_study(str(study_file(folder, text))), set()
+    loaded, sentences = load_study(str(study_file(folder, text))), set()
     for each in (None, map):
         with pytest.raises(InputError, match=words) as caught:
             load_data(loaded, each)
-        told.add(str(caught.value))
-    assert len(told) == 1
+        sentences.add(str(caught.value))
+    assert len(sentences) == 1
 
 
 @pytest.mark.usefixtures("few_held")
@@ -275,5 +275,5 @@ def test_lines_of_other_formats_are_read_as_a_whole(tmp_path: Path) -> None:
     (tmp_path / "array.json").write_text(array, encoding="utf-8")
     text = "study: s\ndatasets: [{path: data.jsonl}, {path: array.json}]\n"
     loaded = load_study(str(study_file(tmp_path, text)))
-    for one, other in zip(load_data(loaded), load_data(loaded, map), strict=True):
-        assert_same_data(one, other)
+    for made, other in zip(load_data(loaded), load_data(loaded, map), strict=True):
+        assert_same_data(made, other)

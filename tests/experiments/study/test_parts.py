@@ -24,13 +24,13 @@ def some(cell: int, responses: range, p: float = 0.25) -> pa.Table:
     )
 
 
-def assert_finished(found: FinishedUnits, n: int) -> None:
+def assert_finished(finished: FinishedUnits, n: int) -> None:
     """Assert that units are those of two cells with `n` responses, one of them done again."""
-    assert (found.counts.tolist(), found.n_units) == ([n, n], 2 * n)
-    assert found.statuses == {"exact": 2 * n}
+    assert (finished.counts.tolist(), finished.n_units) == ([n, n], 2 * n)
+    assert finished.statuses == {"exact": 2 * n}
     for cell in (0, 1):
-        rows = found.of_cell(cell).to_pylist()
-        assert found.responses(cell).tolist() == [row["response"] for row in rows]
+        rows = finished.of_cell(cell).to_pylist()
+        assert finished.responses(cell).tolist() == [row["response"] for row in rows]
         for response, row in enumerate(rows):
             assert (row["cell"], row["response"], row["seconds"]) == (cell, response, response)
             again = (cell, response) == (1, 5)

@@ -51,7 +51,7 @@ def test_recorded_verdicts_are_a_cell_of_a_study() -> None:
     ]
     lines = [record(n, {"marginals": marginals}) for n in range(3)]
     lines[2]["results"]["marginals"] = marginals[:1]
-    Path("data.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    Path("data.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     Path("study.yaml").write_text(STUDY)
     plan = invoke("run", "study.yaml", "--dry-run").stdout
     assert "lexical: 6 pairs to be asked about" in plan
@@ -65,9 +65,9 @@ def test_recorded_verdicts_are_a_cell_of_a_study() -> None:
     tests = (Path("out") / "significance.csv").read_text().splitlines()
     assert tests[1].startswith("data,recorded,exact,")
     manifest = json.loads((Path("out") / "manifest.json").read_text())
-    told = manifest["models"]["assessors"]["recorded"]
-    assert (told["asked"], told["missing"], told["failed"]) == (6, 1, 0)
-    assert "prompts" not in told
+    facts = manifest["models"]["assessors"]["recorded"]
+    assert (facts["asked"], facts["missing"], facts["failed"]) == (6, 1, 0)
+    assert "prompts" not in facts
     # Read back from what the run wrote, where every default is written out.
     invoke("report", "out")
 
@@ -75,7 +75,7 @@ def test_recorded_verdicts_are_a_cell_of_a_study() -> None:
 @pytest.mark.usefixtures("folder")
 def test_a_response_without_verdicts_fails_with_a_reason() -> None:
     lines = [record(0, {"predictions": {"a0": "S", "a1": "NS"}}), record(1, {})]
-    Path("data.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    Path("data.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     Path("study.yaml").write_text(STUDY)
     result = invoke("run", "study.yaml", "--out", "out", "--workers", "1", code=1)
     rows = read_rows(Path("out") / "rows.parquet")

@@ -73,12 +73,12 @@ def test_lexical_relations_are_those_of_assess(here: Path, variant: str) -> None
         for graph in read_many("assessed/graphs.jsonl")[:3]
         for atom, view in graph.metadata["assessment"][variant]["atoms"].items()
     ]
-    found = p_of(here, variant=variant, relation_model="lexical", backend="exact")
+    posteriors = p_of(here, variant=variant, relation_model="lexical", backend="exact")
     # To the last bit but for the order of factors, which is that of the views in both.
-    assert [one[:2] for one in found] == [one[:2] for one in expected]
-    assert [p for *_, p in found] == pytest.approx([p for *_, p in expected], abs=1e-12)
+    assert [row[:2] for row in posteriors] == [row[:2] for row in expected]
+    assert [p for *_, p in posteriors] == pytest.approx([p for *_, p in expected], abs=1e-12)
     recorded = p_of(here, variant=variant, relation_model="recorded", backend="exact")
-    assert max(abs(a[2] - b[2]) for a, b in zip(found, recorded, strict=True)) > 0.1
+    assert max(abs(a[2] - b[2]) for a, b in zip(posteriors, recorded, strict=True)) > 0.1
 
 
 def test_it_is_a_dimension_of_tables_and_tests(here: Path) -> None:
@@ -168,12 +168,12 @@ class Losing(Counting):
     """The lexical model, which has no answer about some claims, and not every one about others."""
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        found = super().judge(pairs)
+        judged_pairs = super().judge(pairs)
         return [
             Missing("down")
             if pair.target == "a1" or (pair.target == "a2" and pair.source == "c1")
-            else one
-            for pair, one in zip(pairs, found, strict=True)
+            else judgement
+            for pair, judgement in zip(pairs, judged_pairs, strict=True)
         ]
 
 
@@ -187,8 +187,8 @@ def test_a_claim_of_which_every_relation_is_missing_has_no_posterior(
     run_study(planned(tmp_path, text), tmp_path / "out", workers=1)
     rows = read_rows(tmp_path / "out" / "rows.parquet")
     for model, lost in (("lexical", {"a1"}), ("recorded", set())):
-        own = rows[rows["relation_model"] == model]
-        assert set(own[own["p"].isna()]["atom"]) == lost
+        of_model = rows[rows["relation_model"] == model]
+        assert set(of_model[of_model["p"].isna()]["atom"]) == lost
     assert pd.read_csv(tmp_path / "out" / "summary.csv").n_missing.tolist() == [0, 3]
     # Both sides are tested over the claims that both have a posterior of.
     tests = pd.read_csv(tmp_path / "out" / "significance.csv")
@@ -213,9 +213,9 @@ outputs: [csv]
     run_study(planned(tmp_path, text), tmp_path / "found", workers=1)
     file = ["datasets=[{path: related.jsonl}]", "relation_models=recorded"]
     run_study(planned(tmp_path, text, *file), tmp_path / "recorded", workers=1)
-    found, recorded = (p_of(tmp_path / name) for name in ("found", "recorded"))
-    assert found == recorded
-    assert len({p for *_, p in found}) > 20
+    of_found, recorded = (p_of(tmp_path / name) for name in ("found", "recorded"))
+    assert of_found == recorded
+    assert len({p for *_, p in of_found}) > 20
 
 
 def test_a_file_of_judgements_is_looked_up(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_file_of_judgements_is_looked_up(tmp_path: Path) -> None:
         {"premise": "For it.", "relation": "entailment", "probability": 0.8},
         {"premise": "Against it.", "relation": "contradiction", "probability": 0.9},
     ]
-    lines = [json.dumps({**one, "hypothesis": "A claim."}) for one in judged]
+    lines = [json.dumps({**claim, "hypothesis": "A claim."}) for claim in judged]
     (tmp_path / "judged.jsonl").write_text("\n".join(lines))
     text = """
 study: s
@@ -234,9 +234,9 @@ outputs: [csv]
 """
     run_study(planned(tmp_path, text), tmp_path / "out", workers=1)
     ((*_, without),) = p_of(tmp_path / "out", relation_model="recorded")
-    ((*_, found),) = p_of(tmp_path / "out", relation_model="recorded:judged")
+    ((*_, p),) = p_of(tmp_path / "out", relation_model="recorded:judged")
     # Figure 1 of the paper, worked out by hand; rounding alone is left.
-    assert (without, found) == pytest.approx((0.5, 48 / 151), abs=1e-12)
+    assert (without, p) == pytest.approx((0.5, 48 / 151), abs=1e-12)
     (tmp_path / "judged.jsonl").write_text("\n".join(lines[:1]))
     with pytest.raises(InputError, match=r"a run that differs in relation_models\[1\]"):
         run_study(planned(tmp_path, text), tmp_path / "out", workers=1, resume=True)
@@ -261,9 +261,9 @@ def test_a_local_model_is_known_by_its_content(
     run_study(planned(tmp_path, text), tmp_path / "out", workers=1)
     assert loaded == [tmp_path / "weights"]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    told = manifest["models"]["relation_models"]["nli:weights"]
+    facts = manifest["models"]["relation_models"]["nli:weights"]
     assert str(tmp_path) not in json.dumps(manifest)
-    assert len(told["sha256"]) == 64
+    assert len(facts["sha256"]) == 64
     run_study(planned(tmp_path, text), tmp_path / "out", workers=1, resume=True)
     assert len(loaded) == 1, "nothing is left to be asked"
     (tmp_path / "weights" / "model.bin").write_bytes(b"two")
@@ -301,7 +301,7 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("extra", "said"),
+    ("extra", "messages"),
     [
         ("relation_models: [lexicall]", ("relation_models[0].model", "did you mean 'lexical'")),
         ("relation_models: [lexical, lexical]", ("relation_models[1]", "its own label")),
@@ -327,11 +327,11 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_a_study_may_not_say_of_texts(
-    tmp_path: Path, extra: str, said: tuple[str, ...]
+    tmp_path: Path, extra: str, messages: tuple[str, ...]
 ) -> None:
     data = "" if extra.startswith("datasets") else "datasets: [demonstration]\n"
-    told = refused(said, planned, tmp_path, f"study: s\n{data}{extra}\n")
-    assert told.startswith(str(tmp_path / "study.yaml"))
+    refusal = refused(messages, planned, tmp_path, f"study: s\n{data}{extra}\n")
+    assert refusal.startswith(str(tmp_path / "study.yaml"))
 
 
 def test_the_openness_of_log_probabilities_is_part_of_what_answers_depend_on() -> None:

@@ -22,9 +22,9 @@ def rows_file(folder: Path) -> Path:
 def test_duckdb_reads_every_column_as_pandas_does(rows_file: Path) -> None:
     frame = read_rows(rows_file)
     with duckdb.connect() as connection:
-        found = connection.execute(f"SELECT * FROM '{rows_file}'")
-        names = [column[0] for column in found.description]
-        records = found.fetchall()
+        columns = connection.execute(f"SELECT * FROM '{rows_file}'")
+        names = [column[0] for column in columns.description]
+        records = columns.fetchall()
     assert names == SCHEMA.names
     assert len(records) == len(frame)
     assert [record[names.index("p")] for record in records] == frame["p"].tolist()

@@ -114,12 +114,12 @@ def test_a_backend_without_its_library_stands_in_the_table_as_absent(folder: Pat
     assert all("gone (absent)" in row for row in rows)
     # In place of a count of failures, one sentence with the command.
     assert "failed" not in result.stdout
-    (told,) = (line for line in lines if "is absent" in line)
-    assert told.startswith("gone is absent: the backend 'absent' needs no_such_library")
-    assert told.endswith("run: pip install 'no[such]'.")
+    (absent_line,) = (line for line in lines if "is absent" in line)
+    assert absent_line.startswith("gone is absent: the backend 'absent' needs no_such_library")
+    assert absent_line.endswith("run: pip install 'no[such]'.")
     table = (folder / "results" / "s" / "table.md").read_text()
     assert "| gone (absent) |" in table
-    assert told in table
+    assert absent_line in table
     assert "Failed" not in table
     page = (folder / "results" / "s" / "report.html").read_text()
     assert "gone (absent)" in page
@@ -134,10 +134,10 @@ def test_cells_that_agree_are_one_row_where_a_library_is_absent_too(folder: Path
         "study: s\ndatasets: [worked-examples]\nvariants: [FR1, FR2]\noutputs: [markdown]\n"
         "backends: [exact, lbp, {backend: absent, label: gone}]\n",
     )
-    shown, _, told = invoke("run", path).stdout.partition("gone is absent: ")
+    shown, _, reason = invoke("run", path).stdout.partition("gone is absent: ")
     assert "cells that agree" in " ".join(shown.split())
     assert shown.count("(absent)") == 1
-    assert told.startswith("the backend 'absent' needs no_such_library")
+    assert reason.startswith("the backend 'absent' needs no_such_library")
     short = (folder / "results" / "s" / "short.md").read_text()
     assert "gone (absent): no posterior |" in short
     assert "exact = lbp |" in short
@@ -210,7 +210,7 @@ def test_a_narrow_table_keeps_its_numbers_and_names(
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ("datasets: [nonsense]", "datasets[0]: the dataset 'nonsense' is unknown"),
         ("datasets: [demonstratoin]", "datasets[0]: the dataset 'demonstratoin' is unknown (did"),
@@ -224,13 +224,13 @@ def test_a_narrow_table_keeps_its_numbers_and_names(
     ],
 )  # fmt: skip
 def test_what_is_wrong_has_its_place_and_leaves_no_folder(
-    network_file: Path, changed: str, said: str
+    network_file: Path, changed: str, message: str
 ) -> None:
     before = {*network_file.parent.iterdir(), Path("study.yaml").absolute()}
     data = "" if changed.startswith("datasets") else "datasets: [demonstration]\n"
     study_file(network_file.parent, f"study: s\n{data}{changed}\n")
     result = invoke("run", "study.yaml", "--out", "deep/out", code=2)
-    assert result.stderr.startswith(f"factormodels: study.yaml: {said}")
+    assert result.stderr.startswith(f"factormodels: study.yaml: {message}")
     assert {*network_file.parent.iterdir()} == before
 
 

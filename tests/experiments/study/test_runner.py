@@ -62,13 +62,13 @@ def planned(folder: Path, text: str = STUDY) -> StudyDesign:
     return design(load_study(str(study_file(folder, text))))
 
 
-def assert_same_files(one: Path, other: Path) -> None:
+def assert_same_files(first: Path, other: Path) -> None:
     """Assert that two runs have the same tables byte for byte, and the same rows but for times."""
     for name in TABLES:
-        if (one / name).exists():
-            assert (one / name).read_bytes() == (other / name).read_bytes(), name
+        if (first / name).exists():
+            assert (first / name).read_bytes() == (other / name).read_bytes(), name
     assert (other / "summary.csv").exists()
-    rows = [read_rows(path / "rows.parquet").drop(columns="seconds") for path in (one, other)]
+    rows = [read_rows(path / "rows.parquet").drop(columns="seconds") for path in (first, other)]
     assert rows[0].equals(rows[1])
 
 
@@ -128,7 +128,7 @@ def test_cells_chosen_one_after_the_other_give_the_same_files(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             "--backend exat",
@@ -139,8 +139,8 @@ def test_cells_chosen_one_after_the_other_give_the_same_files(
         ("--seed 9", "--seed 9: no cell of the study has '9'"),
     ],
 )
-def test_cells_that_are_not_there_are_refused(folder: Path, words: str, said: str) -> None:
-    assert said in invoke("run", study_file(folder, STUDY), *words.split(), code=2).stderr
+def test_cells_that_are_not_there_are_refused(folder: Path, words: str, message: str) -> None:
+    assert message in invoke("run", study_file(folder, STUDY), *words.split(), code=2).stderr
     assert [path.name for path in folder.iterdir()] == ["study.yaml"]
 
 
@@ -188,7 +188,7 @@ def small(folder: Path, finished_small: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         (["priors.atom=0.4"], "differs in priors"),
         (["variants=[FR1]", "seed=4"], "differs in variants, seed"),
@@ -197,11 +197,11 @@ def small(folder: Path, finished_small: Path) -> Path:
 )
 @pytest.mark.parametrize("option", ["", "--resume", "--dry-run"])
 def test_another_study_in_the_folder_is_refused(
-    small: Path, changes: list[str], said: str, option: str
+    small: Path, changes: list[str], message: str, option: str
 ) -> None:
     before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
     result = invoke("run", small, "--out", "out", *changes, *option.split(), code=2)
-    assert said in result.stderr
+    assert message in result.stderr
     assert "give another --out, or drop that run with --overwrite" in result.stderr
     after = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
     assert after == before
@@ -291,16 +291,16 @@ def test_a_damaged_plan_is_told(small: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ("--resume --overwrite", "give one of them"),
         ("--dask tcp://127.0.0.1:9 --workers 2", "leave --workers out"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(
-    folder: Path, options: str, said: str
+    folder: Path, options: str, message: str
 ) -> None:
-    assert said in invoke("run", study_file(folder, STUDY), *options.split(), code=2).stderr
+    assert message in invoke("run", study_file(folder, STUDY), *options.split(), code=2).stderr
 
 
 @pytest.fixture
@@ -322,9 +322,13 @@ def test_a_unit_that_ends_its_process_fails_alone(tmp_path: Path) -> None:
     assert 0 < sum(size == 3 for size in sizes.values()) < len(sizes)
     _, finished = run_study(study, tmp_path / "out", workers=2)
     failed = failures_of(study, finished.tables())
-    assert {one.response for one in failed} == {id_ for id_, size in sizes.items() if size == 3}
-    assert {one.cell.algorithm.name for one in failed} == {"deadly"}
-    assert all("the process that ran it ended without an answer" in one.error for one in failed)
+    assert {failure.response for failure in failed} == {
+        id_ for id_, size in sizes.items() if size == 3
+    }
+    assert {failure.cell.algorithm.name for failure in failed} == {"deadly"}
+    assert all(
+        "the process that ran it ended without an answer" in failure.error for failure in failed
+    )
     rows = read_rows(tmp_path / "out" / "rows.parquet")
     assert rows[rows.backend == "exact"].p.notna().all()
 

@@ -58,11 +58,11 @@ def made(tmp_path: Path) -> Made:
             pa.Table.from_pylist(
                 [
                     row(
-                        dataset="demonstration", response=f"r{place // SIZE}",
-                        atom=f"a{place % SIZE}", label=bool(y[place]), backend=name,
+                        dataset="demonstration", response=f"r{number // SIZE}",
+                        atom=f"a{number % SIZE}", label=bool(y[number]), backend=name,
                         backend_label=name, p=float(value), **changes,
                     )
-                    for place, value in enumerate(p)
+                    for number, value in enumerate(p)
                 ],
                 SCHEMA,
             )
@@ -85,11 +85,11 @@ def test_every_score_is_tested_as_models_are(made: Made) -> None:
         n_resamples=200, intervals=IntervalSettings(n_bootstrap=REPLICATES),
     )  # fmt: skip
     for name in ("brier", "auroc", "ece"):
-        found, test = table.difference("lbp", name), tests.loc[name]
-        np.testing.assert_equal(test["coverage"], found.coverage)
-        assert test["difference"] == pytest.approx(found.value, abs=1e-12)
-        assert test["p_value"] == found.p_value
-        assert (test["lower"], test["upper"]) == pytest.approx(found.interval, abs=1e-12)
+        expected, test = table.difference("lbp", name), tests.loc[name]
+        np.testing.assert_equal(test["coverage"], expected.coverage)
+        assert test["difference"] == pytest.approx(expected.value, abs=1e-12)
+        assert test["p_value"] == expected.p_value
+        assert (test["lower"], test["upper"]) == pytest.approx(expected.interval, abs=1e-12)
         assert (test["status"], test["reason"]) == ("ok", "")
     # Corrected over the three tests that there are; the infinite log loss says why it is none.
     assert tests.loc["log_loss", "status"] == "infinite"
@@ -104,11 +104,11 @@ def test_measures_of_every_kind_are_columns_with_intervals(made: Made) -> None:
     study, rows = made(STUDY, {"exact": exact, "lbp": constant}, y)
     cells = study_scores(study, rows).cells.set_index("backend_label")
     scored = score(exact, y, responses, scores=["auroc", "calibration_slope"])
-    own = cells.loc["exact"]
+    of_exact = cells.loc["exact"]
     for name, each in scored.models[0].scores.items():
-        assert own[name] == pytest.approx(each.value, abs=1e-12)
-        assert own[f"{name}_lower"] == pytest.approx(each.lower, abs=1e-9)
-        assert own[f"{name}_status"] == "ok"
+        assert of_exact[name] == pytest.approx(each.value, abs=1e-12)
+        assert of_exact[f"{name}_lower"] == pytest.approx(each.lower, abs=1e-9)
+        assert of_exact[f"{name}_status"] == "ok"
     assert cells.loc["lbp", "calibration_slope_status"] == "constant_forecast"
     assert math.isnan(cells["calibration_slope"]["lbp"])
     columns = chosen(study.measures)
@@ -139,6 +139,6 @@ def test_auroc_of_learned_priors_is_within_their_folds(made: Made) -> None:
     assert tests.loc["auroc", "difference"] == pytest.approx(
         expected["lbp"] - expected["exact"], abs=1e-12
     )
-    told = "AUROC of learned priors compares claims of one fold"
-    assert told in cells_table(cells.reset_index(), "t", study.measures).note
-    assert told in significance_table(tests.reset_index(), study).note
+    sentence = "AUROC of learned priors compares claims of one fold"
+    assert sentence in cells_table(cells.reset_index(), "t", study.measures).note
+    assert sentence in significance_table(tests.reset_index(), study).note

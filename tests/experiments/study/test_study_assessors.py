@@ -65,7 +65,9 @@ def as_model(name: str) -> AnsweringModel:
     """The scripted provider, called as a function."""
 
     def answer(request: Request) -> Completion:
-        messages = [{"role": one.role, "content": one.content} for one in request.messages]
+        messages = [
+            {"role": message.role, "content": message.content} for message in request.messages
+        ]
         raw = {"messages": messages, "max_tokens": request.max_tokens}
         return Completion(str(provider(raw, 0).text))
 
@@ -85,18 +87,18 @@ def test_verdicts_are_those_of_the_assessors_themselves(keyed: Path) -> None:
     rows = read_rows(keyed / "out" / "rows.parquet")
     missing = 0
     for name, label in (("factscore", "factscore"), ("factverify", "verify")):
-        own = rows[rows["backend_label"] == label]
-        assert set(own["backend"]) == {name}
+        of_assessor = rows[rows["backend_label"] == label]
+        assert set(of_assessor["backend"]) == {name}
         for column, value in (("variant", "none"), ("relation_model", "none"), ("encoding", "none"),
                               ("prior", "none"), ("strength", 1.0), ("seed", 0),
                               ("status", "judged"), ("log_z_kind", "none")):  # fmt: skip
-            assert set(own[column]) == {value}
-        assert own["seconds"].isna().all()
+            assert set(of_assessor[column]) == {value}
+        assert of_assessor["seconds"].isna().all()
         for graph in graphs:
             expected = posteriors(assess(graph, name, as_model(name)))
-            found = own[own["response"] == graph.id]
-            assert list(found["atom"]) == list(graph.atom_ids)
-            kept = found[found["p"].notna()]
+            of_response = of_assessor[of_assessor["response"] == graph.id]
+            assert list(of_response["atom"]) == list(graph.atom_ids)
+            kept = of_response[of_response["p"].notna()]
             assert dict(zip(kept["atom"], kept["p"], strict=True)) == expected
             missing += len(graph.atoms) - len(expected)
     assert missing > 0
@@ -106,13 +108,13 @@ def test_verdicts_are_those_of_the_assessors_themselves(keyed: Path) -> None:
     assert "missing |" in summary.splitlines()[6]
     assert f"factscore: {missing} of " in result.stdout
     manifest = json.loads((keyed / "out" / "manifest.json").read_text())
-    told = manifest["models"]["assessors"]["factscore"]
-    assert (told["language_model"], told["missing"], told["failed"]) == (
+    facts = manifest["models"]["assessors"]["factscore"]
+    assert (facts["language_model"], facts["missing"], facts["failed"]) == (
         "openai/scripted", missing, 0)  # fmt: skip
-    assert told["answers"] == told["asked"] == sum(len(graph.atoms) for graph in graphs)
+    assert facts["answers"] == facts["asked"] == sum(len(graph.atoms) for graph in graphs)
     # What could not be read was asked for twice.
-    assert told["prompt_tokens"] == 20 * (told["answers"] + missing)
-    assert [prompt["name"] for prompt in told["prompts"]] == ["assess_factscore"]
+    assert facts["prompt_tokens"] == 20 * (facts["answers"] + missing)
+    assert [prompt["name"] for prompt in facts["prompts"]] == ["assess_factscore"]
     asked = manifest["models"]["relation_models"]["asked"]
     assert [prompt["name"] for prompt in asked["prompts"]] == ["relation", "relation_verbalised"]
     written = [path.read_bytes() for path in keyed.rglob("*") if path.is_file()]
@@ -151,9 +153,9 @@ def test_a_replay_needs_neither_network_nor_key(
     invoke("run", path, "--out", "again", *replay)
     assert_same_files(keyed / "asked", keyed / "again")
     for name in ("table.tex", "manifest.json"):
-        one, other = ((keyed / folder / name).read_text() for folder in ("asked", "again"))
-        assert (json.loads(one)["models"] == json.loads(other)["models"]) if "json" in name else (
-            one == other)  # fmt: skip
+        first, other = ((keyed / folder / name).read_text() for folder in ("asked", "again"))
+        assert (json.loads(first)["models"] == json.loads(other)["models"]) if "json" in name else (
+            first == other)  # fmt: skip
     more = invoke(
         "run", path, "datasets=[{name: demonstration, limit: 3}]", "--out", "x", *replay, code=2
     )
@@ -162,7 +164,7 @@ def test_a_replay_needs_neither_network_nor_key(
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ("", "needs OPENAI_API_KEY in the environment"),
         ("language_model.replay=true", "there is no such cache"),
@@ -170,20 +172,20 @@ def test_a_replay_needs_neither_network_nor_key(
     ],
 )
 def test_what_is_missing_is_one_sentence(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, change: str, said: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, change: str, message: str
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     # One call at a time: of calls that are cancelled litellm leaves coroutines behind.
     # The provider's own server, to which nothing is sent without a key.
     path = study(folder, "", STUDY.replace("api_base: URL, concurrency: 8", "concurrency: 1"))
     result = invoke("run", path, *change.split(), "--out", "out", code=2)
-    assert said in result.stderr.splitlines()[-1]
+    assert message in result.stderr.splitlines()[-1]
     assert not (folder / "out").exists()
 
 
 def run_apart(path: Path, *options: str) -> subprocess.Popen[str]:
     """Begin a run in a process of its own."""
-    return begin(path.parent, "run", str(path), "--workers", "1", *options, told=subprocess.PIPE)
+    return begin(path.parent, "run", str(path), "--workers", "1", *options, stdout=subprocess.PIPE)
 
 
 def test_after_a_kill_nothing_is_asked_twice(keyed: Path) -> None:
@@ -264,9 +266,9 @@ def test_a_limit_ends_a_study_that_is_gone_on_with(keyed: Path) -> None:
     again = [json.loads(question) for question, count in questions.items() if count > 1]
     assert all(provider(request, 0).text == "I would rather not say." for request in again)
     manifest = json.loads((keyed / "out" / "manifest.json").read_text())
-    told = manifest["models"]["relation_models"]["asked"]
-    assert told["not_sent"] == []
-    assert told["origins"] == {"logprobs": told["asked"] - told["missing"]}
+    facts = manifest["models"]["relation_models"]["asked"]
+    assert facts["not_sent"] == []
+    assert facts["origins"] == {"logprobs": facts["asked"] - facts["missing"]}
 
 
 def test_an_assessor_without_any_verdict_is_a_cell_without_a_number_and_with_a_reason(

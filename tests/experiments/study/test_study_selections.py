@@ -76,26 +76,26 @@ def test_the_atoms_are_those_of_the_library(run: Path, title: str) -> None:
     assert set(rows.selections) <= {
         f"all{a}{b}" for a in ("", " core") for b in ("", " informative")
     }
-    for response, own in rows.groupby("response"):
-        kept = {atom for atom, names in zip(own.atom, own.selections, strict=True)
+    for response, of_response in rows.groupby("response"):
+        kept = {atom for atom, names in zip(of_response.atom, of_response.selections, strict=True)
                 if title in names.split()}  # fmt: skip
         assert kept == {claim.id for claim in expected[str(response)].chosen}
     table = pd.read_csv(run / "selections.csv")
     table = table[table.selection == title].set_index("response")
-    for response, found in expected.items():
+    for response, selected_atoms in expected.items():
         row = table.loc[response]
-        assert (row.n_atoms, row.n_kept) == (len(found.claims), len(found.chosen))
-        assert (row.status, row.weight, row.gap) == ("optimal", found.solution.weight, 0.0)
-        assert row.missing == found.missing
+        assert (row.n_atoms, row.n_kept) == (len(selected_atoms.claims), len(selected_atoms.chosen))
+        assert (row.status, row.weight, row.gap) == ("optimal", selected_atoms.solution.weight, 0.0)
+        assert row.missing == selected_atoms.missing
 
 
 def test_the_summary_counts_the_claims_that_the_library_keeps(run: Path) -> None:
-    found = of_library(CORE).values()
+    kept = of_library(CORE).values()
     summary = pd.read_csv(run / "summary.csv")
     chosen = summary[(summary.variant == "FR2") & (summary.backend_label == "exact")]
     counts = chosen.set_index("selection").n_atoms
-    assert counts["all"] == sum(len(each.claims) for each in found)
-    assert counts["core"] == sum(len(each.chosen) for each in found) < counts["all"]
+    assert counts["all"] == sum(len(each.claims) for each in kept)
+    assert counts["core"] == sum(len(each.chosen) for each in kept) < counts["all"]
 
 
 @pytest.mark.parametrize("title", ["all", CORE, INFORMATIVE])
@@ -129,7 +129,7 @@ def test_nothing_is_inferred_for_a_selection(
     invoke("run", path, "--out", out)
     assert "selection" not in pd.read_csv(out / "summary.csv")
     assert not (out / "selections.csv").exists()
-    rows = [read_rows(one / "rows.parquet") for one in (run, out)]
+    rows = [read_rows(path / "rows.parquet") for path in (run, out)]
     assert set(rows[1].selections) == {"all"}
     assert rows[0].p.equals(rows[1].p)
     # What counts is asked anew, and no unit runs.
@@ -169,9 +169,9 @@ def test_pieces_give_the_same_files(
 
 def test_a_pair_of_selections_is_each_over_its_own_claims(run: Path) -> None:
     tests = pd.read_csv(run / "significance.csv")
-    own = tests[(tests["first"] == "core") & (tests.elsewhere == "FR1 implication data exact")]
-    assert own["second"].tolist() == ["all", "all"]
-    row = own.set_index("measure").loc["precision"]
+    of_core = tests[(tests["first"] == "core") & (tests.elsewhere == "FR1 implication data exact")]
+    assert of_core["second"].tolist() == ["all", "all"]
+    row = of_core.set_index("measure").loc["precision"]
     rows = cell(run)
     rows = rows[rows.label.notna()]
     means = []
@@ -190,14 +190,14 @@ def test_a_pair_of_selections_is_each_over_its_own_claims(run: Path) -> None:
 
 def test_other_pairs_are_tested_in_each_selection(run: Path) -> None:
     tests = pd.read_csv(run / "significance.csv")
-    own = tests[(tests["first"] == "FR2") & (tests.measure == "brier")]
-    assert own.elsewhere.tolist() == [
+    of_variant = tests[(tests["first"] == "FR2") & (tests.measure == "brier")]
+    assert of_variant.elsewhere.tolist() == [
         f"implication data {backend} {title}"
         for backend in ("exact", "lbp")
         for title in ("all", "core", "informative")
     ]
     counts = pd.read_csv(run / "summary.csv").groupby("selection").n_labelled.max()
-    assert own.n_claims.tolist() == [counts[t] for t in ("all", "core", "informative")] * 2
+    assert of_variant.n_claims.tolist() == [counts[t] for t in ("all", "core", "informative")] * 2
 
 
 def test_bold_and_tables_go_by_selection(run: Path) -> None:
@@ -251,11 +251,11 @@ def _limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the time be up whenever a program has conflicts."""
 
     def stopped(claims: object, core: object) -> Selection:
-        found = select(claims, core)  # type: ignore[arg-type]
-        if not found.program.conflicts:
-            return found
-        solution = replace(found.solution, status="limit", bound=found.solution.weight + 0.5)
-        return replace(found, solution=solution)
+        selected = select(claims, core)  # type: ignore[arg-type]
+        if not selected.program.conflicts:
+            return selected
+        solution = replace(selected.solution, status="limit", bound=selected.solution.weight + 0.5)
+        return replace(selected, solution=solution)
 
     monkeypatch.setattr(selections, "select", stopped)
 
@@ -302,7 +302,7 @@ def test_a_response_that_keeps_nothing_has_no_part_in_means(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("one", "said"),
+    ("changed", "message"),
     [
         ("{selection: core, relations: recorded, path: no.jsonl}", "no.jsonl"),
         ("{selection: core, weights: informativeness, domain: peple}", "'peple'"),
@@ -310,14 +310,14 @@ def test_a_response_that_keeps_nothing_has_no_part_in_means(tmp_path: Path) -> N
     ],
 )
 def test_what_cannot_be_selected_by_is_said_before_anything_runs(
-    folder: Path, one: str, said: str
+    folder: Path, changed: str, message: str
 ) -> None:
-    own = json.dumps({"bridges": ["{topic} is a bridge."]})
-    (folder / "own.json").write_text(own, encoding="utf-8")
-    text = f"study: s\ndatasets: [demonstration]\nselections: [all, {one}]\n"
+    templates = json.dumps({"bridges": ["{topic} is a bridge."]})
+    (folder / "own.json").write_text(templates, encoding="utf-8")
+    text = f"study: s\ndatasets: [demonstration]\nselections: [all, {changed}]\n"
     result = invoke("run", study_file(folder, text), "--out", "out", code=2)
     assert "study.yaml: selections[1]: " in result.stderr
-    assert said in result.stderr
+    assert message in result.stderr
     assert not (folder / "out").exists()
 
 
@@ -327,13 +327,13 @@ def test_a_share_of_faithful_atoms_is_that_of_the_pipeline_s_stage(tmp_path: Pat
         "selections: [{selection: core, share: 0.9, weights: informativeness}]\n"
     )
     run_study(planned(tmp_path, text), tmp_path / "out", workers=1)
-    found = pd.read_csv(tmp_path / "out" / "selections.csv").set_index("response").n_kept
+    frame = pd.read_csv(tmp_path / "out" / "selections.csv").set_index("response").n_kept
     choices = CoreChoices(LexicalRelations(), "informativeness")
     fewer = 0
     for graph in load("demonstration").graphs:
         stage = selection_stage(replace(choices.core(graph), share=0.9))
-        assert found[graph.id] == len(stage(graph).atoms)
-        fewer += found[graph.id] < len(select(subclaims_of(graph), choices.core(graph)).chosen)
+        assert frame[graph.id] == len(stage(graph).atoms)
+        fewer += frame[graph.id] < len(select(subclaims_of(graph), choices.core(graph)).chosen)
     assert fewer > 0
 
 

@@ -97,7 +97,7 @@ def file_of(tmp_path: Path) -> FileOf:
     """Make a file of rows, which are grouped by cell already."""
 
     def make(rows: list[dict[str, Any]]) -> RowsFile:
-        groups = itertools.groupby(rows, key=lambda one: [one[name] for name in CELL])
+        groups = itertools.groupby(rows, key=lambda record: [record[name] for name in CELL])
         tables = (pa.Table.from_pylist(list(group), SCHEMA) for _, group in groups)
         write_rows(tables, tmp_path / "rows.parquet", {})
         return RowsFile(tmp_path / "rows.parquet")
@@ -188,7 +188,7 @@ def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path, file_o
 
 
 def test_data_without_labels_have_no_diagram(file_of: FileOf) -> None:
-    rows = file_of([one | {"label": None} for one in rows_of({"exact": P["exact"]})])
+    rows = file_of([record | {"label": None} for record in rows_of({"exact": P["exact"]})])
     assert list(diagrams(rows, Study("s", (DatasetChoice("d"),)))) == []
 
 
@@ -205,7 +205,7 @@ def test_the_latex_table_is_well_formed(two_datasets: pd.DataFrame) -> None:
     assert lines[:2] == ["% study s", "% config 1"]
     rows = [line.replace(r"\&", "") for line in lines if line.endswith(r"\\")]
     body = [line.count("&") for line in rows if "multicolumn" not in line]
-    widths = {int(found) for found in re.findall(r"multicolumn\{(\d+)\}\{l\}", text)}
+    widths = {int(number) for number in re.findall(r"multicolumn\{(\d+)\}\{l\}", text)}
     assert set(body) == {width - 1 for width in widths}
     # A block for each dataset, in every part.
     assert text.count(r"\midrule") == 2 * text.count(r"\toprule") == 2 * text.count(r"\bottomrule")
@@ -258,13 +258,13 @@ def test_cells_whose_posteriors_agree_are_one_row_named_together(file_of: FileOf
         rows += rows_of(far, variant=view)
     cells, groups = agreed(file_of(rows))
     # What differs comes first, and every cell is in one row.
-    assert [(one.dataset, one.name) for one in groups] == [
+    assert [(group.dataset, group.name) for group in groups] == [
         ("d", "FR1 = FR2, exact = lbp"),
         ("d", "FR1 = FR2, cavi"),
         ("d", "FR1 = FR2, broken"),
         ("even", "FR1 = FR2, exact = lbp"),
     ]
-    assert sorted(row for one in groups for row in one.rows) == list(range(len(cells)))
+    assert sorted(row for group in groups for row in group.rows) == list(range(len(cells)))
     assert groups[0].apart == pytest.approx(0.004, abs=1e-12)
     assert groups[3].apart == 0.0
     table = short_table(cells, groups, "s")
@@ -276,13 +276,11 @@ def test_cells_whose_posteriors_agree_are_one_row_named_together(file_of: FileOf
         "have 3 different sets of posteriors"
     )
     # Cells without a posterior have none that could be the same.
-    assert [one.answered for one in groups] == [True, True, False, True]
+    assert [group.answered for group in groups] == [True, True, False, True]
     assert table.frame["cells"].tolist()[2] == "FR1 = FR2, broken: no posterior"
     assert "on even no choice makes a difference" in text
     # Log losses of 0.9 true, 0.8 and 0.3 false, and of 0.9, 0.7 and 0.35.
-    before, after = (
-        -np.log([0.9, 1 - one, 1 - two]).mean() for one, two in ((0.8, 0.3), (0.7, 0.35))
-    )
+    before, after = (-np.log([0.9, 1 - p, 1 - two]).mean() for p, two in ((0.8, 0.3), (0.7, 0.35)))
     assert f"cavi moves log loss from {before:.3f} to {after:.3f} on d, FR2 implication" in text
     assert "the choice of variant moves the Brier score by less than 0.001" in text
     assert "lbp moves no score by more than" in text
@@ -301,10 +299,10 @@ def test_cells_that_all_agree_give_one_answer(file_of: FileOf) -> None:
     )
     first, second = cells["brier"].iloc[[0, 2]]
     assert 0.0005 < abs(first - second) < 0.005
-    said = text[-1].removeprefix("Under exact inference the choice of variant moves the Brier ")
+    sentence = text[-1].removeprefix("Under exact inference the choice of variant moves the Brier ")
     alike = f"{first:.3f}" == f"{second:.3f}"
-    assert said.startswith(f"score by {abs(first - second):.3f} on d")
-    assert ("from" in said) != alike
+    assert sentence.startswith(f"score by {abs(first - second):.3f} on d")
+    assert ("from" in sentence) != alike
 
 
 def test_cells_of_which_every_unit_failed_are_not_said_to_agree(file_of: FileOf) -> None:
@@ -314,11 +312,11 @@ def test_cells_of_which_every_unit_failed_are_not_said_to_agree(file_of: FileOf)
 
 
 @pytest.mark.parametrize(
-    ("variants", "drawn", "said"),
+    ("variants", "drawn", "messages"),
     [("FR1 FR2", 0.0, ["variant"]), ("FR1 FR2", 0.1, ["variant and seed"]), ("FR1", 0.0, [])],
 )
 def test_a_seed_is_named_where_it_moves_what_exact_inference_finds(
-    file_of: FileOf, variants: str, drawn: float, said: list[str]
+    file_of: FileOf, variants: str, drawn: float, messages: list[str]
 ) -> None:
     rows = []
     for number, variant in enumerate(variants.split()):
@@ -326,13 +324,13 @@ def test_a_seed_is_named_where_it_moves_what_exact_inference_finds(
             moved = [value - 0.05 * number - drawn * seed for value in P["exact"]]
             rows += rows_of({"exact": moved}, variant=variant, seed=seed)
     text = " ".join(sentences(*agreed(file_of(rows)), times=False))
-    assert re.findall("the choice of (.*?) moves", text) == said
+    assert re.findall("the choice of (.*?) moves", text) == messages
 
 
 def test_what_no_grid_of_names_covers_is_named_in_parts(file_of: FileOf) -> None:
     p = P["exact"]
     rows = rows_of({"exact": p, "lbp": p}) + rows_of({"exact": p, "lbp": P["lbp"]}, variant="FR2")
-    assert [one.name for one in agreed(file_of(rows))[1]] == [
+    assert [group.name for group in agreed(file_of(rows))[1]] == [
         "FR1, exact = lbp; FR2, exact",
         "FR2, lbp",
     ]

@@ -34,10 +34,10 @@ def test_the_graphs_are_the_same_to_the_last_bit(
         viewed = variant(graph, name)
         expected = viewed.with_priors(atoms=atom, contexts=context).to_factor_graph(encoding)
         view = GraphView(name, encoding, PriorSetting("", atom, context), 1.0)
-        found = factor_graph(viewed.compiled, view)
-        assert found.names == expected.names
+        model = factor_graph(viewed.compiled, view)
+        assert model.names == expected.names
         for field in ("cardinalities", "scope_starts", "scope_variables", "log_values", "evidence"):
-            assert np.array_equal(getattr(found, field), getattr(expected, field)), field
+            assert np.array_equal(getattr(model, field), getattr(expected, field)), field
 
 
 def test_a_strength_replaces_the_probabilities_of_relations() -> None:
@@ -45,13 +45,15 @@ def test_a_strength_replaces_the_probabilities_of_relations() -> None:
     stronger = replace(
         graph,
         relations=tuple(
-            replace(one, probability=float(strengthened(np.array([one.probability]), 2.5)[0]))
-            for one in graph.relations
+            replace(
+                relation, probability=float(strengthened(np.array([relation.probability]), 2.5)[0])
+            )
+            for relation in graph.relations
         ),
     )
     view = GraphView("given", "conditional", PriorSetting("", None, None), 2.5)
-    found = factor_graph(graph.compiled, view)
-    assert np.array_equal(found.log_values, stronger.to_factor_graph("conditional").log_values)
+    model = factor_graph(graph.compiled, view)
+    assert np.array_equal(model.log_values, stronger.to_factor_graph("conditional").log_values)
 
 
 def test_strengths_by_hand() -> None:

@@ -58,7 +58,7 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
     data = load_data(loaded)
     chosen = cells(loaded.study, algorithms(loaded))
     generator = np.random.default_rng(seed)
-    sizes = {one.name: len(one.graphs) for one in data}
+    sizes = {dataset.name: len(dataset.graphs) for dataset in data}
     done = [generator.random(sizes[cell.dataset]) < 0.3 for cell in chosen]
     wanted = [0, 2, *range(3, len(chosen))]
     expected = {
@@ -124,10 +124,10 @@ def test_results_come_back_to_the_last_bit() -> None:
         UnitResult(2, 1, "converged", p[:0], None, None, "none"),
     ]
     batch = decode(encode(results)).to_pylist()
-    assert [one["p"] for one in batch] == [p.tolist(), [], []]
-    for one, result in zip(batch, results, strict=True):
+    assert [unit["p"] for unit in batch] == [p.tolist(), [], []]
+    for unit, result in zip(batch, results, strict=True):
         for name in ("cell", "response", "status", "seconds", "log_z", "log_z_kind", "error"):
-            assert one[name] == getattr(result, name)
+            assert unit[name] == getattr(result, name)
     assert decode(encode([])).num_rows == 0
 
 

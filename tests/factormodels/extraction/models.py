@@ -19,5 +19,5 @@ class AnsweringModel:
     async def complete(self, request: Request) -> Completion | Failure:
         """Return the function's answer."""
         self.asked.append(request)
-        found = self.answer(request)
-        return Completion(found) if isinstance(found, str) else found
+        answered = self.answer(request)
+        return Completion(answered) if isinstance(answered, str) else answered

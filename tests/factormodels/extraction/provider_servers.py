@@ -32,7 +32,7 @@ class Said:
     probabilities: Mapping[str, float] = field(default_factory=dict)
 
 
-def said(question: str) -> Said:
+def answer_to(question: str) -> Said:
     """What any of the models answers to a question of the stages."""
     if "<sentences>" in question:
         claims = [
@@ -101,29 +101,29 @@ class ChatCompletions:
         for name, message in self.refuses.items():
             if name in request and not (name == "temperature" and request[name] == 1):
                 return _reply(self.error(name, message), self.status)
-        found = said("\n".join(str(one["content"]) for one in request["messages"]))
+        answered = answer_to("\n".join(str(message["content"]) for message in request["messages"]))
         most = request.get("max_completion_tokens", request.get("max_tokens", math.inf))
-        reply: Body = {"content": found.text}
+        reply: Body = {"content": answered.text}
         finish = "stop"
         if self.reasons and most < _REASONING_TOKENS:
             reply["content"], finish = "", "length"
         if self.thoughts == "content":
-            end = f"</think>\n\n{found.text}" if finish == "stop" else ""
+            end = f"</think>\n\n{answered.text}" if finish == "stop" else ""
             reply["content"] = f"<think>\n{THOUGHTS}\n{end}"
         elif self.thoughts:
             reply[self.thoughts] = THOUGHTS
         tokens: list[Body] = []
         if request.get("logprobs") and "logprobs" not in self.ignores:
-            tokens = self._tokens(found, reply["content"], request["top_logprobs"])
+            tokens = self._tokens(answered, reply["content"], request["top_logprobs"])
         return _reply(
             completion(request, reply, tokens, finish, (40, 4)) | {"service_tier": "on_demand"}
         )
 
-    def _tokens(self, found: Said, content: str, count: int) -> list[Body]:
+    def _tokens(self, answered: Said, content: str, count: int) -> list[Body]:
         """Tokens of all that was generated, thoughts among them."""
-        before = content.removesuffix(found.text)
+        before = content.removesuffix(answered.text)
         words = [(before, {before: 1.0})] if before else []
-        words.append((found.text, dict(found.probabilities) or {found.text: 1.0}))
+        words.append((answered.text, dict(answered.probabilities) or {answered.text: 1.0}))
         return [token(word, offered, count) for word, offered in words]
 
 
@@ -170,9 +170,9 @@ def anthropic(asked: Asked) -> Answer:
     if wrong:
         error = {"type": "invalid_request_error", "message": wrong[0]}
         return _reply({"type": "error", "error": error}, 400)
-    found = said(f"{request.get('system')}{request['messages'][-1]['content'][0]['text']}")
+    answered = answer_to(f"{request.get('system')}{request['messages'][-1]['content'][0]['text']}")
     thinking = {"type": "thinking", "thinking": THOUGHTS, "signature": "s"}
-    content = [thinking, {"type": "text", "text": found.text}]
+    content = [thinking, {"type": "text", "text": answered.text}]
     head = {"id": "1", "type": "message", "role": "assistant", "model": request["model"]}
     usage = {"input_tokens": 40, "output_tokens": 4}
     rest = {"stop_reason": "end_turn", "stop_sequence": None, "usage": usage}
@@ -187,17 +187,16 @@ def gemini(asked: Asked) -> Answer:
         message = "Logprobs is not enabled for models/gemini-2.5-flash"
         error = {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}
         return _reply({"error": error}, 400)
-    found = said(json.dumps([request.get("system_instruction"), request["contents"][-1]]).replace(
-        "\\n", "\n"
-    ))  # fmt: skip
+    text = json.dumps([request.get("system_instruction"), request["contents"][-1]])
+    answered = answer_to(text.replace("\\n", "\n"))
     most = settings.get("max_output_tokens", settings.get("maxOutputTokens", math.inf))
     cut = most < _REASONING_TOKENS
-    parts = [] if cut else [{"text": THOUGHTS, "thought": True}, {"text": found.text}]
+    parts = [] if cut else [{"text": THOUGHTS, "thought": True}, {"text": answered.text}]
     content = {"role": "model", "parts": parts}
-    one = {"content": content, "finishReason": "MAX_TOKENS" if cut else "STOP", "index": 0}
+    candidate = {"content": content, "finishReason": "MAX_TOKENS" if cut else "STOP", "index": 0}
     counts = {"prompt": 40, "candidates": 4, "thoughts": 100, "total": 144}
     usage = {f"{name}TokenCount": count for name, count in counts.items()}
-    return _reply({"candidates": [one], "usageMetadata": usage})
+    return _reply({"candidates": [candidate], "usageMetadata": usage})
 
 
 def bedrock(asked: Asked) -> Answer:
@@ -209,8 +208,8 @@ def bedrock(asked: Asked) -> Answer:
     if strange:
         message = f"The model returned the following errors: {strange[0]}: extraneous key"
         return _reply({"message": message}, 400)
-    found = said(f"{request.get('system')}" + request["messages"][-1]["content"][0]["text"])
-    output = {"message": {"role": "assistant", "content": [{"text": found.text}]}}
+    answered = answer_to(f"{request.get('system')}" + request["messages"][-1]["content"][0]["text"])
+    output = {"message": {"role": "assistant", "content": [{"text": answered.text}]}}
     usage = {"inputTokens": 40, "outputTokens": 4, "totalTokens": 44}
     rest = {"stopReason": "end_turn", "usage": usage, "metrics": {"latencyMs": 1}}
     return _reply({"output": output, **rest})
@@ -221,8 +220,8 @@ def ollama(asked: Asked) -> Answer:
     request = json.loads(asked.body)
     if asked.path != "/api/chat":
         return _reply({"error": "not found"}, 404)  # litellm asks about the model, too
-    found = said("\n".join(str(one["content"]) for one in request["messages"]))
-    message = {"role": "assistant", "content": found.text, "thinking": THOUGHTS}
+    answered = answer_to("\n".join(str(message["content"]) for message in request["messages"]))
+    message = {"role": "assistant", "content": answered.text, "thinking": THOUGHTS}
     head = {"model": request["model"], "created_at": "2026-01-01T00:00:00Z", "message": message}
     rest = {"done": True, "done_reason": "stop", "prompt_eval_count": 40, "eval_count": 4}
     return _reply({**head, **rest})

@@ -8,7 +8,9 @@ from typing import Any
 
 def question_of(request: dict[str, Any]) -> str:
     """What was asked; below it may stand that an answer to it was of no use."""
-    asked = [str(one["content"]) for one in request["messages"] if one["role"] == "user"]
+    asked = [
+        str(message["content"]) for message in request["messages"] if message["role"] == "user"
+    ]
     return next(text for text in reversed(asked) if "<" in text)
 
 

@@ -108,5 +108,5 @@ def body_of(reply: Reply, request: dict[str, Any]) -> bytes:
     if reply.status != 200:
         return json.dumps({"error": {"message": reply.text, "type": "scripted"}}).encode()
     message = {} if reply.text is None else {"content": reply.text}
-    tokens = [token(*one) for one in reply.tokens] if request.get("logprobs") else []
+    tokens = [token(*pair) for pair in reply.tokens] if request.get("logprobs") else []
     return json.dumps(completion(request, message, tokens, reply.finish, reply.usage)).encode()

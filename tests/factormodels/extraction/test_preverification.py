@@ -42,13 +42,13 @@ def model(server: ScriptedServer) -> LitellmModel:
 
 
 def read(text: str, chunk: Chunk = CHUNK, tokens: tuple[Token, ...] = ()) -> ClaimLines:
-    found = read_claims(Completion(text, tokens), chunk)
-    assert isinstance(found, ClaimLines), found
-    return found
+    lines = read_claims(Completion(text, tokens), chunk)
+    assert isinstance(lines, ClaimLines), lines
+    return lines
 
 
-def claims_of(found: ClaimLines | Extraction) -> list[str]:
-    return [one.claim for one in found.claims]
+def claims_of(extraction: ClaimLines | Extraction) -> list[str]:
+    return [claim.claim for claim in extraction.claims]
 
 
 def test_labels_keep_the_probability_of_all_their_tokens() -> None:
@@ -56,10 +56,10 @@ def test_labels_keep_the_probability_of_all_their_tokens() -> None:
     words += ["\n2 | Two. | ", "Un", "sure", ""]
     chances = [1.0, 1.0, 0.8, 0.5, 0.9, 1.0, 0.3, 1.0, 1.0]
     tokens = tuple(Token(w, math.log(c)) for w, c in zip(words, chances, strict=True))
-    found = read("".join(words), CHUNK, tokens)
-    assert [one.label for one in found.claims] == [PreLabel.LIKELY_SUPPORTED, PreLabel.UNSURE]
-    assert [one.confidence for one in found.claims] == pytest.approx([0.36, 0.3])
-    assert claims_of(found) == ["One is odd.", "Two."]
+    lines = read("".join(words), CHUNK, tokens)
+    assert [claim.label for claim in lines.claims] == [PreLabel.LIKELY_SUPPORTED, PreLabel.UNSURE]
+    assert [claim.confidence for claim in lines.claims] == pytest.approx([0.36, 0.3])
+    assert claims_of(lines) == ["One is odd.", "Two."]
 
 
 @pytest.mark.parametrize(
@@ -98,23 +98,23 @@ def test_only_definite_labels_above_the_threshold_skip() -> None:
 def test_a_call_takes_as_many_sentences_as_the_stride(
     server: ScriptedServer, stride: int | None, calls: int
 ) -> None:
-    found = extract(RESPONSE, model(server), stride=stride)
-    assert (found.sentences, found.chunks, len(server.requests)) == (5, calls, calls)
-    assert found.claims == ()
+    extracted = extract(RESPONSE, model(server), stride=stride)
+    assert (extracted.sentences, extracted.chunks, len(server.requests)) == (5, calls, calls)
+    assert extracted.claims == ()
 
 
 def test_chunks_without_an_answer_are_named(server: ScriptedServer) -> None:
     server.script = lambda request, _: (
         Reply("no", status=400) if "3: Three" in str(request["messages"][-1]) else Reply("none")
     )
-    found = extract(RESPONSE, model(server), stride=2)
-    assert [first for first, _ in found.failures] == [3]
+    extracted = extract(RESPONSE, model(server), stride=2)
+    assert [first for first, _ in extracted.failures] == [3]
 
 
 def test_an_empty_response_has_no_claims(server: ScriptedServer) -> None:
     searched = build_collection([Document("One", "", "One is odd.")])
-    found = fastfact(FactGraph("r", (), response=""), model(server), searched)
-    assert found.p_true == {}
+    judged = fastfact(FactGraph("r", (), response=""), model(server), searched)
+    assert judged.p_true == {}
     assert server.requests == []
 
 
@@ -197,9 +197,9 @@ def test_wrong_input_is_refused(arguments: tuple[Any, Any, float], message: str)
     ],
 )
 def test_the_form_of_lines_does_not_matter_where_they_are_clear(text: str) -> None:
-    found = read(text)
-    (one,) = found.claims
-    assert (one.claim, one.sentence, one.label, found.unread) == ("One.", 1, "supported", ())
+    lines = read(text)
+    (claim,) = lines.claims
+    assert (claim.claim, claim.sentence, claim.label, lines.unread) == ("One.", 1, "supported", ())
 
 
 @pytest.mark.parametrize(
@@ -217,9 +217,9 @@ def test_the_form_of_lines_does_not_matter_where_they_are_clear(text: str) -> No
 )  # fmt: skip
 def test_labels_are_known_by_other_words(words: str, label: PreLabel) -> None:
     tokens = (Token("1 | One. | ", 0.0), Token(words, math.log(0.5)))
-    (found,) = read(f"1 | One. | {words}", CHUNK, tokens).claims
-    assert found.label == label
-    assert found.confidence == pytest.approx(0.5)
+    (claim,) = read(f"1 | One. | {words}", CHUNK, tokens).claims
+    assert claim.label == label
+    assert claim.confidence == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -247,23 +247,23 @@ def test_labels_are_known_by_other_words(words: str, label: PreLabel) -> None:
 def test_what_is_clear_is_kept_and_what_is_not_is_counted(
     text: str, claims: list[str], unread: list[str]
 ) -> None:
-    found = read(text)
-    assert claims_of(found) == claims
-    assert list(found.unread) == unread
+    lines = read(text)
+    assert claims_of(lines) == claims
+    assert list(lines.unread) == unread
 
 
 def test_a_list_does_not_number_sentences() -> None:
-    found = read("1. One. (supported)\n2. Also one. (unsure)")
-    assert claims_of(found) == ["One.", "Also one."]
-    assert [one.sentence for one in found.claims] == [None, None]
+    lines = read("1. One. (supported)\n2. Also one. (unsure)")
+    assert claims_of(lines) == ["One.", "Also one."]
+    assert [claim.sentence for claim in lines.claims] == [None, None]
     alone = read("1. Seven. (supported)", Chunk(7, ("Seven is odd.",)))
     assert alone.claims[0].sentence == 7
 
 
 def test_a_number_may_begin_a_claim() -> None:
     text = "1890: the bridge opened. | supported\n- 2.5 million live there | unsure"
-    found = read(text, Chunk(1, ("It opened in 1890, for 2.5 million.",)))
-    assert claims_of(found) == ["1890: the bridge opened.", "2.5 million live there"]
+    lines = read(text, Chunk(1, ("It opened in 1890, for 2.5 million.",)))
+    assert claims_of(lines) == ["1890: the bridge opened.", "2.5 million live there"]
 
 
 @pytest.mark.parametrize("mark", ["|", " ", "#", "1 | ", "- ", "supported ", "(", "1"])
@@ -275,8 +275,8 @@ def test_a_long_line_of_marks_is_no_work(mark: str) -> None:
 def test_a_number_of_any_length_is_none_of_a_sentence() -> None:
     long = "1" * 5000
     text = f"1 | One. | supported\n{long} | Two. | supported"
-    found = read(text)
-    assert claims_of(found) == ["One."]
+    lines = read(text)
+    assert claims_of(lines) == ["One."]
     objects = f'[{{"claim": "One.", "verdict": "unsure", "sentence": "{long}"}}]'
     assert isinstance(read_claims(Completion(objects), CHUNK), Fault)
 
@@ -289,9 +289,9 @@ def test_a_chunk_with_lines_that_are_not_clear_is_asked_about_once_more(
 ) -> None:
     whole = "1 | One is odd. | unsure\n2 | Two is even. | unsure"
     server.script = lambda _, number: Reply(whole if number else HALF_CLEAR)
-    found = extract("One is odd. Two is even.", model(server))
-    assert claims_of(found) == ["One is odd.", "Two is even."]
-    assert (found.calls, len(server.requests), found.unread) == (2, 2, ())
+    extracted = extract("One is odd. Two is even.", model(server))
+    assert claims_of(extracted) == ["One is odd.", "Two is even."]
+    assert (extracted.calls, len(server.requests), extracted.unread) == (2, 2, ())
     asked = server.requests[1]["messages"][-1]["content"]
     assert "1 line does not have the requested form, the first: '2 | Two is even. | true'" in asked
 
@@ -304,10 +304,10 @@ def test_a_second_answer_does_not_take_away_what_was_clear(
     server: ScriptedServer, second: str, unread: int
 ) -> None:
     server.script = lambda _, number: Reply(second if number else HALF_CLEAR)
-    found = extract("One is odd. Two is even.", model(server))
-    assert [one.sentence for one in found.claims] == [1]
-    assert len(server.requests) == found.calls == 2
-    assert len(found.unread) == unread
+    extracted = extract("One is odd. Two is even.", model(server))
+    assert [claim.sentence for claim in extracted.claims] == [1]
+    assert len(server.requests) == extracted.calls == 2
+    assert len(extracted.unread) == unread
 
 
 @pytest.mark.parametrize(
@@ -327,5 +327,5 @@ def test_a_second_answer_does_not_take_away_what_was_clear(
 def test_verdicts_are_known_by_other_words(server: ScriptedServer, text: str, label: str) -> None:
     server.always(Reply(text))
     graph = FactGraph("r", (Atom("a1", "One is odd."),))
-    (found,) = assess(graph, "fastfact", model(server))
-    assert (found.label, found.missing) == (label, "")
+    (verdict,) = assess(graph, "fastfact", model(server))
+    assert (verdict.label, verdict.missing) == (label, "")

@@ -33,9 +33,9 @@ def test_every_prompt_of_the_package_is_sound(name: str) -> None:
     assert re.fullmatch("[0-9a-f]{64}", prompt.identity.digest)
     messages = prompt.render(**{slot: f"[{slot}]" for slot in prompt.slots})
     assert messages[0].role == "system"
-    assert [one.role for one in messages[1:]] == ["user", "assistant"] * len(prompt.examples) + [
-        "user"
-    ]
+    assert [message.role for message in messages[1:]] == ["user", "assistant"] * len(
+        prompt.examples
+    ) + ["user"]
     for slot in prompt.slots:
         assert f"[{slot}]" in messages[-1].content
         assert prompt.slots[slot]
@@ -46,7 +46,7 @@ def test_every_prompt_of_the_package_is_sound(name: str) -> None:
 def test_examples_are_asked_and_answered_before() -> None:
     prompt = parse_prompt(TEMPLATE, "demo.yaml")
     assert prompt.identity.version == 3
-    contents = [one.content for one in prompt.render(claim="A.", source="B.", hint="")]
+    contents = [message.content for message in prompt.render(claim="A.", source="B.", hint="")]
     assert contents == [
         "Judge.",
         "<claim>One.</claim>\n<source>Two.</source>",

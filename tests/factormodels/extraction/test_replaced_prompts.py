@@ -53,11 +53,11 @@ def test_a_replaced_prompt_is_asked_and_named_by_its_own_hash(tmp_path: Path) ->
     answering = AnsweringModel(lambda _: "[]")
     atomize("It is red.", answering)
     atomize("It is red.", WithPrompts(answering, read_prompts(folder)))
-    ours, mine = answering.asked
-    assert [message.content for message in mine.messages] == ["Break this down: 1: It is red."]
-    assert ours.prompt.name == mine.prompt.name == "atomizer"
-    assert ours.prompt.digest != mine.prompt.digest == read_prompts(folder).digests()["atomizer"]
-    assert cache_key("m", ours) != cache_key("m", mine)
+    ours, changed = answering.asked
+    assert [message.content for message in changed.messages] == ["Break this down: 1: It is red."]
+    assert ours.prompt.name == changed.prompt.name == "atomizer"
+    assert ours.prompt.digest != changed.prompt.digest == read_prompts(folder).digests()["atomizer"]
+    assert cache_key("m", ours) != cache_key("m", changed)
     # Those that the folder does not have stay ours.
     assert read_prompts(folder)["reviser"] is load_prompt("reviser")
     assert prompts_of(answering) is OURS
@@ -66,8 +66,8 @@ def test_a_replaced_prompt_is_asked_and_named_by_its_own_hash(tmp_path: Path) ->
 def test_only_the_wording_that_changed_changes_the_hash(tmp_path: Path) -> None:
     file = copied(tmp_path) / "reviser.yaml"
     file.write_text(file.read_text().replace("Rewrite this claim", "Reword this claim"))
-    mine = read_prompts(tmp_path).digests()
-    assert {name for name in prompt_names() if mine[name] != OURS.digests()[name]} == {"reviser"}
+    digests = read_prompts(tmp_path).digests()
+    assert {name for name in prompt_names() if digests[name] != OURS.digests()[name]} == {"reviser"}
 
 
 @pytest.mark.parametrize(

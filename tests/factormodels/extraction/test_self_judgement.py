@@ -56,11 +56,11 @@ def well_behaved(request: Request) -> str | Completion | Failure:
 def test_a_claim_is_asked_in_three_ways() -> None:
     model = AnsweringModel(well_behaved)
     judged = judge_own_claims(GRAPH, model)
-    assert [one.claim for one in judged] == ["a1", "a2", "a3", "a4"]
+    assert [answer.claim for answer in judged] == ["a1", "a2", "a3", "a4"]
     first = judged[0]
     assert first.pair == ("Who, 1?", "this one")
-    said = {name: said.judgement for name, said in first.judgements.items()}
-    assert said == dict(zip(SELF_SETTINGS, ("true", "true", "neither"), strict=True))
+    judgements = {name: answer.judgement for name, answer in first.judgements.items()}
+    assert judgements == dict(zip(SELF_SETTINGS, ("true", "true", "neither"), strict=True))
     assert first.missing == {}
     direct = first.judgements["direct_asking"].log_probabilities
     # "maybe" is no choice: 0.8 and 0.15 of 0.95.
@@ -94,11 +94,11 @@ def test_a_pair_that_is_not_made_is_missing_where_it_is_needed(pair: str | Failu
     def answer(request: Request) -> str | Completion | Failure:
         return pair if request.prompt.name == "question_answer_pair" else well_behaved(request)
 
-    for one in judge_own_claims(GRAPH, AnsweringModel(answer)):
-        assert one.pair is None
-        assert set(one.judgements) == {"direct_asking"}
-        assert set(one.missing) == {"question_answering", "none_of_the_above"}
-        assert all(one.missing.values())
+    for judged in judge_own_claims(GRAPH, AnsweringModel(answer)):
+        assert judged.pair is None
+        assert set(judged.judgements) == {"direct_asking"}
+        assert set(judged.missing) == {"question_answering", "none_of_the_above"}
+        assert all(judged.missing.values())
 
 
 def read(
@@ -106,8 +106,8 @@ def read(
 ) -> str | None:
     """Return what an answer is read as; None for missing."""
     prompt = prompt or load_prompt(SELF_SETTINGS[setting].prompt)
-    found = read_judgement(Completion(text, **more), SELF_SETTINGS[setting], prompt)
-    return found.judgement if isinstance(found, SelfJudgement) else None
+    read_back = read_judgement(Completion(text, **more), SELF_SETTINGS[setting], prompt)
+    return read_back.judgement if isinstance(read_back, SelfJudgement) else None
 
 
 TRUE = [
@@ -178,16 +178,16 @@ def test_plain_words_are_understood_and_the_rest_is_missing(
 @pytest.mark.parametrize("setting", SELF_SETTINGS)
 def test_no_plain_answer_is_counted_as_wrong(setting: str) -> None:
     """What models that are always right were found to answer, of which all but true was false."""
-    told = {
+    texts = {
         "true": ("Yes.", "Correct", "**Yes**", "1", "A", "vrai", "Sí"),
         "false": ("No.", "Incorrect", "0", "B"),
     }
-    for judgement, answers in told.items():
+    for judgement, answers in texts.items():
         assert [read(answer, setting) for answer in answers] == [judgement] * len(answers)
     third = "neither" if setting == "none_of_the_above" else None
     for form in ("{}.", "({})", "**{}**", "Option {}", "Answer: {}", "The correct option is {}."):
-        found = [read(form.format(letter), setting) for letter in "ABC"]
-        assert found == ["true", "false", third], form
+        judgements = [read(form.format(letter), setting) for letter in "ABC"]
+        assert judgements == ["true", "false", third], form
 
 
 @pytest.mark.parametrize("setting", SELF_SETTINGS)
@@ -215,14 +215,16 @@ def asking(question: str, **labels: str) -> PromptTemplate:
 def test_letters_count_where_the_prompt_offers_them_and_in_its_order() -> None:
     offers = asking("{{question}} {{answer}} (A) true (B) false (C) none of the above")
     turned = asking("{{question}} {{answer}}\n1. False\n2. True\n3. None of the above")
-    own = asking("{{question}} {{answer}} A for true, B for false.", true="A", false="B", none="C")
-    for prompt, texts in ((offers, "ABC"), (turned, "213"), (own, "ABC")):
+    letters = asking(
+        "{{question}} {{answer}} A for true, B for false.", true="A", false="B", none="C"
+    )
+    for prompt, texts in ((offers, "ABC"), (turned, "213"), (letters, "ABC")):
         for text, judgement in zip(texts, ("true", "false", "neither"), strict=True):
             for form in ("{}", "({})", "**{}.**", "Answer: {}"):
-                found = read(form.format(text), "none_of_the_above", prompt)
-                assert found == judgement, (prompt.question, form.format(text))
+                read_back = read(form.format(text), "none_of_the_above", prompt)
+                assert read_back == judgement, (prompt.question, form.format(text))
     # A word is understood beside the letters that stand for it.
-    assert read("true", "none_of_the_above", own) == "true"
+    assert read("true", "none_of_the_above", letters) == "true"
 
 
 def test_words_mean_what_the_prompt_says_they_mean() -> None:
@@ -240,11 +242,13 @@ def test_probabilities_are_those_of_all_words_of_a_judgement() -> None:
         ("none_of_the_above", {"true": 0.6 / 0.8, "false": 0.15 / 0.8, "neither": 0.05 / 0.8}),
     ):
         prompt = load_prompt(SELF_SETTINGS[setting].prompt)
-        found = read_judgement(chosen("Yes", 0.5, **offered), SELF_SETTINGS[setting], prompt)
-        assert isinstance(found, SelfJudgement)
-        assert found.judgement == "true"
+        chosen_judgement = read_judgement(
+            chosen("Yes", 0.5, **offered), SELF_SETTINGS[setting], prompt
+        )
+        assert isinstance(chosen_judgement, SelfJudgement)
+        assert chosen_judgement.judgement == "true"
         logs = {name: math.log(share) for name, share in shares.items()}
-        assert found.log_probabilities == pytest.approx(logs)
+        assert chosen_judgement.log_probabilities == pytest.approx(logs)
 
 
 def test_records_are_read_by_calibration(tmp_path: Path) -> None:
@@ -252,10 +256,10 @@ def test_records_are_read_by_calibration(tmp_path: Path) -> None:
     path = lines_at(tmp_path / "records.jsonl", *objects)
     records = read_records(path)
     # The fourth claim has no human label.
-    assert [(one.claim, str(one.label), one.sentence) for one in records] == [
+    assert [(record.claim, str(record.label), record.sentence) for record in records] == [
         *(("a1", "S", 1), ("a2", "NS", 2), ("a3", "IR", 2))
     ]
-    assert {one.sentences for one in records} == {4}
+    assert {record.sentences for record in records} == {4}
     assert records[0].direct_asking is ModelJudgement.TRUE
     assert records[1].direct_asking is ModelJudgement.FALSE
     assert records[0].none_of_the_above is ModelJudgement.NEITHER

@@ -72,12 +72,12 @@ def test_recorded_figures_stand_in_for_texts() -> None:
         topic="",
     )
     assert text_match(silent) is None
-    told = {TEXT_MATCH_KEY: recorded_match(figures, GRAPH.atom_ids)}
-    assert figures_of(replace(silent, metadata=told)) == figures.tolist()
+    metadata = {TEXT_MATCH_KEY: recorded_match(figures, GRAPH.atom_ids)}
+    assert figures_of(replace(silent, metadata=metadata)) == figures.tolist()
 
 
 @pytest.mark.parametrize("value", [None, [0.5, 0.5], [0.5, 0.5, 2.0], ["a", 0.1, 0.2], "abc"])
 def test_what_is_recorded_has_to_be_figures(value: object) -> None:
     silent = replace(GRAPH, atoms=(Atom("a"),), contexts=())
-    told = replace(silent, metadata={TEXT_MATCH_KEY: {"a": value}})
-    refused("are no figures of its text; give 3 numbers from 0 to 1", text_match, told)
+    changed = replace(silent, metadata={TEXT_MATCH_KEY: {"a": value}})
+    refused("are no figures of its text; give 3 numbers from 0 to 1", text_match, changed)

@@ -53,7 +53,7 @@ class WebServer:
 
     def paths(self) -> list[str]:
         """Return the paths that were requested, in order."""
-        return [one.path for one in self.asked]
+        return [request.path for request in self.asked]
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def web_server(script: Script) -> Iterator[WebServer]:
                 self.rfile.read(length),
             )
             with lock:
-                before = sum(one.path == asked.path for one in server.asked)
+                before = sum(request.path == asked.path for request in server.asked)
                 server.asked.append(asked)
             answer = script(asked, before)
             if answer.delay:

@@ -24,21 +24,21 @@ BLANK = (None, math.nan, "", " \t", "\u200b", "\ufeff", *MISSING)
 @pytest.mark.parametrize("value", BLANK)
 def test_a_blank_cell_names_nothing(value: Any) -> None:
     assert cell_name(value) == ""
-    said = refused(
+    refusal = refused(
         "t, line 2: .*, so that its row belongs to no response; give every row",
         *(required_name, value, "t, line 2", "response"),
     )
     # Somebody may be called so, and sees that it was not read as a name.
-    assert (f"'{value}' is read as a missing value" in said) == (value in MISSING)
+    assert (f"'{value}' is read as a missing value" in refusal) == (value in MISSING)
 
 
 @pytest.mark.parametrize("value", ['"', "''", "〃", "...", "?"])
 def test_ditto_marks_and_other_punctuation_name_nothing(value: str) -> None:
     assert cell_name(value) == ""
-    said = refused(
+    refusal = refused(
         "is no name, so that its row belongs to no claim", required_name, value, "t", "claim"
     )
-    assert value in said
+    assert value in refusal
 
 
 def test_characters_that_cannot_be_seen_are_no_part_of_a_name() -> None:
@@ -79,13 +79,13 @@ def test_rows_that_agree_are_counted_and_named() -> None:
 
 
 def test_rows_that_differ_are_refused_with_both_places() -> None:
-    for other, said in (
+    for other, message in (
         (("a", "false", 0.5, ""), "claim 'a' has the label 'false', and 'true' in line 2; keep"),
         (("a", None, 0.5, ""), "claim 'a' has the label none, and 'true' in line 2; keep"),
         (("a", "true", 0.25, ""), "claim 'a' has the probability 0.25, and 0.5 in line 2; keep"),
     ):
         given = rows(("a", "true", 0.5, ""), other)
-        refused(f"^t.csv, line 3: {said}", repeated_rows, given, alike=False, mend="keep one")
+        refused(f"^t.csv, line 3: {message}", repeated_rows, given, alike=False, mend="keep one")
 
 
 def test_rows_that_nothing_identifies_repeat_nothing() -> None:

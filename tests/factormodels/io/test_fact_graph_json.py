@@ -172,10 +172,10 @@ def test_graphs_of_claims_as_factreasoner_0_8_writes_them(
     names = ("a1", "a2")
     nodes = [{"id": name, "type": "atom", "probability": 0.5} for name in names]
     edge = {"relation": str(kind), "probability": 0.9, "link": "atom_atom"}
-    found = parse_fact_graph(
+    graph = parse_fact_graph(
         {"nodes": nodes, "edges": [{**dict(zip(ends, names, strict=True)), **edge}]}, "g"
     )
-    assert found.relations == (Relation(*names, kind, 0.9),)
+    assert graph.relations == (Relation(*names, kind, 0.9),)
 
 
 def test_null_stands_for_an_absent_optional_value() -> None:

@@ -37,15 +37,15 @@ from tests.refusals import refused
 
 def numbered(record: dict[str, Any], number: int) -> dict[str, Any]:
     """Return a copy with an id of its own, where the format has ids."""
-    own = copy.deepcopy(record)
+    copied = copy.deepcopy(record)
     for key in ("q_id", "id", "wiki_bio_test_idx"):
-        if key in own:
-            own[key] = f"{own[key]}-{number}"
-    if "id" in own.get("meta", {}):
-        own["meta"]["id"] = f"{own['meta']['id']}x{number}"
-    if "judgements" in own:
-        own["claim"] = f"{own['claim']}-{number}"
-    return own
+        if key in copied:
+            copied[key] = f"{copied[key]}-{number}"
+    if "id" in copied.get("meta", {}):
+        copied["meta"]["id"] = f"{copied['meta']['id']}x{number}"
+    if "judgements" in copied:
+        copied["claim"] = f"{copied['claim']}-{number}"
+    return copied
 
 
 def lines_file(folder: Path, records: list[Any], name: str = "data.jsonl") -> Path:
@@ -71,11 +71,11 @@ def test_a_clean_file_of_every_format(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", KNOWN)
 def test_any_damage_to_a_line_is_told_of_that_line_alone(name: str, tmp_path: Path) -> None:
     record = KNOWN[name]
-    damages = [(place, junk) for place in places(record) for junk in JUNK if place]
+    damages = [(path, junk) for path in places(record) for junk in JUNK if path]
     records = [numbered(record, number) for number in range(2 * len(damages))]
     # Every second line is damaged.
-    for at, (place, junk) in enumerate(damages):
-        records[2 * at + 1] = replaced(records[2 * at + 1], junk, *place)
+    for at, (steps, junk) in enumerate(damages):
+        records[2 * at + 1] = replaced(records[2 * at + 1], junk, *steps)
     path = lines_file(tmp_path, records)
     report = check_file(path)
     assert report.format is format_named(name)
@@ -188,8 +188,8 @@ def test_passages_belong_beside_biographies(tmp_path: Path) -> None:
     (bios, passages), _ = check_paths([tmp_path])
     assert bios.missing[-1] == "companion: 3 of 3 atoms have no line of factscore-passages"
     assert passages.counts == {"atoms with passages": 1, "passages": 1}
-    said = ("Ada Example is a painter.", "She was born in Ulm.", "Ulm is a town.")
-    lines_file(tmp_path, [{**PASSAGES, "sent": text} for text in said], "passages.jsonl")
+    texts = ("Ada Example is a painter.", "She was born in Ulm.", "Ulm is a town.")
+    lines_file(tmp_path, [{**PASSAGES, "sent": text} for text in texts], "passages.jsonl")
     (bios, _), _ = check_paths([tmp_path])
     assert not any("companion" in lacks for lacks in bios.missing)
 

@@ -38,8 +38,8 @@ def test_labels_within_and_evidence_are_counted_and_come_first() -> None:
         "claims": [{"text": "It is.", "label": True}, {"text": "It is red.", "label": None}],
     }
     notes = noted([record, record], "response")
-    said = "Not used: contexts (4), claims (4, with labels); also model."
-    assert not_used_sentence(notes) == said
+    message = "Not used: contexts (4), claims (4, with labels); also model."
+    assert not_used_sentence(notes) == message
     assert not_used_records(notes) == [
         {"file": "f.json", "key": "contexts", "count": 4, "holds": ["evidence"]},
         {"file": "f.json", "key": "claims", "count": 4, "holds": ["claims", "labels"]},
@@ -103,7 +103,7 @@ def test_notes_are_of_the_outermost_block_and_of_none_without(tmp_path: Path) ->
 def test_records_as_published_leave_nothing_unsaid(name: str, tmp_path: Path) -> None:
     """The keys of every format are declared: those of its records, and no others."""
     report = check_file(written(tmp_path, lines(KNOWN[name])))
-    left = {key for key, told in report.not_used.items() if told.matters}
+    left = {key for key, kind in report.not_used.items() if kind.matters}
     assert left <= {"sampled_responses"}, left
     form = report.format
     assert form is not None

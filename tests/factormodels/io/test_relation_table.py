@@ -67,7 +67,7 @@ HEAD = "response,claim,passage,relation,probability,label\n"
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         (",a1,c1,entailment,0.9,1", "line 2, column 'response': the cell is blank"),
         ("r1,,c1,entailment,0.9,1", "line 2, column 'claim': the cell is blank"),
@@ -81,8 +81,8 @@ HEAD = "response,claim,passage,relation,probability,label\n"
         ("r1,a1,c1,entailment,0.9,maybe", "column 'label': its labels are 'maybe'"),
     ],
 )
-def test_a_bad_row_is_refused_with_its_place(tmp_path: Path, rows: str, said: str) -> None:
-    refused(said, read_many, written(tmp_path, f"{HEAD}{rows}\n"))
+def test_a_bad_row_is_refused_with_its_place(tmp_path: Path, rows: str, message: str) -> None:
+    refused(message, read_many, written(tmp_path, f"{HEAD}{rows}\n"))
 
 
 def test_two_of_three_probabilities_are_refused(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_relation_beside_its_probabilities_is_neutral_where_it_is_improbable(
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ("r,a1,p1,entailment,0.2,0.7,0.1", "relation is entailment.* says contradiction .0.7"),
         ("r,a1,p1,contradiction,0.4,0.1,0.5", "relation is contradiction.* says entailment .0.4"),
@@ -153,9 +153,9 @@ def test_a_relation_beside_its_probabilities_is_neutral_where_it_is_improbable(
     ],
 )
 def test_a_relation_that_its_probabilities_contradict_is_refused(
-    tmp_path: Path, row: str, said: str
+    tmp_path: Path, row: str, message: str
 ) -> None:
-    refused(f"line 2.*{said}", read_many, written(tmp_path, f"{SHARES}{row}\n"))
+    refused(f"line 2.*{message}", read_many, written(tmp_path, f"{SHARES}{row}\n"))
 
 
 def test_neutral_has_what_the_other_two_leave(
@@ -172,9 +172,9 @@ def test_neutral_has_what_the_other_two_leave(
         RelationKind.NEUTRAL,
     )
     assert kinds == [entails, contradicts, neutral, entails]
-    assert [one.distribution[-1] for one in graph.relations if one.distribution] == pytest.approx(
-        [0.1, 0.05, 0.4, 0.0]
-    )
+    assert [
+        relation.distribution[-1] for relation in graph.relations if relation.distribution
+    ] == pytest.approx([0.1, 0.05, 0.4, 0.0])
     assert "neutral has what" in caplog.text
 
 
@@ -188,7 +188,7 @@ def test_a_neutral_share_may_be_called_nei(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "shares", "said"),
+    ("columns", "shares", "message"),
     [
         ("entailment,contradiction", "0.8,0.4", "line 2: .*contradiction sum to 1.2, more than 1"),
         ("entailment,neutral", "0.8,0.1", "line 2: .*no column is known as 'contradiction'"),
@@ -197,10 +197,10 @@ def test_a_neutral_share_may_be_called_nei(tmp_path: Path) -> None:
     ],
 )
 def test_what_probabilities_lack_is_named(
-    tmp_path: Path, columns: str, shares: str, said: str
+    tmp_path: Path, columns: str, shares: str, message: str
 ) -> None:
     text = f"response,claim,passage,{columns}\nr1,a1,c1,{shares}\n"
-    refused(said, read_many, written(tmp_path, text))
+    refused(message, read_many, written(tmp_path, text))
 
 
 @pytest.mark.parametrize("column", ["probability", "score", "prob", "p", "relation_confidence"])

@@ -45,17 +45,17 @@ def enumerated(program: Program) -> tuple[int, ...] | None:
     best: tuple[int, int, tuple[int, ...]] | None = None
     stack: list[tuple[int, tuple[int, ...]]] = [(0, ())]
     while stack:
-        i, held = stack.pop()
+        i, chosen = stack.pop()
         if i < n:
-            stack.append((i + 1, held))
-            if not excluded[i] & set(held):
-                stack.append((i + 1, (*held, i)))
+            stack.append((i + 1, chosen))
+            if not excluded[i] & set(chosen):
+                stack.append((i + 1, (*chosen, i)))
             continue
         faithful = program.faithful or (True,) * n
-        if share is not None and sum(faithful[k] for k in held) < share * len(held):
+        if share is not None and sum(faithful[k] for k in chosen) < share * len(chosen):
             continue
-        taken = tuple(int(k in held) for k in range(n))
-        key = (sum(weights[k] for k in held), -len(held), taken)
+        taken = tuple(int(k in chosen) for k in range(n))
+        key = (sum(weights[k] for k in chosen), -len(chosen), taken)
         if best is None or key > best:
             best = key
     return None if best is None else tuple(k for k, x in enumerate(best[2]) if x)

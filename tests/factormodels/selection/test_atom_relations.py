@@ -9,7 +9,7 @@ import pytest
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, variant
 from factormodels.selection.atom_relations import relate_atoms
 from inference import infer
-from tests.factormodels.graphs import told
+from tests.factormodels.graphs import in_words
 from tests.factormodels.selection.cases import TableRelations
 
 SAME = {("A.", f"A{k}.", 0.9) for k in range(20)} | {(f"A{k}.", "A.", 0.8) for k in range(20)}
@@ -52,7 +52,7 @@ def test_repetitions_move_no_posterior(view: str, repeats: int) -> None:
 def test_relations_between_atoms_are_equivalences_to_the_first_and_entailments() -> None:
     related = relate_atoms(response(2), RELATIONS)
     between = [r for r in related.graph.relations if {r.source, r.target} <= {"a", "b", "r0", "r1"}]
-    assert told(between) == "a b entailment 0.7, a r0 equivalence 0.8, a r1 equivalence 0.8"
+    assert in_words(between) == "a b entailment 0.7, a r0 equivalence 0.8, a r1 equivalence 0.8"
     # What relates atoms already stays as it is.
     again = relate_atoms(related.graph, RELATIONS)
     assert again.graph.relations == related.graph.relations

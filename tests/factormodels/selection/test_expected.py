@@ -64,18 +64,18 @@ def test_the_chosen_set_is_the_best_of_all() -> None:
             r = symmetric(generator, n, share)
             if share == 0.6:
                 r = np.where(r > 0.1, np.maximum(r, 0.9), r)
-            found = select_expected(weights, r)
+            selected = select_expected(weights, r)
             best = max(
                 expected_weight(s, weights, r)
                 for size in range(n + 1)
                 for s in itertools.combinations(range(n), size)
             )
-            assert found.status == "optimal"
+            assert selected.status == "optimal"
             # Sums in different orders: rounding alone.
-            assert found.expected_weight == pytest.approx(best, abs=1e-12)
-            assert expected_weight(found.chosen, weights, r) == pytest.approx(best, abs=1e-12)
-            assert found.expected_weight == pytest.approx(
-                sum(weights[i] * s for i, s in zip(found.chosen, found.survival, strict=True))
+            assert selected.expected_weight == pytest.approx(best, abs=1e-12)
+            assert expected_weight(selected.chosen, weights, r) == pytest.approx(best, abs=1e-12)
+            assert selected.expected_weight == pytest.approx(
+                sum(weights[i] * s for i, s in zip(selected.chosen, selected.survival, strict=True))
             )
 
 
@@ -98,11 +98,11 @@ def test_the_limit_of_branchings_is_a_status_with_a_bound() -> None:
     weights = generator.uniform(0.5, 1, 40)
     r = symmetric(generator, 40, 0.5)
     r[r > 0] = 0.95
-    found = select_expected(weights, r, branches=50)
+    selected = select_expected(weights, r, branches=50)
     better = select_expected(weights, r, branches=20_000)
-    assert found.status == "limit"
-    assert found.bound >= better.expected_weight >= found.expected_weight > 0
-    assert found.gap > 0
+    assert selected.status == "limit"
+    assert selected.bound >= better.expected_weight >= selected.expected_weight > 0
+    assert selected.gap > 0
     given = tuple(range(0, 40, 3))
     improved = select_expected(weights, r, start=given, branches=50)
     assert improved.expected_weight >= expected_weight(given, weights, r)
@@ -113,11 +113,11 @@ def test_repetition_of_a_probable_kind_counts_for_what_is_left_of_it() -> None:
     r = np.zeros((7, 7))
     r[1:, 1:] = 0.9
     np.fill_diagonal(r, 0.0)
-    found = select_expected([1.0] * 7, r)
+    selected = select_expected([1.0] * 7, r)
     supported = [False] + [True] * 6
     # 1 + 0.1 + 0.01 + ... of the true one against 1 of the false one.
-    assert found.precision(supported) == pytest.approx(1.11111 / 2.11111)
-    assert found.expected_count == pytest.approx(2.11111)
+    assert selected.precision(supported) == pytest.approx(1.11111 / 2.11111)
+    assert selected.expected_count == pytest.approx(2.11111)
     plain = solve(Program((1.0,) * 7, tuple(itertools.combinations(range(1, 7), 2))))
     assert len(plain.chosen) == 2
     scores = score_distribution([1.0] * 7, r, supported, samples=400, seed=4)
@@ -156,5 +156,5 @@ def test_bad_arrays_are_named(weights: list[float], r: list[list[float]], messag
 def test_bad_counts_are_named() -> None:
     refused("branches is 0", select_expected, [], np.zeros((0, 0)), branches=0)
     refused("samples is 0", score_distribution, [], np.zeros((0, 0)), [], samples=0)
-    said = "supported has 1 verdict for 0 subclaims"
-    refused(said, score_distribution, [], np.zeros((0, 0)), [True])
+    message = "supported has 1 verdict for 0 subclaims"
+    refused(message, score_distribution, [], np.zeros((0, 0)), [True])

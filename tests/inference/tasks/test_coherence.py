@@ -50,7 +50,9 @@ def response(seed: int, n_contexts: int = 1) -> FactGraph:
     return FactGraph("r", atoms, contexts, relations)
 
 
-def found(graph: FactGraph, encoding: str = "implication", prior: float | None = None) -> Coherence:
+def coherence_of_graph(
+    graph: FactGraph, encoding: str = "implication", prior: float | None = None
+) -> Coherence:
     return coherence(graph.compiled_for(encoding), encoding, prior=prior)
 
 
@@ -91,7 +93,7 @@ def test_every_readout_is_that_of_an_enumeration(seed: int, encoding: str) -> No
     conflicts = [r for r in between(graph, encoding) if r.kind in (CONTRADICTION, EXCLUSIVE)]
     # Every other response has claims of one prior, and its passage that of its own.
     prior = 0.7 if seed % 2 else None
-    answer = found(graph, encoding, prior)
+    answer = coherence_of_graph(graph, encoding, prior)
     assert (answer.n_claims, answer.n_relations) == (5, len(between(graph, encoding)))
     if prior is not None:
         graph = graph.with_priors(atoms=prior)
@@ -139,7 +141,7 @@ def test_every_readout_is_that_of_an_enumeration(seed: int, encoding: str) -> No
 def test_the_cost_of_the_only_conflict_is_that_of_the_response(encoding: str) -> None:
     graph = response(3)
     conflicts = [r for r in between(graph, encoding) if r.kind in (CONTRADICTION, EXCLUSIVE)]
-    answer = found(without(graph, conflicts[1:]), encoding)
+    answer = coherence_of_graph(without(graph, conflicts[1:]), encoding)
     assert len(answer.costs) == 1
     assert answer.costs[0] == pytest.approx(-math.log(answer.consistency), abs=ROUNDING)
 
@@ -189,18 +191,18 @@ def test_conflicts_that_leave_no_state_are_a_consistency_of_0(
 def test_claims_that_are_impossible_without_conflicts_are_refused() -> None:
     sure = (Atom("a1", prior=1.0), Atom("a2", prior=0.0))
     with pytest.raises(ZeroPartitionError):
-        found(FactGraph("r", sure, relations=(Relation("a1", "a2", ENTAILMENT, 1.0),)))
+        coherence_of_graph(FactGraph("r", sure, relations=(Relation("a1", "a2", ENTAILMENT, 1.0),)))
 
 
 def test_a_reified_node_may_be_impossible_or_asked_for_a_wrong_number() -> None:
     graph = pair(ENTAILMENT, 0.9, Relation("a1", "a3", CONTRADICTION, 0.9), n=3)
-    assert 0.0 < found(graph).reified < 0.5
+    assert 0.0 < coherence_of_graph(graph).reified < 0.5
     refused("prior.*1.5", coherence, graph.compiled, prior=1.5)
     refused("reified", coherence, graph.compiled, reified_prior=-1.0)
 
 
 def test_no_claims_have_no_mean() -> None:
-    answer = found(FactGraph("r", ()))
+    answer = coherence_of_graph(FactGraph("r", ()))
     assert math.isnan(answer.mean_marginal)
     assert math.isnan(answer.agreement)
 

@@ -50,9 +50,9 @@ def test_joints_pairs_and_counts_are_the_enumeration_s() -> None:
         for assignment, probability in zip(truth.states, truth.probabilities, strict=True):
             agree = [assignment[v] == s for v, s in zip(variables, wanted, strict=True)]
             counted[sum(agree)] += probability
-        found = count_distribution(graph, variables, wanted.tolist())
+        distribution = count_distribution(graph, variables, wanted.tolist())
         np.testing.assert_allclose(
-            found.probabilities, counted, atol=ROUNDING, err_msg=f"seed {seed}"
+            distribution.probabilities, counted, atol=ROUNDING, err_msg=f"seed {seed}"
         )
 
 
@@ -73,17 +73,17 @@ def test_pairs_are_those_asked_for_one_by_one(graph: FactorGraph) -> None:
 
 def test_independent_variables_give_the_binomial_distribution() -> None:
     graph = FactorGraph.from_factors([2] * 300, [([i], [0.7, 0.3]) for i in range(300)])
-    found = count_distribution(graph, range(300))
+    distribution = count_distribution(graph, range(300))
     binomial = [math.comb(300, k) * 0.3**k * 0.7 ** (300 - k) for k in range(301)]
     # Every term is a sum of positive products: relative errors grow by 300 roundings at most.
-    np.testing.assert_allclose(found.probabilities, binomial, rtol=1e-12)
-    assert found.mean == pytest.approx(90.0, rel=1e-12)
-    assert found.variance == pytest.approx(63.0, rel=1e-11)
+    np.testing.assert_allclose(distribution.probabilities, binomial, rtol=1e-12)
+    assert distribution.mean == pytest.approx(90.0, rel=1e-12)
+    assert distribution.variance == pytest.approx(63.0, rel=1e-11)
 
 
 def test_counts_of_a_long_chain_agree_with_the_forward_recursion() -> None:
     graph = chain(400, coupling=1.0, field=1.0, seed=0)
-    found = count_distribution(graph, range(400))
+    distribution = count_distribution(graph, range(400))
     tables = dict(graph.factors())
     forward = np.zeros((2, 401))
     forward[0, 0] = forward[1, 1] = 1.0
@@ -94,7 +94,9 @@ def test_counts_of_a_long_chain_agree_with_the_forward_recursion() -> None:
             moved = np.exp(tables[i, i + 1]).T @ forward
             forward = np.stack([moved[0], np.concatenate([[0.0], moved[1, :-1]])])
         forward /= forward.sum()
-    np.testing.assert_allclose(found.probabilities, forward.sum(axis=0), rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(
+        distribution.probabilities, forward.sum(axis=0), rtol=1e-9, atol=1e-300
+    )
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,14 @@ from tests.oracle import oracle
 def beliefs(graph: FactorGraph) -> NDArray[np.float64]:
     """Return the joint distribution of every factor's scope by enumeration."""
     truth = oracle(graph)
-    found = np.zeros(graph.log_values.size)
+    gradient = np.zeros(graph.log_values.size)
     for factor in range(graph.n_factors):
         scope = graph.scope(factor)
         table = np.zeros(graph.cardinalities[list(scope)])
         for states, probability in zip(truth.states, truth.probabilities, strict=True):
             table[tuple(states[v] for v in scope)] += probability
-        found[graph.table_starts[factor] : graph.table_starts[factor + 1]] = table.ravel()
-    return found
+        gradient[graph.table_starts[factor] : graph.table_starts[factor + 1]] = table.ravel()
+    return gradient
 
 
 def test_log_z_and_its_gradient_are_the_enumeration_s() -> None:
@@ -50,8 +50,8 @@ def covariance(graph: FactorGraph) -> NDArray[np.float64]:
         for factor in range(graph.n_factors):
             scope = list(graph.scope(factor))
             shape = graph.cardinalities[scope]
-            place = np.ravel_multi_index([states[v] for v in scope], shape) if scope else 0
-            applies[graph.table_starts[factor] + place] = 1.0
+            cell = np.ravel_multi_index([states[v] for v in scope], shape) if scope else 0
+            applies[graph.table_starts[factor] + cell] = 1.0
         together += probability * np.outer(applies, applies)
         mean += probability * applies
     return together - np.outer(mean, mean)
@@ -63,11 +63,11 @@ def test_second_derivatives_are_the_covariance_by_enumeration() -> None:
         graph, truth = case(seed)
         if len(truth.states) > 400 or graph.log_values.size > 120:
             continue
-        found = log_partition_hessian(graph)
+        hessian = log_partition_hessian(graph)
         expected = covariance(graph)
         # Products of probabilities, summed over the states; a fixed entry's row over the others'.
-        np.testing.assert_allclose(found, expected, atol=1e-12, err_msg=f"seed {seed}")
-        np.testing.assert_array_equal(found, found.T)
+        np.testing.assert_allclose(hessian, expected, atol=1e-12, err_msg=f"seed {seed}")
+        np.testing.assert_array_equal(hessian, hessian.T)
         varied += bool(np.abs(expected).max(initial=0.0) > 1e-3)
         several += len(set(factor_components(graph).tolist())) > 1
     assert varied > 30

@@ -45,31 +45,31 @@ def log_potential(truth: Oracle, variables: list[int], states: list[int]) -> flo
 def test_maxima_are_the_enumeration_s() -> None:
     for seed in range(300):
         graph, truth = case(seed)
-        found = map_assignment(graph)
+        assignment = map_assignment(graph)
         best = max(truth.log_potentials)
         # Sums of a dozen logarithms up to 300 carry errors of 1e-13 of their size.
-        assert found.log_potential == pytest.approx(best, rel=1e-12, abs=1e-12), f"seed {seed}"
-        assert graph.log_potential(found.states) == pytest.approx(best, rel=1e-12, abs=1e-12)
-        assert found.names == graph.names
-        assert list(found.by_name().values()) == found.states.tolist()
+        assert assignment.log_potential == pytest.approx(best, rel=1e-12, abs=1e-12), f"seed {seed}"
+        assert graph.log_potential(assignment.states) == pytest.approx(best, rel=1e-12, abs=1e-12)
+        assert assignment.names == graph.names
+        assert list(assignment.by_name().values()) == assignment.states.tolist()
 
         variables = some_variables(graph, seed, most=5)
-        found = marginal_map(graph, variables)
+        assignment = marginal_map(graph, variables)
         choices = product(*[range(graph.cardinalities[v]) for v in variables])
         best = max(log_potential(truth, variables, list(states)) for states in choices)
-        value = log_potential(truth, variables, found.states.tolist())
-        assert found.log_potential == pytest.approx(best, rel=1e-11, abs=1e-11), f"seed {seed}"
+        value = log_potential(truth, variables, assignment.states.tolist())
+        assert assignment.log_potential == pytest.approx(best, rel=1e-11, abs=1e-11), f"seed {seed}"
         assert value == pytest.approx(best, rel=1e-11, abs=1e-11), f"seed {seed}"
-        assert found.names == tuple(names_of(graph, variables))
+        assert assignment.names == tuple(names_of(graph, variables))
 
 
 def test_maximum_of_the_marginal_is_not_the_marginal_of_the_maximum() -> None:
     # The most probable pair has x = 0, the most probable x is 1.
     graph = FactorGraph.from_factors([2, 3], [([0, 1], [[0.4, 0.0, 0.0], [0.2, 0.2, 0.2]])])
     assert map_assignment(graph).states.tolist() == [0, 0]
-    found = marginal_map(graph, [0])
-    assert found.states.tolist() == [1]
-    assert found.log_potential == pytest.approx(math.log(0.6), abs=1e-15)
+    assignment = marginal_map(graph, [0])
+    assert assignment.states.tolist() == [1]
+    assert assignment.log_potential == pytest.approx(math.log(0.6), abs=1e-15)
 
 
 def test_all_variables_maximised_is_the_most_probable_assignment() -> None:
@@ -86,15 +86,17 @@ def test_connected_sums_keep_the_width_of_the_graph_with_its_border(seed: int) -
     graph = fr2(9, 1, density=0.25, seed=seed)
     rng = np.random.default_rng(seed)
     variables = rng.choice(18, size=6, replace=False).tolist()
-    found = marginal_map(graph, variables)
+    assignment = marginal_map(graph, variables)
     log_z = infer(graph, "exact").log_z or 0.0
-    value = log_probability(graph, dict(zip(variables, found.states.tolist(), strict=True))).value
-    assert found.log_potential - log_z == pytest.approx(value, abs=1e-10)
+    value = log_probability(
+        graph, dict(zip(variables, assignment.states.tolist(), strict=True))
+    ).value
+    assert assignment.log_potential - log_z == pytest.approx(value, abs=1e-10)
     best = max(
         infer(graph.with_evidence(dict(zip(variables, states, strict=True))), "exact").log_z or 0.0
         for states in product(range(2), repeat=6)
     )
-    assert found.log_potential == pytest.approx(best, abs=1e-10)
+    assert assignment.log_potential == pytest.approx(best, abs=1e-10)
 
 
 @pytest.mark.parametrize("column", [0, 4], ids=["one side", "both sides"])
@@ -103,11 +105,11 @@ def test_what_is_summed_first_is_swept_towards_its_border(column: int) -> None:
     # from within would need many times the memory.
     graph = grid(10, 10, coupling=1.0, field=1.0, seed=0)
     variables = list(range(column, 100, 10))
-    found = marginal_map(graph, variables, Exact(memory_limit=2_000_000))
+    assignment = marginal_map(graph, variables, Exact(memory_limit=2_000_000))
     log_z = infer(graph, "exact").log_z or 0.0
-    states = found.states.tolist()
+    states = assignment.states.tolist()
     value = log_probability(graph, dict(zip(variables, states, strict=True))).value
-    assert found.log_potential - log_z == pytest.approx(value, abs=1e-10)
+    assert assignment.log_potential - log_z == pytest.approx(value, abs=1e-10)
     for at in range(10):
         flipped = [1 - s if k == at else s for k, s in enumerate(states)]
         other = log_probability(graph, dict(zip(variables, flipped, strict=True))).value
@@ -122,8 +124,10 @@ def test_ties_go_to_the_lowest_state() -> None:
 
 def test_a_large_forest() -> None:
     graph = fr1_forest(20_000, 3, seed=0)
-    found = map_assignment(graph)
-    assert graph.log_potential(found.states) == pytest.approx(found.log_potential, rel=1e-11)
+    assignment = map_assignment(graph)
+    assert graph.log_potential(assignment.states) == pytest.approx(
+        assignment.log_potential, rel=1e-11
+    )
     # On a forest of stars, the atoms' maximum is found star by star.
     atoms = marginal_map(graph, range(20_000))
     marginals = infer(graph, "exact").marginals.of_state(1)[:20_000]
@@ -132,22 +136,22 @@ def test_a_large_forest() -> None:
 
 
 def test_a_graph_without_variables() -> None:
-    found = map_assignment(FactorGraph.from_factors([], [([], 3.0)]))
-    assert found.states.shape == (0,)
-    assert found.log_potential == pytest.approx(math.log(3.0), abs=1e-15)
+    assignment = map_assignment(FactorGraph.from_factors([], [([], 3.0)]))
+    assert assignment.states.shape == (0,)
+    assert assignment.log_potential == pytest.approx(math.log(3.0), abs=1e-15)
 
 
 def test_what_does_not_fit_is_searched_by_toulbar2(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = grid(4, 4, coupling=2.0, field=1.0, seed=3).with_evidence({0: 0})
     best = map_assignment(graph)
     narrow = Exact(memory_limit=100)
-    for found in (search_map(graph), search_map(graph, narrow)):
-        assert found.status is Status.EXACT
-        assert found.assignment.states.tolist() == best.states.tolist()
-        assert found.assignment.log_potential == pytest.approx(best.log_potential, abs=1e-9)
+    for optimum in (search_map(graph), search_map(graph, narrow)):
+        assert optimum.status is Status.EXACT
+        assert optimum.assignment.states.tolist() == best.states.tolist()
+        assert optimum.assignment.log_potential == pytest.approx(best.log_potential, abs=1e-9)
         # toulbar2 proves up to the sixth digit of each of 40 tables.
-        assert -1e-9 <= found.gap <= 1e-4
-    assert {"nodes", "backtracks"} <= found.stats.keys()
+        assert -1e-9 <= optimum.gap <= 1e-4
+    assert {"nodes", "backtracks"} <= optimum.stats.keys()
     refused("budget of 0.0 seconds", search_map, graph, seconds=0.0)
     monkeypatch.setattr("inference.peers.toulbar2_search.find_spec", lambda _: None)
     with pytest.raises(MissingDependencyError, match=r"would take .*\[toulbar2\]"):
@@ -165,17 +169,19 @@ def test_toulbar2_finds_the_same_and_its_bounds_hold() -> None:
     ]
     for graph in graphs:
         ours = map_assignment(graph)
-        found = search_toulbar2(graph)
-        assert found.status is Status.EXACT
-        assert found.log_potential == pytest.approx(ours.log_potential, abs=1e-4)
-        assert graph.log_potential(found.states) == pytest.approx(found.log_potential, abs=1e-9)
-        assert found.upper >= ours.log_potential - 1e-9
+        searched = search_toulbar2(graph)
+        assert searched.status is Status.EXACT
+        assert searched.log_potential == pytest.approx(ours.log_potential, abs=1e-4)
+        assert graph.log_potential(searched.states) == pytest.approx(
+            searched.log_potential, abs=1e-9
+        )
+        assert searched.upper >= ours.log_potential - 1e-9
     # Too wide to be finished: what there is, with a bound on the rest.
     graph = grid(14, 14, coupling=2.0, field=1.0, seed=3)
-    found = search_toulbar2(graph, seconds=1.0)
+    searched = search_toulbar2(graph, seconds=1.0)
     best = map_assignment(graph).log_potential
-    assert found.log_potential - 1e-9 <= best <= found.upper + 1e-9
-    assert found.upper > found.log_potential
+    assert searched.log_potential - 1e-9 <= best <= searched.upper + 1e-9
+    assert searched.upper > searched.log_potential
 
 
 def test_toulbar2_refuses_what_it_cannot_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,9 +192,9 @@ def test_toulbar2_refuses_what_it_cannot_search(monkeypatch: pytest.MonkeyPatch)
     refused("seed -1 of toulbar2", search_toulbar2, graph, seed=-1)
     refused("of toulbar2 is not from 0", search_toulbar2, graph, seed=10**23)
     far = FactorGraph.from_factors([2], [((0,), np.array([1e300, 1e-300]))])
-    with pytest.raises(InputError, match="differ by 1381") as told:
+    with pytest.raises(InputError, match="differ by 1381") as refusal:
         search_toulbar2(far, digits=12, seconds=1.0)
-    assert "give fewer digits" in str(told.value)
+    assert "give fewer digits" in str(refusal.value)
     contradictory = FactorGraph.from_factors(
         [3, 3, 3],
         [((a, b), 1.0 - np.eye(3)) for a, b in ((0, 1), (1, 2), (0, 2))]

@@ -127,8 +127,8 @@ def weighed(
         weights = weights * table[states[:, first], states[:, second]]
     of_choices = weights[None]
     for first, second in unknown:
-        own = np.array(ends)[:, states[:, first], states[:, second]]
-        of_choices = (of_choices[:, None] * own).reshape(-1, len(states))
+        tables = np.array(ends)[:, states[:, first], states[:, second]]
+        of_choices = (of_choices[:, None] * tables).reshape(-1, len(states))
     p = of_choices @ states / of_choices.sum(axis=1, keepdims=True)
     return np.stack([p.min(axis=0), p.max(axis=0)], axis=1)
 
@@ -155,14 +155,14 @@ def test_in_a_cycle_the_bounds_of_all_choices_are_attained(
     unknown = [(3, 1), (4, 0)]
     opened = dict.fromkeys(unknown, logs(ENDS))
     bounds = open_marginals(graph_of(priors, known), opened)
-    found = attained(priors, known, unknown)
-    assert (bounds[:, 0] <= found[:, 0] + ROUNDING).all()
-    assert (bounds[:, 1] >= found[:, 1] - ROUNDING).all()
-    assert np.allclose(bounds, found, rtol=0.0, atol=ROUNDING) == (way == "choices")
+    extremes = attained(priors, known, unknown)
+    assert (bounds[:, 0] <= extremes[:, 0] + ROUNDING).all()
+    assert (bounds[:, 1] >= extremes[:, 1] - ROUNDING).all()
+    assert np.allclose(bounds, extremes, rtol=0.0, atol=ROUNDING) == (way == "choices")
     # What is predicted to take too long is left to the walks.
     monkeypatch.setattr("inference.tasks.open_tables._MOST_SECONDS", 1e-12)
     wider = open_marginals(graph_of(priors, known), opened)
-    assert not np.allclose(wider, found, rtol=0.0, atol=ROUNDING)
+    assert not np.allclose(wider, extremes, rtol=0.0, atol=ROUNDING)
 
 
 @both_ways
@@ -210,7 +210,7 @@ def test_a_table_over_three_variables_is_refused() -> None:
 def test_an_open_table_stands_beside_a_known_one() -> None:
     priors, known = [0.9, 0.4], [((0, 1), entails(0.8))]
     bounds = open_marginals(graph_of(priors, known), {(1, 0): logs(ENDS)})
-    exact = np.array([marginals(graph_of(priors, [*known, ((1, 0), one)])) for one in ENDS])
+    exact = np.array([marginals(graph_of(priors, [*known, ((1, 0), table)])) for table in ENDS])
     assert bounds[:, 0] == pytest.approx(exact.min(axis=0), abs=1e-12)
     assert bounds[:, 1] == pytest.approx(exact.max(axis=0), abs=1e-12)
 

@@ -17,27 +17,27 @@ from tests.processes import run_python
 
 def test_every_name_is_there_and_stays_what_it_is() -> None:
     for name in tasks.__all__:
-        found = getattr(tasks, name)
-        assert callable(found)
-        assert found.__name__ == name
-        assert getattr(tasks, name) is found
+        value = getattr(tasks, name)
+        assert callable(value)
+        assert value.__name__ == name
+        assert getattr(tasks, name) is value
     with pytest.raises(AttributeError, match="no attribute 'no_name'"):
         tasks.no_name  # noqa: B018
 
 
 def test_a_list_of_its_names_has_all_and_loads_none() -> None:
-    found, _ = run_python(
+    differing, _ = run_python(
         "import inference.tasks as p; "
         "print(set(p.__all__) - set(dir(p)), set(p.__all__) & set(vars(p)))"
     )
-    assert found.strip() == "set() set()"
+    assert differing.strip() == "set() set()"
 
 
 @pytest.mark.parametrize("module", ["inference.tasks", "inference.tasks.autodiff"])
 def test_importing_the_package_compiles_nothing(module: str) -> None:
     heavy = "{'numba', 'scipy', 'torch', 'jax'}"
-    found, _ = run_python(f"import sys, {module}; print({heavy} & sys.modules.keys())")
-    assert found.strip() == "set()"
+    imported, _ = run_python(f"import sys, {module}; print({heavy} & sys.modules.keys())")
+    assert imported.strip() == "set()"
 
 
 @pytest.mark.parametrize("seed", range(6))

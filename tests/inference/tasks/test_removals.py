@@ -27,8 +27,8 @@ def stripped(graph: FactorGraph, removed: list[int]) -> FactorGraph:
 
 def factors_on(graph: FactorGraph, variable: int) -> list[int]:
     slots = np.flatnonzero(graph.scope_variables == variable)
-    found: list[int] = (np.searchsorted(graph.scope_starts, slots, side="right") - 1).tolist()
-    return found
+    factors: list[int] = (np.searchsorted(graph.scope_starts, slots, side="right") - 1).tolist()
+    return factors
 
 
 @pytest.mark.parametrize("anywhere", [False, True])
@@ -46,13 +46,13 @@ def test_every_variable_of_small_graphs_removed(anywhere: bool) -> None:
         for variable in range(graph.n_variables):
             group = factors_on(graph, variable)
             rest = oracle(stripped(graph, group))
-            found = effects.removed == variable
+            rows_of_variable = effects.removed == variable
             if anywhere:
-                assert effects.targets[found].tolist() == targets
+                assert effects.targets[rows_of_variable].tolist() == targets
             else:
                 near = {v for f in group for v in graph.scope(f)} - {variable}
-                assert effects.targets[found].tolist() == sorted(near & set(targets))
-            for at in np.flatnonzero(found):
+                assert effects.targets[rows_of_variable].tolist() == sorted(near & set(targets))
+            for at in np.flatnonzero(rows_of_variable):
                 target = int(effects.targets[at])
                 where = f"seed {seed}, variable {variable}, target {target}"
                 if target == variable:

@@ -60,11 +60,11 @@ BAD: tuple[tuple[Callable[..., object], tuple[Any, ...], str], ...] = (
 """A task, what it is asked, and the sentence with which it refuses that."""
 
 
-@pytest.mark.parametrize(("task", "asked", "said"), BAD)
+@pytest.mark.parametrize(("task", "asked", "message"), BAD)
 def test_bad_requests_are_named(
-    task: Callable[..., object], asked: tuple[Any, ...], said: str
+    task: Callable[..., object], asked: tuple[Any, ...], message: str
 ) -> None:
-    refused(said, task, *asked)
+    refused(message, task, *asked)
 
 
 TASKS: dict[str, Callable[[FactorGraph], object]] = {
@@ -148,7 +148,7 @@ TOO_LARGE: tuple[tuple[Callable[[], object], str], ...] = (
 """What is asked of a graph whose tables do not fit, and what is said."""
 
 
-@pytest.mark.parametrize(("ask", "said"), TOO_LARGE)
-def test_what_does_not_fit_is_refused(ask: Callable[[], object], said: str) -> None:
-    with pytest.raises(TooLargeError, match=said):
+@pytest.mark.parametrize(("ask", "message"), TOO_LARGE)
+def test_what_does_not_fit_is_refused(ask: Callable[[], object], message: str) -> None:
+    with pytest.raises(TooLargeError, match=message):
         ask()

@@ -37,10 +37,10 @@ def test_samples_follow_the_enumeration_s_law() -> None:
         states = sample(graph, n, seed)
         assert states.shape == (n, graph.n_variables)
         assert states.dtype == np.int32
-        place = {assignment: number for number, assignment in enumerate(truth.states)}
-        counts = np.zeros(len(place))
+        number_of = {assignment: number for number, assignment in enumerate(truth.states)}
+        counts = np.zeros(len(number_of))
         for row, times in zip(*np.unique(states, axis=0, return_counts=True), strict=True):
-            counts[place[tuple(row.tolist())]] = times
+            counts[number_of[tuple(row.tolist())]] = times
         expected = n * np.array(truth.probabilities)
         assert counts[expected == 0.0].sum() == 0, f"seed {seed}: an impossible state was drawn"
         # Cells that expect fewer than 10 are pooled, so that the law is close to chi-square.
@@ -97,9 +97,9 @@ def graphs() -> Iterator[FactorGraph]:
     yield fr1_forest(4, 2, seed=0)
 
 
-def within(found: list[np.ndarray], truth: list[np.ndarray], errors: list[np.ndarray]) -> None:
+def within(estimates: list[np.ndarray], truth: list[np.ndarray], errors: list[np.ndarray]) -> None:
     """Assert that two standard errors hold as often as they should, and that they are small."""
-    off = np.abs(np.concatenate(found) - np.concatenate(truth))
+    off = np.abs(np.concatenate(estimates) - np.concatenate(truth))
     bounds = np.concatenate(errors)
     # Of 0.954 expected; few groups make their spread rough.
     assert (off <= 2.0 * bounds).mean() > 0.85
@@ -108,7 +108,7 @@ def within(found: list[np.ndarray], truth: list[np.ndarray], errors: list[np.nda
 
 
 def test_counts_and_joints_agree_with_elimination_within_their_errors() -> None:
-    found, truth, errors = [], [], []
+    estimates, truth, errors = [], [], []
     for graph in graphs():
         variables = [4, 0, 1, 3]
         states = (graph.cardinalities[variables] - 1).tolist()
@@ -123,19 +123,19 @@ def test_counts_and_joints_agree_with_elimination_within_their_errors() -> None:
         assert count.probabilities.sum() == pytest.approx(1.0)
         assert table.table.sum() == pytest.approx(1.0)
         assert count.standard_errors is not None
-        found += [count.probabilities, table.table.ravel()]
+        estimates += [count.probabilities, table.table.ravel()]
         truth += [exact.probabilities, joint(graph, [3, 1]).ravel()]
         errors += [count.standard_errors, table.standard_errors.ravel()]
-    within(found, truth, errors)
+    within(estimates, truth, errors)
 
 
 @pytest.mark.parametrize("far", [False, True])
 def test_removals_agree_with_elimination_within_their_errors(far: bool) -> None:
-    found, truth, errors, shares = [], [], [], []
+    estimates, truth, errors, shares = [], [], [], []
     for graph in graphs():
-        *most, one, other = np.flatnonzero(graph.cardinalities > 1).tolist()
+        *most, first, other = np.flatnonzero(graph.cardinalities > 1).tolist()
         variables = most[-3:]
-        targets = [one, other] if far else None
+        targets = [first, other] if far else None
         exact = without_variables(graph, variables, targets)
         assert exact.status is Status.EXACT
         assert exact.standard_errors is None
@@ -147,10 +147,10 @@ def test_removals_agree_with_elimination_within_their_errors(far: bool) -> None:
         known = np.isfinite(estimate.without)
         assert np.isinf(estimate.standard_errors[~known]).all()
         shares.append(known.mean())
-        found += [estimate.without[known], estimate.contribution[known]]
+        estimates += [estimate.without[known], estimate.contribution[known]]
         truth += [exact.without[known], exact.contribution[known]]
         errors += list(estimate.standard_errors[known].T)
-    within(found, truth, errors)
+    within(estimates, truth, errors)
     assert 0.4 < np.mean(shares) < 1.0  # what strong factors make rare is not told
 
 

@@ -29,7 +29,7 @@ def test_votes_are_evidence_by_their_share() -> None:
     related = Relation("a1", "a2", RelationKind.EQUIVALENCE, 0.7)
     graph = FactGraph("r", claims, (), (related,), metadata={"votes": {"a1": "YYN", "a2": "NNN"}})
     alone = evidence_alone(graph)
-    assert [(one.target, one.probability) for one in alone.relations] == [
+    assert [(relation.target, relation.probability) for relation in alone.relations] == [
         ("a1", 2 / 3),
         ("a2", 0.0),
     ]
@@ -47,7 +47,8 @@ def test_hidden_causes_join_claims_in_a_tree_and_even_ones_change_nothing() -> N
     even = replace(
         tree,
         relations=tuple(
-            replace(one, probability=0.5) if one.source in causes else one for one in tree.relations
+            replace(relation, probability=0.5) if relation.source in causes else relation
+            for relation in tree.relations
         ),
     )
     before, after, joined = (
@@ -94,9 +95,9 @@ def test_what_claims_say_of_each_other_is_learned_from_labels() -> None:
 
 def test_the_answer_gives_differences_from_evidence_alone() -> None:
     made = claims_relations(data=("selfcheck",), folds=2)
-    found: Any = made.tables["relations"].frame.set_index("graph")
-    assert found["relations"].tolist() == [0, 10, 0]
-    change = found.loc["hidden causes", "brier"] - found.loc["evidence alone", "brier"]
-    assert found.loc["hidden causes", "less"] == pytest.approx(change, abs=1e-12)
+    rows: Any = made.tables["relations"].frame.set_index("graph")
+    assert rows["relations"].tolist() == [0, 10, 0]
+    change = rows.loc["hidden causes", "brier"] - rows.loc["evidence alone", "brier"]
+    assert rows.loc["hidden causes", "less"] == pytest.approx(change, abs=1e-12)
     # What claims of a passage have in common is their writer.
-    assert found.loc["hidden causes", "less_upper"] < 0
+    assert rows.loc["hidden causes", "less_upper"] < 0

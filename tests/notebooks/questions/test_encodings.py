@@ -62,8 +62,8 @@ def test_drawn_labels_are_calibrated_under_their_encoding(encoding: str) -> None
     drawn = with_drawn_labels(graphs, encoding, seed=4)
     atoms = labelled_atoms(drawn, "drawn")
     p = claim_posteriors(drawn, encoding)
-    found = scores_with_intervals(p, atoms, ("calibration_slope",), seed=0)
-    assert found["slope_lower"] < 1.0 < found["slope_upper"]
+    scores = scores_with_intervals(p, atoms, ("calibration_slope",), seed=0)
+    assert scores["slope_lower"] < 1.0 < scores["slope_upper"]
     # The sum of label minus posterior over its standard deviation, responses being independent:
     # 4 standard deviations, for a fixed seed.
     sums = atoms.grouping.sums(atoms.labels - p)

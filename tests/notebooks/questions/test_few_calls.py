@@ -30,7 +30,7 @@ GRAPH = FactGraph(
 
 def pair_names(places: Any) -> list[tuple[str, str]]:
     pairs = relation_pairs(GRAPH, "FR2")
-    return [(pairs[place].source, pairs[place].target) for place in places]
+    return [(pairs[number].source, pairs[number].target) for number in places]
 
 
 def test_orders_are_those_of_the_rule() -> None:
@@ -43,7 +43,9 @@ def test_orders_are_those_of_the_rule() -> None:
 
 def test_posteriors_are_those_of_the_graph_without_the_rest() -> None:
     pairs = [relation_pairs(GRAPH, "FR2")]
-    places = [place for place, name in enumerate(pair_names(range(4))) if name != ("c2", "a1")]
+    places = [
+        position for position, name in enumerate(pair_names(range(4))) if name != ("c2", "a1")
+    ]
     p = posteriors([GRAPH], pairs, [places])
     rest = GRAPH.derived(GRAPH.contexts, GRAPH.relations[:2])
     marginals = infer(rest.to_factor_graph(), "exact").marginals
@@ -54,7 +56,7 @@ def test_posteriors_are_those_of_the_graph_without_the_rest() -> None:
 def test_rows_count_calls_and_the_verdicts_that_a_stop_loses() -> None:
     made = compared([GRAPH], "FR2", (0.25, 1.0), (0.5,), 0)
     rows = {row["method"]: row for row in made}
-    assert [one["calls"] for one in rows["never settled"]["shares"]] == [1, 4]
+    assert [row["calls"] for row in rows["never settled"]["shares"]] == [1, 4]
     assert rows["settled at 0.5"]["asked"] == 0.75
     # The contradiction that is not asked any more would turn a1.
     assert rows["settled at 0.5"]["kept"] == 0.5

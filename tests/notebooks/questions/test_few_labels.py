@@ -32,9 +32,9 @@ def test_rows_are_means_over_draws_of_what_covers(design: str) -> None:
         known = np.where(np.isin(responses, kept), labels, np.nan)
         sampling = Sampling("responses", 12, ("share",), 1)
         (row,) = coverage_rows({"good": p}, atoms, sampling, 0)
-        found = estimate(share(p, known, responses))
+        estimated = estimate(share(p, known, responses))
         # To rounding: weights of all responses are alike, whatever they are.
-        assert row["width"] == pytest.approx(found.upper - found.lower, abs=1e-12)
+        assert row["width"] == pytest.approx(estimated.upper - estimated.lower, abs=1e-12)
         # Of the Brier score also the difference, whose truth is that of all labels.
         sampling = Sampling("responses", 12, ("brier",), 40)
         *_, row = coverage_rows(posteriors, atoms, sampling, 0)

@@ -16,13 +16,13 @@ SELFCHECK = list(datasets.load("selfcheck").graphs)
 
 def test_probabilities_are_shares_of_yes_and_posteriors_where_nobody_voted() -> None:
     first = SELFCHECK[0]
-    found = probabilities([first], "FR1")
+    shares = probabilities([first], "FR1")
     votes = first.metadata["votes"]
     by_hand = [sum(v == "Y" for v in votes[a.id]) / len(votes[a.id]) for a in first.atoms]
-    assert found.tolist() == by_hand
+    assert shares.tolist() == by_hand
     graph = datasets.load("factscore").graphs[0]
-    told = variant(graph, "FR1")
-    p = infer(told.to_factor_graph(), "exact").marginals.of_state(1, told.atom_ids)
+    view = variant(graph, "FR1")
+    p = infer(view.to_factor_graph(), "exact").marginals.of_state(1, view.atom_ids)
     np.testing.assert_allclose(probabilities([graph], "FR1"), p, atol=1e-12)
 
 
@@ -36,14 +36,14 @@ def test_a_row_is_what_half_of_the_responses_had_by_a_threshold_of_the_other_hal
     labels = np.array([atom.label for graph in SELFCHECK for atom in graph.atoms])
     labelled = np.array([label is not None for label in labels])
     # Responses without a label play no part in the halves.
-    ids, place = np.unique(responses[labelled], return_inverse=True)
+    ids, index = np.unique(responses[labelled], return_inverse=True)
     q, y = p[labelled], labels[labelled].astype(float)
     first = np.random.default_rng(0).permutation(ids.size)[: ids.size // 2]
-    known = np.isin(place, first)
-    chosen = conformal_filter(q[known], y[known], place[known], precision=0.7, confidence=0.8)
+    known = np.isin(index, first)
+    chosen = conformal_filter(q[known], y[known], index[known], precision=0.7, confidence=0.8)
     kept = q > chosen.threshold
     precisions = [
-        y[kept & (place == each)].mean() if (kept & (place == each)).any() else 1.0
+        y[kept & (index == each)].mean() if (kept & (index == each)).any() else 1.0
         for each in range(ids.size)
         if each not in set(first.tolist())
     ]

@@ -85,15 +85,15 @@ def text_of(section: str) -> str:
 
 def numbers_of(name: str) -> set[str]:
     """Return every number of a study's kept tables, at every length that a text may print."""
-    found = set()
+    texts = set()
     for path in (DOCS / "results" / name).glob("*.csv"):
         with path.open(encoding="utf-8") as file:
             for cell in (cell for row in csv.reader(file) for cell in row):
                 if re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", cell):
                     value = abs(float(cell))
-                    found |= {f"{value:.{digits}f}" for digits in range(5)}
-                    found |= {f"{100 * value:.{digits}f}%" for digits in range(2)}
-    return found
+                    texts |= {f"{value:.{digits}f}" for digits in range(5)}
+                    texts |= {f"{100 * value:.{digits}f}%" for digits in range(2)}
+    return texts
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -104,10 +104,10 @@ def test_every_number_of_the_text_is_kept(name: str) -> None:
     other = r"(?s)irrelevant claims are counted too.*?supported"
     text = re.sub(other, "", text_of(section))
     # Whole numbers below a hundred tell of designs: i-bounds, thresholds, fifths.
-    found = re.findall(r"(?<![\w.])\d+\.\d+%?|\d+%|\d+,\d{3}", text)
+    matches = re.findall(r"(?<![\w.])\d+\.\d+%?|\d+%|\d+,\d{3}", text)
     kept = numbers_of(name)
-    assert found
-    assert not [number for number in found if number.replace(",", "") not in kept]
+    assert matches
+    assert not [number for number in matches if number.replace(",", "") not in kept]
 
 
 def test_what_padding_does_is_kept() -> None:
@@ -118,10 +118,10 @@ def test_what_padding_does_is_kept() -> None:
     for row in rows:
         source, _, value, *_ = (cell.strip() for cell in row.split("|")[1:-1])
         assert ours[source] == value
-    told = PAGE.partition("On real biographies, Core resists")[2].partition("\n\n")[0]
-    found = re.findall(r"\d\.\d{3}", told)
-    assert len(found) > 10
-    assert set(found) <= numbers_of("core-padding")
+    paragraph = PAGE.partition("On real biographies, Core resists")[2].partition("\n\n")[0]
+    matches = re.findall(r"\d\.\d{3}", paragraph)
+    assert len(matches) > 10
+    assert set(matches) <= numbers_of("core-padding")
 
 
 def test_what_learns_fast_is_found_again() -> None:

@@ -66,12 +66,12 @@ def test_class_strengths_on_stars_are_a_logistic_regression_on_counts() -> None:
     names = [name.removeprefix("probability[").rstrip("]") for name in learned.values][1:]
     counts, labels, posteriors = [], [], []
     for graph in graphs:
-        found = infer(learned.apply(graph).to_factor_graph("implication")).marginals
+        posterior = infer(learned.apply(graph).to_factor_graph("implication")).marginals
         for atom in graph.atoms:
-            own = [six_classes(graph, r) for r in graph.relations if r.target == atom.id]
-            counts.append([own.count(name) for name in names])
+            classes = [six_classes(graph, r) for r in graph.relations if r.target == atom.id]
+            counts.append([classes.count(name) for name in names])
             labels.append(atom.label)
-            posteriors.append(found[atom.id][1])
+            posteriors.append(posterior[atom.id][1])
     # Each atom has two relations: the intercept and the counts hold one direction too many.
     model = LogisticRegression(C=1e6, max_iter=2000, tol=1e-10).fit(counts, labels)
     np.testing.assert_allclose(model.predict_proba(counts)[:, 1], posteriors, atol=2e-3)
@@ -79,10 +79,10 @@ def test_class_strengths_on_stars_are_a_logistic_regression_on_counts() -> None:
 
 def test_relations_of_contexts_are_read_by_their_support() -> None:
     claims = Atom("a"), Atom("b")
-    told = Relation("c", "a", RelationKind.CONTRADICTION, 0.7, (0.2, 0.7, 0.05, 0.05))
+    relation = Relation("c", "a", RelationKind.CONTRADICTION, 0.7, (0.2, 0.7, 0.05, 0.05))
     weak = Relation("c", "b", RelationKind.NEUTRAL, 0.9, (0.05, 0.05, 0.0, 0.9))
     between = Relation("a", "b", RelationKind.CONTRADICTION, 0.8)
-    graph = FactGraph("r", claims, (Context("c"),), (told, weak, between))
+    graph = FactGraph("r", claims, (Context("c"),), (relation, weak, between))
     read = as_support(graph, 0.1)
     assert read.relations == (Relation("c", "a", RelationKind.ENTAILMENT, 0.25), between)
     assert six_classes(read, read.relations[0]) == "p1"
@@ -95,7 +95,7 @@ def test_every_method_judges_each_fold_by_the_others() -> None:
     for number in range(3):
         others = task.table.labels[task.fold != number]
         np.testing.assert_allclose(rate[task.fold == number], others.mean())
-    found = {name: METHODS[name](task) for name in ("default", "base rate", "six classes")}
+    p_by_method = {name: METHODS[name](task) for name in ("default", "base rate", "six classes")}
     flipped = [
         replace(g, atoms=tuple(replace(a, label=not a.label) for a in g.atoms)) if fold == 0 else g
         for g, fold in zip(graphs, task.fold[::4].tolist(), strict=True)
@@ -104,13 +104,13 @@ def test_every_method_judges_each_fold_by_the_others() -> None:
     again = METHODS["six classes"](other)
     # What a fold's own labels are has no part in how it is judged.
     np.testing.assert_allclose(
-        again[task.fold == 0], found["six classes"][task.fold == 0], atol=1e-6
+        again[task.fold == 0], p_by_method["six classes"][task.fold == 0], atol=1e-6
     )
     atoms = labelled_atoms(graphs, "biographies")
-    rows = {row["method"]: row for row in score_rows(found, atoms, task.fold, 0)}
-    expected = ((found["six classes"] - task.table.labels) ** 2).mean()
+    rows = {row["method"]: row for row in score_rows(p_by_method, atoms, task.fold, 0)}
+    expected = ((p_by_method["six classes"] - task.table.labels) ** 2).mean()
     assert rows["six classes"]["brier"] == pytest.approx(expected, rel=1e-12)
-    pairs = difference_rows(found, ["six classes"], atoms, task.fold, 0)
+    pairs = difference_rows(p_by_method, ["six classes"], atoms, task.fold, 0)
     assert len(pairs) == 2
     first = next(r for r in pairs if (r["method"], r["other"]) == ("default", "six classes"))
     gain = rows["default"]["brier"] - rows["six classes"]["brier"]
@@ -153,16 +153,16 @@ def test_without_distributions_kinds_are_learned() -> None:
         for g in biographies(12, 2)
     ]
     task = cross_fit_task(bare, 3, 0)
-    found = taught_classes(task, "FR2", "implication")
+    learned = taught_classes(task, "FR2", "implication")
     kinds = Potentials(("atom_prior", "probability"))
     for number in range(3):
-        own = [at for at, f in enumerate(task.fold[::4].tolist()) if f == number]
-        rest = [variant(g, "FR2") for at, g in enumerate(bare) if at not in own]
+        positions = [at for at, f in enumerate(task.fold[::4].tolist()) if f == number]
+        rest = [variant(g, "FR2") for at, g in enumerate(bare) if at not in positions]
         # Forests: belief propagation learns what exact inference does.
         taught = fit_potentials(rest, kinds, penalty=PENALTY)
-        for at in own:
+        for at in positions:
             wanted = taught.apply(variant(bare[at], "FR2"))
-            assert [r.probability for r in found[at].relations] == pytest.approx(
+            assert [r.probability for r in learned[at].relations] == pytest.approx(
                 [r.probability for r in wanted.relations], abs=1e-3
             )
 
@@ -171,11 +171,11 @@ def test_positions_weigh_sentences_alike() -> None:
     graphs = biographies(5, 5)
     atoms = labelled_atoms(graphs, "data")
     values = {"true": atoms.labels, "FR1, implication": atoms.labels * 0.5}
-    found = mean_by_fifth(graphs, values, atoms, 0).set_index("of")
+    means = mean_by_fifth(graphs, values, atoms, 0).set_index("of")
     first = np.mean([a.label for g in graphs for a in g.atoms if a.sentence == 1])
-    assert found["40-60 %"]["true"] == pytest.approx(first)
-    assert found["40-60 %"]["FR1, implication"] == pytest.approx(first / 2)
-    assert np.isnan(found["0-20 %"]["true"])
+    assert means["40-60 %"]["true"] == pytest.approx(first)
+    assert means["40-60 %"]["FR1, implication"] == pytest.approx(first / 2)
+    assert np.isnan(means["0-20 %"]["true"])
 
 
 def test_what_approximations_move_is_held_to_enumeration() -> None:
@@ -194,8 +194,8 @@ def test_what_approximations_move_is_held_to_enumeration() -> None:
     assert row["error"] == pytest.approx(0.01)
     moved = np.mean((true + 0.01 - atoms.labels) ** 2) - np.mean((true - atoms.labels) ** 2)
     assert row["moved"] == pytest.approx(moved, abs=1e-12)
-    found = {("FR1", "mixture", "exact"): true, ("FR1", "mixture", "other"): 1 - true}
-    first, second = case_rows(found, atoms, 0)
+    p_by_view = {("FR1", "mixture", "exact"): true, ("FR1", "mixture", "other"): 1 - true}
+    first, second = case_rows(p_by_view, atoms, 0)
     assert first["auroc"] == pytest.approx(1 - second["auroc"])
     assert second["brier_change"] == pytest.approx(second["brier"] - first["brier"], abs=1e-12)
 
@@ -221,45 +221,48 @@ def test_what_is_learned_belongs_to_its_encoding() -> None:
             ((claim_posteriors(learned, other) - task.table.labels) ** 2).mean()
             for other in ENCODINGS
         )
-        own = ((claim_posteriors(learned, name) - task.table.labels) ** 2).mean()
-        assert own == pytest.approx(least, abs=1e-3), name
+        brier = ((claim_posteriors(learned, name) - task.table.labels) ** 2).mean()
+        assert brier == pytest.approx(least, abs=1e-3), name
 
 
 def test_learned_views_are_compared_with_the_right_ones() -> None:
     atoms = labelled_atoms(biographies(20, 9), "data")
     rng = np.random.default_rng(0)
     names = ("implication", "mixture", "implication, learned", "mixture, learned")
-    found = {
+    p_by_view = {
         (view, name, "exact"): np.clip(0.6 * atoms.labels + rng.random(len(atoms.labels)), 0, 1)
         for view in ("FR1", "FR2")
         for name in names
     }
-    found["FR2", "mixture, learned", "cavi"] = 1 - atoms.labels
-    made = learned_rows(found, atoms, 0)
+    p_by_view["FR2", "mixture, learned", "cavi"] = 1 - atoms.labels
+    made = learned_rows(p_by_view, atoms, 0)
     rows = {(row["variant"], row["encoding"]): row for row in made}
     assert len(made) == len(rows)
     assert set(rows) == {(view, name) for view in ("FR1", "FR2") for name in names[2:]}
     brier = {
-        key[:2]: np.mean((p - atoms.labels) ** 2) for key, p in found.items() if key[2] == "exact"
+        key[:2]: np.mean((p - atoms.labels) ** 2)
+        for key, p in p_by_view.items()
+        if key[2] == "exact"
     }
     row = rows["FR2", "mixture, learned"]
-    own = brier["FR2", "mixture, learned"]
-    assert row["brier"] == pytest.approx(own, abs=1e-8)
+    brier_of = brier["FR2", "mixture, learned"]
+    assert row["brier"] == pytest.approx(brier_of, abs=1e-8)
     for name, other in (
         ("stated", ("FR2", "mixture")),
         ("implication", ("FR2", "implication, learned")),
         ("stars", ("FR1", "mixture, learned")),
     ):
-        assert row[name] == pytest.approx(own - brier[other], abs=1e-8)
+        assert row[name] == pytest.approx(brier_of - brier[other], abs=1e-8)
     assert rows["FR1", "implication, learned"]["stars"] == 0.0
     # Where posteriors are not known, every approximation is compared with itself.
     for name in ("implication, learned", "mixture, learned"):
-        p = found.pop(("FR2", name, "exact"))
-        found["FR2", name, "lbp"], found["FR2", name, "cavi"] = p, (p + 1) / 2
-    made = learned_rows(found, atoms, 0)
+        p = p_by_view.pop(("FR2", name, "exact"))
+        p_by_view["FR2", name, "lbp"], p_by_view["FR2", name, "cavi"] = p, (p + 1) / 2
+    made = learned_rows(p_by_view, atoms, 0)
     backends = {row["backend"]: row for row in made if row["encoding"] == "mixture, learned"}
     assert set(backends) == {"exact", "lbp", "cavi"}
     scores = [
-        np.mean((found["FR2", name, "cavi"] - atoms.labels) ** 2) for name in (names[3], names[2])
+        np.mean((p_by_view["FR2", name, "cavi"] - atoms.labels) ** 2)
+        for name in (names[3], names[2])
     ]
     assert backends["cavi"]["implication"] == pytest.approx(scores[0] - scores[1], abs=1e-8)

@@ -24,8 +24,8 @@ def test_levels_hold_the_undistorted_once_per_axis() -> None:
 
 def test_calibrated_without_a_distortion_and_too_extreme_with_one() -> None:
     made = misspecification.misspecification(factors=(3.0,), noises=(), copied=(1.0,))
-    found = made.tables["calibration"].frame
-    rows: dict[Any, Any] = {(r.axis, r.level): r for r in found.itertuples()}
+    calibration = made.tables["calibration"].frame
+    rows: dict[Any, Any] = {(r.axis, r.level): r for r in calibration.itertuples()}
     plain = rows["factors", 1.0]
     assert plain.slope_lower < 1.0 < plain.slope_upper
     assert plain.cost == 0.0

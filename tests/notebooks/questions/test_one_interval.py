@@ -48,8 +48,8 @@ def package_table(
 
 def both(table: ScoreTable, model: str, name: str) -> tuple[Estimate, Any]:
     """Return a score of a model, and its difference to the first; None of the first."""
-    own = next(each for each in table.models if each.name == model)
-    return own.scores[name], own.differences.get(name)
+    scored = next(each for each in table.models if each.name == model)
+    return scored.scores[name], scored.differences.get(name)
 
 
 def ends(row: Mapping[str, Any], name: str) -> tuple[float, float, float]:
@@ -65,8 +65,8 @@ def same(printed: tuple[float, float, float], *expected: float) -> bool:
 def test_real_graphs() -> None:
     scores = ("brier", "log_loss", "auroc", "entropy")
     table = package_table(METHODS, ATOMS, scores)
-    found = {("FR1", "mixture", name): p for name, p in METHODS.items()}
-    for row in case_rows(found, ATOMS, 0):
+    p_by_view = {("FR1", "mixture", name): p for name, p in METHODS.items()}
+    for row in case_rows(p_by_view, ATOMS, 0):
         for name in scores:
             cell, change = both(table, row["backend"], name)
             # Analyses round probabilities to nine digits.
@@ -80,7 +80,7 @@ def test_real_graphs() -> None:
 def test_learned_potentials() -> None:
     scores = ("brier", "log_loss", "auroc")
     table = package_table(METHODS, ATOMS, scores, FOLDS)
-    told = score(
+    scored = score(
         SECOND, Y, RESPONSES, folds=FOLDS, scores=[*scores, "calibration_slope"],
         intervals=SETTINGS,
     ).models[0].scores  # fmt: skip
@@ -89,8 +89,10 @@ def test_learned_potentials() -> None:
             cell, change = both(table, row["method"], name)
             assert same(ends(row, name), cell.value, cell.lower, cell.upper)
             if row["method"] == "other":
-                assert same(ends(row, name), told[name].value, told[name].lower, told[name].upper)
-    slope = told["calibration_slope"]
+                assert same(
+                    ends(row, name), scored[name].value, scored[name].lower, scored[name].upper
+                )
+    slope = scored["calibration_slope"]
     assert same(ends(row, "slope"), slope.value, slope.lower, slope.upper)
     (pair,) = difference_rows(METHODS, ["other"], ATOMS, FOLDS, 0)
     for name in scores:
@@ -110,15 +112,15 @@ def test_inference_error_and_encodings() -> None:
     exact, (row,) = does_it_matter.effects(
         graphs, [("cavi", get_backend("cavi"))], "implication", seed=0
     )
-    for name, own in (("brier", "brier"), ("mae", "precision_mae")):
-        cell, moved = table["exact", own], table.difference("cavi", own)
+    for name, measure in (("brier", "brier"), ("mae", "precision_mae")):
+        cell, moved = table["exact", measure], table.difference("cavi", measure)
         assert same(ends(exact, name), cell.value, cell.lower, cell.upper)
         assert same(ends(row, name), moved.value, moved.lower, moved.upper)
     _, compared, _ = encodings.comparison(graphs, 0)
     assert compared["encoding"] == "conditional"
-    found = score_difference(
+    difference = score_difference(
         "brier", p["conditional"], p["exact"], atoms.labels, atoms.responses,
         n_bootstrap=N_BOOTSTRAP,
     )  # fmt: skip
-    assert same(ends(compared, "difference"), found.value, found.lower, found.upper)
-    assert not math.isnan(found.lower)
+    assert same(ends(compared, "difference"), difference.value, difference.lower, difference.upper)
+    assert not math.isnan(difference.lower)

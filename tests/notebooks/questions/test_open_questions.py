@@ -24,10 +24,10 @@ SHOWN = dict(re.findall(r"\n    (.+)\n(?:.*\n)+?<!-- ([\w-]+): ", PAGE))
 @cache
 def shown(name: str) -> dict[str, list[Row]]:
     """Return the rows that the page shows of an answer, by stem of the table they are from."""
-    found: dict[str, list[Row]] = {}
+    rows_of: dict[str, list[Row]] = {}
     for stem, text in re.findall(rf"<!-- {name}: ([\w-]+) -->\n\n?((?:\|.*\n)+)", PAGE):
-        found.setdefault(stem, []).extend(table_rows(text))
-    return found
+        rows_of.setdefault(stem, []).extend(table_rows(text))
+    return rows_of
 
 
 def run(command: str, out: Path) -> None:

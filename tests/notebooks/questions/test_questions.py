@@ -31,10 +31,10 @@ SCRIPTS = sorted((ROOT / "notebooks" / "questions").glob("*.py"))
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_script_begins_with_its_question_and_calls_no_other(script: Path) -> None:
     tree = ast.parse(script.read_text("utf-8"))
-    said = ast.get_docstring(tree) or ""
-    assert said.partition("\n")[0].endswith("?")
-    assert all(f"\n{word}: " in said for word in ("Question", "Data", "Rival"))
-    assert f"    python notebooks/questions/{script.name}" in said
+    docstring = ast.get_docstring(tree) or ""
+    assert docstring.partition("\n")[0].endswith("?")
+    assert all(f"\n{word}: " in docstring for word in ("Question", "Data", "Rival"))
+    assert f"    python notebooks/questions/{script.name}" in docstring
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             assert not (node.module or "").startswith(("notebooks", "tests"))
@@ -63,17 +63,19 @@ def test_a_script_writes_what_it_finds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--data", "nowhere.jsonl"), "nowhere.jsonl"),
         (("--splits", "3"), "--splits"),
     ],
 )
-def test_a_wrong_option_writes_nothing(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_a_wrong_option_writes_nothing(
+    words: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     result = script("few_calls.py", *words, "--out", f"{out}")
     assert result.returncode != 0
-    assert said in result.stderr + result.stdout
+    assert message in result.stderr + result.stdout
     assert "Traceback" not in result.stderr
     assert not out.exists()
 

@@ -32,13 +32,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def shares(claims: list[tuple[bool, bool]]) -> dict[str, float]:
     """Return what (supported, judged correct) make of SK, SU, sigma and the factuality."""
-    known = [said for right, said in claims if right]
-    unknown = [not said for right, said in claims if not right]
-    one, other = sum(known) / len(known), sum(unknown) / len(unknown)
+    known = [judged for right, judged in claims if right]
+    unknown = [not judged for right, judged in claims if not right]
+    first, other = sum(known) / len(known), sum(unknown) / len(unknown)
     return {
-        "self_known": one,
+        "self_known": first,
         "self_unknown": other,
-        "sigma": (1 - other) / (2 - one - other),
+        "sigma": (1 - other) / (2 - first - other),
         "factuality": len(known) / len(claims),
         "false_positives": len(unknown) - sum(unknown),
         "false_negatives": len(known) - sum(known),
@@ -88,24 +88,27 @@ def test_files_of_confidences_and_of_asked_models_are_subjects(folder: Path) -> 
                           "none_of_the_above": ["true", "neither"][at % 5 == 0]}}
         for at in range(40)
     ]  # fmt: skip
-    (folder / "asked.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in asked))
+    (folder / "asked.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in asked))
     (folder / DATA_FILE).write_text(
         "datasets: {self-judged: {NQ: nq.json, ours: asked.jsonl}}", encoding="utf-8"
     )
     tables = sigma_on_labels(embedded=VOTES, **QUICK).tables
     frame = tables["in-sample"].frame
     assert f"Without MATH: datasets.self-judged in {DATA_FILE}" in tables["in-sample"].caption
-    every: Any = [one for answer in answers for one in answer["claims"]]
-    judged = [(one["annotation"] == "Y", one["gpt-score"] >= 0.9) for one in every]
+    every: Any = [claim for answer in answers for claim in answer["claims"]]
+    judged = [(claim["annotation"] == "Y", claim["gpt-score"] >= 0.9) for claim in every]
     expected = {
         "NQ": shares(judged),
         "ours, direct asking": shares(
-            [(one["label"] == "S", one["judgements"]["direct_asking"] == "true") for one in asked]
+            [
+                (record["label"] == "S", record["judgements"]["direct_asking"] == "true")
+                for record in asked
+            ]
         ),
         "ours, none of the above": shares(
             [
-                (one["label"] == "S", one["judgements"]["none_of_the_above"] == "true")
-                for one in asked
+                (record["label"] == "S", record["judgements"]["none_of_the_above"] == "true")
+                for record in asked
             ]
         ),
     }
@@ -124,9 +127,9 @@ def kept(stem: str) -> list[dict[str, str]]:
 
 def test_the_kept_votes_and_tests_are_those_of_the_data() -> None:
     (row,) = (
-        one
-        for one in kept("in-sample")
-        if one["subject"] == "SelfCheckGPT" and one["position"] == "overall"
+        row
+        for row in kept("in-sample")
+        if row["subject"] == "SelfCheckGPT" and row["position"] == "overall"
     )
     for name, value in shares(list(voted(0.5))).items():
         assert float(row[name]) == pytest.approx(value, abs=1e-9)
@@ -134,20 +137,20 @@ def test_the_kept_votes_and_tests_are_those_of_the_data() -> None:
 
 @pytest.mark.slow
 def test_the_answer_is_what_is_kept(shared_data: Path) -> None:
-    own = shared_data / "self_judged"
+    folder = shared_data / "self_judged"
     Path("factormodels-data.yaml").write_text(
-        f"datasets: {{self-judged: {{NQ: {own}/nq_subclaims_with_scores.jsonl, "
-        f"MATH: {own}/MATH_subclaims_with_scores.jsonl}}}}"
+        f"datasets: {{self-judged: {{NQ: {folder}/nq_subclaims_with_scores.jsonl, "
+        f"MATH: {folder}/MATH_subclaims_with_scores.jsonl}}}}"
     )
     # In sample alone: intervals and splits are drawn and take long.
     tables = sigma_on_labels(splits=2, n_bootstrap=2).tables
     for stem in ("in-sample", "thresholds"):
         made = tables[stem].frame.to_dict("records")
         assert len(made) == len(kept(stem))
-        for one, other in zip(made, kept(stem), strict=True):
+        for row, other in zip(made, kept(stem), strict=True):
             for name in ("sigma", "factuality", "self_known", "self_unknown", "clustered"):
-                found, wanted = float(one[name]), float(other[name] or "nan")
-                assert found == pytest.approx(wanted, abs=1e-9, nan_ok=True), (one, name)
+                value, wanted = float(row[name]), float(other[name] or "nan")
+                assert value == pytest.approx(wanted, abs=1e-9, nan_ok=True), (row, name)
 
 
 def test_the_equation_stands_where_the_section_says() -> None:

@@ -39,7 +39,7 @@ BRIEF = {"papers/core-padding": ("settings.steps=1",)}
 @pytest.mark.parametrize("study", ANALYSES)
 def test_in_an_empty_folder_a_study_runs_on_embedded_data(study: str, bare_folder: Path) -> None:
     results = run_study(study, bare_folder, *BRIEF.get(study, ()))
-    assert all(said.startswith("Data: ") for said in results.remarks)
+    assert all(remark.startswith("Data: ") for remark in results.remarks)
     if study == "papers/datasets":
         return
     # The row of every published number is there.
@@ -52,11 +52,11 @@ def test_in_an_empty_folder_a_study_runs_on_embedded_data(study: str, bare_folde
 
 
 def test_the_study_of_posteriors_starts_in_an_empty_folder() -> None:
-    found = invoke("run", "papers/factreasoner", "datasets=[{name: factscore, limit: 3}]")
-    assert "FR2" in found.stdout
-    told = compare_published("factreasoner", Path("results/factreasoner")).frame
+    result = invoke("run", "papers/factreasoner", "datasets=[{name: factscore, limit: 3}]")
+    assert "FR2" in result.stdout
+    compared = compare_published("factreasoner", Path("results/factreasoner")).frame
     # The paper's are of other data, or of relations of other models.
-    assert set(told["ours"]) == {"-"}
+    assert set(compared["ours"]) == {"-"}
 
 
 def test_a_printed_p_value_is_that_of_data_with_the_printed_means(bare_folder: Path) -> None:
@@ -125,8 +125,8 @@ def test_annotations_of_fastfact_are_read_with_the_verdicts_of_its_pipeline(
     assert list(people.columns) == ["factscore_bio", "Overall"]
     assert people.at["supported", "Overall"] == people.at["not_enough_evidence", "Overall"] == 50
     # The verifier refuted what a person found supported.
-    told = {"claims": 1, "agreement_exact": 0, "agreement_type": 0}
-    assert bench["verdicts"].iloc[0].to_dict() == told
+    shares = {"claims": 1, "agreement_exact": 0, "agreement_type": 0}
+    assert bench["verdicts"].iloc[0].to_dict() == shares
 
 
 def test_verdicts_are_annotations_and_otherwise_labels() -> None:
@@ -138,10 +138,10 @@ def test_verdicts_are_annotations_and_otherwise_labels() -> None:
         Atom("a5", "five", label=False),
         Atom("a6", "six", annotation="irrelevant"),
     )
-    (found,) = judged_graphs([FactGraph("r", atoms=atoms, metadata={"benchmark": "B"})])
+    (graph,) = judged_graphs([FactGraph("r", atoms=atoms, metadata={"benchmark": "B"})])
     verdicts = ("refuted", "conflicting evidence", "supported", "non-supported", "irrelevant")
-    assert (found.verdicts, found.group) == (verdicts, "B")
-    assert [found.count(kind) for kind in ("supported", "non-supported", "irrelevant")] == [1, 3, 1]
+    assert (graph.verdicts, graph.group) == (verdicts, "B")
+    assert [graph.count(kind) for kind in ("supported", "non-supported", "irrelevant")] == [1, 3, 1]
 
 
 def test_a_file_is_compared_with_what_a_paper_prints_of_its_rows(bare_folder: Path) -> None:
@@ -149,8 +149,8 @@ def test_a_file_is_compared_with_what_a_paper_prints_of_its_rows(bare_folder: Pa
     (row,) = compare_published("leaderboard", {"ranking": frame}).frame.to_dict("records")
     assert (row["printed"], row["ours"]) == ("0.803", "0.751")
     frame.to_csv(bare_folder / "ranking.csv", index=False)
-    for place in (bare_folder, bare_folder / "ranking.csv"):
-        assert compare_published("leaderboard", place).frame["ours"].item() == "0.751"
+    for path in (bare_folder, bare_folder / "ranking.csv"):
+        assert compare_published("leaderboard", path).frame["ours"].item() == "0.751"
     twice = pd.concat([frame, frame])
     refused("2 rows of ranking", compare_published, "leaderboard", {"ranking": twice})
     (bare_folder / "ranking.csv").unlink()
@@ -169,14 +169,16 @@ def test_every_published_number_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("study", "override", "said"),
+    ("study", "override", "message"),
     [
         ("core-padding", "settings.data=core-response", "did you mean 'core-responses'?"),
         ("core-relation-models", "settings.relations=[lexical]", "settings.relations"),
         ("core-relation-models", "settings.relations=[lexical, words:x]", "words:0.8"),
     ],
 )
-def test_a_mistake_is_one_sentence(bare_folder: Path, study: str, override: str, said: str) -> None:
+def test_a_mistake_is_one_sentence(
+    bare_folder: Path, study: str, override: str, message: str
+) -> None:
     result = invoke("run", f"papers/{study}", override, code=2)
-    assert said in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
     assert not (bare_folder / "results" / study / "manifest.json").exists()

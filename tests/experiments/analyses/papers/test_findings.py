@@ -22,12 +22,12 @@ Row = tuple[str, str, str]
 
 def rows_of_study(study: str) -> list[Row]:
     """Return the rows of the page that name a study and have a number of ours."""
-    found = []
+    rows = []
     for line in PAGE.splitlines():
         cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         if len(cells) == 5 and cells[3] == f"`factormodels run {study}`":
-            found.append((cells[0], cells[1], cells[2]))
-    return found
+            rows.append((cells[0], cells[1], cells[2]))
+    return rows
 
 
 @pytest.mark.parametrize("study", ["papers/worked-numbers", "papers/factreasoner-printed-tests"])
@@ -66,10 +66,10 @@ datasets:
 def test_supported_claims_by_position_are_those_of_the_owners_file(shared_data: Path) -> None:
     loaded = load_claims(shared_data / "factscore_chatgpt" / "ChatGPT.jsonl")
     table = label_positions(loaded.records, intervals=IntervalSettings(n_bootstrap=20))
-    told = re.search(r"are counted too,([\d.,\sand]+) are\s+supported", PAGE)
-    assert told is not None
+    match = re.search(r"are counted too,([\d.,\sand]+) are\s+supported", PAGE)
+    assert match is not None
     shares = [f"{share:.3f}" for share in table["supported_share"].estimate[:5]]
-    assert re.findall(r"0\.\d+", told[1]) == shares
+    assert re.findall(r"0\.\d+", match[1]) == shares
 
 
 @pytest.mark.parametrize("name", ["nq", "MATH"])
@@ -78,21 +78,21 @@ def test_self_knowledge_of_a_real_model_is_what_one_counts(name: str, shared_dat
     # `data`, a list of answers with `claims`, each with the model's `gpt-score` and a person's
     # `annotation`, Y if it is right.
     every = [
-        (one["annotation"].strip() == "Y", float(one["gpt-score"]) >= 0.9)
+        (claim["annotation"].strip() == "Y", float(claim["gpt-score"]) >= 0.9)
         for answer in json.loads(path.read_text(encoding="utf-8"))["data"]
-        for one in answer["claims"]
+        for claim in answer["claims"]
     ]
     frame = self_knowledge(path, threshold=0.9)["quantities"]
-    found = frame[frame["position"] == "overall"].set_index("quantity")["estimate"]
+    estimates = frame[frame["position"] == "overall"].set_index("quantity")["estimate"]
     known = [sure for right, sure in every if right]
     unknown = [not sure for right, sure in every if not right]
     self_known, self_unknown = sum(known) / len(known), sum(unknown) / len(unknown)
     # The same quotients of whole numbers, to rounding.
-    assert found["self_known"] == pytest.approx(self_known, abs=1e-12)
-    assert found["self_unknown"] == pytest.approx(self_unknown, abs=1e-12)
-    assert found["factuality"] == pytest.approx(len(known) / len(every), abs=1e-12)
+    assert estimates["self_known"] == pytest.approx(self_known, abs=1e-12)
+    assert estimates["self_unknown"] == pytest.approx(self_unknown, abs=1e-12)
+    assert estimates["factuality"] == pytest.approx(len(known) / len(every), abs=1e-12)
     sigma = (1 - self_unknown) / (2 - self_unknown - self_known)
-    assert found["sigma"] == pytest.approx(sigma, abs=1e-12)
+    assert estimates["sigma"] == pytest.approx(sigma, abs=1e-12)
     if name == "nq":
         row = next(line for line in PAGE.splitlines() if "nq.jsonl --threshold 0.9" in line)
         assert f"| {self_unknown:.3f} |" in row
@@ -128,17 +128,17 @@ def test_operations_are_printed_per_as_many_responses_as_the_text_says(shared_da
     file = json.loads((shared_data / "fastfact" / "annotation_stats.json").read_text("utf-8"))
     text = PAGE.partition("<!-- fastfact: annotation_stats.json -->")[2]
     table, _, prose = text.partition("\n\n")
-    told = {}
+    numbers = {}
     for line in table.strip().splitlines():
         what, by, *cells = (cell.strip() for cell in line.split("|")[1:-1])
-        told[what, by] = cells
+        numbers[what, by] = cells
     operations = ("unchanged", "revised", "removed", "added")
     names = ("factcheck-bench", "hellobench", "longfact", "expertqa", "factscore_bio")
     responses: dict[str, list[int]] = {}
     for at, name in enumerate(names):
         counted = file["grouped"]["by_prompt_source"][name]["operations"]
         for operation in operations:
-            printed = told[f"{operation}, a response", "printed"][at]
+            printed = numbers[f"{operation}, a response", "printed"][at]
             # The whole numbers of responses that give the printed digits.
             gives = [n for n in range(75, 85) if f"{counted[operation] / n:.3f}" == printed]
             responses.setdefault(name, []).extend(gives)
@@ -150,8 +150,12 @@ def test_operations_are_printed_per_as_many_responses_as_the_text_says(shared_da
     assert re.search(r"by 78, 76 and 76 responses .* one of ExpertQA's \(divided by 81\)", prose)
     assert "two of Hellobench's (by 80)" in prose
     gaps = {
-        what: [float(b) - float(a) for a, b in zip(told[what, "printed"], told[what, "counted"],
-                                                   strict=True)]
+        what: [
+            float(counted) - float(printed)
+            for printed, counted in zip(
+                numbers[what, "printed"], numbers[what, "counted"], strict=True
+            )
+        ]
         for what in ("supported, %", "verdicts left alone, %")
     }  # fmt: skip
     assert [round(gaps["supported, %"][at]) for at in (4, 3)] == [11, 6]

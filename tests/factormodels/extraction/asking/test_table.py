@@ -60,7 +60,7 @@ def test_every_prompt_is_asked_by_a_row() -> None:
 @pytest.mark.parametrize(
     "stage",
     [stage for stage in STAGES if load_prompt(stage.prompt).examples],
-    ids=lambda one: f"{one.name}-{one.prompt}",
+    ids=lambda row: f"{row.name}-{row.prompt}",
 )
 def test_the_examples_of_a_prompt_are_read_by_its_row(stage: ModelStage[Any]) -> None:
     prompt = load_prompt(stage.prompt)
@@ -72,20 +72,20 @@ def test_the_examples_of_a_prompt_are_read_by_its_row(stage: ModelStage[Any]) ->
             about = Chunk(int(lines[0].partition(":")[0]), texts)
         question = Question(stage, dict(example.fields), about)
         blank = replace(question, fields={**dict.fromkeys(prompt.slots, ""), **example.fields})
-        (found,) = ask_all(AnsweringModel(partial(_answered, example.answer)), [blank])
-        assert not isinstance(found, Failure), found
+        (answer,) = ask_all(AnsweringModel(partial(_answered, example.answer)), [blank])
+        assert not isinstance(answer, Failure), answer
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=lambda one: f"{one.name}-{one.prompt}")
+@pytest.mark.parametrize("stage", STAGES, ids=lambda row: f"{row.name}-{row.prompt}")
 def test_an_answer_of_another_form_is_a_failure(stage: ModelStage[Any]) -> None:
     prompt = load_prompt(stage.prompt)
     fields = dict.fromkeys(prompt.slots, "text")
     about = ABOUT.get(stage.prompt)
     model = AnsweringModel(lambda _: Completion("I would rather not say.", finish="length"))
-    (found,) = ask_all(model, [Question(stage, fields, about)])
-    assert isinstance(found, Failure)
-    assert found.unread
-    assert "I would rather not say." in found.reason
+    (failure,) = ask_all(model, [Question(stage, fields, about)])
+    assert isinstance(failure, Failure)
+    assert failure.unread
+    assert "I would rather not say." in failure.reason
     # The same is said to the model, so that it can say it better.
     (asked,) = model.asked
     assert asked.fault_of(Completion("I would rather not say.")) != ""
@@ -96,14 +96,14 @@ def test_rows_state_their_calls() -> None:
         (stage.name, stage.prompt): stage.calls(EXTENT, load_prompt(stage.prompt).slots)
         for stage in STAGES
     }
-    numbers = {key: one.number for key, one in calls.items()}
+    numbers = {key: call.number for key, call in calls.items()}
     assert numbers["atomizer", "atomizer"] == numbers["pre-verification", "preverify"] == 4
     assert numbers["summariser", "summary"] == 6
     assert numbers["claim failures", "claim_failures"] == 2
     assert numbers["claim failures", "missing_claims"] == numbers["refusals", "refusal"] == 1
     assert numbers["relations", "relation"] == numbers["claim relations", "claim_relation"] == 300
     assert numbers["safe-search", "safe_query"] == 250
-    assert [key[0] for key, one in calls.items() if one.at_most] == ["safe-search"]
+    assert [key[0] for key, call in calls.items() if call.at_most] == ["safe-search"]
     # A verdict is shown the claim, and its own passages.
     verdict = calls["factscore", "assess_factscore"]
     assert (verdict.number, verdict.filled, verdict.besides) == (50, 40.0, 100 * 400.0)

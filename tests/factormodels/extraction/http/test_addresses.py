@@ -100,12 +100,12 @@ def test_no_text_raises_another_error(seed: int) -> None:
         place_of(text)
         host_of(text)
         try:
-            found = web_address(text, chance.choice(["", "http://example.org/a"]))
+            address = web_address(text, chance.choice(["", "http://example.org/a"]))
         except AddressError:
             continue
         # What comes out is read again as itself, and its parts are there to be asked for.
-        assert str(web_address(str(found))) == str(found)
-        assert found.host
-        assert found.raw_host.isascii()
+        assert str(web_address(str(address))) == str(address)
+        assert address.host
+        assert address.raw_host.isascii()
         read += 1
     assert read > 100

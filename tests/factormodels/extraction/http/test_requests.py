@@ -70,8 +70,8 @@ def test_the_last_attempt_fails_with_its_reason() -> None:
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 204])
 def test_another_status_is_final(status: int) -> None:
     with web_server(lambda *_: Answer(status=status)) as server:
-        said = failure(f"{server.url}/x", headers={"X-API-KEY": SECRET})
-        assert f"status {status}" in said
+        message = failure(f"{server.url}/x", headers={"X-API-KEY": SECRET})
+        assert f"status {status}" in message
         assert len(server.asked) == 1
 
 
@@ -109,8 +109,8 @@ def test_silence_and_broken_connections_are_tried_again() -> None:
     with web_server(script) as server:
         assert get(f"{server.url}/x", settings) == b"good"
     with web_server(lambda *_: Answer("late", delay=2.0)) as server:
-        said = failure(f"{server.url}/x", replace(settings, attempts=1))
-        assert "no answer in time, after the only attempt" in said
+        message = failure(f"{server.url}/x", replace(settings, attempts=1))
+        assert "no answer in time, after the only attempt" in message
     assert "the connection failed (ConnectError)" in failure("http://127.0.0.1:1/x")
 
 
@@ -121,8 +121,8 @@ def test_a_long_answer_is_not_read_to_its_end(packed: bool) -> None:
     sent = gzip.compress(body) if packed else body
     with web_server(lambda *_: Answer(sent, headers=headers)) as server:
         assert get(f"{server.url}/x", replace(QUICK, max_bytes=100_000)) == body
-        said = failure(f"{server.url}/x", replace(QUICK, max_bytes=99_999))
-        assert "more than 99999 bytes" in said
+        message = failure(f"{server.url}/x", replace(QUICK, max_bytes=99_999))
+        assert "more than 99999 bytes" in message
 
 
 def redirecting(target: str) -> Any:
@@ -153,8 +153,8 @@ def test_a_redirect_is_followed_without_the_key(target: str) -> None:
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "//[::1]]/", "http://xn--zz-/x"])
 def test_a_redirect_to_what_is_no_address_of_the_web_is_refused(target: str) -> None:
     with web_server(redirecting(target)) as server:
-        said = failure(f"{server.url}/start")
-        assert "only addresses of http and https" in said or "this is not an address" in said
+        message = failure(f"{server.url}/start")
+        assert "only addresses of http and https" in message or "this is not an address" in message
         assert len(server.asked) == 1
 
 
@@ -186,7 +186,7 @@ def test_an_address_inside_a_network_is_not_fetched(host: str) -> None:
 
 def test_a_redirect_into_the_machine_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     with web_server(redirecting("http://127.0.0.1:9/end")) as server:
-        place, port = server.url, server.url.rpartition(":")[2]
+        address, port = server.url, server.url.rpartition(":")[2]
 
         async def resolved(host: str, _: int) -> list[str]:
             if host != "public.example":
@@ -196,20 +196,20 @@ def test_a_redirect_into_the_machine_is_not_followed(monkeypatch: pytest.MonkeyP
         # A name of the internet whose address is, for the test, that of the server.
         monkeypatch.setattr("factormodels.extraction.http.transport.public_addresses", resolved)
         monkeypatch.setenv("NO_PROXY", "*")
-        said = failure(f"http://public.example:{port}/start", HttpSettings())
-        assert "private network" in said
+        message = failure(f"http://public.example:{port}/start", HttpSettings())
+        assert "private network" in message
         assert len(server.asked) == 1
         # The address that was looked at is asked, by its name.
         assert server.asked[0].headers["host"] == f"public.example:{port}"
-        assert place != f"http://public.example:{port}"
+        assert address != f"http://public.example:{port}"
 
 
 def test_a_host_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def found(*_: object, **__: object) -> list[tuple[object, ...]]:
+    async def addresses(*_: object, **__: object) -> list[tuple[object, ...]]:
         return [(0, 0, 0, "", (address, 80)) for address in ("93.184.215.14", "10.0.0.1")]
 
     async def look_up() -> list[str]:
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", found)
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", addresses)
         return await public_addresses("two.example", 80)
 
     with pytest.raises(PrivateAddressError):

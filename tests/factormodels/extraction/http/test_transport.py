@@ -95,8 +95,8 @@ def test_a_name_is_looked_up_once_for_each_connection(
 
 def test_a_name_without_an_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     Resolver(monkeypatch)
-    (said,) = read_pages("http://absent.example/x")
-    assert said == "http://absent.example/x: the name of the server has no address, after the " + (
+    (page,) = read_pages("http://absent.example/x")
+    assert page == "http://absent.example/x: the name of the server has no address, after the " + (
         "only attempt"
     )
 
@@ -148,9 +148,9 @@ def test_a_proxy_of_the_environment_is_bypassed_as_it_says(
 
 def test_the_body_of_an_error_is_read_for_the_wait_that_it_asks_for() -> None:
     long = "x" * 70_000
-    for body, said in (("Please try again in 90s.", "asks to wait 90 seconds"), (long, "")):
+    for body, message in (("Please try again in 90s.", "asks to wait 90 seconds"), (long, "")):
         settings = replace(SETTINGS, allow_private_hosts=True, longest_wait=1.0)
         with web_server(lambda *_: Answer(body, status=429)) as server:  # noqa: B023
             (read,) = read_pages(f"{server.url}/x", settings=settings)
         assert "status 429, after the only attempt" in read
-        assert said in read
+        assert message in read

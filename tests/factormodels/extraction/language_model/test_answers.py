@@ -39,9 +39,9 @@ def answer(*tokens: tuple[str, Mapping[str, float]]) -> Completion:
 
 
 def label_of(text: str | Completion, labels: Sequence[str] = LABELS) -> Label:
-    found = read_label(Completion(text) if isinstance(text, str) else text, labels)
-    assert found is not None
-    return found
+    read = read_label(Completion(text) if isinstance(text, str) else text, labels)
+    assert read is not None
+    return read
 
 
 ENTAILMENT = [
@@ -96,9 +96,9 @@ UNCLEAR = [
     ],
 )
 def test_labels_are_found_in_any_wrapping(text: str, label: str | None) -> None:
-    found = read_label(Completion(text), LABELS)
-    assert (found.name if found else None) == label
-    assert found is None or found.probability is None
+    read = read_label(Completion(text), LABELS)
+    assert (read.name if read else None) == label
+    assert read is None or read.probability is None
 
 
 @pytest.mark.parametrize(
@@ -127,10 +127,10 @@ def test_the_probability_is_that_of_the_label_among_those_offered(
     tokens: Sequence[tuple[str, Mapping[str, float]]],
     distribution: tuple[float, ...],
 ) -> None:
-    found = label_of(answer(*tokens), labels)
-    assert found.name == labels[0]
-    assert found.probability == pytest.approx(distribution[0])
-    assert found.distribution == pytest.approx(distribution, abs=1e-9)
+    read = label_of(answer(*tokens), labels)
+    assert read.name == labels[0]
+    assert read.probability == pytest.approx(distribution[0])
+    assert read.distribution == pytest.approx(distribution, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -146,18 +146,18 @@ def test_the_probability_is_that_of_the_label_among_those_offered(
 def test_tokens_are_put_together_whatever_their_cuts(
     tokens: Sequence[tuple[str, Mapping[str, float]]],
 ) -> None:
-    found = label_of(answer(*tokens))
-    assert found.name == "entailment"
+    read = label_of(answer(*tokens))
+    assert read.name == "entailment"
     # 0.6 of 0.6 + 0.2 + 0.05, and in the third case 0.5 + 0.1 of the same.
-    assert found.distribution == pytest.approx((12 / 17, 4 / 17, 1 / 17))
+    assert read.distribution == pytest.approx((12 / 17, 4 / 17, 1 / 17))
 
 
 def test_certainty_is_never_quite_reached() -> None:
-    found = label_of(answer(("neutral", {"neutral": 1.0 - 1e-12, "contradiction": 1e-13})))
-    assert found.probability == pytest.approx(SUREST, abs=1e-12)
-    assert found.distribution is not None
-    assert math.fsum(found.distribution) == pytest.approx(1.0, abs=1e-12)
-    assert min(found.distribution) > 0.0
+    read = label_of(answer(("neutral", {"neutral": 1.0 - 1e-12, "contradiction": 1e-13})))
+    assert read.probability == pytest.approx(SUREST, abs=1e-12)
+    assert read.distribution is not None
+    assert math.fsum(read.distribution) == pytest.approx(1.0, abs=1e-12)
+    assert min(read.distribution) > 0.0
 
 
 @pytest.mark.parametrize(
@@ -171,8 +171,8 @@ def test_certainty_is_never_quite_reached() -> None:
     ],
 )  # fmt: skip
 def test_confidences_are_probabilities(stated: object, value: float | None) -> None:
-    found = read_confidence(stated)
-    assert found == (None if value is None else pytest.approx(value))
+    confidence = read_confidence(stated)
+    assert confidence == (None if value is None else pytest.approx(value))
 
 
 @pytest.mark.parametrize(
@@ -271,8 +271,8 @@ def test_a_stated_relation_is_read(text: str, stated: tuple[str, float] | None) 
     ],
 )
 def test_a_verdict_stands_after_its_word_or_alone_at_the_end(text: str, label: str | None) -> None:
-    found = read_label(Completion(text), LABELS, after="verdict:")
-    assert (found.name if found else None) == label
+    read = read_label(Completion(text), LABELS, after="verdict:")
+    assert (read.name if read else None) == label
 
 
 @pytest.mark.parametrize(

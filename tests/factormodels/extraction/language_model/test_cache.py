@@ -284,7 +284,7 @@ def test_whoever_waits_for_a_call_that_ends_in_an_error_is_told_it(path: Path) -
         calls = (model.complete(REQUEST) for _ in range(5))
         return await asyncio.gather(*calls, return_exceptions=True)
 
-    assert [str(one) for one in asyncio.run(many())] == ["enough"] * 5
+    assert [str(error) for error in asyncio.run(many())] == ["enough"] * 5
 
 
 KEYS = [f"{number:064x}" for number in range(30)]

@@ -37,7 +37,7 @@ from tests.factormodels.extraction.web_server import Answer, Asked, WebServer, w
 REQUEST = Request((Message("user", "Is it so? Verdict:"),), PromptIdentity("p", 1, ""), "stage")
 LONG = b" " * (MOST_BYTES + 1)
 PACKED = gzip.compress(LONG, 1, mtime=0)
-ONE_OF_EACH = {one.model.partition("/")[0]: one for one in reversed(PROVIDERS)}
+ONE_OF_EACH = {provider.model.partition("/")[0]: provider for provider in reversed(PROVIDERS)}
 
 
 @pytest.fixture(autouse=True)
@@ -62,17 +62,17 @@ def asking(
 
 def question_paths(server: WebServer) -> list[str]:
     # litellm asks some servers about their model too.
-    return [one.path for one in server.asked if b"Verdict" in one.body]
+    return [request.path for request in server.asked if b"Verdict" in request.body]
 
 
 @pytest.mark.service
 @pytest.mark.parametrize("provider", ONE_OF_EACH.values(), ids=ONE_OF_EACH)
 def test_an_answer_without_end_is_refused_and_not_asked_for_again(provider: Provider) -> None:
     answer = Answer(PACKED, 200, {"Content-Encoding": "gzip"})
-    with asking(lambda *_: answer, provider.model) as (server, found):
-        assert isinstance(found, Failure)
-        assert found.reason == "the answer has more than 10000000 bytes"
-        assert not found.outage
+    with asking(lambda *_: answer, provider.model) as (server, model):
+        assert isinstance(model, Failure)
+        assert model.reason == "the answer has more than 10000000 bytes"
+        assert not model.outage
         assert len(question_paths(server)) == 1
 
 
@@ -83,9 +83,9 @@ def test_an_answer_without_end_is_refused_and_not_asked_for_again(provider: Prov
     ids=["plain", "500"],
 )
 def test_so_is_one_that_is_not_packed_or_an_error(answer: Answer) -> None:
-    with asking(lambda *_: answer) as (server, found):
-        assert isinstance(found, Failure)
-        assert found.reason == "the answer has more than 10000000 bytes"
+    with asking(lambda *_: answer) as (server, model):
+        assert isinstance(model, Failure)
+        assert model.reason == "the answer has more than 10000000 bytes"
         assert len(server.asked) == 1
 
 
@@ -99,9 +99,9 @@ def test_a_compressed_answer_is_read(provider: Provider) -> None:
         headers = {**plain.headers, "Content-Encoding": "gzip"}
         return Answer(gzip.compress(plain.body.encode(), mtime=0), plain.status, headers)
 
-    with asking(script, provider.model) as (_, found):
-        assert isinstance(found, Completion), found
-        assert "Verdict" in found.text
+    with asking(script, provider.model) as (_, model):
+        assert isinstance(model, Completion), model
+        assert "Verdict" in model.text
 
 
 @pytest.mark.service
@@ -118,9 +118,9 @@ def test_a_redirect_to_another_server_is_refused_and_nothing_is_sent_there(
 ) -> None:
     with web_server(lambda asked, _: provider.answer(asked)) as other:
         script = Answer(status=status, headers={"Location": f"{other.url}/v1/x"})
-        with asking(lambda *_: script, provider.model) as (server, found):
-            assert isinstance(found, Failure)
-            assert found.reason.startswith(f"{server.url} redirects to {other.url}, and no ")
+        with asking(lambda *_: script, provider.model) as (server, model):
+            assert isinstance(model, Failure)
+            assert model.reason.startswith(f"{server.url} redirects to {other.url}, and no ")
             assert len(question_paths(server)) == 1
         assert other.asked == []
 
@@ -134,8 +134,8 @@ def test_a_redirect_within_a_server_is_followed() -> None:
             return answers(asked)
         return Answer(status=307, headers={"Location": f"/moved{asked.path}"})
 
-    with asking(script) as (server, found):
-        assert isinstance(found, Completion), found
+    with asking(script) as (server, model):
+        assert isinstance(model, Completion), model
         assert server.asked[1].headers["authorization"] == f"Bearer {KEY}"
 
 
@@ -231,7 +231,7 @@ def test_the_memory_of_a_bomb_is_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "body", "said"),
+    ("headers", "body", "message"),
     [
         ({"content_encoding": "gzip"}, gzip.compress(TEXT, mtime=0)[:-9], "gzip .* damaged"),
         ({"content_encoding": "gzip"}, b"plain", "gzip .* damaged"),
@@ -243,13 +243,13 @@ def test_the_memory_of_a_bomb_is_bounded() -> None:
     ],
     ids=["cut", "plain", "members", "strange", "codings", "long", "longer"],
 )
-def test_a_damaged_body_is_refused(headers: dict[str, str], body: bytes, said: str) -> None:
+def test_a_damaged_body_is_refused(headers: dict[str, str], body: bytes, message: str) -> None:
     def read() -> bytes:
         received = AnswerBody(response(200, **headers), 5000)
         received.add(body)
         return received.decoded()
 
-    with pytest.raises(AnswerRefused, match=said):
+    with pytest.raises(AnswerRefused, match=message):
         read()
 
 

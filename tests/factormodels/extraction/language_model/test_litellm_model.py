@@ -66,8 +66,8 @@ def model(server: ScriptedServer, **settings: Any) -> LitellmModel:
     return LitellmModel(LitellmSettings("openai/test", api_base=server.url, **given))
 
 
-def answered(one: LitellmModel, request: Request = REQUEST) -> Completion:
-    answer = run_until_done(one.complete(request))
+def answered(asked: LitellmModel, request: Request = REQUEST) -> Completion:
+    answer = run_until_done(asked.complete(request))
     assert isinstance(answer, Completion), answer
     return answer
 
@@ -208,7 +208,7 @@ def _typed(kind: str, message: str) -> dict[str, Any]:
 def _google(message: str, wait: str, *quotas: str) -> dict[str, Any]:
     """A refusal of Google's, which names a wait whichever quota is violated."""
     kind = "type.googleapis.com/google.rpc"
-    violations = [{"quotaId": one} for one in quotas]
+    violations = [{"quotaId": quota} for quota in quotas]
     details = [
         {"@type": f"{kind}.QuotaFailure", "violations": violations},
         {"@type": f"{kind}.RetryInfo", "retryDelay": wait},
@@ -270,20 +270,23 @@ DAY = (
 
 
 @pytest.mark.parametrize(
-    ("provider", "status", "body", "said"),
+    ("provider", "status", "body", "message"),
     [
-        *((*one, "has nothing left to spend.*add credit") for one in SPENT),
-        *((one, 429, body, "a day or month.*wait until that begins anew") for one, body in DAY),
+        *((*case, "has nothing left to spend.*add credit") for case in SPENT),
+        *(
+            (provider, 429, body, "a day or month.*wait until that begins anew")
+            for provider, body in DAY
+        ),
     ],
 )
 @pytest.mark.usefixtures("every_key")
 def test_an_exhausted_account_ends_the_run_and_is_asked_once(
-    provider: str, status: int, body: dict[str, Any], said: str
+    provider: str, status: int, body: dict[str, Any], message: str
 ) -> None:
-    with saying(body, status, provider) as (server, one):
+    with saying(body, status, provider) as (server, asked):
         for _ in range(2):
-            with pytest.raises(LimitReachedError, match=said) as caught:
-                run_until_done(one.complete(REQUEST))
+            with pytest.raises(LimitReachedError, match=message) as caught:
+                run_until_done(asked.complete(REQUEST))
         assert len(server.asked) == 1
     assert KEY not in str(caught.value)
 
@@ -310,11 +313,11 @@ def test_a_refusal_that_quotes_what_was_asked_is_no_exhausted_day(server: Script
 def test_a_limit_a_minute_passes_though_it_is_called_a_quota(
     provider: str, body: dict[str, Any]
 ) -> None:
-    with saying(body, 429, provider, attempts=2) as (server, one):
-        found = run_until_done(one.complete(REQUEST))
+    with saying(body, 429, provider, attempts=2) as (server, asked):
+        answer = run_until_done(asked.complete(REQUEST))
         assert len(server.asked) == 2
-    assert isinstance(found, Failure)
-    assert found.outage
+    assert isinstance(answer, Failure)
+    assert answer.outage
 
 
 def test_keys_go_nowhere(server: ScriptedServer, caplog: pytest.LogCaptureFixture) -> None:
@@ -368,9 +371,9 @@ def test_no_more_calls_at_once_than_allowed(server: ScriptedServer) -> None:
 
 
 def test_one_model_serves_several_loops(server: ScriptedServer) -> None:
-    one = model(server, concurrency=1)
+    shared = model(server, concurrency=1)
     for _ in range(2):
-        assert isinstance(asyncio.run(one.complete(REQUEST)), Completion)
+        assert isinstance(asyncio.run(shared.complete(REQUEST)), Completion)
 
 
 class OpenAIChatCompletion:
@@ -386,13 +389,13 @@ async def acompletion() -> None:
 
 def test_a_call_that_was_canceled_before_it_began_is_no_warning() -> None:
     # An interrupt may arrive while a thread of the library prepares the call.
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         litellm_library.quiet_litellm()
         calls = [OpenAIChatCompletion().acompletion(), acompletion()]
         calls.clear()
     # Other tests leave connections behind, of which Python may speak in between.
-    unawaited = [str(each.message) for each in told if "never awaited" in str(each.message)]
+    unawaited = [str(each.message) for each in warned if "never awaited" in str(each.message)]
     assert unawaited == ["coroutine 'acompletion' was never awaited"]
 
 
@@ -413,12 +416,12 @@ def test_clients_of_servers_are_kept_for_as_long_as_the_process_lasts(
         # What the loops of other tests have left.
         warnings.simplefilter("ignore")
         gc.collect()
-    with warnings.catch_warnings(record=True) as told, monkeypatch.context() as patch:
+    with warnings.catch_warnings(record=True) as warned, monkeypatch.context() as patch:
         warnings.simplefilter("always")
         patch.setattr(time, "time", lambda: now() + 86400.0)
         answered(asking, REQUEST)
         gc.collect()
-    assert [str(warning.message) for warning in told if "nclosed" in str(warning.message)] == []
+    assert [str(warning.message) for warning in warned if "nclosed" in str(warning.message)] == []
 
 
 def yes_or_no(answer: Completion) -> str:
@@ -436,10 +439,10 @@ def test_what_cannot_be_read_is_asked_for_once_more_with_what_was_wrong(
     assert answer.text == "yes"
     # Both were paid for.
     assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (40, 4)
-    said = server.requests[1]["messages"]
-    assert said[0] == server.requests[0]["messages"][0]
-    assert said[1]["content"].endswith("\nWho?")
-    assert "it is not yes or no" in said[1]["content"]
+    messages = server.requests[1]["messages"]
+    assert messages[0] == server.requests[0]["messages"][0]
+    assert messages[1]["content"].endswith("\nWho?")
+    assert "it is not yes or no" in messages[1]["content"]
 
 
 def test_what_cannot_be_read_twice_is_a_failure_that_was_paid_for(server: ScriptedServer) -> None:
@@ -458,7 +461,7 @@ def test_what_cannot_be_read_twice_is_a_failure_that_was_paid_for(server: Script
 def test_an_answer_that_was_cut_off_gets_more_room(server: ScriptedServer) -> None:
     in_turn(server, Reply("Well", finish="length"), Reply("yes"))
     completed(server, STRICT)
-    assert [one["max_tokens"] for one in server.requests] == [1024, 2048]
+    assert [request["max_tokens"] for request in server.requests] == [1024, 2048]
 
 
 @pytest.mark.parametrize(
@@ -477,16 +480,16 @@ def test_a_parameter_that_the_server_refuses_is_left_out_from_then_on(
     server.script = lambda request, _: (
         Reply(message, status=status) if name in request else Reply("yes")
     )
-    found: list[str] = []
+    noted: list[str] = []
     settings = LitellmSettings("openai/test", server.url, attempts=1)
-    one = LitellmModel(settings, remember=found.append)
+    asked = LitellmModel(settings, remember=noted.append)
     for _ in range(2):
-        answered(one, STRICT)
+        answered(asked, STRICT)
     assert [name in request for request in server.requests] == [True, False, False]
-    assert found == [name]
+    assert noted == [name]
     # The other name of the longest answer is taken, so that nothing is lost.
     assert ("refuses" in caplog.text) == (name != "max_tokens")
-    again = LitellmModel(settings, refused=found)
+    again = LitellmModel(settings, refused=noted)
     answered(again, STRICT)
     assert len(server.requests) == 4
 
@@ -495,11 +498,11 @@ def test_what_the_server_dislikes_is_not_a_parameter_whenever_it_names_one(
     server: ScriptedServer,
 ) -> None:
     server.always(Reply("the question speaks of temperature", status=400))
-    one = model(server)
-    assert isinstance(run_until_done(one.complete(STRICT)), Failure)
-    assert one.lacking == frozenset()
+    asked = model(server)
+    assert isinstance(run_until_done(asked.complete(STRICT)), Failure)
+    assert asked.lacking == frozenset()
     server.always(Reply("yes"))
-    answered(one, STRICT)
+    answered(asked, STRICT)
     assert "temperature" in server.requests[-1]
 
 
@@ -511,9 +514,9 @@ def test_a_length_that_is_too_large_for_one_question_is_left_out_for_that_one(
         if number == 0
         else Reply("yes")
     )
-    one = model(server)
+    asked = model(server)
     for _ in range(2):
-        answered(one, STRICT)
+        answered(asked, STRICT)
     assert ["max_tokens" in request for request in server.requests] == [True, False, True]
 
 
@@ -574,7 +577,12 @@ def test_tokens_of_reasoning_are_paced_before_any_is_seen(server: ScriptedServer
     long = replace(REQUEST, max_tokens=10)
     expected: list[int] = []
     correct = asked._pace.correct
-    asked._pace.correct = lambda one, taken: (expected.append(one), correct(one, taken))[0]  # type: ignore[method-assign, assignment, func-returns-value]
+
+    def noted(forecast: int, taken: int) -> None:
+        expected.append(forecast)
+        correct(forecast, taken)
+
+    asked._pace.correct = noted  # type: ignore[method-assign, assignment]
     for _ in range(2):
         answered(asked, long)
     # The first may think as long as it has room for; the second as long as the first did.
@@ -595,7 +603,9 @@ def test_a_pace_holds_for_every_attempt(server: ScriptedServer) -> None:
      "bedrock/converse/amazon.nova-lite-v1:0"],
 )  # fmt: skip
 def test_as_many_calls_are_under_way_as_are_allowed(name: str) -> None:
-    answers = {one.model.partition("/")[0]: one.answer for one in reversed(PROVIDERS)}
+    answers = {
+        provider.model.partition("/")[0]: provider.answer for provider in reversed(PROVIDERS)
+    }
     answers["openai"] = ChatCompletions()
     arrived, all_here = [0], threading.Event()
     counting = threading.Lock()
@@ -611,10 +621,10 @@ def test_as_many_calls_are_under_way_as_are_allowed(name: str) -> None:
         return answers[name.partition("/")[0]](asked)
 
     with web_server(script) as server:
-        one = LitellmModel(LitellmSettings(name, server.url, concurrency=200, attempts=1))
+        shared = LitellmModel(LitellmSettings(name, server.url, concurrency=200, attempts=1))
         graph = FactGraph("r", tuple(Atom(f"a{n}", f"It is {n}.") for n in range(200)))
-        verdicts = assess(graph, "factverify", one)
-    assert {one.label for one in verdicts} == {"supported"}
+        verdicts = assess(graph, "factverify", shared)
+    assert {verdict.label for verdict in verdicts} == {"supported"}
 
 
 def resetting(connection: socket.socket) -> None:

@@ -90,7 +90,7 @@ def test_tokens_are_read_in_the_spelling_of_their_vocabulary(words: Sequence[str
     ],
 )
 def test_tokens_joined_are_the_answer(text: str, spelled: Sequence[str]) -> None:
-    plain = spelled_tokens(Completion(text, tokens(*((one, -0.1, ()) for one in spelled))))
+    plain = spelled_tokens(Completion(text, tokens(*((token, -0.1, ()) for token in spelled))))
     assert not isinstance(plain, Unusable)
     assert "".join(token.text for token in plain) == text
     assert fitted(text, plain) == plain
@@ -105,13 +105,13 @@ def test_tokens_joined_are_the_answer(text: str, spelled: Sequence[str]) -> None
     ],
 )
 def test_tokens_of_another_text_are_unusable(text: str, spelled: Sequence[str]) -> None:
-    given = tokens(*((one, -0.1, [(one, -0.1)]) for one in spelled))
+    given = tokens(*((token, -0.1, [(token, -0.1)]) for token in spelled))
     assert spelled_tokens(Completion(text, given)) is Unusable.SPELLING
     assert label_shares(Completion(text, given), 0, text, {text: text}) is Unusable.SPELLING
 
 
 def test_tokens_of_reasoning_are_left_out_where_there_was_some() -> None:
-    given = tokens(*((one, -0.1, ()) for one in ("<think>", "no", "</think>", "\n", "ye", "s")))
+    given = tokens(*((token, -0.1, ()) for token in ("<think>", "no", "</think>", "\n", "ye", "s")))
     assert fitted("yes", given) is None
     kept = fitted("yes", given, thoughts=True)
     assert kept is not None
@@ -122,7 +122,7 @@ RIGHT = written(LABELS)[0]
 
 
 @pytest.mark.parametrize(
-    ("fault", "own", "others"),
+    ("fault", "log_probability", "others"),
     [
         (Unusable.NO_ALTERNATIVES, math.log(0.6), ()),
         (Unusable.NO_ALTERNATIVES, 0.0, ()),
@@ -153,19 +153,19 @@ RIGHT = written(LABELS)[0]
     ],
 )  # fmt: skip
 def test_what_cannot_be_believed_has_a_reason(
-    fault: Unusable, own: float, others: Sequence[tuple[str, float]]
+    fault: Unusable, log_probability: float, others: Sequence[tuple[str, float]]
 ) -> None:
-    assert shares_of(tokens(("entailment", own, others))) is fault
+    assert shares_of(tokens(("entailment", log_probability, others))) is fault
     # The same at the second token of the word, where labels have parted already or not.
     split = tokens(("e", math.log(0.6), [("e", math.log(0.6)), *RIGHT.alternatives[1:]]))
-    later = shares_of((*split, *tokens(("ntailment", own, others))))
+    later = shares_of((*split, *tokens(("ntailment", log_probability, others))))
     assert later in (fault, pytest.approx(TRUE))
     if fault in (Unusable.NOT_A_NUMBER, Unusable.POSITIVE, Unusable.NO_VALUE):
         assert later is fault
 
 
 @pytest.mark.parametrize(
-    ("own", "others", "shares"),
+    ("log_probability", "others", "shares"),
     [
         # A list without the chosen token; one with the same token twice; a rounded value.
         (math.log(0.6), logs(contradiction=0.25, neutral=0.15), TRUE),
@@ -183,9 +183,11 @@ def test_what_cannot_be_believed_has_a_reason(
     ],
 )  # fmt: skip
 def test_shares_of_labels(
-    own: float, others: Sequence[tuple[str, float]], shares: tuple[float, ...]
+    log_probability: float, others: Sequence[tuple[str, float]], shares: tuple[float, ...]
 ) -> None:
-    assert shares_of(tokens(("entailment", own, others))) == pytest.approx(shares, abs=1e-9)
+    assert shares_of(tokens(("entailment", log_probability, others))) == pytest.approx(
+        shares, abs=1e-9
+    )
 
 
 def test_the_openness_that_is_allowed_decides() -> None:
@@ -237,7 +239,7 @@ def test_labels_of_several_tokens(
     given: Sequence[tuple[str, Mapping[str, float]]],
     shares: tuple[float, ...] | Unusable,
 ) -> None:
-    spelled = tokens(*((one, math.log(others[one]), logs(**others)) for one, others in given))
+    spelled = tokens(*((token, math.log(others[token]), logs(**others)) for token, others in given))
     computed = shares_of(spelled, labels[0], labels[0], labels)
     assert computed == (shares if isinstance(shares, Unusable) else pytest.approx(shares))
 

@@ -43,7 +43,7 @@ def serving(provider: Provider) -> Iterator[tuple[WebServer, LitellmModel]]:
         yield server, LitellmModel(LitellmSettings(provider.model, server.url, attempts=2))
 
 
-@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda one: one.model)
+@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.model)
 def test_claims_relations_and_verdicts(
     provider: Provider, serving: tuple[WebServer, LitellmModel]
 ) -> None:
@@ -58,12 +58,12 @@ def test_claims_relations_and_verdicts(
     # without a word in five answers.
     judged = PromptedRelationModel(model).judge(PAIRS)
     expected = 0.75 if provider.origin == "logprobs" else 0.8
-    for one in judged:
-        assert isinstance(one, Judgement), one
-        assert (one.kind, one.origin) == ("entailment", provider.origin)
-        assert one.probability == pytest.approx(expected)
+    for claim in judged:
+        assert isinstance(claim, Judgement), claim
+        assert (claim.kind, claim.origin) == ("entailment", provider.origin)
+        assert claim.probability == pytest.approx(expected)
     verdicts = assess(GRAPH, "factverify", model)
-    assert [(one.label, one.p_true) for one in verdicts] == [("supported", 1.0)] * 2
+    assert [(verdict.label, verdict.p_true) for verdict in verdicts] == [("supported", 1.0)] * 2
     assert model.lacking >= provider.lacking
     asked = len(server.asked)
     again = PromptedRelationModel(model).judge(PAIRS)
@@ -78,5 +78,7 @@ def test_claims_relations_and_verdicts(
 
 
 LOCAL = tuple(
-    one for one in PROVIDERS if one.model.startswith(("ollama", "hosted_vllm", "openai/"))
+    provider
+    for provider in PROVIDERS
+    if provider.model.startswith(("ollama", "hosted_vllm", "openai/"))
 )

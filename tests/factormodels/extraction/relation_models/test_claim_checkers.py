@@ -86,13 +86,13 @@ def aligned(tmp_path: Path) -> Path:
 
 
 def probabilities(answers: list[Any]) -> list[float]:
-    found = []
+    shares = []
     for answer in answers:
         assert isinstance(answer, Judgement)
         assert answer.kind in (RelationKind.ENTAILMENT, RelationKind.NEUTRAL)
         entails = answer.kind is RelationKind.ENTAILMENT
-        found.append(answer.probability if entails else 1.0 - answer.probability)
-    return found
+        shares.append(answer.probability if entails else 1.0 - answer.probability)
+    return shares
 
 
 def test_a_classifier_reads_one_text_with_the_end_token_between(classifier: Path) -> None:

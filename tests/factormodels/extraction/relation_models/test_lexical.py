@@ -59,13 +59,13 @@ def judgement(premise: str, hypothesis: str) -> Judgement:
     ],
 )
 def test_features_by_hand(hypothesis: str, expected: dict[str, float]) -> None:
-    found = features(PREMISE, hypothesis)
+    values = features(PREMISE, hypothesis)
     # Quotients of small whole numbers, one rounding each.
-    assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-12)
+    assert {name: values[name] for name in expected} == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [
         ("Marie Skłodowska's physics", "marie skłodowska PHYSICS"),
         ("Irène lived in Zürich", "Irene lived in Zurich"),
@@ -74,9 +74,9 @@ def test_features_by_hand(hypothesis: str, expected: dict[str, float]) -> None:
         ("It isn’t red", "It isn't red"),
     ],
 )
-def test_spellings_that_do_not_matter(one: str, other: str) -> None:
-    assert features(one, other)["sentence"] == 1
-    assert features(one, other)["negation"] == 0
+def test_spellings_that_do_not_matter(first: str, other: str) -> None:
+    assert features(first, other)["sentence"] == 1
+    assert features(first, other)["negation"] == 0
 
 
 def test_the_distribution_by_hand() -> None:
@@ -93,13 +93,13 @@ def test_the_distribution_by_hand() -> None:
 
 
 def test_what_the_baseline_gets_right() -> None:
-    said = judgement(PREMISE, "The bridge opened in 1890.")
+    judged = judgement(PREMISE, "The bridge opened in 1890.")
     other_year = judgement(PREMISE, "The bridge opened in 1895.")
     unrelated = judgement(PREMISE, "Bananas ripen in the sun.")
-    assert said.distribution is not None
+    assert judged.distribution is not None
     assert other_year.distribution is not None
-    assert said.distribution[0] > other_year.distribution[0]
-    assert other_year.distribution[1] > said.distribution[1]
+    assert judged.distribution[0] > other_year.distribution[0]
+    assert other_year.distribution[1] > judged.distribution[1]
     assert unrelated.kind is RelationKind.NEUTRAL
 
 

@@ -78,11 +78,11 @@ def test_a_long_premise_is_read_to_its_end_in_windows(folder: Path) -> None:
 
     # Eleven tokens in all, three of them the hypothesis's: windows of eight words.
     premise = "it is " * 20 + "it opened in 1891"
-    (found,) = replace(plain, model=model).judge([TextPair(premise, "it is red")])
-    assert isinstance(found, Judgement)
-    assert found.kind is C
-    assert found.distribution is not None
-    assert found.distribution[1] == pytest.approx(math.exp(3) / (math.exp(3) + math.exp(2) + 1))
+    (judgement,) = replace(plain, model=model).judge([TextPair(premise, "it is red")])
+    assert isinstance(judgement, Judgement)
+    assert judgement.kind is C
+    assert judgement.distribution is not None
+    assert judgement.distribution[1] == pytest.approx(math.exp(3) / (math.exp(3) + math.exp(2) + 1))
     # Of more than one window's length, nothing is truncated by the tokenizer.
     assert len(read) > 5
     assert max(map(len, read)) <= 14

@@ -29,19 +29,19 @@ def relation_model(server: ScriptedServer, **settings: Any) -> PromptedRelationM
 
 
 def judge(server: ScriptedServer, **settings: Any) -> Judgement | Missing:
-    (found,) = relation_model(server, **settings).judge([PAIR])
-    return found
+    (judgement,) = relation_model(server, **settings).judge([PAIR])
+    return judgement
 
 
 def test_the_probability_comes_from_the_tokens(server: ScriptedServer) -> None:
     offered = {"contradiction": 0.15, "neutral": 0.05}
     server.always(label_reply("entailment", 0.6, offered))
-    found = judge(server)
-    assert isinstance(found, Judgement)
-    assert found.kind is RelationKind.ENTAILMENT
-    assert found.origin == "logprobs"
-    assert found.probability == pytest.approx(0.75)
-    assert found.distribution == pytest.approx((0.75, 0.1875, 0.0625))
+    judgement = judge(server)
+    assert isinstance(judgement, Judgement)
+    assert judgement.kind is RelationKind.ENTAILMENT
+    assert judgement.origin == "logprobs"
+    assert judgement.probability == pytest.approx(0.75)
+    assert judgement.distribution == pytest.approx((0.75, 0.1875, 0.0625))
     asked = server.requests[0]["messages"][-1]["content"]
     assert PAIR.premise in asked
     assert PAIR.hypothesis in asked
@@ -51,19 +51,19 @@ def test_the_likeliest_label_counts_where_the_answer_is_another(server: Scripted
     # Two spellings of one label are together likelier than the one that was chosen.
     offered = {"contradiction": 0.3, "Contradiction": 0.25, "neutral": 0.05}
     server.always(label_reply("entailment", 0.4, offered))
-    found = judge(server)
-    assert isinstance(found, Judgement)
-    assert found.kind is RelationKind.CONTRADICTION
-    assert found.probability == pytest.approx(0.55)
+    judgement = judge(server)
+    assert isinstance(judgement, Judgement)
+    assert judgement.kind is RelationKind.CONTRADICTION
+    assert judgement.probability == pytest.approx(0.55)
 
 
 def test_without_log_probabilities_the_model_states_its_confidence(server: ScriptedServer) -> None:
     stated = '```json\n{"relation": "Contradiction", "confidence": "80%"}\n```'
     server.script = lambda request, _: Reply("contradiction" if "logprobs" in request else stated)
     assert judge(server) == Judgement(RelationKind.CONTRADICTION, 0.8, "verbalised")
-    found = judge(server, fallback=None)
-    assert isinstance(found, Missing)
-    assert "no log-probabilities" in found.reason
+    judgement = judge(server, fallback=None)
+    assert isinstance(judgement, Missing)
+    assert "no log-probabilities" in judgement.reason
 
 
 SHARES = {"entailment": 0.6, "contradiction": 0.25, "neutral": 0.15}
@@ -135,10 +135,10 @@ def test_reasoning_before_the_answer_keeps_the_relation(server: ScriptedServer) 
     before, label = PROSE[: -len("entailment")], "entailment"
     offered = {"entailment": 0.75, "contradiction": 0.1875, "neutral": 0.0625}
     server.always(Reply(PROSE, [(before, {before: 1.0}), (label, offered)]))
-    found = judge(server)
-    assert isinstance(found, Judgement)
-    assert (found.kind, found.origin) == (RelationKind.ENTAILMENT, "logprobs")
-    assert found.distribution == pytest.approx(tuple(offered.values()))
+    judgement = judge(server)
+    assert isinstance(judgement, Judgement)
+    assert (judgement.kind, judgement.origin) == (RelationKind.ENTAILMENT, "logprobs")
+    assert judgement.distribution == pytest.approx(tuple(offered.values()))
     assert len(server.requests) == 1
 
 
@@ -154,8 +154,8 @@ def test_what_cannot_be_read_is_asked_for_in_words(server: ScriptedServer, metho
         return Reply(text, [(text, {text: 1.0})], finish="length")
 
     server.script = script
-    found = judge(server, method=method, samples=2)
-    assert found == Judgement(RelationKind.NEUTRAL, 0.7, "verbalised")
+    judgement = judge(server, method=method, samples=2)
+    assert judgement == Judgement(RelationKind.NEUTRAL, 0.7, "verbalised")
     # Each question is asked once more before, with what was wrong.
     assert len(server.requests) == (4 if method == "samples" else 2) + 1
     missing = judge(server, method=method, samples=2, fallback=None)
@@ -175,11 +175,11 @@ def test_what_was_refused_is_not_asked_in_other_words(server: ScriptedServer) ->
 def test_samples_vote(server: ScriptedServer) -> None:
     words = ("entailment", "entailment", "neutral", "I do not know", "Entailment.")
     server.script = lambda request, _: Reply(words[request["seed"]])
-    found = judge(server, method="samples", samples=5)
-    assert isinstance(found, Judgement)
-    assert (found.kind, found.origin) == (RelationKind.ENTAILMENT, "samples")
+    judgement = judge(server, method="samples", samples=5)
+    assert isinstance(judgement, Judgement)
+    assert (judgement.kind, judgement.origin) == (RelationKind.ENTAILMENT, "samples")
     # Three of four votes, and a fifth that is spread evenly: (3 + 1/3) / 5.
-    assert found.probability == pytest.approx(2 / 3)
+    assert judgement.probability == pytest.approx(2 / 3)
     # What cannot be read is asked for twice.
     assert [request["seed"] for request in server.requests] == [0, 1, 2, 3, 3, 4]
     assert {request["temperature"] for request in server.requests} == {0.7}
@@ -199,27 +199,29 @@ def test_whatever_is_no_answer_is_missing(
     server: ScriptedServer, reply: Reply, method: str
 ) -> None:
     server.always(reply)
-    found = judge(server, method=method, samples=2, fallback=None)
-    assert isinstance(found, Missing)
-    assert found.reason
+    judgement = judge(server, method=method, samples=2, fallback=None)
+    assert isinstance(judgement, Missing)
+    assert judgement.reason
 
 
 def test_failures_among_many_keep_their_places(server: ScriptedServer) -> None:
     def script(request: dict[str, Any], _: int) -> Reply:
-        place = int(request["messages"][-1]["content"].split("passage ")[1].split(".")[0])
-        if place % 5 == 0:
+        number = int(request["messages"][-1]["content"].split("passage ")[1].split(".")[0])
+        if number % 5 == 0:
             return Reply("no", status=400)
-        return label_reply("neutral" if place % 2 else "entailment", 1.0, {"the": 1e-9})
+        return label_reply("neutral" if number % 2 else "entailment", 1.0, {"the": 1e-9})
 
     server.script = script
-    found = relation_model(server).judge([TextPair(f"passage {n}.", "claim") for n in range(40)])
-    for place, one in enumerate(found):
-        if place % 5 == 0:
-            assert isinstance(one, Missing)
+    judgements = relation_model(server).judge(
+        [TextPair(f"passage {n}.", "claim") for n in range(40)]
+    )
+    for position, judgement in enumerate(judgements):
+        if position % 5 == 0:
+            assert isinstance(judgement, Missing)
         else:
-            assert isinstance(one, Judgement)
-            assert one.kind == ("neutral" if place % 2 else "entailment")
-            assert one.probability == pytest.approx(SUREST)
+            assert isinstance(judgement, Judgement)
+            assert judgement.kind == ("neutral" if position % 2 else "entailment")
+            assert judgement.probability == pytest.approx(SUREST)
 
 
 def test_a_running_loop_is_no_obstacle(server: ScriptedServer) -> None:

@@ -44,8 +44,8 @@ def test_a_record_without_texts_is_found_by_ids(tmp_path: Path) -> None:
     distribution = [0.1, 0.7, 0.2]
     model = model_of(tmp_path, {**record, "distribution": distribution})
     pairs = [TextPair("A.", "B.", "c1", "a1"), TextPair("B.", "A.", "a1", "c1")]
-    found, other = model.judge(pairs)
-    assert found == Judgement(RelationKind.CONTRADICTION, 0.7, "recorded", (0.1, 0.7, 0.2))
+    first, other = model.judge(pairs)
+    assert first == Judgement(RelationKind.CONTRADICTION, 0.7, "recorded", (0.1, 0.7, 0.2))
     assert isinstance(other, Missing)
 
 

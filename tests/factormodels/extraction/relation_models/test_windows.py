@@ -33,9 +33,9 @@ def test_windows_cover_the_text_and_keep_to_their_size(lengths: list[int], longe
     places = [text.index(piece) for piece in pieces]
     assert places == sorted(set(places))
     reached = 0
-    for place, piece in zip(places, pieces, strict=True):
-        assert not text[reached:place].strip()
-        reached = place + len(piece)
+    for span, piece in zip(places, pieces, strict=True):
+        assert not text[reached:span].strip()
+        reached = span + len(piece)
     assert reached == len(text)
 
 
@@ -54,8 +54,8 @@ def test_the_most_telling_window_speaks_for_the_passage() -> None:
     assert combined([open_, entails, denies, open_]) == entails
     assert combined([open_, denies]) == denies
     assert combined([open_, Judgement(N, 0.5, "samples")]) == Judgement(N, 0.5, "samples")
-    found = combined([entails, Missing("no answer")])
-    assert found == Missing("part 2 of 2: no answer")
+    judgement = combined([entails, Missing("no answer")])
+    assert judgement == Missing("part 2 of 2: no answer")
     assert combined([Missing("no answer")]) == Missing("no answer")
 
 
@@ -69,9 +69,9 @@ def test_a_language_model_reads_a_long_passage_to_its_end() -> None:
     model = PromptedRelationModel(asked, "verbalised", window=1500)
     filler = "It rains on the bridge. " * 400
     pair = TextPair(f"{filler}It opened in 1891.", "The bridge opened in 1890.", title="Bridge")
-    (found,) = model.judge([pair])
-    assert isinstance(found, Judgement)
-    assert (found.kind, found.probability) == (C, 0.9)
+    (judgement,) = model.judge([pair])
+    assert isinstance(judgement, Judgement)
+    assert (judgement.kind, judgement.probability) == (C, 0.9)
     assert len(asked.asked) > 3
     for request in asked.asked:
         # What is asked fits, with room for the answer; every part is read below its title.
@@ -82,9 +82,9 @@ def test_a_language_model_reads_a_long_passage_to_its_end() -> None:
 
 def test_a_prompt_that_leaves_no_room_is_missing() -> None:
     model = PromptedRelationModel(AnsweringModel(lambda _: "neutral"), window=300)
-    (found,) = model.judge([TextPair("A passage.", "A claim.")])
-    assert isinstance(found, Missing)
-    assert "the model 300" in found.reason
+    (missing,) = model.judge([TextPair("A passage.", "A claim.")])
+    assert isinstance(missing, Missing)
+    assert "the model 300" in missing.reason
     refused("window", PromptedRelationModel, AnsweringModel(lambda _: ""), window=0)
 
 

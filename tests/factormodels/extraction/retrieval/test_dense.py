@@ -66,17 +66,17 @@ DOCUMENTS = [
 def test_the_order_is_that_of_cosines() -> None:
     retriever = build_dense_collection(DOCUMENTS, Counting(), top_k=2)
     queries = ["a red bridge", "blue", "", "fox fox"]
-    found = retriever.retrieve(queries)
+    retrieved = retriever.retrieve(queries)
     texts = [f"{document.title}\n{document.text}" for document in DOCUMENTS]
 
-    def cosine(one: str, other: str) -> float:
-        a, b = np.array(vector(one)), np.array(vector(other))
+    def cosine(first: str, other: str) -> float:
+        a, b = np.array(vector(first)), np.array(vector(other))
         return float(a @ b / np.sqrt((a @ a) * (b @ b)))
 
-    for query, answer in zip(queries, found, strict=True):
+    for query, answer in zip(queries, retrieved, strict=True):
         best = sorted(range(3), key=lambda i: -cosine(query, texts[i]))[:2] if query else []
         assert [passage.link for passage in answer.passages] == [DOCUMENTS[i].link for i in best]
-    assert found[2] == Retrieved(())
+    assert retrieved[2] == Retrieved(())
 
 
 def test_vectors_are_kept_by_the_hash_of_their_text(tmp_path: Path) -> None:
@@ -111,8 +111,8 @@ def test_vectors_are_kept_by_the_hash_of_their_text(tmp_path: Path) -> None:
 def embedding_server(asked: Asked, _: int) -> Answer:
     request = json.loads(asked.body)
     rows = [
-        {"object": "embedding", "index": place, "embedding": vector(text)}
-        for place, text in enumerate(request["input"])
+        {"object": "embedding", "index": position, "embedding": vector(text)}
+        for position, text in enumerate(request["input"])
     ]
     usage = {"prompt_tokens": 3 * len(rows), "total_tokens": 3 * len(rows)}
     body = {"object": "list", "data": rows[::-1], "model": request["model"], "usage": usage}
@@ -129,12 +129,12 @@ def test_a_provider_is_asked_through_litellm(monkeypatch: pytest.MonkeyPatch) ->
     texts = [f"red {i} fox" for i in range(70)]
     with web_server(embedding_server) as server:
         embedder = LitellmEmbedder("openai/some-embedding", f"{server.url}/v1")
-        found = VectorStore(embedder).vectors(texts)
+        vectors = VectorStore(embedder).vectors(texts)
     # In the order of the texts, although the server turns each answer round; 64 at a call.
     rows = np.array([vector(text) for text in texts])
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    np.testing.assert_allclose(found, rows, rtol=1e-5)
-    assert [len(json.loads(one.body)["input"]) for one in server.asked] == [64, 6]
+    np.testing.assert_allclose(vectors, rows, rtol=1e-5)
+    assert [len(json.loads(request.body)["input"]) for request in server.asked] == [64, 6]
     # None is what a thread of somebody else says when it is done with its own.
     assert [loop for loop in left if loop is not None] == []
 
@@ -165,12 +165,12 @@ def test_embeddings_are_counted_limited_and_kept_call_by_call(tmp_path: Path) ->
         # What two calls gave is there, though the third was not made.
         second = Ledger()
         store(Budget(), second).vectors(texts)
-        assert [len(json.loads(one.body)["input"]) for one in server.asked] == [64, 64, 2]
+        assert [len(json.loads(request.body)["input"]) for request in server.asked] == [64, 64, 2]
         little = store(Budget(max_cost=0.002), Ledger())
         little.vectors(["new", *texts[:2]])
         with pytest.raises(LimitReachedError, match=r"0\.002 US dollars is reached"):
             little.vectors(["newer"])
-    counted = [(one.calls, one.prompt_tokens) for one in (first.total, second.total)]
+    counted = [(cost.calls, cost.prompt_tokens) for cost in (first.total, second.total)]
     # Three tokens a text, as the server says, and a tenth of a cent each.
     assert counted == [(2, 384), (1, 6)]
     assert [first.total.cost, second.total.cost] == pytest.approx([0.384, 0.006])

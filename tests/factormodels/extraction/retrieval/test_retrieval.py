@@ -134,14 +134,14 @@ CHUNKS = [
 def test_the_order_is_that_of_bm25_by_its_formula() -> None:
     def score(query: str, chunk: str) -> float:
         documents = [words_of(text) for text in CHUNKS]
-        own = words_of(chunk)
+        words = words_of(chunk)
         mean = sum(map(len, documents)) / len(documents)
         total = 0.0
         for word in words_of(query):
             n = sum(word in document for document in documents)
             idf = math.log(1 + (len(documents) - n + 0.5) / (n + 0.5))
-            f = own.count(word)
-            total += idf * f / (f + 1.5 * (1 - 0.75 + 0.75 * len(own) / mean))
+            f = words.count(word)
+            total += idf * f / (f + 1.5 * (1 - 0.75 + 0.75 * len(words) / mean))
         return total
 
     index = ChunkIndex(tuple(CHUNKS))
@@ -170,17 +170,17 @@ def test_a_query_without_a_known_word_finds_nothing(query: str) -> None:
 def test_the_corpus_finds_its_own_passages() -> None:
     graphs = datasets.load("demonstration").graphs
     retriever = build_collection(documents_of_graphs(graphs), top_k=3)
-    found = hits = 0
+    n_first = hits = 0
     for graph in graphs:
         for atom in graph.atoms:
             wanted = {c.text for c in graph.contexts if atom.id in c.retrieved_for}
             (answer,) = retriever.retrieve([atom.text])
             assert len(answer.passages) <= 3
             assert answer.failures == ()
-            found += 1
+            n_first += 1
             hits += not wanted.isdisjoint(passage.text for passage in answer.passages)
     # 133 of 134 when this was written; BM25 is deterministic, the margin is for its versions.
-    assert hits >= 0.95 * found
+    assert hits >= 0.95 * n_first
 
 
 @dataclass(frozen=True)
@@ -211,15 +211,15 @@ def test_passages_become_contexts_equal_ones_once() -> None:
         Retrieved((passage("ONE"), passage("three")), ("a page: status 404",)),
         Retrieved((), ("search: no answer in time",)),
     )
-    found = with_contexts(graph, Scripted(answers), ["q1", "q2", "q3"])
-    assert [(c.id, c.text, c.retrieved_for) for c in found.contexts] == [
+    with_passages = with_contexts(graph, Scripted(answers), ["q1", "q2", "q3"])
+    assert [(c.id, c.text, c.retrieved_for) for c in with_passages.contexts] == [
         ("c1", "one", ("a1", "a2")),
         ("c2", "two", ("a1",)),
         ("c4", "three", ("a2",)),
     ]
-    first = found.contexts[0]
+    first = with_passages.contexts[0]
     assert (first.title, first.link, first.snippet) == ("On one", "https://one.example", "snip")
-    assert found.metadata == {
+    assert with_passages.metadata == {
         "kept": True,
         "retrieval": {
             "retriever": "scripted",
@@ -239,15 +239,15 @@ def test_what_is_found_for_the_question_is_retrieved_for_no_atom() -> None:
         Retrieved((passage("one"),)),
         Retrieved((passage("two"), passage("one")), ("a page: status 404",)),
     )
-    found = with_contexts(graph, Scripted(answers), ["q1"], question="The question?")
-    assert [(c.id, c.text, c.retrieved_for) for c in found.contexts] == [
+    with_passages = with_contexts(graph, Scripted(answers), ["q1"], question="The question?")
+    assert [(c.id, c.text, c.retrieved_for) for c in with_passages.contexts] == [
         ("c1", "one", ("a1",)),
         ("c2", "two", ()),
     ]
-    assert found.metadata["retrieval"]["queries"] == 2
+    assert with_passages.metadata["retrieval"]["queries"] == 2
     # One of its pages is no loss; that nothing was found is.
-    assert found.metadata["retrieval"]["dropped"] == [["", "a page: status 404"]]
-    assert found.metadata["retrieval"]["failures"] == []
+    assert with_passages.metadata["retrieval"]["dropped"] == [["", "a page: status 404"]]
+    assert with_passages.metadata["retrieval"]["failures"] == []
     lost = (answers[0], Retrieved((), ("search: status 500",)))
     without = with_contexts(graph, Scripted(lost), ["q1"], question="The question?")
     assert without.metadata["retrieval"]["failures"] == [["", "search: status 500"]]

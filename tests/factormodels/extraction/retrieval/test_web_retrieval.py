@@ -66,9 +66,9 @@ def wikipedia(server: WebServer, **settings: Any) -> WikipediaRetriever:
 
 def test_wikipedia_gives_titles_links_snippets_and_capped_texts() -> None:
     with web_server(wikipedia_script) as server:
-        (found,) = wikipedia(server).retrieve(["the bridge"])
-    bridge, fox = found.passages
-    assert found.failures == ()
+        (retrieved,) = wikipedia(server).retrieve(["the bridge"])
+    bridge, fox = retrieved.passages
+    assert retrieved.failures == ()
     assert (bridge.title, bridge.link) == ("The bridge", "https://w.example/The bridge")
     assert bridge.snippet == "About The bridge & more"
     assert bridge.text == capped(ARTICLES["The bridge"])
@@ -108,9 +108,9 @@ def test_failures_of_wikipedia_are_told_and_no_passage_is_made_up() -> None:
 )
 def test_an_answer_of_another_kind_is_a_failure_or_nothing(body: bytes | str) -> None:
     with web_server(lambda *_: Answer(body)) as server:
-        (found,) = wikipedia(server).retrieve(["x"])
-    assert found.passages == ()
-    assert bool(found.failures) == (body not in ('{"query": 5}', "{}"))
+        (retrieved,) = wikipedia(server).retrieve(["x"])
+    assert retrieved.passages == ()
+    assert bool(retrieved.failures) == (body not in ('{"query": 5}', "{}"))
 
 
 def test_a_long_query_is_cut_to_what_the_service_takes() -> None:
@@ -166,22 +166,24 @@ def google(
 
 
 def test_google_reads_pages_and_falls_back_to_snippets() -> None:
-    (found,), server = google(["the bridge"])
-    assert [p.title for p in found.passages] == ["/good", "/gone", "/odd", "local"]
-    good, gone, odd, local = found.passages
+    (retrieved,), server = google(["the bridge"])
+    assert [p.title for p in retrieved.passages] == ["/good", "/gone", "/odd", "local"]
+    good, gone, odd, local = retrieved.passages
     assert good.text.startswith("The bridge opened in 1890.")
     assert "Menu" not in good.text
     assert len(good.text) <= 4000
     assert (gone.text, odd.text) == ("snippet of /gone", "snippet of /odd")
     assert local.text == "a local file"
-    assert len(found.failures) == 3
-    assert "status 404" in found.failures[0]
-    assert "not a page of text" in found.failures[1]
-    assert "only addresses of http and https" in found.failures[2]
-    search = next(one for one in server.asked if one.path == "/search")
+    assert len(retrieved.failures) == 3
+    assert "status 404" in retrieved.failures[0]
+    assert "not a page of text" in retrieved.failures[1]
+    assert "only addresses of http and https" in retrieved.failures[2]
+    search = next(request for request in server.asked if request.path == "/search")
     assert json.loads(search.body) == {"q": "the bridge", "num": 15}
     assert search.headers["x-api-key"] == KEY
-    assert all("x-api-key" not in one.headers for one in server.asked if one.path != "/search")
+    assert all(
+        "x-api-key" not in request.headers for request in server.asked if request.path != "/search"
+    )
 
 
 ODD_LINKS = (
@@ -197,33 +199,37 @@ def test_an_odd_link_is_the_failure_of_its_page(tmp_path: Path) -> None:
     site = {"/moved": moved, "/good": SITE["/good"]}
     with search_engine(site, *odd) as server, closing(AnswerCache(tmp_path / "a.sqlite")) as cache:
         query = ["\ud800 the bridge"]
-        (found,) = searching(server, top_k=20, store=WebStore(cache)).retrieve(query)
+        (retrieved,) = searching(server, top_k=20, store=WebStore(cache)).retrieve(query)
         # What was found is kept, and read again as it was.
         replay = searching(server, top_k=20, store=WebStore(cache, replay=True))
-        assert replay.retrieve(query) == [found]
-    assert [p.title for p in found.passages] == ["/moved", "/good", *(one["title"] for one in odd)]
-    assert found.passages[1].text.startswith("The bridge opened in 1890.")
-    assert [p.text for p in found.passages[2:]] == [one["snippet"] for one in odd]
-    assert len(found.failures) == 1 + len(odd)
+        assert replay.retrieve(query) == [retrieved]
+    assert [p.title for p in retrieved.passages] == [
+        "/moved",
+        "/good",
+        *(hit["title"] for hit in odd),
+    ]
+    assert retrieved.passages[1].text.startswith("The bridge opened in 1890.")
+    assert [p.text for p in retrieved.passages[2:]] == [hit["snippet"] for hit in odd]
+    assert len(retrieved.failures) == 1 + len(odd)
 
 
 @pytest.mark.parametrize(("reading", "asked"), [("snippet", 1), ("chunks", 2)])
 def test_google_reads_as_it_is_told(reading: Reading, asked: int) -> None:
-    (found,), server = google(["sentence 77"], reading=reading, top_k=2, pages=1)
+    (retrieved,), server = google(["sentence 77"], reading=reading, top_k=2, pages=1)
     assert len(server.asked) == asked
     if reading == "snippet":
-        assert [p.text for p in found.passages] == ["snippet of /good"]
+        assert [p.text for p in retrieved.passages] == ["snippet of /good"]
     else:
-        assert len(found.passages) == 2
-        assert "Sentence 77 is" in found.passages[0].text
-        assert found.passages[0].snippet == "snippet of /good"
+        assert len(retrieved.passages) == 2
+        assert "Sentence 77 is" in retrieved.passages[0].text
+        assert retrieved.passages[0].snippet == "snippet of /good"
 
 
 def test_every_query_has_its_answer_in_order() -> None:
     queries = [f"query {i}" for i in range(12)]
-    found, server = google(queries, reading="snippet", top_k=1)
-    assert [len(one.passages) for one in found] == [1] * 12
-    assert sorted(json.loads(one.body)["q"] for one in server.asked) == sorted(queries)
+    retrieved, server = google(queries, reading="snippet", top_k=1)
+    assert [len(answer.passages) for answer in retrieved] == [1] * 12
+    assert sorted(json.loads(request.body)["q"] for request in server.asked) == sorted(queries)
 
 
 def test_without_a_key_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,9 +241,9 @@ def test_without_a_key_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_refused_key_is_not_told() -> None:
     with web_server(lambda *_: Answer(f"bad key {KEY}", status=403)) as server:
-        (found,) = searching(server).retrieve(["x"])
-    assert "status 403" in found.failures[0]
-    assert KEY not in found.failures[0] + repr(GoogleRetriever())
+        (retrieved,) = searching(server).retrieve(["x"])
+    assert "status 403" in retrieved.failures[0]
+    assert KEY not in retrieved.failures[0] + repr(GoogleRetriever())
 
 
 def test_every_search_and_page_is_asked_for_once_and_can_be_replayed(tmp_path: Path) -> None:
@@ -253,7 +259,7 @@ def test_every_search_and_page_is_asked_for_once_and_can_be_replayed(tmp_path: P
         hits = [{"title": p, "link": f"{server.url}{p}", "snippet": f"of {p}"} for p in site]
         return Answer(json.dumps({"organic": hits}))
 
-    def found(asked: list[str], **settings: Any) -> list[Retrieved]:
+    def search(asked: list[str], **settings: Any) -> list[Retrieved]:
         cache = AnswerCache(tmp_path / "kept.sqlite", read_only=settings.get("replay", False))
         store = WebStore(cache, clock=lambda: clock[0], **settings)
         try:
@@ -264,22 +270,26 @@ def test_every_search_and_page_is_asked_for_once_and_can_be_replayed(tmp_path: P
 
     counts: list[dict[str, int]] = []
     with web_server(script) as server:
-        first = found([*queries, "down"])
+        first = search([*queries, "down"])
         # However many queries found it, a page is fetched once; the one that may come back after
         # two attempts.
         assert counts == [{SEARCHES: 11, PAGES: 4}]
         assert [server.paths().count(p) for p in ("/search", *site)] == [11, 1, 1, 1, 2]
         assert len(first[0].failures) == 3
-        assert [one.text for one in first[0].passages][1:] == ["of /gone", "of /odd", "of /shut"]
+        assert [passage.text for passage in first[0].passages][1:] == [
+            "of /gone",
+            "of /odd",
+            "of /shut",
+        ]
         # Paid searches are not made again though pages failed; only what failed in passing is.
-        assert found([*queries, "down"]) == first
+        assert search([*queries, "down"]) == first
         assert counts[1] == {SEARCHES: 1, PAGES: 1}
         clock[0] += LASTING_FAILURES + 1
-        assert found(queries) == first[:-1]
+        assert search(queries) == first[:-1]
         assert counts[2] == {PAGES: 3}
         del server.asked[:]
-        assert found([*queries, "down"], replay=True) == first
-        refused("nothing of searches for 'unheard'", found, ["unheard"], replay=True)
+        assert search([*queries, "down"], replay=True) == first
+        refused("nothing of searches for 'unheard'", search, ["unheard"], replay=True)
         assert server.asked == []
 
 
@@ -299,8 +309,8 @@ def test_a_refusal_that_lasts_is_no_outage_and_not_paid(
 ) -> None:
     with web_server(lambda *_: Answer(status=status)) as server:
         store = WebStore(budget=(budget := Budget(max_cost=1.0)), price=0.001)
-        (found,) = searching(server, store=store).retrieve(["a"])
-    assert (found.searched, found.refused) == (False, refused_for_good)
+        (retrieved,) = searching(server, store=store).retrieve(["a"])
+    assert (retrieved.searched, retrieved.refused) == (False, refused_for_good)
     assert [store.paid, budget.cost] == [paid, paid]
 
 
@@ -335,12 +345,12 @@ def test_pages_that_are_no_evidence_are_left_out_for_good_ones_below() -> None:
     site = pages_of(USELESS)
     site |= {f"/good{i}": Answer(PAGE.replace("1890", str(1890 + i))) for i in range(3)}
     with search_engine(site) as server:
-        (found,) = searching(server, top_k=2).checking(COPY).retrieve(["the bridge"])
+        (retrieved,) = searching(server, top_k=2).checking(COPY).retrieve(["the bridge"])
         (other,) = searching(server, top_k=2).retrieve(["x"])
-    assert [passage.title for passage in found.passages] == ["/good0", "/good1"]
-    assert found.failures == ()
-    assert len(found.dropped) == 5
-    assert "repeats the response" in found.dropped[4]
+    assert [passage.title for passage in retrieved.passages] == ["/good0", "/good1"]
+    assert retrieved.failures == ()
+    assert len(retrieved.dropped) == 5
+    assert "repeats the response" in retrieved.dropped[4]
     # Enough was found: the rest of the pages is not asked for.
     assert "/good2" not in server.paths()
     # Of another response the copy is evidence like any page.
@@ -349,8 +359,8 @@ def test_pages_that_are_no_evidence_are_left_out_for_good_ones_below() -> None:
 
 def test_a_copy_of_the_response_is_no_evidence_by_its_snippet_either() -> None:
     with search_engine(pages_of({"/copy": COPY, "/bars": "Access denied."})) as server:
-        (found,) = searching(server).checking(COPY).retrieve(["the bridge"])
-    assert [passage.text for passage in found.passages] == ["snippet of /bars"]
+        (retrieved,) = searching(server).checking(COPY).retrieve(["the bridge"])
+    assert [passage.text for passage in retrieved.passages] == ["snippet of /bars"]
 
 
 @pytest.mark.parametrize(
@@ -408,19 +418,19 @@ def made_pdf(*lines: str) -> bytes:
 
 def test_a_pdf_is_read_and_a_damaged_one_is_a_failure() -> None:
     whole = made_pdf("The bridge opened in 1890.", "It is made of steel.")
-    (found,), _ = google(["x"], {"/a.pdf": Answer(whole), "/b": Answer(b"%PDF-1.4 torn")})
-    assert found.passages[0].text == "The bridge opened in 1890.\n\nIt is made of steel."
-    assert found.passages[1].text == "snippet of /b"
-    assert "PDF cannot be read" in found.failures[0]
+    (retrieved,), _ = google(["x"], {"/a.pdf": Answer(whole), "/b": Answer(b"%PDF-1.4 torn")})
+    assert retrieved.passages[0].text == "The bridge opened in 1890.\n\nIt is made of steel."
+    assert retrieved.passages[1].text == "snippet of /b"
+    assert "PDF cannot be read" in retrieved.failures[0]
     assert pdf_text(whole, 20) == "The bridge opened in"
 
 
 @pytest.mark.parametrize("text", ["", "short", "x" * 5000, "word " * 1000, "é" * 4001])
 def test_a_capped_text_is_a_beginning(text: str) -> None:
-    found = capped(text)
-    assert text.startswith(found)
-    assert len(found) <= 4000
-    assert len(found) == len(text) or len(found) >= 3990
+    beginning = capped(text)
+    assert text.startswith(beginning)
+    assert len(beginning) <= 4000
+    assert len(beginning) == len(text) or len(beginning) >= 3990
 
 
 @pytest.mark.parametrize(
@@ -434,6 +444,6 @@ def test_pages_of_any_character_set(encoding: str, header: str) -> None:
     page = f"<html><head>{meta}</head><body><p>Café Zürich opened in 1890.</p></body></html>"
     kind = {"x": "text/html; charset=nonsense", "meta": "text/html", "": "text/html"}
     answer = Answer(page.encode(encoding), headers={"Content-Type": kind.get(header, header)})
-    (found,), _ = google(["x"], {"/page": answer}, pages=1)
-    assert found.failures == ()
-    assert found.passages[0].text == "Café Zürich opened in 1890."
+    (retrieved,), _ = google(["x"], {"/page": answer}, pages=1)
+    assert retrieved.failures == ()
+    assert retrieved.passages[0].text == "Café Zürich opened in 1890."

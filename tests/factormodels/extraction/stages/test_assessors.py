@@ -49,7 +49,9 @@ def run(server: ScriptedServer, assessor: str, **options: Any) -> tuple[Verdict,
     return assess(GRAPH, assessor, LitellmModel(settings), **options)
 
 
-@pytest.mark.parametrize("name", [one.name for one in ASSESSORS.values() if not one.searches])
+@pytest.mark.parametrize(
+    "name", [assessor.name for assessor in ASSESSORS.values() if not assessor.searches]
+)
 def test_every_label_is_read_and_has_its_value(server: ScriptedServer, name: str) -> None:
     assessor = ASSESSORS[name]
     for label, value in assessor.values.items():
@@ -160,15 +162,15 @@ def test_a_row_of_several_questions_is_an_assessor() -> None:
 
     model = AnsweringModel(answer)
     verdicts = assess(graph, REWORDED, model)
-    assert [(one.label, one.p_true, one.missing) for one in verdicts] == [
+    assert [(verdict.label, verdict.p_true, verdict.missing) for verdict in verdicts] == [
         *(("supported", 1.0, ""), ("contradicted", 0.0, ""), ("irrelevant", None, "")),
         ("", None, "reviser: no answer"),
     ]
-    assert Counter(one.stage for one in model.asked) == {
+    assert Counter(question.stage for question in model.asked) == {
         "reviser": 4, "safe-relevance": 3, "reworded": 2,
     }  # fmt: skip
     facts = assessor_facts(REWORDED, model, verdicts)
-    assert [one["name"] for one in facts["prompts"]] == [
+    assert [prompt["name"] for prompt in facts["prompts"]] == [
         *("reviser", "safe_relevance", "assess_veriscore")
     ]
     assert facts["claims"]["a2"] == {"text": "Now: The hut is blue.", "queries": []}
@@ -199,7 +201,7 @@ def test_what_a_step_answers_fills_a_slot_of_the_prompts_after_it() -> None:
         REWORDED, name="quoted", prompt="assess_quoted", steps=(Step(quotes, "quote"),)
     )
     model = WithPrompts(AnsweringModel(answer), Prompts(replaced))
-    assert [one.label for one in assess(GRAPH, quoted, model)] == ["supported", "undecided"]
+    assert [verdict.label for verdict in assess(GRAPH, quoted, model)] == ["supported", "undecided"]
 
 
 def test_an_assessor_that_searches_needs_a_retriever() -> None:

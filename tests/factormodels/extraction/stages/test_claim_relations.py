@@ -21,7 +21,7 @@ from factormodels.extraction.stages.claim_relations import (
 from factormodels.variants import between_claims, claims_alone, variant
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.stages.test_relations import DENIES, ENTAILS, NEUTRAL, Scripted
-from tests.factormodels.graphs import told
+from tests.factormodels.graphs import in_words
 from tests.refusals import refused
 
 
@@ -74,26 +74,26 @@ def test_both_orders_make_one_relation() -> None:
         return answers.get((pair.source, pair.target), Missing("the provider was down"))
 
     model = Scripted(answer)
-    found = with_judged_claims(graph(4), model, claim_pairs(graph(4), 2))
-    assert told(between_claims(found)) == (
+    judged = with_judged_claims(graph(4), model, claim_pairs(graph(4), 2))
+    assert in_words(between_claims(judged)) == (
         "a1 a2 equivalence 0.7, a3 a1 contradiction 0.8, a3 a2 entailment 0.9"
     )
-    assert found.metadata["kept"] == 1
-    facts = found.metadata[METADATA_KEY]
+    assert judged.metadata["kept"] == 1
+    facts = judged.metadata[METADATA_KEY]
     assert (facts["model"], facts["asked"], facts["equivalence"]) == ("scripted", 5, 1)
-    assert facts["missing"] == [[one, "a4", "the provider was down"] for one in ("a2", "a3")]
+    assert facts["missing"] == [[source, "a4", "the provider was down"] for source in ("a2", "a3")]
     # Relations with passages stay; asked again, those between claims are replaced.
-    assert found.relations[0] == graph().relations[0]
-    again = with_judged_claims(found, Scripted(lambda _: NEUTRAL), claim_pairs(found, 1))
+    assert judged.relations[0] == graph().relations[0]
+    again = with_judged_claims(judged, Scripted(lambda _: NEUTRAL), claim_pairs(judged, 1))
     assert {r.kind for r in between_claims(again)} == {RelationKind.NEUTRAL}
     assert all(pair.question == "What?" for pair in model.asked)
 
 
 def test_weak_relations_of_claims_are_neutral() -> None:
-    found = with_judged_claims(
+    judged = with_judged_claims(
         graph(2), Scripted(lambda _: DENIES), claim_pairs(graph(2)), least=0.9
     )
-    assert [r.kind for r in between_claims(found)] == [RelationKind.NEUTRAL]
+    assert [r.kind for r in between_claims(judged)] == [RelationKind.NEUTRAL]
 
 
 def test_senses_become_relations_and_an_order_none() -> None:
@@ -117,15 +117,15 @@ def test_senses_become_relations_and_an_order_none() -> None:
         return json.dumps(answers[pair])
 
     model = AnsweringModel(answer)
-    found = with_senses(graph(4), model, claim_pairs(graph(4)))
-    relations = between_claims(found)
+    expanded = with_senses(graph(4), model, claim_pairs(graph(4)))
+    relations = between_claims(expanded)
     assert [(r.source, r.target, r.kind) for r in relations] == [
         ("a1", "a2", RelationKind.EXCLUSIVE),
         ("a3", "a1", RelationKind.ENTAILMENT),
     ]
     # What an answer says is certain may contradict another that does.
     assert 0.99 < relations[1].probability < 1.0
-    facts = found.metadata[METADATA_KEY]
+    facts = expanded.metadata[METADATA_KEY]
     assert facts["senses"] == {"alternative": 1, "effect": 1, "precedence": 1, "contrast": 1}
     assert [pair[:2] for pair in facts["missing"]] == [["a3", "a4"]]
     assert {request.prompt.name for request in model.asked} == {"claim_relation"}
@@ -140,9 +140,9 @@ def test_senses_become_relations_and_an_order_none() -> None:
     ],
 )
 def test_what_is_no_answer_is_missing(answer: str) -> None:
-    found = with_senses(graph(2), AnsweringModel(lambda _: answer), claim_pairs(graph(2)))
-    assert between_claims(found) == ()
-    assert len(found.metadata[METADATA_KEY]["missing"]) == 1
+    expanded = with_senses(graph(2), AnsweringModel(lambda _: answer), claim_pairs(graph(2)))
+    assert between_claims(expanded) == ()
+    assert len(expanded.metadata[METADATA_KEY]["missing"]) == 1
 
 
 def test_views_of_claims() -> None:

@@ -32,19 +32,19 @@ def graph() -> FactGraph:
 
 
 def test_equal_claims_become_one_with_all_that_was_found_for_them() -> None:
-    found = merge_duplicate_atoms(graph())
+    merged = merge_duplicate_atoms(graph())
     # Claims without a text say nothing that could be the same.
-    assert found.atom_ids == ("a1", "a2", "a4", "a5")
-    assert [context.retrieved_for for context in found.contexts] == [("a1",), ("a2", "a1")]
-    assert set(found.relations) == {Relation("c1", "a1", E, 0.9), Relation("c2", "a1", E, 0.7)}
+    assert merged.atom_ids == ("a1", "a2", "a4", "a5")
+    assert [context.retrieved_for for context in merged.contexts] == [("a1",), ("a2", "a1")]
+    assert set(merged.relations) == {Relation("c1", "a1", E, 0.9), Relation("c2", "a1", E, 0.7)}
     facts = {"same_as": "a1", "label": False, "annotation": "NS", "sentence": 4}
-    assert found.metadata == {"kept": 1, "duplicates": {"a3": facts}}
-    assert merge_duplicate_atoms(found) == found
+    assert merged.metadata == {"kept": 1, "duplicates": {"a3": facts}}
+    assert merge_duplicate_atoms(merged) == merged
 
 
 def test_measures_count_every_claim_with_its_own_label() -> None:
-    found = every_atom(merge_duplicate_atoms(graph()))
-    assert [(atom.id, same, atom.label) for atom, same in found] == [
+    every = every_atom(merge_duplicate_atoms(graph()))
+    assert [(atom.id, same, atom.label) for atom, same in every] == [
         ("a1", "a1", True),
         ("a2", "a2", None),
         ("a4", "a4", None),

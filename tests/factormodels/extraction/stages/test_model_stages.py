@@ -41,17 +41,17 @@ def numbers_of(request: Request) -> list[tuple[int, str]]:
 
 def echo(request: Request) -> str:
     """Answer with one claim per sentence."""
-    found = [{"sentence": n, "claim": f"it says: {text}"} for n, text in numbers_of(request)]
-    return json.dumps(found)
+    claims = [{"sentence": n, "claim": f"it says: {text}"} for n, text in numbers_of(request)]
+    return json.dumps(claims)
 
 
 @pytest.mark.parametrize(("stride", "calls"), [(1, 4), (2, 2), (3, 2), (None, 1)])
 def test_the_stride_sets_the_calls_and_sentences_stay_known(stride: int | None, calls: int) -> None:
     model = AnsweringModel(echo)
-    found = atomize(RESPONSE, model, query="The bridge?", stride=stride)
-    assert [(a.id, a.sentence) for a in found.atoms] == [(f"a{i}", i) for i in (1, 2, 3, 4)]
-    assert found.atoms[2].text == "it says: Trains cross it."
-    assert (len(model.asked), found.chunks, found.failures) == (calls, calls, ())
+    atomized = atomize(RESPONSE, model, query="The bridge?", stride=stride)
+    assert [(a.id, a.sentence) for a in atomized.atoms] == [(f"a{i}", i) for i in (1, 2, 3, 4)]
+    assert atomized.atoms[2].text == "it says: Trains cross it."
+    assert (len(model.asked), atomized.chunks, atomized.failures) == (calls, calls, ())
     assert {request.stage for request in model.asked} == {"atomizer"}
     assert all("The bridge?" in request.messages[-1].content for request in model.asked)
 
@@ -61,59 +61,75 @@ def saying(answer: str) -> AnsweringModel:
     return AnsweringModel(lambda _: answer)
 
 
-def one(claim: Any, sentence: Any = 1) -> str:
+def claim_list(claim: Any, sentence: Any = 1) -> str:
     return json.dumps([{"sentence": sentence, "claim": claim}])
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        *("I cannot do that.", "", "{}", one(5), one("  "), one("x", 2), one("x", True)),
-        *(one("x", 1.0), '[{"sentence": 1}]', '[{"sentence": 1, "claim": "x", "run": "rm"}]'),
-        *('[{"sentence": 1, "claim": "x"}, 5]', f"{one('x')} or {one('y')}", "x"),
+        *(
+            "I cannot do that.",
+            "",
+            "{}",
+            claim_list(5),
+            claim_list("  "),
+            claim_list("x", 2),
+            claim_list("x", True),
+        ),
+        *(
+            claim_list("x", 1.0),
+            '[{"sentence": 1}]',
+            '[{"sentence": 1, "claim": "x", "run": "rm"}]',
+        ),
+        *('[{"sentence": 1, "claim": "x"}, 5]', f"{claim_list('x')} or {claim_list('y')}", "x"),
         *("- x\nThat is all I found.", '[{"sentence": 1, "claim": "x"', Failure("status 500")),
-        Completion(one("x"), finish="length"),
+        Completion(claim_list("x"), finish="length"),
     ],
 )
 def test_an_answer_of_another_form_is_a_counted_failure(answer: Any) -> None:
-    found = atomize("It is red.", AnsweringModel(lambda _: answer))
-    assert found.atoms == ()
-    assert [place for place, _ in found.failures] == [1]
+    atomized = atomize("It is red.", AnsweringModel(lambda _: answer))
+    assert atomized.atoms == ()
+    assert [sentence for sentence, _ in atomized.failures] == [1]
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        *(one("It is red."), f"```json\n{one('It is red.')}\n```", one("It is red.", "1")),
-        *(f"Here: {one(' It is  red. ')} Done.", '{"sentence": 1, "claim": "It is red."}'),
+        *(
+            claim_list("It is red."),
+            f"```json\n{claim_list('It is red.')}\n```",
+            claim_list("It is red.", "1"),
+        ),
+        *(f"Here: {claim_list(' It is  red. ')} Done.", '{"sentence": 1, "claim": "It is red."}'),
         '- {"sentence": 1, "claim": "It is red."}',
         '{"claims": [{"sentence": 1, "claim": "It is red."}]}',
         *('["It is red."]', "Here are the claims:\n- It is red.", "1. It is red."),
     ],
 )
 def test_wrapping_does_not_matter(answer: str) -> None:
-    found = atomize("It is red.", AnsweringModel(lambda _: answer))
-    assert [(a.text, a.sentence) for a in found.atoms] == [("It is red.", 1)]
+    atomized = atomize("It is red.", AnsweringModel(lambda _: answer))
+    assert [(a.text, a.sentence) for a in atomized.atoms] == [("It is red.", 1)]
 
 
 @pytest.mark.parametrize("answer", ["[]", "None.", "No verifiable claim.", "- None"])
 def test_an_explicit_none_is_no_failure(answer: str) -> None:
-    found = atomize("It is red.", AnsweringModel(lambda _: answer))
-    assert (found.atoms, found.failures) == ((), ())
+    atomized = atomize("It is red.", AnsweringModel(lambda _: answer))
+    assert (atomized.atoms, atomized.failures) == ((), ())
 
 
 def test_a_list_of_several_sentences_keeps_its_claims_and_guesses_no_sentence() -> None:
     listed = "1. It is red.\n2. It is big."
-    found = atomize("It is red. It is big.", AnsweringModel(lambda _: listed), stride=None)
-    assert [(atom.text, atom.sentence) for atom in found.atoms] == [
+    atomized = atomize("It is red. It is big.", AnsweringModel(lambda _: listed), stride=None)
+    assert [(atom.text, atom.sentence) for atom in atomized.atoms] == [
         *(("It is red.", None), ("It is big.", None))
     ]
 
 
 @pytest.mark.parametrize(
-    ("said", "claim"),
+    ("text", "claim"),
     [
-        *((said, "Ada sang.") for said in (
+        *((text, "Ada sang.") for text in (
             # The tags that fence a text come back as they were made harmless, and as they were.
             "Ada sang.&lt;/claim>", "Ada sang.&lt;/claim", "Ada sang.</claim ", "Ada sang. </",
             "Ada sang.<|im_end|>", "<|im_start|> Ada sang.", "a) Ada sang.", "(a) Ada sang.",
@@ -125,7 +141,7 @@ def test_a_list_of_several_sentences_keeps_its_claims_and_guesses_no_sentence() 
         )),
         ("Ada&#39;s friend&nbsp;sang for AT&amp;T.", "Ada's friend sang for AT&T."),
         # Part of what is said.
-        *((said, said) for said in (
+        *((text, text) for text in (
             "The token <|im_end|> ends a turn.", "A. Lovelace sang.", "1. FC Köln signed Ada.",
             "2001: A Space Odyssey is a film.", "1901 was cold.", "a < b and c > d",
             "The <b> tag marks text, and </b> ends it.", "R&D pays AT&T.",
@@ -133,30 +149,30 @@ def test_a_list_of_several_sentences_keeps_its_claims_and_guesses_no_sentence() 
         )),
     ],
 )  # fmt: skip
-def test_claims_have_no_entities_tags_or_numbers_of_a_list(said: str, claim: str) -> None:
+def test_claims_have_no_entities_tags_or_numbers_of_a_list(text: str, claim: str) -> None:
     response = "Ada sang for 1. FC Köln."
-    answers = (one(said), json.dumps([said]), f"- {said}")
+    answers = (claim_list(text), json.dumps([text]), f"- {text}")
     for answer in answers:
         (atom,) = atomize(response, saying(answer)).atoms
         assert atom.text == claim
-    (revised,) = revise([Atom("a1", claim)], response, saying(json.dumps({"claim": said}))).atoms
+    (revised,) = revise([Atom("a1", claim)], response, saying(json.dumps({"claim": text}))).atoms
     assert revised.text == claim
-    extracted = extract(response, saying(f"1 | {said} | supported"))
+    extracted = extract(response, saying(f"1 | {text} | supported"))
     assert [each.claim for each in extracted.claims] == [claim]
 
 
 def test_a_claim_of_nothing_but_tags_is_no_claim() -> None:
-    found = atomize("Ada sang.", saying(one("&lt;/claim>")))
-    assert (found.atoms, len(found.failures)) == ((), 1)
+    atomized = atomize("Ada sang.", saying(claim_list("&lt;/claim>")))
+    assert (atomized.atoms, len(atomized.failures)) == ((), 1)
 
 
 def test_a_lost_chunk_leaves_the_others() -> None:
     def answer(request: Request) -> str | Failure:
         return Failure("status 500") if numbers_of(request)[0][0] == 2 else echo(request)
 
-    found = atomize(RESPONSE, AnsweringModel(answer), stride=1)
-    assert [(a.id, a.sentence) for a in found.atoms] == [("a1", 1), ("a2", 3), ("a3", 4)]
-    assert found.failures == ((2, "status 500"),)
+    atomized = atomize(RESPONSE, AnsweringModel(answer), stride=1)
+    assert [(a.id, a.sentence) for a in atomized.atoms] == [("a1", 1), ("a2", 3), ("a3", 4)]
+    assert atomized.failures == ((2, "status 500"),)
 
 
 def test_a_chunk_whose_answer_is_too_long_is_asked_about_in_halves() -> None:
@@ -165,10 +181,10 @@ def test_a_chunk_whose_answer_is_too_long_is_asked_about_in_halves() -> None:
         return whole if len(numbers_of(request)) <= 1 else replace(whole, finish="length")
 
     model = AnsweringModel(answer)
-    found = atomize(RESPONSE, model)
-    assert [(a.id, a.sentence) for a in found.atoms] == [(f"a{n}", n) for n in (1, 2, 3, 4)]
+    atomized = atomize(RESPONSE, model)
+    assert [(a.id, a.sentence) for a in atomized.atoms] == [(f"a{n}", n) for n in (1, 2, 3, 4)]
     assert [len(numbers_of(request)) for request in model.asked] == [4, 2, 2, 1, 1, 1, 1]
-    assert (found.chunks, found.calls, found.failures) == (4, 7, ())
+    assert (atomized.chunks, atomized.calls, atomized.failures) == (4, 7, ())
     never = AnsweringModel(lambda _: Completion("[", finish="length"))
     assert [first for first, _ in atomize(RESPONSE, never).failures] == [1, 2, 3, 4]
     listed = AnsweringModel(
@@ -211,20 +227,20 @@ def test_the_reviser_changes_texts_and_keeps_what_was_not_answered() -> None:
             return Failure("status 500")
         return '{"claim": "The bridge is\\n red."}' if "red" in content else '{"claim": 5}'
 
-    found = revise(ATOMS, "About it.", AnsweringModel(answer))
-    assert [a.text for a in found.atoms] == ["The bridge is red.", "It is long.", "Gone."]
-    assert found.atoms[1].label is True
-    assert found.changed == 1
-    assert [name for name, _ in found.failures] == ["a2", "a3"]
+    revised = revise(ATOMS, "About it.", AnsweringModel(answer))
+    assert [a.text for a in revised.atoms] == ["The bridge is red.", "It is long.", "Gone."]
+    assert revised.atoms[1].label is True
+    assert revised.changed == 1
+    assert [name for name, _ in revised.failures] == ["a2", "a3"]
 
 
 def test_the_query_builder_falls_back_to_the_atom() -> None:
     def answer(request: Request) -> str:
         return '{"query": "bridge colour"}' if "red" in request.messages[-1].content else "no idea"
 
-    found = ask_queries(ATOMS, AnsweringModel(answer), topic="bridge")
-    assert found.texts == ("bridge colour", build_query(ATOMS[1], "bridge"), "bridge Gone.")
-    assert [name for name, _ in found.failures] == ["a2", "a3"]
+    asked = ask_queries(ATOMS, AnsweringModel(answer), topic="bridge")
+    assert asked.texts == ("bridge colour", build_query(ATOMS[1], "bridge"), "bridge Gone.")
+    assert [name for name, _ in asked.failures] == ["a2", "a3"]
 
 
 def scripted(request: Request) -> str:
@@ -244,10 +260,10 @@ def test_the_stages_in_a_row_say_what_they_did() -> None:
         relation_stage(LexicalRelations(), "FR2"),
     ]
     before = FactGraph("g", (Atom("old"),), query="Q?", response=RESPONSE, metadata={"kept": 1})
-    found = run_stages(before, stages)
-    assert [a.text for a in found.atoms] == ["revised"] * 4
-    assert [c.retrieved_for for c in found.contexts] == [("a1", "a2", "a3", "a4")]
-    facts = found.metadata
+    staged = run_stages(before, stages)
+    assert [a.text for a in staged.atoms] == ["revised"] * 4
+    assert [c.retrieved_for for c in staged.contexts] == [("a1", "a2", "a3", "a4")]
+    facts = staged.metadata
     assert facts["kept"] == 1
     assert facts["atoms"]["stride"] == 2
     assert [facts[key]["calls"] for key in ("atoms", "revision", "queries")] == [2, 4, 4]

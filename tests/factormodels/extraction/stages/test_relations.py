@@ -88,13 +88,13 @@ def test_a_pair_is_asked_once_and_an_empty_one_never() -> None:
 
 def test_answers_become_relations_and_the_missing_are_counted() -> None:
     answers: dict[str, Judgement | Missing] = {"a1": ENTAILS, "a2": LOST, "a3": NEUTRAL}
-    found = with_relations(graph(), Scripted(lambda pair: answers[pair.target]), "FR2")
-    assert set(found.relations) == {
+    related = with_relations(graph(), Scripted(lambda pair: answers[pair.target]), "FR2")
+    assert set(related.relations) == {
         Relation(context, atom, RelationKind(kind), probability)
         for context in ("c1", "c2")
         for atom, kind, probability in (("a1", "entailment", 0.9), ("a3", "neutral", 0.7))
     }
-    assert found.metadata == {
+    assert related.metadata == {
         "kept": 1,
         "relations": {
             "model": "scripted",
@@ -131,8 +131,8 @@ def test_two_contexts_have_one_relation(
 ) -> None:
     answers = {"c1": forward, "c2": backward}
     model = Scripted(lambda pair: answers[pair.source] if pair.target[0] == "c" else LOST)
-    found = with_relations(graph(), model, "FR3").relations
-    assert [(r.kind, r.source, r.probability) for r in found] == ([expected] if expected else [])
+    related = with_relations(graph(), model, "FR3").relations
+    assert [(r.kind, r.source, r.probability) for r in related] == ([expected] if expected else [])
 
 
 @pytest.mark.parametrize(
@@ -153,14 +153,14 @@ def test_the_second_order_is_asked_only_where_it_is_needed(
 ) -> None:
     answers = {"c1": forward, "c2": backward}
     model = Scripted(lambda pair: answers[pair.source] if pair.target[0] == "c" else NEUTRAL)
-    found = with_relations(graph(), model, "FR3", both_orders=False)
-    (between,) = (r for r in found.relations if r.target[0] == "c")
+    related = with_relations(graph(), model, "FR3", both_orders=False)
+    (between,) = (r for r in related.relations if r.target[0] == "c")
     assert (between.kind, between.source) == expected
     asked = [pair for pair in model.asked if pair.target[0] == "c"]
     assert len(asked) == orders
     # All pairs of a passage and a claim are asked, and what was not needed is not missing.
-    assert found.metadata["relations"]["asked"] == len(model.asked) == 6 + orders
-    assert "unasked" not in found.metadata["relations"]
+    assert related.metadata["relations"]["asked"] == len(model.asked) == 6 + orders
+    assert "unasked" not in related.metadata["relations"]
 
 
 def test_an_improbable_relation_is_neutral_and_counted() -> None:
@@ -168,13 +168,13 @@ def test_an_improbable_relation_is_neutral_and_counted() -> None:
     alone = Judgement(RelationKind.CONTRADICTION, 0.45, "verbalised")
     answers = {"a1": spread, "a2": alone, "a3": Judgement(RelationKind.ENTAILMENT, 0.5, "nli")}
     model = Scripted(lambda pair: answers[pair.target])
-    found = with_relations(graph(3, [()]), model, "FR2")
-    assert found.relations == (
+    related = with_relations(graph(3, [()]), model, "FR2")
+    assert related.relations == (
         Relation("c1", "a1", RelationKind.NEUTRAL, 0.35, (0.4, 0.25, 0.0, 0.35)),
         Relation("c1", "a2", RelationKind.NEUTRAL, 0.55),
         Relation("c1", "a3", RelationKind.ENTAILMENT, 0.5),
     )
-    assert found.metadata["relations"]["made_neutral"] == 2
+    assert related.metadata["relations"]["made_neutral"] == 2
     kept = with_relations(graph(3, [()]), model, "FR2", least=0.0)
     assert [r.probability for r in kept.relations] == [0.4, 0.45, 0.5]
     refused("least", with_relations, graph(), model, "FR2", least=2)
@@ -186,9 +186,9 @@ def test_the_widest_variant_holds_what_the_others_ask() -> None:
 
     widest = with_relations(graph(), Scripted(answer), "FR3")
     for name in ("FR1", "FR2"):
-        own = with_relations(graph(), Scripted(answer), name)
+        narrower = with_relations(graph(), Scripted(answer), name)
         seen = variant(widest, name)
-        assert set(seen.relations) == set(variant(own, name).relations)
+        assert set(seen.relations) == set(variant(narrower, name).relations)
 
 
 def test_a_context_is_read_with_its_title_and_snippet_and_the_question() -> None:
@@ -208,8 +208,8 @@ def test_a_context_is_read_with_its_title_and_snippet_and_the_question() -> None
     assert first.titled_premise == "Bridge\nPainted red."
     assert second.titled_premise == second.premise == "In short.\n\nIn full."
     assert TextPair("Bridge of iron.", "x", title="Bridge").titled_premise == "Bridge of iron."
-    found = with_relations(whole, Scripted(lambda _: NEUTRAL), "FR3")
-    assert found.metadata["relations"]["missing"] == []
+    related = with_relations(whole, Scripted(lambda _: NEUTRAL), "FR3")
+    assert related.metadata["relations"]["missing"] == []
 
 
 def test_fr1_sees_the_same_whatever_else_is_asked_for() -> None:

@@ -45,21 +45,21 @@ def answer(request: Request) -> str | Completion | Failure:
 
 def test_contexts_become_summaries_and_confidence_scales_their_priors() -> None:
     model = AnsweringModel(answer)
-    found = run_stages(GRAPH, [summary_stage(model, log_probabilities=False)])
-    assert [(c.id, c.content, c.prior) for c in found.contexts] == [
+    staged = run_stages(GRAPH, [summary_stage(model, log_probabilities=False)])
+    assert [(c.id, c.content, c.prior) for c in staged.contexts] == [
         ("c1", "It opened on 4 March 1890.", pytest.approx(0.99 * 0.9)),
         ("c2", "It is red and old.", pytest.approx(0.8 * 0.5)),
         # Of what failed nothing is known: it stays.
         ("c5", "Unreadable.", 0.99),
         ("c6", "", 0.99),
     ]
-    assert found.contexts[0].retrieved_for == ("a1",)
-    told = found.metadata["summaries"]
-    assert told["dropped"] == ["c3", "c4"]
-    assert told["failures"] == [["c5", "no answer in time"]]
-    assert told["confidence"] == {"c1": 0.9, "c2": 0.5}
-    assert told["passages"] == {"c1": "Long text on the opening.", "c2": "Only a snippet."}
-    assert told["calls"] == 5
+    assert staged.contexts[0].retrieved_for == ("a1",)
+    facts = staged.metadata["summaries"]
+    assert facts["dropped"] == ["c3", "c4"]
+    assert facts["failures"] == [["c5", "no answer in time"]]
+    assert facts["confidence"] == {"c1": 0.9, "c2": 0.5}
+    assert facts["passages"] == {"c1": "Long text on the opening.", "c2": "Only a snippet."}
+    assert facts["calls"] == 5
 
 
 def test_a_context_is_read_for_its_claims_or_for_the_question() -> None:
@@ -79,21 +79,21 @@ def test_the_confidence_is_the_mean_probability_of_the_tokens_where_these_are_kn
     text = json.dumps({"summary": "It is red.", "confidence": 1.0})
     tokens = (Token(text[:9], math.log(0.5)), Token(text[9:], math.log(0.08)))
     model = AnsweringModel(lambda _: Completion(text, tokens))
-    found = summarise_contexts(GRAPH, model)
+    summarised = summarise_contexts(GRAPH, model)
     assert model.asked[0].top_logprobs == 1
     # All summaries are equal, and so one context: with the first one's prior.
-    (red, empty) = found.contexts
+    (red, empty) = summarised.contexts
     assert red.prior == pytest.approx(0.99 * math.sqrt(0.5 * 0.08))
     assert red.retrieved_for == ("a1", "a2")
     assert empty.id == "c6"
-    assert "fallbacks" not in found.metadata["summaries"]
+    assert "fallbacks" not in summarised.metadata["summaries"]
 
 
 def test_log_probabilities_of_another_text_are_not_believed() -> None:
     text = json.dumps({"summary": "It is red.", "confidence": 0.5})
     tokens = (Token("a", math.log(0.5)), Token("b", math.log(0.08)))
-    found = summarise_contexts(GRAPH, AnsweringModel(lambda _: Completion(text, tokens)))
-    assert found.contexts[0].prior == pytest.approx(0.99 * 0.5)
-    assert found.metadata["summaries"]["fallbacks"] == [
+    summarised = summarise_contexts(GRAPH, AnsweringModel(lambda _: Completion(text, tokens)))
+    assert summarised.contexts[0].prior == pytest.approx(0.99 * 0.5)
+    assert summarised.metadata["summaries"]["fallbacks"] == [
         ["verbalised", "the tokens do not spell the answer", 5]
     ]

@@ -490,21 +490,21 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def replaced(record: Any, value: Any, *path: Any) -> Any:
     """A copy of the record with another value at a path."""
-    copied, place = _place(record, path)
-    place[path[-1]] = value
+    copied, branch = _place(record, path)
+    branch[path[-1]] = value
     return copied
 
 
 def removed(record: Any, *path: Any) -> Any:
     """A copy of the record without the value at a path."""
-    copied, place = _place(record, path)
-    del place[path[-1]]
+    copied, branch = _place(record, path)
+    del branch[path[-1]]
     return copied
 
 
 def _place(record: Any, path: tuple[Any, ...]) -> tuple[Any, Any]:
     """A copy of the record, and what of it holds the end of the path."""
-    copied = place = copy.deepcopy(record)
+    copied = branch = copy.deepcopy(record)
     for step in path[:-1]:
-        place = place[step]
-    return copied, place
+        branch = branch[step]
+    return copied, branch

@@ -218,36 +218,39 @@ DAMAGE: dict[tuple[str, str], list[tuple[str, Any, str]]] = {
         ("labels", "S", "the key 'labels' is unknown; did you mean 'label'"),
     ],
     ("unli", ""): [
-        *(("unli", str(one), f"$.unli: the probability {one} is not") for one in (-0.1, 1.2)),
-        *(("unli", one, f"$.unli: the probability {one} is not") for one in ("nan", "inf")),
-        *(("unli", one, f"$.unli: '{one}' is not a probability") for one in ("", "entailment")),
+        *(
+            ("unli", str(number), f"$.unli: the probability {number} is not")
+            for number in (-0.1, 1.2)
+        ),
+        *(("unli", text, f"$.unli: the probability {text} is not") for text in ("nan", "inf")),
+        *(("unli", text, f"$.unli: '{text}' is not a probability") for text in ("", "entailment")),
     ],
 }
 """By the name of a format, and where in its record: a place there, a value for it, what is said."""
 
 
-def damaged(record: Any, place: str, value: Any) -> Any:
+def damaged(record: Any, path: str, value: Any) -> Any:
     """A copy of a record with another value at a place, as in "atoms.1.text", or none."""
-    steps = [0, *(int(step) if step.isdecimal() else step for step in place.split(".") if step)]
-    (one,) = removed([record], *steps) if value is GONE else replaced([record], value, *steps)
-    return one
+    steps = [0, *(int(step) if step.isdecimal() else step for step in path.split(".") if step)]
+    (changed,) = removed([record], *steps) if value is GONE else replaced([record], value, *steps)
+    return changed
 
 
 @pytest.mark.parametrize(
-    ("name", "place", "value", "said"),
+    ("name", "key_path", "value", "message"),
     [
-        (name, f"{where}.{place}", value, said)
+        (name, f"{where}.{path}", value, message)
         for (name, where), rows in DAMAGE.items()
-        for place, value, said in rows
+        for path, value, message in rows
     ],
 )
 def test_what_is_wrong_at_a_place_is_said(
-    name: str, place: str, value: Any, said: str, tmp_path: Path
+    name: str, key_path: str, value: Any, message: str, tmp_path: Path
 ) -> None:
     record, form = KNOWN[name], format_named(name)
-    path = lines_at(tmp_path / "data.jsonl", record, damaged(record, place, value))
+    path = lines_at(tmp_path / "data.jsonl", record, damaged(record, key_path, value))
     (problem,) = check_file(path, form).problems
     assert problem.line == 2
-    assert said in problem.message
+    assert message in problem.message
     assert str(path) not in problem.message
     refused(f"^{path}, line 2: ", READERS[form.holds], path)

@@ -60,9 +60,17 @@ PROMPTFOO: dict[str, Any] = {
 
 def choice(number: int, logs: tuple[float, ...], right: float) -> dict[str, Any]:
     """A line of a multiple-choice task, whose numbers the harness writes as texts."""
-    told = [[str(each), "False"] for each in logs]
-    return {"doc_id": number, "doc": {"question": "?"}, "target": "0", "resps": [told],
-            "filtered_resps": told, "filter": "none", "metrics": ["acc"], "acc": right}  # fmt: skip
+    listed = [[str(each), "False"] for each in logs]
+    return {
+        "doc_id": number,
+        "doc": {"question": "?"},
+        "target": "0",
+        "resps": [listed],
+        "filtered_resps": listed,
+        "filter": "none",
+        "metrics": ["acc"],
+        "acc": right,
+    }
 
 
 HARNESS = [
@@ -113,7 +121,7 @@ def test_the_harness_says_how_probable_the_chosen_answer_is_and_whether_it_is_ri
 
 
 @pytest.mark.parametrize(
-    ("record", "told"),
+    ("record", "message"),
     [
         ({"eval": {}, "samples": [{"id": 1, "scores": {}}]}, "no sample of this log has a score"),
         ({"eval": {}, "samples": {}}, r"\$\.samples: {} is not a list"),
@@ -122,8 +130,8 @@ def test_the_harness_says_how_probable_the_chosen_answer_is_and_whether_it_is_ri
         ({"doc_id": 1, "filtered_resps": "yes"}, "filtered_resps"),
     ],
 )
-def test_what_is_malformed_is_said_with_its_place(record: Any, told: str) -> None:
-    refused(f"log.json.*{told}", scored_rows, record, "log.json", None)
+def test_what_is_malformed_is_said_with_its_place(record: Any, message: str) -> None:
+    refused(f"log.json.*{message}", scored_rows, record, "log.json", None)
 
 
 @pytest.mark.parametrize("record", [3, {}, {"results": []}, {"p": 0.5, "label": True}])
@@ -135,16 +143,16 @@ def test_estimate_takes_a_log_and_labels_from_a_sheet(tmp_path: Path) -> None:
     log = lines_at(tmp_path / "log.json", INSPECT)
     sheet = tmp_path / "labels.csv"
     sheet.write_text("response,claim,label\nq0,1,yes\nq1,1,no\nq3,1,yes\nq4,1,yes\n", "utf-8")
-    found = estimate(log, labels=(str(sheet),), quantities=("share",), p=("judge",))
-    row = found.tables["estimates"].frame.iloc[0]
+    estimated = estimate(log, labels=(str(sheet),), quantities=("share",), p=("judge",))
+    row = estimated.tables["estimates"].frame.iloc[0]
     assert row["predictions"] == pytest.approx(0.6)
     assert row["labels"] == pytest.approx(0.75)
 
 
 def test_score_takes_the_lines_of_the_harness(tmp_path: Path) -> None:
-    found = score(lines_at(tmp_path / "samples.jsonl", *HARNESS))
+    scores = score(lines_at(tmp_path / "samples.jsonl", *HARNESS))
     p = [only(each)[CHOICE] for each in HARNESS]
     y = [1.0, 0.0, *(float(number % 2) for number in range(2, 8))]
     brier = sum((a - b) ** 2 for a, b in zip(p, y, strict=True)) / len(p)
-    row = found.tables["scores"].frame.iloc[0]
+    row = scores.tables["scores"].frame.iloc[0]
     assert row["brier"] == pytest.approx(brier)

@@ -92,7 +92,7 @@ def test_a_mapping_from_a_configuration_file_is_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mapping", "said"),
+    ("mapping", "messages"),
     [
         ({"agree": None}, ["'agree' is unknown", "completely-support"]),
         ({"refute": 0.9}, ["'refute'", "0.9", "give a pair"]),
@@ -102,8 +102,8 @@ def test_a_mapping_from_a_configuration_file_is_the_same() -> None:
         ({"refute": ("contradiction", "0.9")}, ["'refute'", "'0.9'", "not a number"]),
     ],
 )
-def test_a_bad_mapping_is_refused(mapping: Any, said: list[str]) -> None:
-    refused(said, read, FACTCHECK, "bench.jsonl", 1, mapping)
+def test_a_bad_mapping_is_refused(mapping: Any, messages: list[str]) -> None:
+    refused(messages, read, FACTCHECK, "bench.jsonl", 1, mapping)
 
 
 def test_passages_are_known_by_their_normalised_text() -> None:
@@ -119,7 +119,10 @@ def test_empty_passages_are_not_the_same_passage() -> None:
     )
     graph = read(record, "bench.jsonl", 1)
     empty = [context for context in graph.contexts if not context.text.strip()]
-    assert [(one.retrieved_for, one.key) for one in empty] == [(("a2",), None), (("a3",), None)]
+    assert [(passage.retrieved_for, passage.key) for passage in empty] == [
+        (("a2",), None),
+        (("a3",), None),
+    ]
 
 
 def test_columns_that_only_describe_may_be_absent() -> None:

@@ -119,8 +119,8 @@ def test_verdicts_of_the_baselines_have_the_name_of_the_file(name: str, whose: s
         whose: {"a0": RecordedVerdict("supported", 1.0), "a1": RecordedVerdict("contradicted", 0.0)}
     }
     undecided = {**results, "predictions": {"a0": "U", "a1": "NS"}}
-    found = verdicts_of(factreasoner_results.read(undecided, name))
-    assert [found[atom].p_true for atom in ("a0", "a1")] == [0.5, 0.0]
+    verdicts = verdicts_of(factreasoner_results.read(undecided, name))
+    assert [verdicts[atom].p_true for atom in ("a0", "a1")] == [0.5, 0.0]
 
 
 def test_results_alone_are_a_response_a_line(tmp_path: Path) -> None:
@@ -175,23 +175,25 @@ def test_the_output_of_the_release_keeps_its_posteriors(shared_data: Path) -> No
     path = shared_data / "factreasoner" / "factreasoner_output.json"
     results = json.loads(path.read_text(encoding="utf-8"))["results"]
     (graph,) = read_many(path)
-    found = verdicts_of(graph, "factreasoner")
-    assert {atom: one.p_true for atom, one in found.items()} == {
-        one["variable"]: one["probabilities"][1] for one in results["marginals"]
+    verdicts = verdicts_of(graph, "factreasoner")
+    assert {atom: verdict.p_true for atom, verdict in verdicts.items()} == {
+        marginal["variable"]: marginal["probabilities"][1] for marginal in results["marginals"]
     }
-    supported = {atom for atom, one in found.items() if one.label == "supported"}
-    assert supported == {atom for atom, said in results["predictions"].items() if said == "S"}
-    assert list(found) == list(graph.atom_ids)
+    supported = {atom for atom, verdict in verdicts.items() if verdict.label == "supported"}
+    assert supported == {
+        atom for atom, prediction in results["predictions"].items() if prediction == "S"
+    }
+    assert list(verdicts) == list(graph.atom_ids)
 
 
 def test_what_was_recorded_stays_beside_what_is_asked() -> None:
     graph = factreasoner.read(OUTPUT, "factreasoner_output.json")
     judge = AnsweringModel(lambda _: "true", "scripted")
     asked = assessor_stage(["factscore"], judge)(graph)
-    found = recorded_verdicts(asked)
-    assert found["factreasoner"] == EXPECTED
-    assert {atom: one.p_true for atom, one in found["factscore"].items()} == dict.fromkeys(
-        asked.atom_ids, 1.0
-    )
+    recorded = recorded_verdicts(asked)
+    assert recorded["factreasoner"] == EXPECTED
+    assert {
+        atom: verdict.p_true for atom, verdict in recorded["factscore"].items()
+    } == dict.fromkeys(asked.atom_ids, 1.0)
     # Verdicts on claims that other claims take the place of are of nothing.
     assert recorded_verdicts(sentences_stage()(asked)) == {}

@@ -69,12 +69,12 @@ PASSAGES = [
 def test_passages_become_the_contexts_of_their_atoms(tmp_path: Path) -> None:
     graph = factscore.read(FACTSCORE, "x.jsonl", 1)
     second = {**PASSAGES[0], "sent": graph.atoms[1].text}
-    (found,) = with_passages([graph], lines_at(tmp_path / "p.jsonl", *PASSAGES, second))
-    assert [(c.id, c.title, c.text, c.retrieved_for) for c in found.contexts] == [
+    (filled,) = with_passages([graph], lines_at(tmp_path / "p.jsonl", *PASSAGES, second))
+    assert [(c.id, c.title, c.text, c.retrieved_for) for c in filled.contexts] == [
         ("c1", "Ada", "Ada Example paints. She lives.", ("a1", "a2")),
         ("c2", "", "Ulm is a town.", ("a1", "a2")),
     ]
-    assert found.atoms == graph.atoms
+    assert filled.atoms == graph.atoms
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_bad_passages_are_refused(tmp_path: Path, records: list[Any], message: s
 def test_the_real_passages_fit_every_atom(shared_data: Path) -> None:
     folder = shared_data / "factscore_dev"
     graphs = read_many(folder / "ChatGPT.jsonl")
-    found = with_passages(graphs, folder / "passages_bm25.jsonl")
-    assert sum(len(graph.contexts) for graph in found) == 97
-    for graph in found:
+    filled = with_passages(graphs, folder / "passages_bm25.jsonl")
+    assert sum(len(graph.contexts) for graph in filled) == 97
+    for graph in filled:
         served = {atom for context in graph.contexts for atom in context.retrieved_for}
         assert served == set(graph.atom_ids)

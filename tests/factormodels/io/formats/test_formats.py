@@ -60,15 +60,15 @@ def test_a_record_is_known_by_its_keys_in_any_dress(name: str, tmp_path: Path) -
     }
     if all(isinstance(value, str) for value in record.values()):
         texts |= {"table.csv": table(record), "table.tsv": table(record, delimiter="\t")}
-    found = []
+    recognized = []
     for file, text in texts.items():
         (item,) = reader(written(tmp_path, text, file))
         packed = tmp_path / f"{file}.gz"
         packed.write_bytes(gzip.compress(text.encode()))
         assert reader(packed) == reader(tmp_path / file)
-        found.append(item)
+        recognized.append(item)
     # But for the names, which come from the file, all are the same.
-    assert len({getattr(item, "query", getattr(item, "text", "")) for item in found}) == 1
+    assert len({getattr(item, "query", getattr(item, "text", "")) for item in recognized}) == 1
 
 
 def test_biographies_that_were_derived_are_read_with_their_figures(tmp_path: Path) -> None:
@@ -90,11 +90,11 @@ def test_biographies_that_were_derived_are_read_with_their_figures(tmp_path: Pat
 
 
 # Whether a response abstains VeriScore says too, under the same key.
-@pytest.mark.parametrize("said", [{}, {"abstained": False}])
+@pytest.mark.parametrize("kept", [{}, {"abstained": False}])
 def test_claims_of_fastfact_are_those_that_people_kept(
-    tmp_path: Path, said: dict[str, bool]
+    tmp_path: Path, kept: dict[str, bool]
 ) -> None:
-    (graph,) = read_many(written(tmp_path, lines(FASTFACT | said)))
+    (graph,) = read_many(written(tmp_path, lines(FASTFACT | kept)))
     assert labels(graph) == [
         ("Ada Example painted.", True, "supported"),
         ("Ada Example lived in Ulm.", False, "not enough evidence"),
@@ -203,8 +203,8 @@ def test_pairs_of_unli(tmp_path: Path) -> None:
 def test_prompts(
     records: Sequence[Any], name: str, expected: list[tuple[str, str, str]], tmp_path: Path
 ) -> None:
-    found = read_prompts(written(tmp_path, lines(*records), name))
-    assert [(prompt.id, prompt.text, prompt.topic) for prompt in found] == expected
+    read_back = read_prompts(written(tmp_path, lines(*records), name))
+    assert [(prompt.id, prompt.text, prompt.topic) for prompt in read_back] == expected
 
 
 def test_queries_of_factreasoners_files_are_prompts(tmp_path: Path) -> None:

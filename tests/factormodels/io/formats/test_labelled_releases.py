@@ -126,7 +126,7 @@ def test_triplets_of_refchecker(tmp_path: Path) -> None:
     assert passages(graph) == [("Ada Example painted birds.", ())]
     assert graph.metadata["extractor"] == "claude2"
     two = {**REFCHECKER, "gpt4_response_kg": [{"triplet": ["It", "is", "red"]}]}
-    assert [own.id for own in read_lines(tmp_path, two)] == ["7-claude2", "7-gpt4"]
+    assert [graph.id for graph in read_lines(tmp_path, two)] == ["7-claude2", "7-gpt4"]
     bad = replaced([REFCHECKER], "maybe", 0, "claude2_response_kg", 0, "human_label")
     refused("'maybe' is not a label; use Entailment, Neutral", read_lines, tmp_path, *bad)
 
@@ -168,9 +168,9 @@ def test_answers_of_expertqa(tmp_path: Path) -> None:
     assert passages(graph) == [("[1] https://a.example She painted birds.", ("a1",))]
     assert p_true(graph) == {"expertqa: fact score": {"a1": 0.75}}
     assert graph.metadata["support"] == {"a1": "Complete"}
-    place = ("answers", "gpt4", "claims", 0, "correctness")
+    path = ("answers", "gpt4", "claims", 0, "correctness")
     refused(
-        "'so so' is not a label", read_lines, tmp_path, *replaced([EXPERTQA], "so so", 0, *place)
+        "'so so' is not a label", read_lines, tmp_path, *replaced([EXPERTQA], "so so", 0, *path)
     )
 
 

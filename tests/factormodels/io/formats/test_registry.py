@@ -77,8 +77,8 @@ def test_a_tool_is_a_file_and_a_row(tmp_path: Path) -> None:
     assert report.counts["judged by marker"] == 2
     assert list(report.not_used) == ["marks.score"]
     record["marks"][0]["holds"] = "yes"  # type: ignore[index]
-    told = r"line 1: \$\.marks\[0\]\.holds: 'yes' is neither true nor false; give one of them"
-    refused(told, read_many, written(tmp_path, lines(record, record)))
+    message = r"line 1: \$\.marks\[0\]\.holds: 'yes' is neither true nor false; give one of them"
+    refused(message, read_many, written(tmp_path, lines(record, record)))
 
 
 def test_each_format_is_named_after_its_module() -> None:

@@ -245,6 +245,8 @@ def test_classic_networks_have_the_tables_of_pgmpy(name: str, shared_data: Path)
         assert scope == [*reader.variable_parents[variable], variable]
         # pgmpy's tables have a row per state of the variable and a column per combination.
         table = np.moveaxis(np.exp(graph.log_table(position)), -1, 0)
-        theirs = reader.variable_cpds[variable]
+        distribution = reader.variable_cpds[variable]
         # Logarithms of what both read, and back: two units in the last place.
-        np.testing.assert_allclose(table.reshape(np.shape(theirs)), theirs, rtol=1e-15, atol=0)
+        np.testing.assert_allclose(
+            table.reshape(np.shape(distribution)), distribution, rtol=1e-15, atol=0
+        )

@@ -351,8 +351,8 @@ def test_a_found_cycle_is_one_and_none_is_missed(parents: list[list[int]]) -> No
     if not np.diagonal(reach).any():
         refuse_cycle(parents, names, "b.uai", "drop one")
         return
-    said = ["b.uai", "the cycle", "drop one"]
-    message = refused(said, refuse_cycle, parents, names, "b.uai", "drop one")
+    words = ["b.uai", "the cycle", "drop one"]
+    message = refused(words, refuse_cycle, parents, names, "b.uai", "drop one")
     cycle = list(map(int, message.split("the cycle ")[1].split(";")[0].split(" -> ")))
     assert cycle[0] == cycle[-1]
     assert len(set(cycle)) == len(cycle) - 1

@@ -120,8 +120,8 @@ TWO = [[0.25, 0.75], [0.0, 1.0, 0.0]]
     ],
 )
 def test_forms_of_marginals(text: str, marginals: list[list[float]], tmp_path: Path) -> None:
-    found = uai_results.read_marginals(written(tmp_path, text))
-    assert [vector.tolist() for vector in found] == marginals
+    read_back = uai_results.read_marginals(written(tmp_path, text))
+    assert [vector.tolist() for vector in read_back] == marginals
 
 
 @pytest.mark.parametrize(

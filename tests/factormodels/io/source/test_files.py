@@ -47,13 +47,13 @@ def fails_at(
 
 
 def saved(
-    found: Findings, out: Path, method: str, call: int, monkeypatch: pytest.MonkeyPatch
+    findings: Findings, out: Path, method: str, call: int, monkeypatch: pytest.MonkeyPatch
 ) -> OSError | None:
     """Save findings while one call of a method of paths fails, and return the error."""
     with monkeypatch.context() as patched:
         patched.setattr(Path, method, fails_at(call, getattr(Path, method)))
         try:
-            found.save(out)
+            findings.save(out)
         except OSError as error:
             return error
     return None
@@ -65,8 +65,10 @@ def test_findings_are_saved_together_or_not_at_all(
     method: str, existing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = Table(pd.DataFrame({"claim": ["a"], "p": [0.5]}), columns_as("claim p"))
-    found = Findings("source", ("A sentence.",), {"claims": table}, texts={"note.txt": "A note."})
-    whole = {path.name for path in found.save(tmp_path / "whole")}
+    findings = Findings(
+        "source", ("A sentence.",), {"claims": table}, texts={"note.txt": "A note."}
+    )
+    whole = {path.name for path in findings.save(tmp_path / "whole")}
     out = tmp_path / "parent" / "out"
     if existing:
         out.mkdir(parents=True)
@@ -74,7 +76,7 @@ def test_findings_are_saved_together_or_not_at_all(
         (out / "notes.txt").write_text("of the user")
     before = contents(tmp_path)
     calls = 0
-    while (failure := saved(found, out, method, calls, monkeypatch)) is not None:
+    while (failure := saved(findings, out, method, calls, monkeypatch)) is not None:
         assert Path(os.fsdecode(failure.filename)).parent in (out, out.parent)
         assert contents(tmp_path) == before, calls
         assert out.exists() == existing
@@ -116,12 +118,16 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
     (left,) = tmp_path.glob(".out.unfinished-*")
     assert (left / "page.html").exists()
     assert len(list(target.iterdir())) == 1
-    with unfinished_folder(target) as mine:
+    with unfinished_folder(target) as unfinished:
         # Of a process that is alive the folder is locked.
-        with unfinished_folder(target) as theirs:
-            assert mine.is_dir()
-        assert set(tmp_path.iterdir()) == {target, mine, *(tmp_path / name for name in others)}
-        assert not theirs.exists()
+        with unfinished_folder(target) as other:
+            assert unfinished.is_dir()
+        assert set(tmp_path.iterdir()) == {
+            target,
+            unfinished,
+            *(tmp_path / name for name in others),
+        }
+        assert not other.exists()
     write_text(target / "t.csv", "whole")
     assert contents(target) == {"t.csv": b"whole"}
 

@@ -147,7 +147,7 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "where"),
     [
         ('{"a": [1, ' + "9" * 400 + "]}", "line 1, column 11: 9"),
         ("[" + "9" * 5000 + "]", "line 1, column 2: 9"),
@@ -155,9 +155,9 @@ def test_what_is_no_size_is_refused(text: str) -> None:
     ],
 )
 def test_whole_numbers_beyond_floating_point_are_refused_with_their_place(
-    text: str, place: str
+    text: str, where: str
 ) -> None:
-    refused(f"{place}.*too large for a number", decode, text, "f.json")
+    refused(f"{where}.*too large for a number", decode, text, "f.json")
 
 
 def test_a_repeated_key_among_many_is_found_in_one_pass() -> None:

@@ -206,13 +206,13 @@ def of_python(value: Any) -> tuple[int, int]:
 def test_extents_are_those_of_the_values(name: str, start: int) -> None:
     array = ARRAYS[name].slice(start)
     expected = [of_python(value) for value in array.to_pylist()]
-    found = [tuple(map(int, row)) for row in extents(array, lambda _: None)]
+    sizes = [tuple(map(int, row)) for row in extents(array, lambda _: None)]
     if name == "structs":
         # A missing structure counts as if its fields were there, and missing.
         expected[-1] = (1 + 2, 0)
     if name == "bytes of one width":
-        assert [texts for _, texts in found] == [3] * len(array)
-    assert found == expected
+        assert [texts for _, texts in sizes] == [3] * len(array)
+    assert sizes == expected
 
 
 def test_compressed_lengths_are_those_of_the_buffers() -> None:
@@ -279,9 +279,9 @@ def test_json_of_many_values_is_refused_and_of_long_texts_read(tmp_path: Path) -
         refused("t.jsonl: it holds 102 values", read_table, lines)
         refused("t.jsonl: it holds 102 values", list, json_records(lines.read_text(), lines))
         lines.write_text('{"a":[0]}\n' * 60)
-        refused("t.jsonl: it holds 104 values", list, read_content(lines, held=True))
+        refused("t.jsonl: it holds 104 values", list, read_content(lines, in_memory=True))
         # Of lines that are read one after the other, each is counted by itself.
-        assert len(list(read_content(lines, held=False))) == 60
+        assert len(list(read_content(lines, in_memory=False))) == 60
 
 
 def test_cells_of_text_are_counted() -> None:

@@ -140,19 +140,19 @@ with open_store(Path(sys.argv[1]), "mend it") as store:
 """
 
 
-@pytest.mark.parametrize("told", [0, 1, 700])
-def test_what_was_told_before_a_kill_is_kept(tmp_path: Path, told: int) -> None:
+@pytest.mark.parametrize("n_written", [0, 1, 700])
+def test_what_was_told_before_a_kill_is_kept(tmp_path: Path, n_written: int) -> None:
     path = tmp_path / STORE
     command = [sys.executable, "-c", KILLED, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as process:
         assert process.stdout is not None
-        last = max(int(process.stdout.readline()) for _ in range(told + 1))
+        last = max(int(process.stdout.readline()) for _ in range(n_written + 1))
         process.kill()
         last = max([last, *map(int, process.stdout.read().split())])
     with open_store(path, MEND) as store:
-        found = list(store.records("units"))
-        assert last < len(found) <= last + 2
-        assert found == [b"%d " % number * 100 for number in range(len(found))]
+        kept = list(store.records("units"))
+        assert last < len(kept) <= last + 2
+        assert kept == [b"%d " % number * 100 for number in range(len(kept))]
         assert store.value("answers", str(last % 50)) == last
         store.append("units", b"next")
     assert records(path)[-1] == b"next"
@@ -190,7 +190,7 @@ def test_no_flipped_bit_makes_a_record_another(
         caplog.clear()
         try:
             with open_store(path, MEND) as store:
-                found = [*store.records("units"), *store.items("answers")]
+                kept = [*store.records("units"), *store.items("answers")]
                 store.append("units", b"next")
             assert records(path)[-1:] == [b"next"]
         except InputError as error:
@@ -200,9 +200,9 @@ def test_no_flipped_bit_makes_a_record_another(
             continue
         # What is left is what was kept, in its order, and what is gone was told of.
         rest = iter([*RECORDS, *VALUES.items()])
-        assert all(one in rest for one in found)
-        outcomes["less" if len(found) < 7 else "whole"] += 1
-        assert ("parts of it are damaged" in caplog.text) or len(found) == 7
+        assert all(record in rest for record in kept)
+        outcomes["less" if len(kept) < 7 else "whole"] += 1
+        assert ("parts of it are damaged" in caplog.text) or len(kept) == 7
     # Most of the file is free space, and all is lost with a few bytes at its beginning alone.
     assert outcomes["whole"] > outcomes["less"] > 10 > outcomes["named"]
 
@@ -216,13 +216,13 @@ def test_a_damaged_page_costs_what_is_on_it(path: Path, caplog: pytest.LogCaptur
     whole[20 * 4096 : 21 * 4096] = bytes(4096)
     path.write_bytes(whole)
     with open_store(path, MEND) as store:
-        found = list(store.records("units"))[4:]
-        assert 180 < len(found) < 200
-        assert all(one == one[:3] * 200 for one in found)
+        records = list(store.records("units"))[4:]
+        assert 180 < len(records) < 200
+        assert all(row == row[:3] * 200 for row in records)
     assert "parts of it are damaged; what stood there is left out" in caplog.text
     caplog.clear()
     with open_store(path, MEND) as store:
-        assert list(store.records("units"))[4:] == found
+        assert list(store.records("units"))[4:] == records
     assert caplog.text == "", "it was put in order"
 
 

@@ -95,14 +95,14 @@ def outcomes_of_flips(form: str, n: int) -> Counter[str]:
 @pytest.mark.slow
 def test_one_flipped_bit_is_read_or_refused() -> None:
     # In a process of its own: what a bit does without validation is a segmentation fault.
-    said, _ = run_python(
+    output, _ = run_python(
         "import json\n"
         "from tests.factormodels.io.tables.test_arrow import FORMS, outcomes_of_flips\n"
         f"print(json.dumps({{form: outcomes_of_flips(form, {N_FLIPS}) for form in FORMS}}))"
     )
-    found = json.loads(said)
-    assert found.keys() == FORMS.keys()
-    for form, counts in found.items():
+    outcomes = json.loads(output)
+    assert outcomes.keys() == FORMS.keys()
+    for form, counts in outcomes.items():
         assert set(counts) == {"read", "refused"}, form
         assert sum(counts.values()) == N_FLIPS, form
 

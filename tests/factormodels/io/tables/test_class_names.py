@@ -172,16 +172,16 @@ def test_names_stand_for_integers_in_every_form(
 def test_a_label_of_class_0_is_true_if_its_name_says_so(
     form: Callable[[Path], Path], tmp_path: Path
 ) -> None:
-    found = score(form(tmp_path), n_bootstrap=20, resamples=19)
-    assert found["scores"]["brier"].tolist() == [pytest.approx(BRIER, abs=1e-12)]
+    scores = score(form(tmp_path), n_bootstrap=20, resamples=19)
+    assert scores["scores"]["brier"].tolist() == [pytest.approx(BRIER, abs=1e-12)]
 
 
 def test_the_meaning_of_classes_is_said(tmp_path: Path) -> None:
-    found = score(of_parquet(tmp_path), n_bootstrap=20, resamples=19)
+    scores = score(of_parquet(tmp_path), n_bootstrap=20, resamples=19)
     assert (
         "Labels of column 'label': its classes are 0 = 'Supported', 1 = 'Refuted'; 'Supported' is "
         "true; 'Refuted' is false."
-    ) in found.sentences
+    ) in scores.sentences
 
 
 def test_names_that_say_nothing_of_truth_are_refused_and_shown(tmp_path: Path) -> None:
@@ -196,11 +196,11 @@ def test_words_of_evidence_are_labels_and_what_they_mean_is_said(tmp_path: Path)
     features = {**FEATURES, "label": {"names": kinds, "_type": "ClassLabel"}}
     rows = [{**row, "label": number % 3} for number, row in enumerate(ROWS)]
     pq.write_table(with_features(features, rows), tmp_path / "t.parquet")
-    found = score(tmp_path / "t.parquet", n_bootstrap=20, resamples=19)
+    scores = score(tmp_path / "t.parquet", n_bootstrap=20, resamples=19)
     brier = (0.25**2 + 0.25**2 + 0.5**2 + 0.5**2) / 4
-    assert found["scores"]["brier"].tolist() == [pytest.approx(brier, abs=1e-12)]
-    said = " ".join(found.sentences)
-    assert "'entailment' is true; 'contradiction', 'neutral' are false" in said
+    assert scores["scores"]["brier"].tolist() == [pytest.approx(brier, abs=1e-12)]
+    sentences = " ".join(scores.sentences)
+    assert "'entailment' is true; 'contradiction', 'neutral' are false" in sentences
 
 
 def test_classes_within_lists_and_objects_have_their_names() -> None:
@@ -234,8 +234,8 @@ def test_self_knowledge_reads_the_names_of_labels_and_of_judgements(tmp_path: Pa
     answers = {"names": ["no", "yes"], "_type": "ClassLabel"}
     features = {"response": VALUE, "judgement": answers, "label": CLASSES}
     pq.write_table(with_features(features, rows), tmp_path / "t.parquet")
-    found = self_knowledge(tmp_path / "t.parquet", n_bootstrap=20)["overall"]
-    rates = dict(zip(found["quantity"], found["estimate"], strict=True))
+    measured = self_knowledge(tmp_path / "t.parquet", n_bootstrap=20)["overall"]
+    rates = dict(zip(measured["quantity"], measured["estimate"], strict=True))
     assert (rates["self_known"], rates["self_unknown"]) == (1.0, 0.5)
 
 

@@ -102,11 +102,11 @@ def test_every_form_gives_the_same_records(name: str, tmp_path: Path) -> None:
 def test_a_row_is_placed_by_its_line_or_its_number(tmp_path: Path) -> None:
     FRAME.to_csv(tmp_path / "t.csv", index=False)
     # The first row runs over two lines, so the second begins on line 4.
-    assert read_table(tmp_path / "t.csv").place(1, "answer") == (
+    assert read_table(tmp_path / "t.csv").locate(1, "answer") == (
         f"{tmp_path / 't.csv'}, line 4, column 'answer'"
     )
     FRAME.to_parquet(tmp_path / "t.parquet")
-    assert read_table(tmp_path / "t.parquet").place(1) == f"{tmp_path / 't.parquet'}, row 2"
+    assert read_table(tmp_path / "t.parquet").locate(1) == f"{tmp_path / 't.parquet'}, row 2"
 
 
 def test_records_of_json_may_lack_columns() -> None:
@@ -122,7 +122,7 @@ def test_empty_rows_and_columns_without_a_name_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "it is empty"),
         ("a,b\n", "the table has no rows"),
@@ -134,8 +134,8 @@ def test_empty_rows_and_columns_without_a_name_are_left_out() -> None:
         ("[1, 2]", "[1, 2] is not a JSON object"),
     ],
 )
-def test_a_fault_of_a_text_is_placed(text: str, said: str) -> None:
-    refused(re.escape(said), parse_table, text, "x.csv")
+def test_a_fault_of_a_text_is_placed(text: str, message: str) -> None:
+    refused(re.escape(message), parse_table, text, "x.csv")
 
 
 def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_every_orient_gives_the_same_rows(orient: Any, tmp_path: Path) -> None:
         frame.to_json(path, orient=orient)
         table = read_table(path)
         assert list(table.rows) == ROWS
-        assert (table.form, table.place(1)) == (
+        assert (table.form, table.locate(1)) == (
             "JSON",
             f"{path}, line 1" if orient == "records" else f"{path}, row 2",
         )
@@ -74,8 +74,8 @@ def test_nan_in_json_is_missing_and_infinity_is_refused(tmp_path: Path) -> None:
     for text in ("\n".join(lines), f"[{', '.join(lines)}]"):
         path.write_text(text)
         assert list(read_table(path).rows) == ROWS
-        found = score(path, n_bootstrap=20, resamples=19)
-        assert found["scores"]["brier"].tolist() == [0.25]
+        scores = score(path, n_bootstrap=20, resamples=19)
+        assert scores["scores"]["brier"].tolist() == [0.25]
     path.write_text("\n".join(lines).replace("NaN", "Infinity"))
     refused("line 2: column 39: Infinity is no JSON number", read_table, path)
 

@@ -28,10 +28,10 @@ COMMA, PERCENT = Notation.COMMA, Notation.PERCENT
     ],
 )
 def test_numbers_are_read_as_people_write_them(value: Any, number: float, notation: Any) -> None:
-    found, told = cell_number(value)
+    read_number, read_notation = cell_number(value)
     # A division by 100 may round.
-    assert found == pytest.approx(number, abs=1e-15)
-    assert told == notation
+    assert read_number == pytest.approx(number, abs=1e-15)
+    assert read_notation == notation
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_shares_are_from_0_to_1_or_missing() -> None:
 
 def test_the_remark_counts_each_notation() -> None:
     assert notation_remark("p", {}) == ""
-    told = notation_remark("p", {COMMA: 12, PERCENT: 3})
-    assert "'p'" in told
+    remark = notation_remark("p", {COMMA: 12, PERCENT: 3})
+    assert "'p'" in remark
     assert (
         "12 numbers with a decimal comma and 3 numbers with a percent sign: 0,625 and 62,5% are"
-        in told
+        in remark
     )
 
 
@@ -70,17 +70,17 @@ def test_labels_and_judgements_with_a_decimal_comma_are_told(
     table, sheet = tmp_path / "t.csv", tmp_path / "sheet.csv"
     table.write_text(TABLE)
     quickly: dict[str, Any] = {"n_bootstrap": 20, "resamples": 19}
-    assert any(f"'label' {SAID}" in one for one in score(table, **quickly).sentences)
+    assert any(f"'label' {SAID}" in sentence for sentence in score(table, **quickly).sentences)
     judged = tmp_path / "judged.csv"
     judged.write_text("response;claim;judgement;label\nr;a;1,0;1,0\nr;b;0,0;0,0\nr;c;1,0;1,0\n")
-    told = " ".join(self_knowledge(judged).sentences)
-    assert f"'label' {SAID}" in told
-    assert f"'judgement' {SAID}" in told
+    sentences = " ".join(self_knowledge(judged).sentences)
+    assert f"'label' {SAID}" in sentences
+    assert f"'judgement' {SAID}" in sentences
     table.write_text("response,claim,p\nr1,a,.9\nr1,b,.3\nr2,a,.8\nr2,b,.1\n")
     sheet.write_text(TABLE.replace(";p;", ";probability;").replace("0.", "0,"))
-    told = " ".join(estimate(table, labels=[str(sheet)]).sentences)
-    assert f"{sheet}: Column 'label' {SAID}" in told
-    assert "4 numbers with a decimal comma: 0,625 is read as 0.625" in told
+    sentences = " ".join(estimate(table, labels=[str(sheet)]).sentences)
+    assert f"{sheet}: Column 'label' {SAID}" in sentences
+    assert "4 numbers with a decimal comma: 0,625 is read as 0.625" in sentences
     relations = tmp_path / "relations.csv"
     relations.write_text(
         "response;claim;passage;relation;probability;label\n"

@@ -47,16 +47,16 @@ def test_the_one_sheet_with_values_is_a_table(tmp_path: Path) -> None:
     assert table.rows[2]["label"] is True
     # As Excel numbers them.
     assert table.lines == (2, 4, 5)
-    assert table.place(1, "p").endswith("book.xlsx, line 4, column 'p'")
+    assert table.locate(1, "p").endswith("book.xlsx, line 4, column 'p'")
 
 
 def test_commands_take_a_workbook(tmp_path: Path) -> None:
-    found = score(workbook(tmp_path / "book.xlsx", Claims=ROWS), n_bootstrap=20, resamples=19)
+    scores = score(workbook(tmp_path / "book.xlsx", Claims=ROWS), n_bootstrap=20, resamples=19)
     expected = ((0.9 - 1) ** 2 + 0.125**2 + 0.5**2) / 3
-    assert found["scores"]["brier"].tolist() == [pytest.approx(expected, abs=1e-12)]
+    assert scores["scores"]["brier"].tolist() == [pytest.approx(expected, abs=1e-12)]
     assert any(
-        "1 number with a decimal comma and 1 number with a percent" in one
-        for one in found.sentences
+        "1 number with a decimal comma and 1 number with a percent" in sentence
+        for sentence in scores.sentences
     )
 
 
@@ -79,8 +79,8 @@ def test_without_openpyxl_the_message_names_two_ways(
 ) -> None:
     path = workbook(tmp_path / "book.xlsx", Claims=ROWS)
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    said = r"factorfacts\[excel\].*save the sheet as CSV"
-    with pytest.raises(MissingDependencyError, match=said):
+    message = r"factorfacts\[excel\].*save the sheet as CSV"
+    with pytest.raises(MissingDependencyError, match=message):
         read_table(path)
 
 
