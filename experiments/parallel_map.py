@@ -14,7 +14,6 @@ that joblib brings took 5.4 and 6.3 s. Workers of loky also end themselves once 
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import logging
 import os
@@ -30,6 +29,7 @@ from importlib import import_module
 from multiprocessing import get_context
 from typing import Any, Protocol, TypeVar
 
+from experiments.worker_process import begin_worker
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
 
 Task = TypeVar("Task")
@@ -208,7 +208,7 @@ class Processes:
                 self._count,
                 # Not fork: the threads and locks of OpenMP, JAX and others do not survive it.
                 get_context("spawn"),
-                _begin,
+                begin_worker,
                 (os.getpid(), gc.get_threshold()),
             )
         # A process that is started here inherits that interrupts are blocked: those of a terminal
@@ -375,21 +375,3 @@ def _prepare(prepare: bytes) -> None:
     function: Prepare | None = pickle.loads(prepare)
     if function is not None:
         function()
-
-
-def _begin(parent: int, collections: tuple[int, int, int]) -> None:
-    """Set up a new process."""
-    # Interrupts are blocked yet; a library that lets them through must not end it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Killed by the kernel when its parent ends, at whatever compiled code it is then.
-    system = ctypes.CDLL(None)
-    if hasattr(system, "prctl"):
-        system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # The parent may have ended before that was asked for.
-    if os.getppid() != parent:
-        os._exit(1)
-    # Circles of objects are looked for as seldom as in the parent.
-    gc.set_threshold(*collections)
-
-
-_PR_SET_PDEATHSIG = 1

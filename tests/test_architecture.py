@@ -81,6 +81,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("cli",), ("methods",), ("analyses", "pages"), ("study",), ("evaluators",)),
         *(("asking",), ("columns",), ("findings", "progress", "settings")),
         ("destination", "parallel_map"),
+        ("worker_process",),
     ),
 }
 """The rooms of a package, its folders and the modules at its top, from the highest to the lowest:
@@ -292,7 +293,7 @@ def test_experiments_has_rooms_alone() -> None:
     at_the_top = {path.name for path in (ROOT / "experiments").glob("*.py")}
     # Every room may report progress, may be given a destination for what it found, and may have
     # tasks run elsewhere.
-    modules = {"destination.py", "parallel_map.py", "progress.py"}
+    modules = {"destination.py", "parallel_map.py", "progress.py", "worker_process.py"}
     assert at_the_top == {"__init__.py", "__main__.py", *modules}
 
 

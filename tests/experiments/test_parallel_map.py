@@ -24,6 +24,7 @@ from experiments.parallel_map import (
 )
 from factormodels.errors import InputError
 from tests.experiments.conftest import environment
+from tests.processes import run_python
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow]
 
@@ -120,6 +121,18 @@ def test_processes_end_with_the_first_one_and_with_the_block(tmp_path: Path, kil
         for handle in handles:
             assert wait([handle], timeout=30.0), "a process lives on"
             os.close(handle)
+
+
+def test_a_new_process_imports_little_before_it_is_bound_to_the_first_one() -> None:
+    # What a worker of the command imports until `begin_worker`: as long as that takes, it outlives
+    # a first process that is killed.
+    output, _ = run_python(
+        "import runpy, sys; runpy.run_module('experiments', run_name='__mp_main__'); "
+        "import experiments.worker_process; "
+        "print(*sorted(n for n in sys.modules if n.split('.')[0] in "
+        "('experiments', 'factormodels', 'inference', 'calibration', 'numpy')))"
+    )
+    assert output.split() == ["experiments", "experiments.worker_process"]
 
 
 def test_notices_of_a_library_are_silent_in_the_block_alone(
