@@ -253,9 +253,10 @@ def parse_table(text: str, source: Source, *, empty_rows: bool = False) -> DataT
             )
         for record in records:
             if not isinstance(record.value, dict):
+                value = "null" if record.value is None else shown(record.value)
                 raise InputError(
-                    f"{location(source, record.line)}: {shown(record.value)} is not a JSON object; "
-                    "give one object per row"
+                    f"{location(source, record.line)}: {value} is not a JSON object; give one "
+                    "object per row"
                 )
         columns = tuple(dict.fromkeys(name for record in records for name in record.value))
         form = "JSON" if is_value else "JSON Lines"

@@ -106,7 +106,13 @@ def _are_lines(first_two: Sequence[str]) -> bool:
 
 def is_json(content: Content) -> bool:
     """Whether a file is JSON Lines or a binary table, or its text begins as JSON does."""
-    return not isinstance(content, str) or content.lstrip().startswith(("{", "["))
+    if not isinstance(content, str):
+        return True
+    text = content.lstrip()
+    if text.startswith("null"):
+        first, _, rest = text.partition("\n")
+        return _are_json_lines([first, rest.lstrip().partition("\n")[0]])
+    return text.startswith(("{", "["))
 
 
 def json_records(
@@ -160,8 +166,12 @@ def table_rows(records: Iterable[Record], source: Source) -> Iterator[Record]:
 
 def _are_json_lines(first_two: Sequence[str]) -> bool:
     """Whether a text with these first lines that are not blank is JSON Lines."""
-    if len(first_two) < 2 or not first_two[0].lstrip().startswith(("{", "[")):
+    if len(first_two) < 2:
         return False
+    if not first_two[0].lstrip().startswith(("{", "[")):
+        # A record may be missing; no table has this column alone and an object below it.
+        is_missing = first_two[0].strip() == "null"
+        return is_missing and first_two[1].startswith("{") and is_json_value(first_two[1])
     if first_two[1].startswith("{"):
         return is_json_value(first_two[1]) or not _goes_on(first_two[0])
     return is_json_value(first_two[0])

@@ -80,6 +80,15 @@ def test_nan_in_json_is_missing_and_infinity_is_refused(tmp_path: Path) -> None:
     refused("line 2: column 39: Infinity is no JSON number", read_table, path)
 
 
+def test_a_first_line_of_null_is_a_missing_record_and_no_heading(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('null\n{"p": 0.5, "label": 1}\n{"p": 0.25, "label": 0}\n')
+    refused("t.jsonl, line 1: null is not a JSON object", read_table, path)
+    # A table may have a column of that name.
+    path.write_text("null\n1\n")
+    assert read_table(path).columns == ("null",)
+
+
 def test_a_frame_of_relations_is_read_as_its_rows(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"response": "u", "claim": ["u1", "u2"], "passage": "w", "relation": ["entails", "refutes"]}
