@@ -168,7 +168,7 @@ def check_assessment(graph: FactGraph, source: str) -> None:
     Raises:
         InputError: for the first key that is missing or of another kind.
     """
-    where = f"{source}: the metadata of the response {graph.id!r}"
+    where = _metadata_of(graph, source)
     for key, kind in _KINDS.items():
         if key in graph.metadata:
             _check(graph.metadata[key], kind, key, where)
@@ -188,17 +188,12 @@ def check_assessment(graph: FactGraph, source: str) -> None:
 
 
 def check_posteriors(graph: FactGraph, source: str) -> None:
-    """Refuse an assessed response that lacks, or garbles, posteriors; nothing else is looked at.
+    """Do what `check_assessment` does for posteriors alone; nothing else is looked at."""
+    _check_views(graph, _metadata_of(graph, source), _Posteriors, _NoPosteriors)
 
-    Args:
-        graph: the response, with the key `METADATA_KEY` in its metadata.
-        source: its file, for messages.
 
-    Raises:
-        InputError: for the first key that is missing or of another kind.
-    """
-    where = f"{source}: the metadata of the response {graph.id!r}"
-    _check_views(graph, where, _Posteriors, _NoPosteriors)
+def _metadata_of(graph: FactGraph, source: str) -> str:
+    return f"{source}: the metadata of the response {graph.id!r}"
 
 
 def _check_views(

@@ -6,6 +6,7 @@ role is declared in `experiments.columns.roles`, files of known owners in `layou
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,9 @@ if TYPE_CHECKING:
     from experiments.columns.sources import Data
 
 
+_WHOLE_NUMBER = re.compile(r"\d{1,300}(\.0*)?")
+
+
 def read_claims(
     data: Data,
     options: ProbabilityColumns,
@@ -113,6 +117,7 @@ def read_claims(
         *filter(None, [resolved.columns.remark(), read.repeated_remark(), *labels.remarks()]),
         *read.number_remarks(),
         *_response_remarks(table, wanted, resolved, read.kept),
+        *_spelling_remarks(resolved, read.kept),
     ]
     # Records with verdicts have become columns of ours.
     if not assessors and table.form != "table":
@@ -484,6 +489,23 @@ def _response_remarks(
     # Without such a column there is nothing to name.
     mend = f"; if {likely!r} does, add {as_option('--group', likely)}" if likely else ""
     yield f"{reason}, so claims are taken as independent{mend}."
+
+
+def _spelling_remarks(resolved: _Resolved, rows: Sequence[_KeptRow]) -> Iterator[str]:
+    """Yield a sentence on responses whose names are one number in several spellings."""
+    spellings: dict[int, dict[str, None]] = {}
+    for row in rows:
+        name = str(row.response)
+        if resolved.response is not None and _WHOLE_NUMBER.fullmatch(name):
+            spellings.setdefault(int(name.partition(".")[0]), {})[name] = None
+    several = [list(names) for names in spellings.values() if len(names) > 1]
+    if several:
+        first, second, *_ = several[0]
+        more = f" ({counted(len(several), 'such number')} in all)" if len(several) > 1 else ""
+        yield (
+            f"{first!r} and {second!r} in {resolved.response!r} are two responses{more}; if they "
+            "are one, write the number in one way."
+        )
 
 
 def _list_remarks(table: FlatTable, resolved: _Resolved) -> Iterator[str]:

@@ -136,18 +136,24 @@ class ClaimFrame:
                 )
 
     def labelled_parts(self) -> tuple[dict[str, pd.DataFrame], list[str]]:
-        """Return the `parts` that have a label, and remarks.
+        """Return the `parts` that have a label, of each the models that do, and remarks.
 
         Raises:
             InputError: if none has.
         """
         parts, remarks = self.parts()
-        labelled = {name: part for name, part in parts.items() if part["label"].notna().any()}
-        remarks += [
-            f"{name}: no claim has a label, so nothing is scored."
-            for name in parts
-            if name not in labelled
-        ]
+        labelled = {}
+        for name, part in parts.items():
+            has_label = part["label"].notna().groupby(part["model"], sort=False).any()
+            if not has_label.any():
+                remarks.append(f"{name}: no claim has a label, so nothing is scored.")
+                continue
+            labelled[name] = part[part["model"].map(has_label)]
+            remarks += [
+                f"{f'{name}: ' if name else ''}No row of {model!r} has a label, so it is not "
+                "scored; write the label of a claim into each of its rows."
+                for model in has_label.index[~has_label]
+            ]
         if not labelled:
             raise InputError("no claim that has a probability has a label; give labelled claims")
         return labelled, remarks

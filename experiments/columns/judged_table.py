@@ -61,6 +61,12 @@ class JudgedClaim:
 class JudgedTable:
     """The claims of a table.
 
+    It is not the long frame of `experiments.columns.frame`, which has one probability of true in a
+    row: what is gathered here for a claim is words of three meanings, votes or confidences, in up
+    to three settings, from one row or several; claims may have none of them and count by their
+    place alone. What reading means is shared: roles and layouts of columns, spellings of labels and
+    numbers, lists in objects and repeated rows are those of the readers of the long frame.
+
     Attributes:
         groups: claims by (model, condition); empty texts where there is no such column.
         settings: what the settings in which a model was asked are called, in the paper's order.

@@ -193,6 +193,30 @@ def test_numbers_that_name_a_response_are_one_name_in_every_type() -> None:
     assert kept["responses"]["response"].tolist() == ["3", "4"]
 
 
+def test_spellings_of_one_number_are_two_responses_and_said(tmp_path: Path) -> None:
+    rows = ("1,a,0.75,1", "1.0,b,0.5,0", "01,c,0.5,0", "2,a,0.25,0", "2,b,0.5,1")
+    scores = score(written(tmp_path / "t.csv", *rows, head="response,claim,p,label"), **QUICK)
+    sentence = (
+        "'1' and '1.0' in 'response' are two responses; if they are one, write the number in one "
+        "way."
+    )
+    assert sentence in scores.sentences
+    scores = score(written(tmp_path / "u.csv", *rows[3:], head="response,claim,p,label"), **QUICK)
+    assert not any("write the number" in each for each in scores.sentences)
+
+
+def test_a_model_without_a_label_is_left_out_with_a_word() -> None:
+    claims = pd.DataFrame({"response": ["u", "u", "v"], "claim": ["a", "b", "a"], "p": 0.25})
+    labelled = claims.assign(model="first", label=[1, 0, 1])
+    scores = score(pd.concat([labelled, claims.assign(model="second")]), **QUICK)
+    assert scores["scores"]["model"].tolist() == ["first"]
+    sentence = (
+        "No row of 'second' has a label, so it is not scored; write the label of a claim into each "
+        "of its rows."
+    )
+    assert sentence in scores.sentences
+
+
 def test_a_named_index_is_a_column() -> None:
     frame = pd.DataFrame(
         {"response": ["u", "u", "v"], "claim": ["a", "b", "a"], "p": [0.75, 0.5, 0.25], "label": 1}
