@@ -299,11 +299,15 @@ def main() -> None:
     gc.set_threshold(*_COLLECTIONS)
     open_standard_streams()
     spell_what_has_no_form()
+    # Registered first, it is called last at exit.
+    atexit.register(_ignore_interrupts)
     try:
         sys.exit(command_line(sys.argv[1:]))
     except SystemExit as end:
         if end.code in (INTERRUPTED, TERMINATED):
             _leave_at_next_interrupt()
+        else:
+            _ignore_interrupts()
         _end_beside_threads(end.code)
         raise
     finally:
@@ -311,6 +315,15 @@ def main() -> None:
         # The process ends: circles of objects need not be looked for first, among the hundreds of
         # thousands that libraries have made. That would take seconds.
         gc.freeze()
+
+
+def _ignore_interrupts() -> None:
+    """Let interrupts change nothing more: what was asked is done, and the exit code says how.
+
+    Python puts its handlers back to the system's while it takes itself apart, so that an interrupt
+    then would end the process by the signal; one that is ignored stays so.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _leave_at_next_interrupt() -> None:

@@ -107,3 +107,37 @@ def test_no_interrupt_ends_in_a_traceback(tmp_path: Path, code: str) -> None:
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (130, "factormodels: interrupted\n")
+
+
+# An interrupt arrives when the handlers of signals are the system's again.
+INTERRUPTED_LATE = """
+import os, signal, sys, types
+from experiments.cli.main import main
+
+class Late:
+    def __del__(self, kill=os.kill, process=os.getpid(), number=signal.SIGINT):
+        kill(process, number)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.modules["keeper"] = keeper = types.ModuleType("keeper")
+keeper.late = Late()
+sys.argv = ["factormodels", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize(("asked", "code"), [("--version", 0), ("--no-such-option", 2)])
+def test_an_interrupt_while_python_takes_itself_apart_changes_no_exit_code(
+    tmp_path: Path, asked: str, code: int
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_LATE, asked],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == code, ended.stderr
+    assert "Traceback" not in ended.stderr
