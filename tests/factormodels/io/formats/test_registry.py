@@ -22,7 +22,7 @@ TOOL = '''
 
 from factormodels.io.formats.format import Format
 from factormodels.io.formats.judged import UNSUPPORTED, judged_response
-from factormodels.io.formats.record import ToolRecord, filled, place, placed, record_of
+from factormodels.io.formats.record import ToolRecord, filled, placed, record_of, root_path
 from factormodels.io.source.places import record_id
 from factormodels.recorded_verdicts import SUPPORTED
 
@@ -45,7 +45,7 @@ def read(obj, source, line=None):
     marked = record_of(Marked, obj, source, line)
     judged = [
         (filled(mark.said, f"{where}.said"), SUPPORTED if mark.holds else UNSUPPORTED)
-        for mark, where in placed(marked.marks, f"{place(source, line)}.marks")
+        for mark, where in placed(marked.marks, f"{root_path(source, line)}.marks")
     ]
     return judged_response(record_id(source, line), judged, "marker", query=marked.asked)
 
