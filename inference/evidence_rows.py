@@ -56,7 +56,7 @@ def as_frame(table: Any) -> pd.DataFrame:
 
 
 def observed_states(
-    graph: FactorGraph, frame: pd.DataFrame, place: Place | None = None
+    graph: FactorGraph, frame: pd.DataFrame, locate: Place | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Variables that a table or the graph observes, and their states in each row.
 
@@ -66,7 +66,7 @@ def observed_states(
     Args:
         graph: the graph, whose own evidence holds in every row.
         frame: a row for each case, a column for each variable; a missing cell is not observed.
-        place: how errors name a cell; by the label of its row if omitted.
+        locate: how errors name a cell; by the label of its row if omitted.
 
     Returns:
         Positions of the variables, int64 (n_observed,), and their states or `UNOBSERVED`,
@@ -78,7 +78,7 @@ def observed_states(
     """
     if not len(frame.columns):
         raise InputError("the table of evidence has no column; name a variable in its first row")
-    where = place or (lambda row, name: f"row {frame.index[row]}, column {name!r}")
+    where = locate or (lambda row, name: f"row {frame.index[row]}, column {name!r}")
     positions = []
     for column in map(str, frame.columns):
         if column not in graph.index:

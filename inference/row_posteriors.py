@@ -104,10 +104,10 @@ def stream_rows(
 
 
 def infer_named_rows(
-    graph: FactorGraph, frame: Any, backend: Backend, place: Place | None
+    graph: FactorGraph, frame: Any, backend: Backend, locate: Place | None
 ) -> pd.DataFrame:
-    """What `infer_rows` returns, of a file whose cells errors name by `place`."""
-    return _whole(_task(graph, frame, backend, {}, None, None, place))
+    """What `infer_rows` returns, of a file whose cells errors name by `locate`."""
+    return _whole(_task(graph, frame, backend, {}, None, None, locate))
 
 
 def _whole(task: _Task) -> pd.DataFrame:
@@ -127,7 +127,7 @@ def _task(
     settings: dict[str, Any],
     variables: Sequence[str] | None,
     threads: int | None,
-    place: Place | None = None,
+    locate: Place | None = None,
 ) -> _Task:
     built = as_backend(backend, **settings)
     frame = as_frame(table)
@@ -135,7 +135,7 @@ def _task(
     for name in names:
         if name not in graph.index:
             raise InputError(unknown_name(f"the variable {name!r}", name, graph.names))
-    positions, states = observed_states(graph, frame, place)
+    positions, states = observed_states(graph, frame, locate)
     bare = replace(graph, evidence=np.full(graph.n_variables, UNOBSERVED, dtype=np.int64))
     reported = np.array([graph.index[name] for name in names], dtype=np.int64)
     return _Task(

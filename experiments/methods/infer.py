@@ -124,7 +124,7 @@ def _of_rows(source: Models, settings: InferSettings) -> Findings:
             "--map answers for one observation of each variable, and a table of evidence has a row "
             "for each case; leave --map out, or give --evidence NAME=STATE"
         )
-    model = settings.one(source)
+    model = settings.load_one(source)
     return infer_each_row(name_of(source), model, settings.evidence, _algorithm(settings))
 
 

@@ -58,7 +58,7 @@ def infer_each_row(
         model.factor_graph, [part for part in evidence if not is_evidence_table(part)]
     )
     name = "the table"
-    place = None
+    locate = None
     frame: Any = table
     lines: Sequence[int | None] = ()
     if isinstance(table, Path):
@@ -66,16 +66,16 @@ def infer_each_row(
 
         name = str(table)
         records = read_table(table, empty_rows=True)
-        place, lines = records.place, records.lines
+        locate, lines = records.locate, records.lines
         frame = pd.DataFrame(list(records.rows), columns=list(records.columns))
         if not frame.columns.size:
             raise InputError(f"{table}: it has no column; name a variable in its first line")
     warm_up_for(algorithm, [graph])
     start = time.perf_counter()
     try:
-        posteriors = infer_named_rows(graph, frame, algorithm, place)
+        posteriors = infer_named_rows(graph, frame, algorithm, locate)
     except InputError as error:
-        if place is None or str(error).startswith((f"{table}:", f"{table},")):
+        if locate is None or str(error).startswith((f"{table}:", f"{table},")):
             raise
         raise InputError(f"{location(table, lines[0] and 1)}: {error}") from None
     seconds = time.perf_counter() - start

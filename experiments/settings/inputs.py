@@ -318,7 +318,7 @@ def is_evidence_table(part: Any) -> bool:
     # A pipe can be read once, and holds one observation of each variable.
     if not part.is_file():
         return False
-    content = read_content(part, held=True)
+    content = read_content(part, in_memory=True)
     if not isinstance(content, str):
         return True
     text = content.lstrip()

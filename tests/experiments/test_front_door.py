@@ -288,9 +288,9 @@ def test_a_mistake_is_told(arguments: tuple[Any, ...], message: str) -> None:
 
 
 def test_a_mistake_of_save_is_told_as_an_argument() -> None:
-    found = estimate({"p": [0.5, 0.25, 0.75], "label": [1, 0, 1]}, quantities="share")
+    findings = estimate({"p": [0.5, 0.25, 0.75], "label": [1, 0, 1]}, quantities="share")
     with pytest.raises(InputError, match=r"^`out` x\.xlsx: findings are not written as \.xlsx"):
-        found.save("x.xlsx")
+        findings.save("x.xlsx")
 
 
 def test_a_dict_and_a_file_are_one_study(folder: Path) -> None:

@@ -259,8 +259,8 @@ def test_sheets_are_batches_by_what_they_say_in_any_order_and_in_one_file(tmp_pa
 
 
 def test_the_tidy_frame_has_a_row_for_each_quantity() -> None:
-    found = estimate(drawn(), quantities="share,brier")
-    frame, wide = found.frame, found["estimates"]
+    estimation = estimate(drawn(), quantities="share,brier")
+    frame, wide = estimation.frame, estimation["estimates"]
     assert frame["quantity"].tolist() == ["share", "brier"]
     assert frame["lower"].tolist() == wide["value_lower"].tolist()
     assert len(frame.columns) == 11
