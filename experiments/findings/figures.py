@@ -102,6 +102,10 @@ def line_figure(
         return figure
 
 
+_BETWEEN_KINDS = 0.066
+"""Inches between the kinds that share a row of `estimate_figure`."""
+
+
 def estimate_figure(
     frame: pd.DataFrame,
     rows: str,
@@ -122,14 +126,17 @@ def estimate_figure(
     names = list(dict.fromkeys(frame[rows]))
     kinds = list(dict.fromkeys(frame[by])) if by else [""]
     crowded = by and len(frame) > len(names)
-    size = (PAGE, 0.8 + (0.3 if crowded else 0.2) * len(names))
+    # Room for all kinds of a row, and for a gap to the next row.
+    row_height = max(0.3, _BETWEEN_KINDS * (len(kinds) + 1)) if crowded else 0.2
+    apart = _BETWEEN_KINDS / row_height if crowded else 0.0
+    size = (PAGE, 0.8 + row_height * len(names))
     with panels(1, len(values), size, sharey=True) as (figure, (grid,)):
         for axes, (value, label) in zip(grid, values.items(), strict=True):
             if value in ideals:
                 axes.axvline(ideals[value], color="0.6", linewidth=0.7)
             for at, kind in enumerate(kinds):
                 kind_rows = _with_ends(frame[frame[by] == kind] if by else frame, value)
-                shift = 0.22 * ((len(kinds) - 1) / 2 - at) if crowded else 0.0
+                shift = apart * ((len(kinds) - 1) / 2 - at)
                 look = nth_look(at) | {"linestyle": "none"}
                 for first, row in enumerate(kind_rows.to_dict("records")):
                     ends = tuple(row[f"{value}{end}"] for end in ENDS)

@@ -69,3 +69,14 @@ def test_estimates_of_one_name_share_a_row() -> None:
     assert_within(figure)
     # A column without ends has points alone.
     assert {tuple(low) == tuple(high) for low, high in arms(right)} == {True}
+
+
+def test_rows_of_many_kinds_do_not_run_into_each_other() -> None:
+    kinds = [f"k{number}" for number in range(6)]
+    frame = pd.DataFrame(
+        [{"case": case, "by": kind, "x": 0.5} for case in ("a", "b") for kind in kinds]
+    )
+    (place,) = estimate_figure(frame, "case", {"x": "what"}, by="by").axes
+    lower, upper = np.split(np.sort([each[1] for each in points(place)]), 2)
+    # The gap between two rows is wider than that between two kinds of one.
+    assert upper.min() - lower.max() > 1.5 * np.diff(upper).max()
