@@ -555,10 +555,11 @@ def _stars_note(
     side = "two-sided" if alternative == Alternative.TWO_SIDED else "one-sided"
     used = resamples_used(test, len(reference.grouping.responses), n_resamples)
     drawn = "swaps" if test is PairedTest.PERMUTATION else "replicates"
-    counted = f" ({used:,} {drawn})" if used else ""
+    times = f" ({used:,} {drawn})" if used else ""
+    compared = counted(n_comparisons, "comparison")
     return (
         f"* p < 0.05, ** p < 0.01, *** p < 0.001 against {base}, {side} {test} "
-        f"tests{counted} paired by response, corrected over {n_comparisons} comparisons "
+        f"tests{times} paired by response, corrected over {compared} "
         f"({correction})."
     )
 

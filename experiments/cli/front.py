@@ -9,6 +9,7 @@ of in the same way.
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
@@ -71,6 +72,8 @@ from experiments.settings import (
 from experiments.settings.backend_settings import AlgorithmSettings, setting_names
 from experiments.settings.limits import FilePath
 from factormodels.errors import InputError, unknown_name
+
+logger = logging.getLogger(__name__)
 
 _CONFIG = "config"
 _HELP_ALL = "help-all"
@@ -253,7 +256,7 @@ def command_of(function: Callable[..., Findings], *, every: bool = True, helps: 
         with announced(messages()), watcher.shown(), watched(watcher):
             findings = found_by(function, asked, *_gathered(places, arguments))
         if settings.rename or settings.show:
-            findings = findings.presented(settings.rename, settings.show)
+            findings = _presented(findings, settings)
         deliver(findings, settings)
         if findings.limit_reached:
             return LIMIT_REACHED
@@ -280,6 +283,19 @@ def command_of(function: Callable[..., Findings], *, every: bool = True, helps: 
     app.default(call)
     app["--help"].show = False
     return app
+
+
+def _presented(findings: Findings, settings: Output) -> Findings:
+    """Findings with the names and columns that are asked for.
+
+    What was computed, and perhaps paid for, is not lost for a column that no table has: all of them
+    are shown then, and a warning says so.
+    """
+    try:
+        return findings.presented(settings.rename, settings.show)
+    except InputError as error:
+        logger.warning("--show: %s; every column is shown", error)
+        return findings.presented(settings.rename)
 
 
 def _settings(kind: type[Output], words: Mapping[str, Any]) -> Output:

@@ -160,7 +160,9 @@ def build_backend(
         # The backend checks ranges, and what its settings say together.
         return get_backend(name, **checked)
     except InputError as error:
-        location = where("").rstrip(". ")
+        # The setting whose range it is, if it is of one alone.
+        named = next((key for key in checked if str(error).startswith(f"{key} of ")), "")
+        location = where(named).rstrip(". ")
         raise InputError(f"{location}: {error}" if settings else str(error)) from None
 
 

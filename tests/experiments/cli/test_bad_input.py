@@ -151,7 +151,7 @@ def test_bad_evidence_is_refused(
         (["--backend", "lbp,dampin=0.5"], ("--backend lbp,dampin=0.5: ", "'damping'")),
         (["--damping", "half"], ("--damping", "'half'", "number")),
         (["--damping", "'0.5'"], ("--damping", "'0.5'", "number")),
-        (["--damping", "1.5"], ("1.5", "to below 1")),
+        (["--damping", "1.5"], ("--damping: ", "1.5", "to below 1")),
         (["--damping", ".nan"], ("damping",)),
         (["--max-iterations", "1.5"], ("--max-iterations", "1.5", "whole number")),
         (["--max-iterations", "true"], ("--max-iterations", "True", "whole number")),
