@@ -111,7 +111,7 @@ def wilson_interval(share: Any, trials: Any, level: float) -> Ends:
     """Wilson's intervals of shares of independent trials, (k,) (Wilson 1927)."""
     from scipy.special import ndtri
 
-    # statsmodels' proportion_confint gives the same bits (a test says so) and takes a second to
+    # statsmodels' proportion_confint gives the same numbers (a test says so) and takes a second to
     # import.
     n = np.asarray(trials, dtype=np.float64)
     p = np.asarray(share, dtype=np.float64) * n / n
