@@ -76,7 +76,7 @@ def test_rows_of_many_kinds_do_not_run_into_each_other() -> None:
     frame = pd.DataFrame(
         [{"case": case, "by": kind, "x": 0.5} for case in ("a", "b") for kind in kinds]
     )
-    (place,) = estimate_figure(frame, "case", {"x": "what"}, by="by").axes
-    lower, upper = np.split(np.sort([each[1] for each in points(place)]), 2)
+    (axes,) = estimate_figure(frame, "case", {"x": "what"}, by="by").axes
+    lower, upper = np.split(np.sort([each[1] for each in points(axes)]), 2)
     # The gap between two rows is wider than that between two kinds of one.
     assert upper.min() - lower.max() > 1.5 * np.diff(upper).max()
