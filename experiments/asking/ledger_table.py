@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame
-from factormodels.extraction.language_model.accounting import Ledger
+from factormodels.extraction.language_model.accounting import Ledger, StageUsage
 
 
 def ledger_table(ledger: Ledger) -> Table:
@@ -21,6 +21,8 @@ def ledger_table(ledger: Ledger) -> Table:
         "completion_tokens": "tokens out",
         "cost": "cost (US$)",
     }
+    if ledger.total.prefix_tokens:
+        names |= {"prefix_tokens": "in prefix cache"}
     if ledger.total.cached:
         names |= {
             "cached_prompt_tokens": "cached in",
@@ -42,7 +44,15 @@ def ledger_table(ledger: Ledger) -> Table:
         Column(name, title, show=_cost if name.endswith("cost") else "{:,}".format, right=True)
         for name, title in names.items()
     )
-    return Table(frame, (Column("stage", "stage"), *columns))
+    return Table(frame, (Column("stage", "stage"), *columns), note=_prefix_note(ledger.total))
+
+
+def _prefix_note(total: StageUsage) -> str:
+    """What the server read once, in a sentence; nothing where it says nothing of it."""
+    if not total.prefix_tokens:
+        return ""
+    share = total.prefix_tokens / total.taken.prompt_tokens
+    return f"In prefix cache: tokens in that the server had read before, {share:.0%} of them."
 
 
 def cost_tables(ledger: Ledger) -> dict[str, Table]:

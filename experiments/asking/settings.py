@@ -11,8 +11,13 @@ from experiments.settings import USUAL, Option, Settings
 from experiments.settings.limits import Calls, Count, FilePath, Positive, Price
 from factormodels.extraction.http.requests import HttpSettings
 from factormodels.extraction.language_model.limits import Budget
-from factormodels.extraction.language_model.litellm_model import LitellmSettings
+from factormodels.extraction.language_model.litellm_model import TIMEOUT, LitellmSettings
 from factormodels.extraction.language_model.prices import Prices, prices_per_million
+from factormodels.extraction.language_model.provider_keys import is_on_this_machine
+
+LOCAL_TIMEOUT = 600.0
+"""Seconds to wait for an answer of a server on this machine, which may work on a few processors
+alone and answers one question after the other."""
 
 
 def name_of_model(model: Any) -> str | None:
@@ -42,6 +47,10 @@ class AnswerSettings(Settings):
     concurrency: Count = 16
     """How many calls may be under way at once."""
 
+    timeout: Annotated[Positive | None, Option("SECONDS")] = None
+    """How long to wait for an answer: by default 120 seconds, or 600 for a server on this
+    machine."""
+
     requests_per_minute: Annotated[Positive | None, Option("N")] = None
     """Requests per minute at most, evenly spaced."""
 
@@ -70,12 +79,17 @@ class AnswerSettings(Settings):
         """What may be asked and spent."""
         return Budget(self.max_calls, self.max_cost)
 
+    @property
+    def _is_local(self) -> bool:
+        return self.api_base is not None and is_on_this_machine(self.api_base)
+
     def litellm(self, name: str) -> LitellmSettings:
         """How a model is called that is given by its name."""
         return LitellmSettings(
             name,
             self.api_base,
             self.concurrency,
+            self.timeout or (LOCAL_TIMEOUT if self._is_local else TIMEOUT),
             prices=self.prices,
             requests_per_minute=self.requests_per_minute,
             tokens_per_minute=self.tokens_per_minute,

@@ -138,6 +138,7 @@ class _Consumption(_Facts):
     completion_tokens: Count
     cost: Annotated[float, Field(ge=0)]
     unpriced: Count
+    prefix_tokens: Count = 0
 
 
 class _Core(_Facts):

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from factormodels import read_many
+from factormodels.extraction.asking.table import STATED_RELATION
+from factormodels.extraction.concurrency import run_until_done
+from factormodels.extraction.language_model import Completion, Message, PromptIdentity, Request
+from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.language_model.log_probabilities import (
+    Unusable,
+    spelled_tokens,
+    token_log_probabilities,
+)
 from tests.experiments.conftest import invoke
 from tests.real_model.inputs import QUESTION, write_inputs
 from tests.real_model.serve import SMOLLM2
@@ -53,6 +64,37 @@ def test_assess_reads_log_probabilities_of_a_real_model(smollm2: RealModel, fold
     findings = json.loads((folder / "o/findings.json").read_text())
     (asked,) = findings["tables"]["cost"]
     assert (asked["calls"], asked["failures"]) == (3, 0)
+    # Instructions, examples and passage are read once: more than half of what three calls take.
+    assert asked["prefix_tokens"] > asked["prompt_tokens"] / 2
     # A label of SmolLM2 is two to four tokens, and the end of the turn is one that it reports.
     assert 3 * 2 <= asked["completion_tokens"] <= 3 * 16
     assert all(0.0 < claim["p"] < 1.0 for claim in findings["tables"]["claims"])
+
+
+def test_a_real_model_is_held_to_a_schema_and_its_tokens_spell_the_answer(
+    smollm2: RealModel,
+) -> None:
+    schema = STATED_RELATION.schema
+    request = Request(
+        (Message("user", "Write a limerick about the sea."),),
+        PromptIdentity("relation_verbalised", 1, ""),
+        "relations",
+        max_tokens=64,
+        top_logprobs=5,
+        schema=json.dumps(schema),
+    )
+    model = LitellmModel(LitellmSettings(smollm2.name, smollm2.api_base))
+    answer = run_until_done(model.complete(request))
+    assert isinstance(answer, Completion), answer
+    # Asked for something else entirely, it gives what the schema allows.
+    jsonschema.validate(json.loads(answer.text), schema)
+    assert "response_format" not in model.lacking
+    # Log-probabilities are those of the model before the schema forbids tokens: the token that is
+    # left may be unlikely, so that it is not among the listed ones, and has its own probability.
+    tokens = spelled_tokens(answer)
+    assert not isinstance(tokens, Unusable), tokens
+    values = token_log_probabilities(tokens, 0, len(answer.text))
+    assert not isinstance(values, Unusable), values
+    assert all(math.isfinite(value) and value <= 0.0 for value in values)
+    # Prose begins otherwise: the brace was forced on the model.
+    assert values[0] < math.log(0.5)

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from factormodels.extraction.asking.schemas import listed
+
 CATEGORIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "unverifiable": ("subjective", "tautology", "ambiguous"),
@@ -20,7 +22,7 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 MISSING = ("relevance", "extractor")
 """Why claims are missing (table 5): removed as irrelevant, or missed by the extractor."""
 
-_FAILURES = tuple(name for names in CATEGORIES.values() for name in names)
+FAILURES = tuple(name for names in CATEGORIES.values() for name in names)
 
 
 def failures_of(value: Any, count: int) -> tuple[tuple[str, ...], ...] | None:
@@ -30,6 +32,7 @@ def failures_of(value: Any, count: int) -> tuple[tuple[str, ...], ...] | None:
         value: the JSON value of an answer.
         count: the number of claims.
     """
+    value = listed(value, "claims")
     if not isinstance(value, list) or len(value) != count:
         return None
     failures = []
@@ -37,14 +40,15 @@ def failures_of(value: Any, count: int) -> tuple[tuple[str, ...], ...] | None:
         if not isinstance(entry, dict) or entry.get("claim") != number:
             return None
         names = entry.get("failures")
-        if not isinstance(names, list) or any(name not in _FAILURES for name in names):
+        if not isinstance(names, list) or any(name not in FAILURES for name in names):
             return None
-        failures.append(tuple(name for name in _FAILURES if name in names))
+        failures.append(tuple(name for name in FAILURES if name in names))
     return tuple(failures)
 
 
 def missing_claims(value: Any, _about: Any) -> tuple[tuple[str, str], ...] | None:
     """Return (text, reason) of the claims that are missing."""
+    value = listed(value, "claims")
     if not isinstance(value, list):
         return None
     missing = []

@@ -6,14 +6,16 @@ failed: see `factormodels.extraction.language_model`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from factormodels.extraction.asking.stage import CUT_OFF, Fault, Question
+from factormodels.extraction.asking.stage import CUT_OFF, Fault, ModelStage, Question
 from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
 from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
 from factormodels.extraction.language_model.answers import unreadable
+from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.sentences import Chunk
 
@@ -41,9 +43,21 @@ def request_of(model: LanguageModel, question: Question[Read]) -> Request:
         seed=stage.seed,
         sample=question.sample,
         needs_logprobs=stage.needs_logprobs,
+        schema=_schema(stage, prompt),
         fault=None if question.mended else fault,
     )
     return request.corrected(question.mended) if question.mended else request
+
+
+def _schema(stage: ModelStage[Any], prompt: PromptTemplate) -> str:
+    """Return the schema that an answer is held to, as JSON text; empty for none.
+
+    A prompt with words of its own for labels has another form of answers. Where log-probabilities
+    are read nothing is forced: servers report what the model thinks of a token before the schema
+    forbids the others, so that a forced token is as improbable as the model finds it.
+    """
+    free = stage.schema is None or prompt.labels or stage.top_logprobs
+    return "" if free else json.dumps(stage.schema)
 
 
 async def ask_one(model: LanguageModel, question: Question[Read]) -> Read | Failure:

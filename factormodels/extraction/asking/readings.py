@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from factormodels.discourse import Sense, sense_named
 from factormodels.errors import InputError
+from factormodels.extraction.asking.schemas import listed
 from factormodels.extraction.asking.stage import CUT_OFF, Fault, Reader
 from factormodels.extraction.language_model import Completion
 from factormodels.extraction.language_model.answers import (
@@ -153,6 +154,7 @@ def question_and_answer(value: Any, _about: Any) -> tuple[str, str] | None:
 
 def texts_of(value: Any, most: int) -> list[str] | None:
     """Return the texts of a list, the first `most` of them."""
+    value = listed(value, "sentences")
     if not isinstance(value, list) or not value:
         return None
     if not all(isinstance(text, str) and text.strip() for text in value):

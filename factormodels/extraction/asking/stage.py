@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from factormodels.extraction.asking.schemas import Schema
 from factormodels.extraction.language_model import Completion
 from factormodels.extraction.prompts import PromptTemplate
 
@@ -124,6 +125,8 @@ class ModelStage(Generic[Read]):
         seed: sampling seed; None leaves it to the provider.
         usual_tokens: tokens of a usual answer, or of each thing that it lists.
         calls: the calls that it takes, by the extent of a response and the slots of its prompt.
+        schema: JSON schema of an answer, to which servers with structured output hold the model;
+            None where an answer is no JSON.
     """
 
     name: str
@@ -137,6 +140,7 @@ class ModelStage(Generic[Read]):
     seed: int | None = 0
     usual_tokens: int = 0
     calls: Callable[[Extent, Mapping[str, str]], Calls] = each_claim
+    schema: Schema | None = None
 
     def longest(self, parts: int) -> int:
         """Return the tokens of the longest answer of some parts."""

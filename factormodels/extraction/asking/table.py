@@ -13,8 +13,14 @@ from types import MappingProxyType
 from typing import Any
 
 from factormodels.claims import JUDGED_KINDS, ModelJudgement
+from factormodels.discourse import Sense
 from factormodels.extraction.asking.assessor import Assessor, Step, unsupported_as
-from factormodels.extraction.asking.claim_faults import failures_of, missing_claims
+from factormodels.extraction.asking.claim_faults import (
+    FAILURES,
+    MISSING,
+    failures_of,
+    missing_claims,
+)
 from factormodels.extraction.asking.claim_lines import read_claims
 from factormodels.extraction.asking.claim_lists import claims_of_text, claims_of_value
 from factormodels.extraction.asking.readings import (
@@ -27,6 +33,16 @@ from factormodels.extraction.asking.readings import (
     stated_label,
     text_at,
     texts_of,
+)
+from factormodels.extraction.asking.schemas import (
+    FLAG,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TEXT_OR_NULL,
+    list_of,
+    object_of,
+    one_of,
 )
 from factormodels.extraction.asking.self_answers import SelfSetting
 from factormodels.extraction.asking.stage import (
@@ -58,6 +74,7 @@ ATOMIZER = ModelStage(
     most_tokens=8000,
     usual_tokens=30,
     calls=_each_chunk,
+    schema=object_of(claims=list_of(object_of(sentence=INTEGER, claim=TEXT))),
 )
 
 REVISER = ModelStage(
@@ -67,6 +84,7 @@ REVISER = ModelStage(
     tokens=300,
     usual_tokens=30,
     calls=lambda extent, _: Calls(extent.atoms, extent.response_characters),
+    schema=object_of(claim=TEXT),
 )
 
 QUERIES = ModelStage(
@@ -76,6 +94,7 @@ QUERIES = ModelStage(
     tokens=100,
     usual_tokens=15,
     calls=lambda extent, _: Calls(extent.atoms, CLAIM_CHARACTERS),
+    schema=object_of(query=TEXT),
 )
 
 SUMMARISER = ModelStage(
@@ -88,6 +107,7 @@ SUMMARISER = ModelStage(
     calls=lambda extent, _: Calls(
         extent.contexts, extent.passage_characters + extent.atom_characters
     ),
+    schema=object_of(summary=TEXT_OR_NULL, confidence=NUMBER),
 )
 
 PRE_VERIFICATION = ModelStage(
@@ -130,6 +150,7 @@ STATED_RELATION = ModelStage(
     tokens=64,
     usual_tokens=20,
     calls=_each_window,
+    schema=object_of(relation=one_of(tuple(map(str, JUDGED_KINDS))), confidence=NUMBER),
 )
 
 CLAIM_RELATION = ModelStage(
@@ -141,11 +162,18 @@ CLAIM_RELATION = ModelStage(
     calls=lambda extent, _: Calls(
         extent.pairs, extent.response_characters + 2 * extent.atom_characters
     ),
+    schema=object_of(relation=one_of((*map(str, Sense), "none")), confidence=NUMBER),
 )
 
 # What is made of claims, and what is said of them.
 
-CORRECTION = ModelStage("corrections", "correction", text_at("claim", or_empty=True), tokens=300)
+CORRECTION = ModelStage(
+    "corrections",
+    "correction",
+    text_at("claim", or_empty=True),
+    tokens=300,
+    schema=object_of(claim=TEXT),
+)
 
 SAFE_REVISION = replace(REVISER, name="safe-revision", usual_tokens=40, calls=each_claim)
 SAFE_RELEVANCE = ModelStage(
@@ -154,6 +182,7 @@ SAFE_RELEVANCE = ModelStage(
     choice_at("relevant", "relevant", "irrelevant"),
     tokens=20,
     usual_tokens=10,
+    schema=object_of(relevant=FLAG),
 )
 RELEVANCE = replace(SAFE_RELEVANCE, name="relevance")
 FACT_RELEVANCE = replace(SAFE_RELEVANCE, name="relevance of facts")
@@ -171,6 +200,7 @@ CLAIM_FAILURES = ModelStage(
         extent.response_characters,
         extent.atoms * extent.atom_characters,
     ),
+    schema=object_of(claims=list_of(object_of(claim=INTEGER, failures=list_of(one_of(FAILURES))))),
 )
 MISSING_CLAIMS = ModelStage(
     "claim failures",
@@ -180,6 +210,7 @@ MISSING_CLAIMS = ModelStage(
     calls=lambda extent, _: Calls(
         1, extent.response_characters + extent.atoms * extent.atom_characters
     ),
+    schema=object_of(claims=list_of(object_of(claim=TEXT, reason=one_of(MISSING)))),
 )
 
 REFUSAL = ModelStage(
@@ -188,10 +219,15 @@ REFUSAL = ModelStage(
     flag_at("declines"),
     tokens=32,
     calls=lambda extent, _: Calls(1, extent.response_characters),
+    schema=object_of(declines=FLAG),
 )
 
 CLAIM_AS_QUESTION = ModelStage(
-    "question-answer pairs", "question_answer_pair", json_reading(question_and_answer), tokens=256
+    "question-answer pairs",
+    "question_answer_pair",
+    json_reading(question_and_answer),
+    tokens=256,
+    schema=object_of(question=TEXT, answer=TEXT),
 )
 
 _TWO = MappingProxyType({"true": ModelJudgement.TRUE, "false": ModelJudgement.FALSE})
@@ -215,6 +251,7 @@ PADDING = ModelStage(
     json_reading(texts_of),
     tokens=40,  # a sentence
     calls=lambda extent, _: Calls(1, extent.atom_characters),
+    schema=object_of(sentences=list_of(TEXT)),
 )
 
 # Assessors.
@@ -231,6 +268,7 @@ SAFE_SEARCH = ModelStage(
     tokens=100,
     usual_tokens=15,
     calls=each_search(SAFE_SEARCHES),
+    schema=object_of(query=TEXT),
 )
 
 ASSESSORS: Mapping[str, Assessor] = MappingProxyType(

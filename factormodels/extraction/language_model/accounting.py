@@ -36,6 +36,8 @@ class StageUsage:
             they were requested.
         cached_cost: their price in US dollars, as far as it is known.
         cached_unpriced: those of them whose price is not known.
+        prefix_tokens: those of the prompt tokens, of answers from the cache too, that a server took
+            from its prefix cache.
         reason: why the first call failed; empty if none did.
     """
 
@@ -50,6 +52,7 @@ class StageUsage:
     cached_completion_tokens: int = 0
     cached_cost: float = 0.0
     cached_unpriced: int = 0
+    prefix_tokens: int = 0
     reason: str = ""
 
     @property
@@ -65,6 +68,7 @@ class StageUsage:
             self.prompt_tokens + self.cached_prompt_tokens,
             self.completion_tokens + self.cached_completion_tokens,
             None if unknown else self.cost + self.cached_cost,
+            self.prefix_tokens,
         )
 
     def __add__(self, other: StageUsage) -> StageUsage:
@@ -132,6 +136,7 @@ def _usage(answer: Completion | Failure) -> StageUsage:
             cached_completion_tokens=usage.completion_tokens,
             cached_cost=cost,
             cached_unpriced=unpriced,
+            prefix_tokens=usage.prefix_tokens,
             reason=reason,
         )
     return StageUsage(
@@ -141,6 +146,7 @@ def _usage(answer: Completion | Failure) -> StageUsage:
         completion_tokens=usage.completion_tokens,
         cost=cost,
         unpriced=unpriced,
+        prefix_tokens=usage.prefix_tokens,
         reason=reason,
     )
 
@@ -162,7 +168,7 @@ class Account:
     outages: list[str] = field(default_factory=list)
     lacking: frozenset[str] = frozenset()
     stopped: Callable[[], bool] = lambda: False
-    _stages: dict[str, list[tuple[int, int, float | None]]] = field(default_factory=dict)
+    _stages: dict[str, list[Usage]] = field(default_factory=dict)
     _made: Counter[str] = field(default_factory=Counter)
     _failed: dict[str, list[str]] = field(default_factory=dict)
 
@@ -173,20 +179,21 @@ class Account:
         if isinstance(answer, Failure):
             self._failed.setdefault(stage, []).append(answer.reason)
         if isinstance(answer, Completion) or usage.prompt_tokens or usage.completion_tokens:
-            taken = (usage.prompt_tokens, usage.completion_tokens, usage.cost)
-            self._stages.setdefault(stage, []).append(taken)
+            self._stages.setdefault(stage, []).append(usage)
         if isinstance(answer, Failure) and answer.outage:
             self.outages.append(answer.reason)
 
     def costs(self, stage: str) -> list[float | None]:
         """US dollars of each answer of a stage, in turn; None where its price is not known."""
-        return [cost for _, _, cost in self._stages.get(stage, ())]
+        return [usage.cost for usage in self._stages.get(stage, ())]
 
     def take(self) -> dict[str, Any]:
         """Answers, tokens and cost by stage, and begin anew.
 
         `cost` is in US dollars, of the answers whose price is known; `unpriced` counts the others.
-        `not_sent` names the parameters that the model does not take, where there are any. `failed`,
+        `prefix_tokens`, where there are any, counts the tokens of questions that a server took from
+        its prefix cache. `not_sent` names the parameters that the model does not take, where there
+        are any. `failed`,
         where calls failed, has the number of all `calls`, that of the `failures` among them, and
         the `reason` of the first.
         """
@@ -201,16 +208,18 @@ class Account:
         return {
             stage: {
                 "answers": len(taken),
-                "prompt_tokens": sum(question for question, _, _ in taken),
-                "completion_tokens": sum(answer for _, answer, _ in taken),
+                "prompt_tokens": sum(usage.prompt_tokens for usage in taken),
+                "completion_tokens": sum(usage.completion_tokens for usage in taken),
                 # Calls end in any order, and the order of a sum of floats shows.
-                "cost": sum(sorted(cost for _, _, cost in taken if cost is not None)),
-                "unpriced": sum(cost is None for _, _, cost in taken),
+                "cost": sum(sorted(usage.cost for usage in taken if usage.cost is not None)),
+                "unpriced": sum(usage.cost is None for usage in taken),
+                **({"prefix_tokens": prefix} if prefix else {}),
                 **not_sent,
                 **({"failed": counts[stage]} if stage in counts else {}),
             }
             for stage in sorted({*stages, *failed})
             for taken in [stages.get(stage, [])]
+            for prefix in [sum(usage.prefix_tokens for usage in taken)]
         }
 
 

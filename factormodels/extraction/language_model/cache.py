@@ -60,9 +60,12 @@ def cache_key(model: str, request: Request) -> str:
     """SHA-256 of everything that an answer may depend on.
 
     These are the model, the messages, every parameter of sampling, the index among repeated
-    samples, and the prompt with its version; the stage that asks is not among them.
+    samples, the schema of the answer, and the prompt with its version; the stage that asks is not
+    among them.
     """
     known = {name: getattr(request, name) for name in _DEPENDED_ON}
+    if request.schema:
+        known["schema"] = request.schema
     known["messages"] = [asdict(message) for message in request.messages]
     known["prompt"] = asdict(request.prompt)
     text = json.dumps({"model": model, **known}, ensure_ascii=True, sort_keys=True)
@@ -313,7 +316,8 @@ def _encoded(answer: Completion) -> str:
 
 
 def _usage_values(answer: Completion | Failure) -> list[Any]:
-    return [answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.usage.cost]
+    usage = answer.usage
+    return [usage.prompt_tokens, usage.completion_tokens, usage.cost, usage.prefix_tokens]
 
 
 def _decoded(text: Any) -> Completion:
@@ -349,8 +353,14 @@ def _decoded_failure(text: Any) -> Failure:
 
 
 def _usage(values: Any) -> Usage:
-    asked, answered, cost = values
-    return Usage(_of(int, asked), _of(int, answered), None if cost is None else float(cost))
+    asked, answered, cost, *more = values
+    (prefix,) = more or (0,)  # absent in files of before
+    return Usage(
+        _of(int, asked),
+        _of(int, answered),
+        None if cost is None else float(cost),
+        _of(int, prefix),
+    )
 
 
 def _of(kind: type[T], value: Any) -> T:

@@ -50,6 +50,8 @@ class Request:
         top_logprobs: number of alternatives per token to report; 0 asks for no log-probabilities.
         seed: the provider's sampling seed; None leaves it to the provider.
         sample: index among repeated samples of the same question.
+        schema: JSON schema that the answer is held to where the server can do that, as JSON text;
+            empty for none.
         needs_logprobs: whether an answer without log-probabilities is of little use. No part of
             what an answer depends on.
         fault: what is wrong with an answer, in words that can be said to the model; empty where it
@@ -64,6 +66,7 @@ class Request:
     top_logprobs: int = 0
     seed: int | None = None
     sample: int = 0
+    schema: str = ""
     needs_logprobs: bool = field(default=False, compare=False)
     fault: Callable[[Completion], str] | None = field(default=None, compare=False, repr=False)
 
@@ -106,11 +109,14 @@ class Usage:
         prompt_tokens: tokens of the question.
         completion_tokens: tokens of the answer.
         cost: price in US dollars; None where it is not known.
+        prefix_tokens: tokens of the question that the server had read before and took from its
+            prefix cache, `cached_tokens` in OpenAI's protocol; 0 where it says nothing of them.
     """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = None
+    prefix_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         costs = [
@@ -121,6 +127,7 @@ class Usage:
             self.completion_tokens + other.completion_tokens,
             # One price that is not known leaves the sum unknown.
             None if not costs or None in costs else sum(cost for cost in costs if cost is not None),
+            self.prefix_tokens + other.prefix_tokens,
         )
 
 

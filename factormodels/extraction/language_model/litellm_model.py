@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ from factormodels.extraction.language_model.model_parameters import (
     LENGTHS,
     MANY_TOKENS,
     SEED,
+    STRUCTURE,
     TEMPERATURE,
     in_words,
     is_about_size,
@@ -48,6 +50,9 @@ from factormodels.extraction.language_model.provider_keys import missing_keys, n
 from factormodels.extraction.language_model.repeated_calls import LONGEST_WAIT, repeated
 
 logger = logging.getLogger(__name__)
+
+TIMEOUT = 120.0
+"""Seconds after which an attempt is given up, by default."""
 
 _ABOUT_THE_REQUEST = (400, 404, 422)
 """Statuses of errors that no key would have spared."""
@@ -83,7 +88,7 @@ class LitellmSettings:
     model: str
     api_base: str | None = None
     concurrency: int = 16
-    timeout: float = 120.0
+    timeout: float = TIMEOUT
     attempts: int = 6
     longest_wait: float = LONGEST_WAIT
     prices: Prices | None = None
@@ -248,6 +253,15 @@ class LitellmModel:
             options[SEED] = request.seed + request.sample
         if request.top_logprobs and LOG_PROBABILITIES not in lacking:
             options |= {LOG_PROBABILITIES: True, "top_logprobs": request.top_logprobs}
+        if request.schema and STRUCTURE not in lacking:
+            options[STRUCTURE] = {
+                "type": "json_schema",
+                "json_schema": {
+                    "name": request.prompt.name,
+                    "strict": True,
+                    "schema": json.loads(request.schema),
+                },
+            }
         length = next((name for name in LENGTHS if name not in lacking), None)
         if length is not None:
             options[length] = request.max_tokens + self._reasoning_tokens
@@ -263,8 +277,10 @@ class LitellmModel:
 
     def _tell(self, parameters: Collection[str], what: str) -> None:
         """Say once which parameters the model does not take."""
-        # While one name of the longest answer is left, nothing is missing.
-        missing = set(parameters) - (set() if set(LENGTHS) <= self._lacking else set(LENGTHS))
+        # While one name of the longest answer is left, nothing is missing; nor is anything without
+        # a schema, since answers are read in whatever form they come.
+        named = set() if set(LENGTHS) <= self._lacking else set(LENGTHS)
+        missing = set(parameters) - named - {STRUCTURE}
         if missing:
             stated = LOG_PROBABILITIES in missing
             logger.warning(
@@ -357,9 +373,13 @@ class LitellmModel:
 
     def _usage(self, response: Any) -> Usage:
         reported = getattr(response, "usage", None)
+        asked = int(getattr(reported, "prompt_tokens", 0) or 0)
+        details = getattr(reported, "prompt_tokens_details", None)
+        cached = getattr(details, "cached_tokens", 0)
         usage = Usage(
-            prompt_tokens=int(getattr(reported, "prompt_tokens", 0) or 0),
+            prompt_tokens=asked,
             completion_tokens=int(getattr(reported, "completion_tokens", 0) or 0),
+            prefix_tokens=min(asked, max(0, cached)) if isinstance(cached, int) else 0,
         )
         if self.settings.prices is not None:
             return replace(usage, cost=self.settings.prices.of(usage))

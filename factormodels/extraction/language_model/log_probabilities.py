@@ -63,6 +63,9 @@ _SPECIAL = re.compile(
 )
 """A token that begins or ends a turn and is no text."""
 
+_FENCED = re.compile(rb"(```(?:json)?)(.*)```", re.DOTALL)
+"""A block of code, without white space; some servers send its content alone, and all its tokens."""
+
 _BYTE_ESCAPE = re.compile(r"<0x([0-9A-Fa-f]{2})>|\\x([0-9A-Fa-f]{2})")
 
 
@@ -73,7 +76,9 @@ def fitted(
 
     Tokens are read as plain text, as GPT-2's byte-level vocabulary (Ġ for a space), as
     SentencePiece (▁, and bytes as <0x0A>) and as WordPiece (##); the first that spells the answer
-    counts, for the alternatives too. White space is not compared: servers strip it.
+    counts, for the alternatives too. White space is not compared: servers strip it. The tokens may
+    have the answer in a block of code, of which llama.cpp's server, held to a JSON schema, sends
+    the content alone.
 
     Args:
         text: the answer.
@@ -113,16 +118,24 @@ def _ends(text: str, spelled: Sequence[bytes], thoughts: bool) -> list[int] | No
             places += [index] * len(encoded)
     kept = [_without_space(each) for each in spelled]
     whole = b"".join(kept)
-    skipped = len(whole) - len(wanted)
-    if not wanted or skipped < 0 or (skipped and not thoughts) or whole[skipped:] != wanted:
+    fenced = _FENCED.fullmatch(whole)
+    if fenced is not None and fenced[2] == wanted:
+        skipped = len(fenced[1])
+    else:
+        skipped, fenced = len(whole) - len(wanted), None
+        if skipped < 0 or (skipped and not thoughts) or whole[skipped:] != wanted:
+            return None
+    if not wanted:
         return None
     ends: list[int] = []
     at = -skipped
     for each in kept:
+        if fenced is not None and at >= len(places):
+            break  # what is left ends the block
         at += len(each)
         if at <= 0:
             ends.append(0)
-        elif at == len(places):
+        elif at >= len(places):
             ends.append(len(text))
         else:
             # A character that two tokens share belongs to the first; so does space behind a token.

@@ -11,6 +11,9 @@ from factormodels.extraction.language_model import LOG_PROBABILITIES
 from factormodels.extraction.language_model.litellm_library import quiet_litellm
 
 TEMPERATURE, SEED = "temperature", "seed"
+STRUCTURE = "response_format"
+"""What providers call the parameter that holds an answer to a JSON schema."""
+
 LENGTHS = ("max_tokens", "max_completion_tokens")
 """Two names of the longest answer; the second one is sent where the first is refused."""
 
@@ -20,6 +23,8 @@ MANY_TOKENS = 25_000
 _NAMED = {
     TEMPERATURE: r"\btemperature\b",
     SEED: r"\b(?:random_)?seed\b",
+    STRUCTURE: r"(?:response|output)_?(?:format|schema|config|mime_?type)|json[\s_-]?schema|"
+    r"\bschema\b|structured[\s_-]?output|grammar",
     LOG_PROBABILITIES: r"log[\s_-]?prob(?:s|abilit)",
     **dict.fromkeys(LENGTHS, r"max_?(?:completion_?|output_?|new_?)?tokens\b|\bnum_predict\b"),
 }
@@ -54,7 +59,8 @@ def unlisted_parameters(model: str) -> frozenset[str]:
     """Parameters that a model does not take, by what litellm lists; nothing is sent.
 
     Log-probabilities count as taken only with the alternatives of each token, without which they
-    say nothing about the labels that were not chosen.
+    say nothing about the labels that were not chosen. Schemas of answers count as taken by a model
+    that litellm does not list, such as one on a server of the user's, until its server refuses one.
 
     Raises:
         InputError: if litellm does not know the provider.
@@ -68,9 +74,19 @@ def unlisted_parameters(model: str) -> frozenset[str]:
     lacking = {parameter for parameter in (TEMPERATURE, SEED, *LENGTHS) if parameter not in listed}
     if not {"logprobs", "top_logprobs"} <= set(listed):
         lacking.add(LOG_PROBABILITIES)
+    if STRUCTURE not in listed or not _may_take_schemas(litellm, model, provider, name):
+        lacking.add(STRUCTURE)
     if TEMPERATURE not in lacking and not _takes_cold(litellm, provider, name):
         lacking.add(TEMPERATURE)
     return frozenset(lacking)
+
+
+def _may_take_schemas(litellm: Any, model: str, provider: str, name: str) -> bool:
+    """Whether a model is held to a schema by its provider, or nobody knows."""
+    known = model in litellm.model_cost or name in litellm.model_cost
+    return not known or bool(
+        litellm.supports_response_schema(model=name, custom_llm_provider=provider)
+    )
 
 
 def _takes_cold(litellm: Any, provider: str, name: str) -> bool:

@@ -18,14 +18,21 @@ class Prices(NamedTuple):
     Attributes:
         question: of a question.
         answer: of an answer.
+        prefix: of a question, where the server took it from its prefix cache; None: as others.
     """
 
     question: float
     answer: float
+    prefix: float | None = None
 
     def of(self, usage: Usage) -> float:
         """US dollars for what a call consumed."""
-        return usage.prompt_tokens * self.question + usage.completion_tokens * self.answer
+        prefix = self.question if self.prefix is None else self.prefix
+        return (
+            (usage.prompt_tokens - usage.prefix_tokens) * self.question
+            + usage.prefix_tokens * prefix
+            + usage.completion_tokens * self.answer
+        )
 
 
 def model_prices(model: str) -> Prices | None:
@@ -42,7 +49,10 @@ def model_prices(model: str) -> Prices | None:
     question, answer = known.get("input_cost_per_token"), known.get("output_cost_per_token")
     if not isinstance(question, int | float) or not isinstance(answer, int | float):
         return None
-    return Prices(float(question), float(answer))
+    prefix = known.get("cache_read_input_token_cost")
+    return Prices(
+        float(question), float(answer), float(prefix) if isinstance(prefix, int | float) else None
+    )
 
 
 def prices_per_million(price_in: float | None, price_out: float | None) -> Prices | None:

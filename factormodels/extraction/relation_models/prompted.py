@@ -129,9 +129,17 @@ class PromptedRelationModel:
         return run_until_done(self.judge_async(pairs))
 
     async def judge_async(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """One answer per pair, in order, from asynchronous code."""
+        """One answer per pair, in order, from asynchronous code.
+
+        Pairs of one passage are asked about one after the other: a server reads what their
+        questions begin with once.
+        """
         prompt = self._around_all()
-        return await each(partial(self._judge_one, prompt), pairs, self.concurrency)
+        order = _by_passage(pairs)
+        asked = [pairs[number] for number in order]
+        answers = await each(partial(self._judge_one, prompt), asked, self.concurrency)
+        answered = dict(zip(order, answers, strict=True))
+        return [answered[number] for number in range(len(pairs))]
 
     def windows(self, pair: TextPair) -> int:
         """Parts in which a pair is read; 0 where the prompt leaves no room."""
@@ -238,6 +246,14 @@ class PromptedRelationModel:
             },
             sample=sample,
         )
+
+
+def _by_passage(pairs: Sequence[TextPair]) -> list[int]:
+    """Return the indexes of pairs, those of one passage together, in order of their first ones."""
+    groups: dict[tuple[str, str, str], list[int]] = {}
+    for number, pair in enumerate(pairs):
+        groups.setdefault((pair.question, pair.title, pair.premise), []).append(number)
+    return [number for group in groups.values() for number in group]
 
 
 def stage_of_method(method: str) -> ModelStage[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from experiments import coherence, omissions, revise
+from experiments.asking.settings import AskingSettings
 from factormodels.errors import LimitReachedError
 from factormodels.extraction.language_model import Request
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
@@ -49,3 +50,19 @@ def test_a_limit_on_calls_stops_it(name: str, tmp_path: Any) -> None:
         with pytest.raises(LimitReachedError):
             call([bridge()], **settings)
         assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [
+        ({}, 120.0),
+        ({"api_base": "https://example.org/v1"}, 120.0),
+        # A processor alone may take minutes, and others of the same run are in its queue.
+        ({"api_base": "http://127.0.0.1:8080/v1"}, 600.0),
+        ({"api_base": "http://127.0.0.1:8080/v1", "timeout": 30.0}, 30.0),
+    ],
+)
+def test_a_server_on_this_machine_has_longer_to_answer(
+    given: dict[str, Any], seconds: float
+) -> None:
+    assert AskingSettings(**given).litellm("openai/x").timeout == seconds

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import jsonschema
 import pytest
 
-from factormodels.extraction.asking.loop import ask_all
+from factormodels.extraction.asking.loop import ask_all, request_of
 from factormodels.extraction.asking.stage import Extent, ModelStage, Question
 from factormodels.extraction.asking.table import (
     ASSESSORS,
@@ -21,7 +22,7 @@ from factormodels.extraction.asking.table import (
     STAGES,
 )
 from factormodels.extraction.language_model import Completion, Failure, Request
-from factormodels.extraction.prompts import load_prompt, prompt_names
+from factormodels.extraction.prompts import Example, load_prompt, prompt_names
 from factormodels.extraction.sentences import Chunk
 from tests.factormodels.extraction.models import AnsweringModel
 
@@ -63,17 +64,52 @@ def test_every_prompt_is_asked_by_a_row() -> None:
     ids=lambda row: f"{row.name}-{row.prompt}",
 )
 def test_the_examples_of_a_prompt_are_read_by_its_row(stage: ModelStage[Any]) -> None:
-    prompt = load_prompt(stage.prompt)
-    for example in prompt.examples:
-        about = ABOUT.get(stage.prompt)
-        if isinstance(about, Chunk):
-            lines = [line for line in example.fields["sentences"].splitlines() if line]
-            texts = tuple(line.partition(": ")[2] for line in lines)
-            about = Chunk(int(lines[0].partition(":")[0]), texts)
-        question = Question(stage, dict(example.fields), about)
-        blank = replace(question, fields={**dict.fromkeys(prompt.slots, ""), **example.fields})
-        (answer,) = ask_all(AnsweringModel(partial(_answered, example.answer)), [blank])
-        assert not isinstance(answer, Failure), answer
+    for example in load_prompt(stage.prompt).examples:
+        reading = _reading(stage, example, example.answer)
+        assert not isinstance(reading, Failure), reading
+
+
+def _reading(stage: ModelStage[Any], example: Example, answer: str) -> Any:
+    """Return what an answer to the question of an example is read as."""
+    question = _question_of(stage, example)
+    (reading,) = ask_all(AnsweringModel(partial(_answered, answer)), [question])
+    return reading
+
+
+def _question_of(stage: ModelStage[Any], example: Example) -> Question[Any]:
+    about = ABOUT.get(stage.prompt)
+    if isinstance(about, Chunk):
+        lines = [line for line in example.fields["sentences"].splitlines() if line]
+        texts = tuple(line.partition(": ")[2] for line in lines)
+        about = Chunk(int(lines[0].partition(":")[0]), texts)
+    slots = load_prompt(stage.prompt).slots
+    return Question(stage, {**dict.fromkeys(slots, ""), **example.fields}, about)
+
+
+def test_rows_whose_prompts_ask_for_json_have_a_schema() -> None:
+    asked = {name for name in prompt_names() if "JSON" in load_prompt(name).system}
+    assert {stage.prompt for stage in STAGES if stage.schema is not None} == asked
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [stage for stage in STAGES if stage.schema is not None],
+    ids=lambda row: f"{row.name}-{row.prompt}",
+)
+def test_an_answer_held_to_its_schema_is_read_as_the_example_is(stage: ModelStage[Any]) -> None:
+    for example in load_prompt(stage.prompt).examples:
+        schema = stage.schema
+        assert schema is not None
+        (key, *_) = schema["properties"]
+        value = json.loads(example.answer)
+        # The strict mode of providers knows no list but in an object.
+        held = {key: value} if isinstance(value, list) else value
+        jsonschema.validate(held, schema)
+        reading = _reading(stage, example, json.dumps(held))
+        assert reading == _reading(stage, example, example.answer)
+        request = request_of(AnsweringModel(partial(_answered, "")), _question_of(stage, example))
+        # Tokens that a schema forces would count as improbable where log-probabilities are read.
+        assert request.schema == ("" if stage.top_logprobs else json.dumps(schema))
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda row: f"{row.name}-{row.prompt}")

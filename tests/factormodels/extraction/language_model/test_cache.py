@@ -26,7 +26,7 @@ from factormodels.extraction.language_model import (
     Token,
     Usage,
 )
-from factormodels.extraction.language_model.accounting import Ledger, MeteredModel
+from factormodels.extraction.language_model.accounting import Account, Ledger, MeteredModel
 from factormodels.extraction.language_model.cache import AnswerCache, CachedModel, cache_key
 from factormodels.extraction.language_model.prices import Prices
 from tests.refusals import refused
@@ -107,6 +107,7 @@ def test_equal_requests_under_way_are_sent_once(path: Path) -> None:
         {"prompt": PromptIdentity("p", 2, "0" * 64)},
         {"prompt": PromptIdentity("p", 1, "1" * 64)},
         *({"temperature": 0.5}, {"max_tokens": 7}, {"top_logprobs": 5}, {"seed": 0}, {"sample": 1}),
+        {"schema": '{"type": "object"}'},
     ],
 )
 def test_whatever_an_answer_depends_on_is_in_the_key(change: dict[str, object]) -> None:
@@ -259,6 +260,36 @@ def test_a_kept_answer_costs_what_it_took_at_the_prices_of_today(path: Path) -> 
     assert (total.calls, total.cached, total.cost) == (0, 2, 0.0)
     # Three tokens asked and one answered, twice.
     assert total.taken == Usage(6, 2, 26.0)
+
+
+def test_tokens_of_a_prefix_cache_are_kept_and_have_a_price_of_their_own(path: Path) -> None:
+    cache = AnswerCache(path)
+    key = cache_key("m", REQUEST)
+    cache.put(key, "m", REQUEST, replace(ANSWER, usage=Usage(10, 2, None, 8)))
+    kept = cache.get(key)
+    assert kept is not None
+    assert kept.usage.prefix_tokens == 8
+    assert Prices(1.0, 10.0, 0.25).of(kept.usage) == 2 * 1.0 + 8 * 0.25 + 2 * 10.0
+    # Without one they cost what others do.
+    assert Prices(1.0, 10.0).of(kept.usage) == 30.0
+    account = Account()
+    account.add("relations", kept)
+    taken = account.take()["relations"]
+    assert (taken["prompt_tokens"], taken["prefix_tokens"]) == (10, 8)
+
+
+def test_answers_that_were_kept_before_prefixes_were_counted_are_read(path: Path) -> None:
+    cache = AnswerCache(path)
+    key = cache_key("m", REQUEST)
+    cache.put(key, "m", REQUEST, ANSWER)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "UPDATE answers SET answer = ?",
+            ('{"text": "yes", "tokens": [], "usage": [3, 1, null], "finish": "stop"}',),
+        )
+    kept = cache.get(key)
+    assert kept is not None
+    assert kept.usage == Usage(3, 1)
 
 
 def test_what_a_model_does_not_take_is_known_to_a_replay(path: Path) -> None:

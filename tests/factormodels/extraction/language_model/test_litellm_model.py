@@ -34,6 +34,7 @@ from factormodels.extraction.language_model.accounting import Ledger, MeteredMod
 from factormodels.extraction.language_model.call_errors import without_secrets
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.language_model.model_parameters import unlisted_parameters
 from factormodels.extraction.language_model.prices import Prices, model_prices
 from factormodels.extraction.language_model.provider_keys import (
     KEYS,
@@ -44,7 +45,7 @@ from factormodels.extraction.language_model.provider_keys import (
 from factormodels.extraction.stages.assessors import assess
 from tests.factormodels.extraction.conftest import KEY
 from tests.factormodels.extraction.provider_servers import PROVIDERS, ChatCompletions
-from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+from tests.factormodels.extraction.server import Reply, ScriptedServer, body_of, label_reply
 from tests.factormodels.extraction.web_server import (
     Answer,
     Asked,
@@ -428,7 +429,15 @@ def yes_or_no(answer: Completion) -> str:
     return "" if answer.text.strip().lower() in ("yes", "no") else "it is not yes or no"
 
 
-STRICT = replace(REQUEST, fault=yes_or_no, temperature=0.0, top_logprobs=2, seed=0)
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+STRICT = replace(
+    REQUEST,
+    fault=yes_or_no,
+    temperature=0.0,
+    top_logprobs=2,
+    seed=0,
+    schema=json.dumps(SCHEMA),
+)
 
 
 def test_what_cannot_be_read_is_asked_for_once_more_with_what_was_wrong(
@@ -470,6 +479,7 @@ def test_an_answer_that_was_cut_off_gets_more_room(server: ScriptedServer) -> No
         ("logprobs", "You are not allowed to request logprobs from this model"),
         ("temperature", "Unsupported value: 'temperature' does not support 0 with this model."),
         ("seed", "property 'seed' is unsupported"),
+        ("response_format", "Failed to parse grammar: unknown type"),
         ("max_tokens", "'max_tokens' is not supported. Use 'max_completion_tokens' instead."),
     ],
 )
@@ -487,11 +497,59 @@ def test_a_parameter_that_the_server_refuses_is_left_out_from_then_on(
         answered(asked, STRICT)
     assert [name in request for request in server.requests] == [True, False, False]
     assert noted == [name]
-    # The other name of the longest answer is taken, so that nothing is lost.
-    assert ("refuses" in caplog.text) == (name != "max_tokens")
+    # The other name of the longest answer is taken, and answers are read without a schema too, so
+    # that nothing is lost.
+    assert ("refuses" in caplog.text) == (name not in ("max_tokens", "response_format"))
     again = LitellmModel(settings, refused=noted)
     answered(again, STRICT)
     assert len(server.requests) == 4
+
+
+def test_tokens_from_the_prefix_cache_of_a_server_are_read(server: ScriptedServer) -> None:
+    body = json.loads(body_of(Reply("yes", usage=(600, 3)), {}))
+    # As llama.cpp's server and OpenAI send it.
+    body["usage"]["prompt_tokens_details"] = {"cached_tokens": 540}
+    server.always(Reply(raw=json.dumps(body).encode()))
+    assert completed(server).usage.prefix_tokens == 540
+    body["usage"]["prompt_tokens_details"] = {"cached_tokens": 9000}
+    server.always(Reply(raw=json.dumps(body).encode()))
+    # No more than there are.
+    assert completed(server).usage.prefix_tokens == 600
+    server.always(Reply("yes"))
+    assert completed(server).usage.prefix_tokens == 0
+
+
+def test_a_prefix_has_the_price_that_is_listed() -> None:
+    prices = model_prices("openai/gpt-4o-mini")
+    assert prices is not None
+    assert prices.prefix is not None
+    assert 0.0 < prices.prefix < prices.question
+
+
+def test_an_answer_is_held_to_its_schema_by_the_server(server: ScriptedServer) -> None:
+    server.always(Reply("yes"))
+    completed(server, STRICT)
+    completed(server)
+    strict, free = server.requests
+    assert strict["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "p", "strict": True, "schema": SCHEMA},
+    }
+    assert "response_format" not in free
+
+
+@pytest.mark.parametrize(
+    ("name", "takes"),
+    [
+        ("openai/gpt-4o-mini", True),
+        # Listed without structured output.
+        ("openai/gpt-4", False),
+        # Not listed: its server is asked, and may refuse.
+        ("hosted_vllm/some-model", True),
+    ],
+)
+def test_who_is_listed_without_schemas_is_sent_none(name: str, takes: bool) -> None:
+    assert ("response_format" not in unlisted_parameters(name)) == takes
 
 
 def test_what_the_server_dislikes_is_not_a_parameter_whenever_it_names_one(

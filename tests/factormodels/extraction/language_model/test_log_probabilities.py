@@ -260,3 +260,18 @@ def test_a_stretch_has_the_values_of_its_tokens(
 ) -> None:
     given = tokens(("x", NAN, ()), ("sup", values[0], ()), ("ported", values[1], ()))
     assert token_log_probabilities(given, 1, 10) == expected
+
+
+def test_the_content_of_a_block_of_code_is_spelled_by_all_its_tokens() -> None:
+    # As llama.cpp's server sent it of SmolLM2, held to a schema: the text without its fence, the
+    # tokens with it.
+    text = '{\n  "relation": "neutral"\n}'
+    texts = ["`", "`", "`", "j", "s", "on", "\n", "\n", "{", "\n ", ' "', "rel", "at", "io", "n"]
+    texts += ['":', ' "', "n", "eu", "tr", "al", '"', "\n", "}", "\n", "\n", "`", "`", "`", ""]
+    tokens = fitted(text, [Token(each, -1.0) for each in texts])
+    assert tokens is not None
+    assert "".join(token.text for token in tokens) == text
+    assert len(tokens) == texts.index("}") - texts.index("{") + 1
+    # Anything else around it is no answer of these tokens.
+    assert fitted(text, [Token(each, -1.0) for each in ["Well", *texts]]) is None
+    assert fitted(text, [Token(each, -1.0) for each in texts[:-4]]) is None

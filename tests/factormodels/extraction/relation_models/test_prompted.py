@@ -172,6 +172,23 @@ def test_what_was_refused_is_not_asked_in_other_words(server: ScriptedServer) ->
         assert len(server.requests) == attempts
 
 
+def test_pairs_of_one_passage_are_asked_about_one_after_the_other(server: ScriptedServer) -> None:
+    kinds = {"It is old.": "entailment", "It is new.": "contradiction"}
+    server.script = lambda request, _: label_reply(
+        next(kind for text, kind in kinds.items() if text in request["messages"][-1]["content"]),
+        0.9,
+        {"neutral": 0.1},
+    )
+    passages = ("The bridge is of 1932.", "The tower is of 1889.")
+    pairs = [TextPair(passage, claim) for claim in kinds for passage in passages]
+    answers = relation_model(server, concurrency=1).judge(pairs)
+    asked = [request["messages"][-1]["content"] for request in server.requests]
+    assert [passages[0] in question for question in asked] == [True, True, False, False]
+    # Answers have the order of the pairs all the same.
+    expected = [kinds[pair.hypothesis] for pair in pairs]
+    assert [answer.kind for answer in answers if isinstance(answer, Judgement)] == expected
+
+
 def test_samples_vote(server: ScriptedServer) -> None:
     words = ("entailment", "entailment", "neutral", "I do not know", "Entailment.")
     server.script = lambda request, _: Reply(words[request["seed"]])
