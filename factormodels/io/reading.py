@@ -301,8 +301,8 @@ def _only(
 def _many(content: Content, path: str | os.PathLike[str]) -> Iterator[FactGraph]:
     if not is_dataset(content):
         raise InputError(
-            f"{path}: it is not JSON; give one JSON object per line, or ask infer of UAI and BIF "
-            "(in Python, read)"
+            f"{path}: it is not JSON; give responses as JSON, one object per line (UAI and BIF are "
+            "read by `factormodels infer`, and in Python by `read`)"
         )
     lines_of: dict[str, int | None] = {}
     for graph, line in _graphs(content, path):

@@ -144,7 +144,10 @@ def test_one_value_may_have_a_line_for_each_node(before: str, between: str, tmp_
         (['{"nodes": [], "edges": []}', "5"], ", line 2: 5 is not a JSON object"),
         (['{"nodes": [], "edges": []}', '{"nodes": []}'], ", line 2: the key 'edges' is missing"),
         (['{"id": "x", "nodes": [], "edges": []}'] * 2, ": lines 1 and 2 both hold the id 'x'"),
-        (["MARKOV 0 0"], ": it is not JSON; give one JSON object per line, or ask infer of UAI"),
+        (
+            ["MARKOV 0 0"],
+            ": it is not JSON; give responses as JSON, one object per line (UAI and BIF",
+        ),
         ([""], ": it is not JSON"),
     ],
 )
