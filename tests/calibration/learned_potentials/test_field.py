@@ -258,17 +258,21 @@ def _of_the_field(n_responses: int, seed: int) -> ClaimTable:
 
 
 @pytest.mark.slow
-def test_intervals_hold_what_drew_the_labels() -> None:
+@pytest.mark.parametrize(
+    ("n_draws", "least"), [(6, 9), pytest.param(12, 20, marks=pytest.mark.nightly)]
+)
+def test_intervals_hold_what_drew_the_labels(n_draws: int, least: int) -> None:
     covered = []
-    for seed in range(12):
+    for seed in range(n_draws):
         settings = replace(FREE, objective="likelihood")
         fitted = fit_field(_of_the_field(80, 100 + seed), settings)
         assert fitted.standard_errors is not None
         weights = fitted.parameters[0, :2] / fitted.scale.spread
         errors = fitted.standard_errors[:2] / fitted.scale.spread
         covered.append(np.abs(weights - [1.0, -0.5]) < 1.96 * errors)
-    # Of 24 intervals at 95 % fewer than 20 hold the truth once in 100 tries.
-    assert np.sum(covered) >= 20
+    # Of 12 intervals at 95 % fewer than 9 hold the truth twice in 1000 tries, of 24 fewer than 20
+    # six times.
+    assert np.sum(covered) >= least
 
 
 def test_one_claim_in_a_sentence_does_not_tell_its_coupling() -> None:
