@@ -25,7 +25,6 @@ from factormodels.io.reading import items_of
 from factormodels.io.source.files import read_text
 from factormodels.io.source.opening import decoded, exists, read_whole
 from factormodels.io.source.places import record_id
-from factormodels.io.tables.arrow import is_binary_table
 from factormodels.io.tables.data_table import (
     DataTable,
     given_rows,
@@ -36,13 +35,13 @@ from factormodels.io.tables.data_table import (
 )
 from factormodels.io.tables.records import (
     column_names,
+    is_binary,
     is_json,
     is_json_value,
     json_records,
     strictly,
     table_records,
 )
-from factormodels.io.tables.workbooks import is_workbook
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:
@@ -279,14 +278,14 @@ def _read(source: Path, columns: ResponseSettings) -> _Read:
         return _without_columns(_texts_of_folder(source), source, columns, "file")
     content = b"" if source.is_dir() else read_whole(source)
     name = "standard input" if source == STANDARD_INPUT else str(source)
-    is_binary = is_binary_table(content) or is_workbook(content)
-    if source == STANDARD_INPUT and is_binary:
+    packed = is_binary(content)
+    if source == STANDARD_INPUT and packed:
         raise InputError(
             "standard input is Parquet, Arrow or a workbook; give the file by its name"
         )
-    if source.is_dir() or is_binary:
+    if source.is_dir() or packed:
         table = read_table(source)
-        if is_binary and _is_published(table.rows[0]) and not _named_columns(columns):
+        if packed and _is_published(table.rows[0]) and not _named_columns(columns):
             return _without_columns(read_graphs(source), source, columns)
         return _of_table(table, columns)
     text = decoded(content, name)

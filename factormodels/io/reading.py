@@ -278,6 +278,8 @@ def _is_network(content: Content) -> bool:
 def _model(text: str, path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
     """The one model of a text."""
     word = text.split(maxsplit=1)[0].upper() if text.strip() else ""
+    if is_json(text):
+        return _only(_graphs(text, path), path)
     if word in KINDS:
         return parse_uai(text, path, names=read_names(path))
     if word and looks_like_bif(text):

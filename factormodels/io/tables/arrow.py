@@ -41,6 +41,9 @@ _ARROW_FILE = b"ARROW1"
 _ARROW_STREAM = b"\xff\xff\xff\xff"
 _FEATHER_1 = b"FEA1"
 
+ARROW_MARKS = (_PARQUET, _ARROW_FILE, _ARROW_STREAM, _FEATHER_1)
+"""What files of Parquet, Arrow and Feather begin with."""
+
 _ROUNDING = {"halffloat": 2.0**-10, "float": 2.0**-23}
 """Distance from 1 to the next number of a type that is coarser than Python's."""
 
@@ -68,7 +71,7 @@ class ArrowRecords:
 
 def is_binary_table(content: bytes) -> bool:
     """Whether a file's content is Parquet, Arrow or Feather."""
-    return content.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM, _FEATHER_1))
+    return content.startswith(ARROW_MARKS)
 
 
 def is_parquet(content: bytes) -> bool:

@@ -29,10 +29,10 @@ from factormodels.io.source.opening import (
     refuse_more_values,
 )
 from factormodels.io.source.places import location
-from factormodels.io.tables.arrow import arrow_records, is_binary_table
+from factormodels.io.tables.arrow import ARROW_MARKS, arrow_records
 from factormodels.io.tables.class_names import classes_beside, stated_classes, with_class_names
 from factormodels.io.tables.json_tables import rows_of_object
-from factormodels.io.tables.workbooks import is_workbook, workbook_rows
+from factormodels.io.tables.workbooks import WORKBOOK_MARKS, is_workbook, workbook_rows
 from factormodels.nouns import counted
 
 Source = str | os.PathLike[str]
@@ -83,7 +83,7 @@ def read_content(source: Source, *, in_memory: bool) -> Content:
 
 def is_binary(content: bytes) -> bool:
     """Whether what begins with these bytes is a table and no text."""
-    return is_binary_table(content) or is_workbook(content)
+    return content.startswith(ARROW_MARKS + WORKBOOK_MARKS)
 
 
 def binary_records(content: bytes, source: Source) -> tuple[Record, ...]:

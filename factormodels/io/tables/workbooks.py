@@ -23,6 +23,10 @@ from factormodels.io.source.opening import Source, refuse_larger, refuse_more_va
 
 _ZIP = b"PK\x03\x04"
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+WORKBOOK_MARKS = (_ZIP, _OLD)
+"""What the files of spreadsheets begin with."""
+
 _SHEETS = "xl/worksheets/"
 _TEXTS = "xl/sharedStrings.xml"
 _MOST_MARKS = 200_000
@@ -37,7 +41,7 @@ _REASON_SHOWN = 120
 
 def is_workbook(content: bytes) -> bool:
     """Whether a file's content is packed as a spreadsheet's own files are."""
-    return content.startswith((_ZIP, _OLD))
+    return content.startswith(WORKBOOK_MARKS)
 
 
 def workbook_rows(
