@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import InferenceError, zero_partition
+from inference.kernels.graphs import GraphArrays
 from inference.kernels.interaction import factors_by_variable
 from inference.kernels.support import boxes, consistency, search
 from inference.posterior import Marginals
@@ -108,7 +109,7 @@ def restricted(graph: FactorGraph, alive: NDArray[np.bool_]) -> Support:
     Raises:
         ZeroPartitionError: if factors without a free variable have potential zero there.
     """
-    free, constant, kept, *arrays = boxes.restrict(*arrays_of(graph), alive)
+    free, constant, kept, *arrays = boxes.restrict(arrays_of(graph), alive)
     cardinalities, scope_starts, scope_variables, table_starts, log_values = arrays
     if constant == -np.inf:
         raise zero_partition()
@@ -135,7 +136,7 @@ def hard_factors(graph: FactorGraph) -> NDArray[np.bool_]:
 def hard_groups(graph: FactorGraph) -> list[NDArray[np.int64]]:
     """Groups of two or more variables that factors with zeros connect."""
     starts, variables = search.hard_components(
-        graph.scope_starts, graph.scope_variables, consistency.all_states(*arrays_of(graph))
+        graph.scope_starts, graph.scope_variables, consistency.all_states(arrays_of(graph))
     )
     return np.split(variables, starts[1:-1]) if len(starts) > 1 else []
 
@@ -158,7 +159,7 @@ def assignment(
     """
     entries = SEARCH_ENTRIES if entries is None else entries
     domains = _settled(graph)
-    code = search.find_assignment(*arrays_of(graph), domains, random_state(seed), entries)
+    code = search.find_assignment(arrays_of(graph), domains, random_state(seed), entries)
     if code == search.CONTRADICTION:
         raise zero_partition()
     if code == search.GAVE_UP:
@@ -194,13 +195,13 @@ def random_box(
     box[state_starts(graph)[:-1] + assignment(graph, first, entries)] = True
     order = np.random.default_rng(second).permutation(len(box))
     by_variable = factors_by_variable(graph.n_variables, graph.scope_starts, graph.scope_variables)
-    boxes.grow_box(*arrays_of(graph), *by_variable, hard_factors(graph), order, box)
+    boxes.grow_box(arrays_of(graph), *by_variable, hard_factors(graph), order, box)
     return box
 
 
-def arrays_of(graph: FactorGraph) -> tuple[NDArray[Any], ...]:
+def arrays_of(graph: FactorGraph) -> GraphArrays:
     """Arrays that kernels take: cardinalities, scopes and tables."""
-    return (
+    return GraphArrays(
         graph.cardinalities,
         graph.scope_starts,
         graph.scope_variables,
@@ -223,8 +224,8 @@ def random_state(seed: np.random.SeedSequence) -> NDArray[np.uint64]:
 
 
 def _settled(graph: FactorGraph) -> consistency.Domains:
-    domains = consistency.all_states(*arrays_of(graph))
-    if consistency.settle(*arrays_of(graph), domains, -1) >= 0:
+    domains = consistency.all_states(arrays_of(graph))
+    if consistency.settle(arrays_of(graph), domains, -1) >= 0:
         raise zero_partition()
     result: consistency.Domains = domains
     return result

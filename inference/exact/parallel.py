@@ -176,10 +176,7 @@ def _ascend(run: _Pass) -> tuple[int, float]:
             message = first_message + int(program.steps[first, MESSAGE])
 
             def chunk(begin: int, end: int, message: int = message, c: int = first) -> None:
-                ascend(
-                    program.steps, program.inputs, program.offsets, work.values, work.tables,
-                    message, c, begin, end,
-                )  # fmt: skip
+                ascend(program, work, message, c, begin, end)
 
             def rows(begin: int, end: int, c: int = first) -> None:
                 multiply_up(program, work.values, first_message, c, begin, end)
@@ -254,18 +251,19 @@ def _descend_large(run: _Pass, c: int) -> None:
 
     def chunk(begin: int, end: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         marginal, sums = np.zeros(states), np.zeros(room)
-        arrays = step.residues, step.offsets, work.tables, work.answers
-        descend(step.steps, shared, *arrays, work.answers, marginal, 0, begin, end, True)
+        to_all = step._replace(inputs=shared)
+        descend(to_all, work, work.answers, marginal, 0, begin, end, True)
         if room:
-            descend(step.steps, buffered, *arrays, sums, marginal, 0, begin, end, False)
+            to_own = step._replace(inputs=buffered)
+            descend(to_own, work, sums, marginal, 0, begin, end, False)
         return marginal, sums
 
     results = run.share(chunk, c)
     for at, offset, length in own_children:
         work.answers[at : at + length] = sum(sums[offset : offset + length] for _, sums in results)
     if (rest[:, TARGET] != _NOT_WANTED).any():
-        arrays = step.residues, step.offsets, work.tables, work.answers
-        descend(step.steps, rest, *arrays, work.answers, np.zeros(states), 0, 0, size, False)
+        to_rest = step._replace(inputs=rest)
+        descend(to_rest, work, work.answers, np.zeros(states), 0, 0, size, False)
     if states:
         start = int(program.residues[program.steps[c, RESIDUES], 0])
         run.marginals[start : start + states] = sum(part for part, _ in results)

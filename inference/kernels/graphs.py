@@ -1,4 +1,4 @@
-"""Many graphs as flat arrays, one after another (compiled)."""
+"""A graph, or many, as the flat arrays that kernels take (compiled)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.kernels.compiled import inlined_kernel
+
+
+class GraphArrays(NamedTuple):
+    """The arrays of a graph without evidence.
+
+    Attributes:
+        cardinalities: int64 (n_variables,), numbers of states.
+        scope_starts: int64 (n_factors + 1,), where the scope of each factor begins.
+        scope_variables: int64 (n_slots,), the variables of the scopes, one scope after another.
+        table_starts: int64 (n_factors + 1,), where the table of each factor begins.
+        log_values: float64 (n_entries,), natural logarithms of the potentials, one table after
+            another, the last variable of a scope fastest.
+    """
+
+    cardinalities: NDArray[np.int64]
+    scope_starts: NDArray[np.int64]
+    scope_variables: NDArray[np.int64]
+    table_starts: NDArray[np.int64]
+    log_values: NDArray[Any]
 
 
 class StackedArrays(NamedTuple):

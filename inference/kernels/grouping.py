@@ -34,6 +34,23 @@ def group(keys, n_groups):
     return starts, items
 
 
+@inner_kernel
+def append_unmarked(items, marked, members, count):
+    """Mark items, and append those that were not marked to `members`; return how many it has then.
+
+    Args:
+        items: whole numbers.
+        marked: bool, one entry per item that there can be.
+        members: int64, the first `count` are in use.
+    """
+    for item in items:
+        if not marked[item]:
+            marked[item] = True
+            members[count] = item
+            count += 1
+    return count
+
+
 @inlined_kernel
 def sort_descending(values):
     """Sort whole numbers, largest first.

@@ -1,4 +1,8 @@
-"""The interaction graph of a factor graph: who shares a factor with whom (compiled)."""
+"""The interaction graph of a factor graph: who shares a factor with whom (compiled).
+
+Its induced width along an order is what elimination costs (Dechter 1999, "Bucket elimination: a
+unifying framework for reasoning").
+"""
 
 from __future__ import annotations
 
@@ -46,10 +50,12 @@ def interaction_graph(cardinalities, scope_starts, scope_variables):
         for variable in range(n):
             starts[variable] = count
             if cardinalities[variable] > 1:
+                turn = variable + fill_pass * n
+                mark[variable] = turn
                 count = _add_neighbours(
-                    variable, cardinalities, scope_starts, scope_variables,
+                    cardinalities, scope_starts, scope_variables,
                     factors[factor_starts[variable] : factor_starts[variable + 1]],
-                    mark, variable + fill_pass * n, fill_pass == 1, neighbours, count,
+                    mark, turn, neighbours, count,
                 )  # fmt: skip
         starts[n] = count
         if fill_pass == 0:
@@ -59,23 +65,23 @@ def interaction_graph(cardinalities, scope_starts, scope_variables):
 
 @inner_kernel
 def _add_neighbours(
-    variable, cardinalities, scope_starts, scope_variables, factors, mark, turn, filled, neighbours,
-    count,
-):  # fmt: skip
-    """Count the neighbors of a variable on from `count`, and write them if they are `filled`.
+    cardinalities, scope_starts, scope_variables, factors, mark, turn, neighbours, count
+):
+    """Count the neighbors of a variable on from `count`, and write them where there is room.
 
     Args:
         factors: the factors on the variable.
-        mark: int64 (n_variables,), the last turn in which each variable was met.
+        mark: int64 (n_variables,), the last turn in which each variable was met; the variable
+            itself is met in this one.
         turn: of this variable alone.
+        neighbours: int32, written; of length 0 while neighbors are counted.
     """
-    mark[variable] = turn
     for factor in factors:
         for slot in range(scope_starts[factor], scope_starts[factor + 1]):
             other = scope_variables[slot]
             if cardinalities[other] > 1 and mark[other] != turn:
                 mark[other] = turn
-                if filled:
+                if len(neighbours) > 0:
                     neighbours[count] = other
                 count += 1
     return count

@@ -1,4 +1,8 @@
-"""Tables of factors, gone through entry by entry (compiled)."""
+"""Tables of factors, gone through entry by entry (compiled).
+
+The states of a scope are the digits of a number in mixed radix, which the entry counts (Knuth,
+"The art of computer programming", section 7.2.1.1, algorithm M).
+"""
 
 from __future__ import annotations
 

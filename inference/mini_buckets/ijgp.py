@@ -9,7 +9,7 @@ import numpy as np
 
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError, zero_partition
-from inference.mini_buckets.kernels.join_graph import propagate_join_graph
+from inference.mini_buckets.kernels.join_graph import Propagation, propagate_join_graph
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
 from inference.mini_buckets.structure import (
     LARGEST_I_BOUND,
@@ -89,15 +89,11 @@ class JoinGraphPropagation(Backend):
         # What has been sent is read in half a pass.
         reading = min(pass_cost(graph, order, i_bound)[1], 0.5 * stop.remaining)
         with stop.within(stop.remaining - reading if stop.remaining < np.inf else np.inf) as flag:
+            propagation = Propagation(
+                i_bound, LARGEST_OVERLAP, self.max_iterations, self.damping, self.tolerance
+            )
             log_z, values, trace, splits = propagate_join_graph(
-                *arrays_of(graph),
-                order,
-                i_bound,
-                LARGEST_OVERLAP,
-                self.max_iterations,
-                self.damping,
-                self.tolerance,
-                flag,
+                arrays_of(graph), order, propagation, flag
             )
         if log_z == -np.inf:
             raise zero_partition()

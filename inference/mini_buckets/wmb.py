@@ -19,13 +19,14 @@ from inference.backend import (
 from inference.memory import allowance, require
 from inference.mini_buckets.clamping import clamped_bound
 from inference.mini_buckets.kernels import partition
-from inference.mini_buckets.kernels.solve import tighten
+from inference.mini_buckets.kernels.solve import Tightening, tighten
 from inference.mini_buckets.structure import (
     LARGEST_I_BOUND,
     SECONDS_PER_ENTRY,
     elimination,
     planned,
 )
+from inference.possible_states import arrays_of
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.settings import setting
 from inference.stop import Stop
@@ -197,20 +198,16 @@ class WeightedMiniBuckets(Backend):
 
     def _tightened(self, graph: FactorGraph, layout: _Layout, side: Side, stop: Stop) -> _Side:
         """Bound from one side; a lower one that zeros make useless, by clamping."""
-        log_z, marginals, trace, splits, settled = tighten(
-            graph.cardinalities,
-            graph.scope_starts,
-            graph.scope_variables,
-            graph.table_starts,
-            graph.log_values,
-            layout.order,
+        tightening = Tightening(
             self.i_bound,
             float(layout.table_limit),
             _HEURISTICS[self.partition],
             _SIGNS[side],
             self.iterations,
             self.tolerance,
-            stop.flag,
+        )
+        log_z, marginals, trace, splits, settled = tighten(
+            arrays_of(graph), layout.order, tightening, stop.flag
         )
         method = "mini-buckets"
         if not len(trace):

@@ -110,7 +110,7 @@ class MeanField(Backend):
             logits[present] = torch.as_tensor(random_product(graph, for_start)).log()
         gradient, iterations = self._ascend(_terms(graph, present), logits)
         product = _log_product(logits, present).exp()[present].numpy()
-        bound = box.log_constant + evidence_lower_bound(*arrays_of(graph), product)
+        bound = box.log_constant + evidence_lower_bound(arrays_of(graph), product)
         return _Fit(box.expand(product), bound, gradient, iterations)
 
     def _ascend(

@@ -35,7 +35,8 @@ from inference.sampling.chains import (
 )
 from inference.sampling.judged import JudgedSampler
 from inference.sampling.kernels.blocks import Blocks, choose_blocks, root_blocks
-from inference.sampling.kernels.tempering import run_chain
+from inference.sampling.kernels.chain import BlockedGraph
+from inference.sampling.kernels.tempering import ChainDraws, run_chain
 from inference.settings import setting
 
 _MOST_TEMPERATURES = 100
@@ -150,6 +151,8 @@ class BlockGibbs(JudgedSampler):
         graph = support.graph
         for_blocks, *seeds = np.random.SeedSequence(self.seed).spawn(self.chains + 1)
         blocks, connected, by_variable = blocks_of(graph, for_blocks, grown=True)
+        *structure, log_values = arrays_of(graph)
+        blocked = BlockedGraph._make([*structure, *by_variable, blocks])
         states = np.empty((self.chains, self.draws, graph.n_variables), dtype=state_type(graph))
         batches = min(BATCHES, self.draws)
         sums = np.zeros((self.chains, batches, state_starts(graph)[-1]))
@@ -170,15 +173,19 @@ class BlockGibbs(JudgedSampler):
 
         def run_one(number: int) -> None:
             for_start, for_draws = seeds[number].spawn(2)
-            structure = (*arrays_of(graph), *by_variable, blocks)
             inverse, accepted, starts = np.ones(1), np.zeros(0), [for_start]
             if tempering is not None:
                 inverse, accepted = tempering.inverse[number], tempering.accepted[number]
                 starts = for_start.spawn(self.temperatures)
             round_trips = run_chain(
-                *structure, inverse, np.array([a_start(seed) for seed in starts]),
-                random_state(for_draws), self.burn_in, states[number], sums[number], accepted,
-            )  # fmt: skip
+                blocked,
+                log_values,
+                inverse,
+                np.array([a_start(seed) for seed in starts]),
+                random_state(for_draws),
+                self.burn_in,
+                ChainDraws(states[number], sums[number], accepted),
+            )
             if tempering is not None:
                 tempering.round_trips[number] = round_trips
 

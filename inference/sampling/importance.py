@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError, zero_partition
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
-from inference.mini_buckets.kernels.proposal import Tightened, draw_weighted
-from inference.mini_buckets.kernels.solve import tighten_for_draws
+from inference.mini_buckets.kernels.proposal import Tightened, WeightedDraws, draw_weighted
+from inference.mini_buckets.kernels.solve import Tightening, tighten_for_draws
 from inference.mini_buckets.structure import LARGEST_I_BOUND, elimination, narrowed
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.possible_states import (
@@ -226,18 +226,11 @@ class MiniBucketSampling(Backend):
                 "memory_limit or use backend 'ais'"
             )
         with stop.within(0.5 * stop.remaining) as enough:
+            tightening = Tightening(
+                i_bound, np.inf, LARGEST_OVERLAP, 1, max(self.iterations, 1), _NO_TOLERANCE
+            )
             tightened = Tightened.of(
-                *tighten_for_draws(
-                    *arrays_of(graph),
-                    order,
-                    i_bound,
-                    np.inf,
-                    LARGEST_OVERLAP,
-                    1,
-                    max(self.iterations, 1),
-                    _NO_TOLERANCE,
-                    enough,
-                )
+                *tighten_for_draws(arrays_of(graph), order, tightening, enough)
             )
         if tightened.bound == -np.inf:
             raise zero_partition()
@@ -273,9 +266,9 @@ class MiniBucketSampling(Backend):
                 return None
             log_weights, sums = np.empty(_PART), np.zeros(starts[-1])
             random = random_state(np.random.SeedSequence([self.seed, 1, number]))
-            arrays = arrays_of(graph)
+            weighted = WeightedDraws(log_weights, sums, starts)
             if not draw_weighted(
-                *arrays, buckets.order, tightened, random, log_weights, sums, starts, stop.flag
+                arrays_of(graph), buckets.order, tightened, random, weighted, stop.flag
             ):
                 return None
             took = time.monotonic() - began

@@ -27,7 +27,8 @@ from inference.sampling.kernels.annealing import (
     move_particles,
 )
 from inference.sampling.kernels.blocks import Blocks, root_blocks
-from inference.sampling.kernels.tempering import run_chain
+from inference.sampling.kernels.chain import BlockedGraph
+from inference.sampling.kernels.tempering import ChainDraws, run_chain
 from inference.stop import Stop
 
 _LOOK_SECONDS = 0.1
@@ -64,19 +65,10 @@ class AnnealingPath:
     @cached_property
     def tempered(self) -> TemperedGraph:
         """The arrays of this path that kernels take."""
-        cardinalities, scope_starts, scope_variables, table_starts, log_values = arrays_of(
-            self.graph
-        )
-        factor_starts, factors = self.by_variable
+        *structure, log_values = arrays_of(self.graph)
         return TemperedGraph(
-            cardinalities,
-            scope_starts,
-            scope_variables,
-            table_starts,
+            BlockedGraph._make([*structure, *self.by_variable, self.blocks]),
             log_values,
-            factor_starts,
-            factors,
-            self.blocks,
             self.fixed,
             self.slopes,
             self.zeros,
@@ -237,16 +229,14 @@ def forest_draws(
     whole = np.ones((1, forest.n_variables), dtype=np.bool_)
     blocks = root_blocks(*arrays_of(forest)[:3], *by_variable, whole)
     drawn = np.empty((count, forest.n_variables), dtype=state_type(forest))
+    *structure, log_values = arrays_of(forest)
     run_chain(
-        *arrays_of(forest),
-        *by_variable,
-        blocks,
+        BlockedGraph._make([*structure, *by_variable, blocks]),
+        log_values,
         np.ones(1),
         np.zeros((1, forest.n_variables), dtype=np.int64),
         random_state(seed),
         0,
-        drawn,
-        np.zeros((1, state_starts(forest)[-1])),
-        np.zeros(0),
+        ChainDraws(drawn, np.zeros((1, state_starts(forest)[-1])), np.zeros(0)),
     )
     return drawn.astype(np.int64)

@@ -13,7 +13,7 @@ from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import TooLargeError
 from inference.exact.backend import Exact
 from inference.posterior import Status
-from inference.tasks.kernels.rows import COUNT, pass_rows
+from inference.tasks.kernels.rows import COUNT, RowWalk, pass_rows
 from inference.tasks.kernels.subtrees import subtrees
 from inference.tasks.requests import Variables, positions, require_memory, wanted_states
 
@@ -103,16 +103,15 @@ def _eliminated(
     below = subtrees(calibrated.tree, (counted >= 0).astype(np.int64), 1)
     require_memory(8.0 * below.room, exact.allowance(), "the distribution of the count")
     weights = np.zeros((1, int(free.sum()) + 1))
-    pass_rows(
-        COUNT,
+    walk = RowWalk(
         calibrated.graph.cardinalities,
         calibrated.tree,
         calibrated.program,
         calibrated.tables,
         counted,
         below,
-        weights,
     )
+    pass_rows(COUNT, walk, weights)
     probabilities = np.zeros(len(wanted) + 1)
     probabilities[certain : certain + weights.size] = weights[0] / weights.sum()
     return CountDistribution(probabilities)

@@ -16,7 +16,7 @@ from inference.backend import TooLargeError, zero_partition
 from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import Buckets, buckets_of, build_tree
 from inference.exact.kernels.joins import with_joins
-from inference.exact.kernels.log_walk import MAXIMUM, SUM, ascend_log
+from inference.exact.kernels.log_walk import MAXIMUM, SUM, LogWalk, ascend_log
 from inference.exact.kernels.program import BLOCK, write_program
 from inference.exact.orders import elimination_order
 from inference.kernels.interaction import interaction_graph
@@ -201,10 +201,14 @@ def _maximum(
     operations = np.where(eliminated & maximised[tree.variables[tree.starts[1:] - 1]], MAXIMUM, SUM)
     n_messages = tree.message_starts[-1]
     choices = np.full(n_messages, -1, dtype=np.int32)
+    walk = LogWalk(
+        np.empty(len(absorbed.log_values) + n_messages),
+        np.empty(program.steps[:, BLOCK].max()),
+        choices,
+    )
     value = ascend_log(
         program, absorbed.table_starts, tree.constant_factors, absorbed.log_values, operations,
-        False, np.empty(len(absorbed.log_values) + n_messages),
-        np.empty(program.steps[:, BLOCK].max()), choices,
+        False, walk,
     )  # fmt: skip
     if value == -np.inf:
         raise zero_partition()

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.exact.backend import CalibratedTree, Exact
-from inference.tasks.kernels.rows import PAIRS, pass_rows
+from inference.tasks.kernels.rows import PAIRS, RowWalk, pass_rows
 from inference.tasks.kernels.subtrees import Subtrees, subtrees
 from inference.tasks.requests import Variables, positions, require_memory
 
@@ -70,16 +70,15 @@ def _pairs(
     graph = calibrated.graph
     total = int(weights.sum())
     pairs = np.zeros((total, total))
-    pass_rows(
-        PAIRS,
+    walk = RowWalk(
         graph.cardinalities,
         calibrated.tree,
         calibrated.program,
         calibrated.tables,
         weights,
         below,
-        pairs,
     )
+    pass_rows(PAIRS, walk, pairs)
     sizes = weights[wanted]
     within = np.arange(total) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     columns = np.repeat(below.begins[wanted], sizes) + within

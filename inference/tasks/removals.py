@@ -22,7 +22,7 @@ from inference.kernels.interaction import factors_by_variable
 from inference.possible_states import arrays_of
 from inference.posterior import Status
 from inference.tasks.kernels.log_messages import log_messages
-from inference.tasks.kernels.removal import posteriors_without
+from inference.tasks.kernels.removal import Removals, posteriors_without
 from inference.tasks.requests import Variables, positions, require_memory, wanted_states
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def _estimated(
 ) -> Effects:
     # Loaded where draws are wanted: that takes longer than most graphs do.
     from inference.sampling.estimates import jackknife
-    from inference.tasks.kernels.reweighing import add_without
+    from inference.tasks.kernels.reweighing import AskedPairs, WeightedStates, add_without
 
     if near is not None:
         pairs, removed = near.targets, np.repeat(groups.names, np.diff(near.starts))
@@ -260,14 +260,15 @@ def _estimated(
         pairs, removed = np.tile(wanted, len(groups.names)), np.repeat(groups.names, len(wanted))
     draws = settings.weighted_draws(graph)
     by_variable = factors_by_variable(graph.n_variables, graph.scope_starts, graph.scope_variables)
+    asked = AskedPairs(removed, pairs, state)
     units = np.full(len(pairs), np.inf)
     sums = np.zeros((len(draws.weights), len(pairs), 4))
 
     def add(group: int) -> None:
+        drawn = WeightedStates(draws.states[group], draws.weights[group])
         add_without(
-            *arrays_of(graph), *by_variable, graph.evidence, draws.states[group],
-            draws.weights[group], removed, pairs, state, units, sums[group],
-        )  # fmt: skip
+            arrays_of(graph), *by_variable, graph.evidence, drawn, asked, units, sums[group]
+        )
 
     heaviest = int(draws.weights.sum(axis=1).argmax())
     add(heaviest)  # which sets the units
@@ -316,14 +317,7 @@ def _near_posteriors(
     asked = graph.evidence[near.targets] == UNOBSERVED
     asked_starts = np.concatenate([[0], np.cumsum(asked)])[near.starts]
     posteriors = result[asked]
-    posteriors_without(
-        *model,
-        groups.starts,
-        groups.factors,
-        asked_starts,
-        near.targets[asked],
-        state,
-        posteriors,
-    )
+    removals = Removals(groups.starts, groups.factors, asked_starts, near.targets[asked], state)
+    posteriors_without(*model, removals, posteriors)
     result[asked] = posteriors
     return result

@@ -134,7 +134,7 @@ class CoordinateAscent(Backend):
         if at_random:
             product = random_product(graph, for_product)
         changes = ascend(
-            *arrays_of(graph),
+            arrays_of(graph),
             *slots,
             product,
             random_state(for_order),
@@ -144,7 +144,7 @@ class CoordinateAscent(Backend):
         )
         return ProductFit(
             marginals=box.expand(product),
-            bound=box.log_constant + evidence_lower_bound(*arrays_of(graph), product),
+            bound=box.log_constant + evidence_lower_bound(arrays_of(graph), product),
             changes=changes,
             converged=bool(changes[-1] <= self.tolerance),
         )

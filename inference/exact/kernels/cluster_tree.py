@@ -225,37 +225,49 @@ def build_tree(cardinalities, order, buckets, merge_limit):
     for c in range(count):
         cluster_starts[c + 1] += cluster_starts[c]
     variables = np.empty(cluster_starts[count], dtype=np.int64)
-    table_starts = np.zeros(count + 1, dtype=np.int64)
-    message_starts = np.zeros(count + 1, dtype=np.int64)
     for c in range(count):
         source = starts[bucket_of[c]]
-        table = 1
-        message = 1
         for k in range(cluster_starts[c + 1] - cluster_starts[c]):
-            v = order[places[source + k]]
-            variables[cluster_starts[c] + k] = v
-            table *= cardinalities[v]
-            if k < separator_sizes[c]:
-                message *= cardinalities[v]
-        table_starts[c + 1] = table_starts[c] + table
-        message_starts[c + 1] = message_starts[c] + message
-    child_starts, children = group(parents, count)
-    home = np.full(len(owner), -1, dtype=np.int64)
-    constants = 0
+            variables[cluster_starts[c] + k] = order[places[source + k]]
+    homes = np.full(len(owner), -1, dtype=np.int64)
     for factor in range(len(owner)):
         if owner[factor] >= 0:
-            home[factor] = number[cluster[owner[factor]]]
-        else:
-            constants += 1
-    constant_factors = np.empty(constants, dtype=np.int64)
+            homes[factor] = number[cluster[owner[factor]]]
+    return linked_tree(cardinalities, cluster_starts, variables, separator_sizes, parents, homes)
+
+
+@kernel
+def linked_tree(cardinalities, starts, variables, separator_sizes, parents, homes):
+    """Cluster tree of clusters, their parents and the clusters of the factors.
+
+    Args:
+        starts, variables, separator_sizes, parents: as of `ClusterTree`.
+        homes: int64 (n_factors,), the cluster that each factor is multiplied into; -1 for a factor
+            over single-state variables only.
+    """
+    n_clusters = len(parents)
+    table_starts = np.zeros(n_clusters + 1, dtype=np.int64)
+    message_starts = np.zeros(n_clusters + 1, dtype=np.int64)
+    for c in range(n_clusters):
+        table = 1
+        message = 1
+        for entry in range(starts[c], starts[c + 1]):
+            table *= cardinalities[variables[entry]]
+            # The separator has the first axes.
+            if entry < starts[c] + separator_sizes[c]:
+                message = table
+        table_starts[c + 1] = table_starts[c] + table
+        message_starts[c + 1] = message_starts[c] + message
+    child_starts, children = group(parents, n_clusters)
+    factor_starts, factors = group(homes, n_clusters)
+    constant_factors = np.empty(len(homes) - len(factors), dtype=np.int64)
     constants = 0
-    for factor in range(len(owner)):
-        if owner[factor] < 0:
+    for factor in range(len(homes)):
+        if homes[factor] < 0:
             constant_factors[constants] = factor
             constants += 1
-    factor_starts, factors = group(home, count)
     return ClusterTree(
-        cluster_starts,
+        starts,
         variables,
         separator_sizes,
         parents,

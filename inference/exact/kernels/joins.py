@@ -13,10 +13,10 @@ import math
 
 import numpy as np
 
-from inference.exact.kernels.cluster_tree import ClusterTree
+from inference.exact.kernels.cluster_tree import linked_tree
 from inference.exact.kernels.program import FEWEST_STATES, SMALLEST_PRODUCT
 from inference.kernels.compiled import inlined_kernel, kernel
-from inference.kernels.grouping import by_descending, group
+from inference.kernels.grouping import by_descending
 from inference.kernels.views import lent
 
 LOG2_SMALLEST_JOINED = 12.0
@@ -303,8 +303,6 @@ def with_joins(cardinalities, scope_starts, scope_variables, tree, halve):
     variables = np.empty(len(tree.variables) + len(join_axes), dtype=np.int64)
     separators = np.empty(total, dtype=np.int64)
     parents = np.empty(total, dtype=np.int64)
-    table_starts = np.zeros(total + 1, dtype=np.int64)
-    message_starts = np.zeros(total + 1, dtype=np.int64)
     at = 0
     joined = 0
     for c in range(n_clusters):
@@ -324,27 +322,5 @@ def with_joins(cardinalities, scope_starts, scope_variables, tree, halve):
                 separators[new] = tree.separator_sizes[c]
                 parents[new] = parent[c]
             starts[new + 1] = used
-            table = 1
-            message = 1
-            for entry in range(starts[new], used):
-                table *= cardinalities[variables[entry]]
-                if entry < starts[new] + separators[new]:
-                    message = table
-            table_starts[new + 1] = table_starts[new] + table
-            message_starts[new + 1] = message_starts[new] + message
         at += join_count[c] + 1
-    child_starts, children = group(parents, total)
-    factor_starts, factors = group(home, total)
-    return ClusterTree(
-        starts,
-        variables,
-        separators,
-        parents,
-        child_starts,
-        children,
-        factor_starts,
-        factors,
-        table_starts,
-        message_starts,
-        tree.constant_factors,
-    )
+    return linked_tree(cardinalities, starts, variables, separators, parents, home)

@@ -15,8 +15,10 @@ times as long.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inference.exact.kernels.program import (
     BLOCK,
@@ -40,25 +42,35 @@ SUM, MAXIMUM = range(2)
 """What a cluster does with its variables."""
 
 
+class LogWalk(NamedTuple):
+    """What a walk up in log space writes.
+
+    Attributes:
+        values: float64, the log tables, then the messages to the parents.
+        tables: float64, the products of the clusters' inputs: all, or as much as the longest block.
+        choices: int32, for MAXIMUM: of each entry of a message, which entry of its group is the
+            largest, the first of equal ones. Its length is 0 where all clusters sum.
+    """
+
+    values: NDArray[np.float64]
+    tables: NDArray[np.float64]
+    choices: NDArray[np.int32]
+
+
 @kernel
-def ascend_log(
-    program, table_starts, constant_factors, log_values, operations, keep, values, tables, choices
-):  # fmt: skip
+def ascend_log(program, table_starts, constant_factors, log_values, operations, keep, walk):
     """Send the messages of all clusters, each of which sums or maximizes; return log Z.
 
     Args:
         operations: int64 (n_clusters,), SUM or MAXIMUM.
-        keep: whether the products of the clusters' inputs stay in `tables`, each in its place.
-        values: float64, written: the log tables, then the messages to the parents.
-        tables: float64, all tables, or as much as the longest block.
-        choices: int32, written for MAXIMUM: of each entry of a message, which entry of its group is
-            the largest, the first of equal ones. Its length is 0 where all clusters sum.
+        keep: whether the products of the clusters' inputs stay in the tables, each in its place.
+        walk: the `LogWalk`, written.
 
     Returns:
         the logarithm that the roots and the constant factors come to.
     """
-    program = lent(program)
-    steps = program.steps
+    program, walk = lent((program, walk))
+    steps, values = program.steps, walk.values
     first_message = len(log_values)
     for i in range(first_message):
         values[i] = log_values[i]
@@ -66,16 +78,17 @@ def ascend_log(
     for factor in constant_factors:
         total += log_values[table_starts[factor]]
     for c in range(len(steps) - 1):
-        _send_log(program, c, operations[c], keep, first_message, values, tables, choices)
+        _send_log(program, c, operations[c], keep, first_message, walk)
         if steps[c, PARENT] < 0:
             total += values[first_message + steps[c, MESSAGE]]
     return total
 
 
 @inner_kernel
-def _send_log(program, c, operation, keep, first_message, values, tables, choices):
+def _send_log(program, c, operation, keep, first_message, walk):
     """Write the message of cluster `c`, in log space, and with MAXIMUM its choices."""
-    program, values, tables, choices = lent((program, values, tables, choices))
+    program, walk = lent((program, walk))
+    values, tables, choices = walk
     steps, inputs, offsets = program.steps, program.inputs, program.offsets
     block, group = steps[c, BLOCK], steps[c, GROUP]
     for h in range((steps[c + 1, TABLE] - steps[c, TABLE]) // block):
@@ -148,7 +161,7 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
     first_message = len(log_values)
     log_z = ascend_log(
         program, table_starts, constant_factors, log_values, np.zeros(n_clusters, dtype=np.int64),
-        True, values, tables, np.empty(0, dtype=np.int32),
+        True, LogWalk(values, tables, np.empty(0, dtype=np.int32)),
     )  # fmt: skip
     if log_z == -np.inf:
         return ZERO, log_z

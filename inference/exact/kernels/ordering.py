@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.grouping import append_unmarked
 from inference.kernels.random_numbers import next_word
 from inference.kernels.views import population_count
 
@@ -56,17 +57,6 @@ def _joined(rows, vertex, neighbours, count):
         for w in range(rows.shape[1]):
             joined += population_count(rows[neighbours[j], w] & rows[vertex, w])
     return joined
-
-
-@inlined_kernel
-def _touch(vertices, stale, touched, count):
-    """Note that scores of vertices are stale; return how many are noted."""
-    for u in vertices:
-        if not stale[u]:
-            stale[u] = True
-            touched[count] = u
-            count += 1
-    return count
 
 
 @kernel
@@ -162,15 +152,12 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
                     rows[u, w] |= rows[best, w]
                 rows[u, u // _WORD] &= ~(np.uint64(1) << np.uint64(u % _WORD))
                 rows[u, best // _WORD] &= ~(np.uint64(1) << np.uint64(best % _WORD))
-            if not stale[u]:
-                stale[u] = True
-                touched[count] = u
-                count += 1
+        count = append_unmarked(members[:degree], stale, touched, count)
         if criterion == MIN_FILL and adds_edges:
             # A fill edge between two neighbours of x changes the fill of x as well.
             for i in range(degree):
                 others = _members(rows, members[i], second)
-                count = _touch(second[:others], stale, touched, count)
+                count = append_unmarked(second[:others], stale, touched, count)
     return order, total, spent
 
 

@@ -5,7 +5,8 @@ two[b, e, r], where b stands for the variables that both have, l and r for those
 Nothing but these sums is needed of its table, which is not written then: three products of
 matrices, one on the way up and two down, take the place of some ten walks through as many entries.
 They are loops of our own: libraries bring threads of their own, which on a machine where others
-compute wait for one another far longer than such a product takes.
+compute wait for one another far longer than such a product takes. The equations are those of
+`propagation.py`, for two inputs.
 """
 
 from __future__ import annotations

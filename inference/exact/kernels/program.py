@@ -4,7 +4,8 @@ A table is walked in blocks of its fastest axes. Where an input lies is a sum of
 for the block and one for the entry within it; so a step knows nothing of variables any more, and a
 run neither allocates nor looks anything up. Where the two fastest axes have two states, offsets are
 kept for four entries at a time: within these, an input has two strides, and what is done to them
-fits a vector register.
+fits a vector register. Nothing is computed here; `propagation.py` and `log_walk.py` have the
+equations that a program runs.
 """
 
 from __future__ import annotations

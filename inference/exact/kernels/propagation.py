@@ -179,17 +179,49 @@ def would_underflow(steps, inputs, spans, c):
 
 
 @inlined_kernel
-def ascend(steps, inputs, offsets, values, tables, message, c, begin, end):
-    """Multiply the inputs of entries `begin` to `end` of cluster `c`, and sum them to its message.
-
-    The loops over the kinds of inputs stand within those over blocks and inputs, five deep: this is
-    the innermost loop of `exact`, written out where it is used, and each branch is one loop over
-    consecutive entries that a compiler has in vectors.
+def _multiply_quartets(program, work, k, at, base, block, fresh):
+    """Multiply input `k` of a block into it, four consecutive entries at a time.
 
     Args:
-        message: where the cluster's message begins in `values`.
+        at: where the input of the block begins in `work.values`.
+        base, block: where the block begins in `work.tables`, and its entries.
+        fresh: whether it is the first input of the block, which is written rather than multiplied.
+    """
+    inputs, offsets, values, tables = program.inputs, program.offsets, work.values, work.tables
+    low = np.uintp(inputs[k, LOW])
+    inner, outer = np.uintp(inputs[k, INNER]), np.uintp(inputs[k, OUTER])
+    for q in range(block // _FOUR):
+        source = at + np.uintp(offsets[low + q])
+        entry = base + _FOUR * q
+        v00 = values[source]
+        v01 = values[source + inner]
+        v10 = values[source + outer]
+        v11 = values[source + inner + outer]
+        if not fresh:
+            v00 *= tables[entry]
+            v01 *= tables[entry + _ONE]
+            v10 *= tables[entry + _TWO]
+            v11 *= tables[entry + _THREE]
+        tables[entry] = v00
+        tables[entry + _ONE] = v01
+        tables[entry + _TWO] = v10
+        tables[entry + _THREE] = v11
+
+
+@inlined_kernel
+def ascend(program, work, message, c, begin, end):
+    """Multiply the inputs of entries `begin` to `end` of cluster `c`, and sum them to its message.
+
+    This is the innermost loop of `exact`, written out where it is used, and each branch is one loop
+    over consecutive entries that a compiler has in vectors.
+
+    Args:
+        work: the `Workspace`, of which values and tables are written.
+        message: where the cluster's message begins in its values.
         begin, end: a range of whole blocks.
     """
+    steps, inputs, offsets = program.steps, program.inputs, program.offsets
+    values, tables = work.values, work.tables
     block = np.uintp(steps[c, BLOCK])
     group = np.uintp(steps[c, GROUP])
     first, stop = steps[c, INPUTS], steps[c + 1, INPUTS]
@@ -203,34 +235,17 @@ def ascend(steps, inputs, offsets, values, tables, message, c, begin, end):
             kind = inputs[k, KIND]
             low = np.uintp(inputs[k, LOW])
             if kind == QUARTETS:
-                inner, outer = np.uintp(inputs[k, INNER]), np.uintp(inputs[k, OUTER])
-                for q in range(block // _FOUR):
-                    source = at + np.uintp(offsets[low + q])
-                    entry = base + _FOUR * q
-                    v00 = values[source]
-                    v01 = values[source + inner]
-                    v10 = values[source + outer]
-                    v11 = values[source + inner + outer]
-                    if k > first:
-                        v00 *= tables[entry]
-                        v01 *= tables[entry + _ONE]
-                        v10 *= tables[entry + _TWO]
-                        v11 *= tables[entry + _THREE]
-                    tables[entry] = v00
-                    tables[entry + _ONE] = v01
-                    tables[entry + _TWO] = v10
-                    tables[entry + _THREE] = v11
+                _multiply_quartets(program, work, k, at, base, block, k == first)
+            elif k == first and kind == CONSTANT:
+                value = values[at]
+                for j in range(block):
+                    tables[base + j] = value
+            elif k == first and kind == CONTIGUOUS:
+                for j in range(block):
+                    tables[base + j] = values[at + j]
             elif k == first:
-                if kind == CONSTANT:
-                    value = values[at]
-                    for j in range(block):
-                        tables[base + j] = value
-                elif kind == CONTIGUOUS:
-                    for j in range(block):
-                        tables[base + j] = values[at + j]
-                else:
-                    for j in range(block):
-                        tables[base + j] = values[at + np.uintp(offsets[low + j])]
+                for j in range(block):
+                    tables[base + j] = values[at + np.uintp(offsets[low + j])]
             elif kind == CONSTANT:
                 value = values[at]
                 for j in range(block):
@@ -280,7 +295,7 @@ def finish_message(steps, values, spans, n_factors, first_message, c):
 def ascend_all(program, table_starts, work, first, last):
     """Send the messages of clusters `first` to `last` - 1; return (code, log of the divisors)."""
     program, work = lent((program, work))
-    steps, inputs, offsets = program.steps, program.inputs, program.offsets
+    steps, inputs = program.steps, program.inputs
     values, tables, spans = work.values, work.tables, work.spans
     n_factors = len(table_starts) - 1
     first_message = table_starts[n_factors]
@@ -326,7 +341,7 @@ def ascend_all(program, table_starts, work, first, last):
             else:
                 message = first_message + steps[c, MESSAGE]
                 end = steps[c + 1, TABLE] - steps[c, TABLE]
-                ascend(steps, inputs, offsets, values, tables, message, c, 0, end)
+                ascend(program, work, message, c, 0, end)
             largest = finish_message(steps, values, spans, n_factors, first_message, c)
         if largest == 0.0:
             return ZERO, -np.inf
@@ -353,20 +368,58 @@ def take_answer(steps, values, answers, spans, n_factors, first_message, c):
 
 
 @inlined_kernel
-def descend(
-    steps, inputs, residues, offsets, tables, answers, targets, marginals, c, begin, end, scale
-):
-    """Scale entries `begin` to `end` of cluster `c`, and sum them to its children and a marginal.
-
-    Nested as `ascend` is, and for the same reason.
+def _add_quartets(program, tables, targets, k, target, base, block):
+    """Sum a block to the answer for the child that sent input `k`, four entries at a time.
 
     Args:
-        answers: float64, the factors that scale the table's groups.
-        targets: float64, where the sums for the children go: `answers`, or a thread's own.
+        target: where the answer of the block begins in `targets`.
+        base, block: where the block begins in `tables`, and its entries.
+    """
+    inputs, offsets = program.inputs, program.offsets
+    low, quarters = np.uintp(inputs[k, LOW]), block // _FOUR
+    inner, outer = np.uintp(inputs[k, INNER]), np.uintp(inputs[k, OUTER])
+    if inner > 0 and outer > 0:
+        for q in range(quarters):
+            cell = target + np.uintp(offsets[low + q])
+            entry = base + _FOUR * q
+            targets[cell] += tables[entry]
+            targets[cell + inner] += tables[entry + _ONE]
+            targets[cell + outer] += tables[entry + _TWO]
+            targets[cell + inner + outer] += tables[entry + _THREE]
+    elif inner > 0:
+        for q in range(quarters):
+            cell = target + np.uintp(offsets[low + q])
+            entry = base + _FOUR * q
+            targets[cell] += tables[entry] + tables[entry + _TWO]
+            targets[cell + inner] += tables[entry + _ONE] + tables[entry + _THREE]
+    elif outer > 0:
+        for q in range(quarters):
+            cell = target + np.uintp(offsets[low + q])
+            entry = base + _FOUR * q
+            targets[cell] += tables[entry] + tables[entry + _ONE]
+            targets[cell + outer] += tables[entry + _TWO] + tables[entry + _THREE]
+    else:
+        for q in range(quarters):
+            cell = target + np.uintp(offsets[low + q])
+            entry = base + _FOUR * q
+            targets[cell] += (tables[entry] + tables[entry + _ONE]) + (
+                tables[entry + _TWO] + tables[entry + _THREE]
+            )
+
+
+@inlined_kernel
+def descend(program, work, targets, marginals, c, begin, end, scale):
+    """Scale entries `begin` to `end` of cluster `c`, and sum them to its children and a marginal.
+
+    Args:
+        work: the `Workspace`: its tables are scaled, a group each by its answers.
+        targets: float64, where the sums for the children go: the answers, or a thread's own.
         marginals: float64, what the marginal of a variable that is eliminated alone is added to.
         begin, end: a range of whole blocks.
         scale: whether to scale and to sum the marginal; not where that has been done before.
     """
+    steps, inputs, residues = program.steps, program.inputs, program.residues
+    offsets, tables, answers = program.offsets, work.tables, work.answers
     block = np.uintp(steps[c, BLOCK])
     group = np.uintp(steps[c, GROUP])
     quarters = block // _FOUR
@@ -420,34 +473,7 @@ def descend(
             kind = inputs[k, KIND]
             low = np.uintp(inputs[k, LOW])
             if kind == QUARTETS:
-                inner, outer = np.uintp(inputs[k, INNER]), np.uintp(inputs[k, OUTER])
-                if inner > 0 and outer > 0:
-                    for q in range(quarters):
-                        cell = target + np.uintp(offsets[low + q])
-                        entry = base + _FOUR * q
-                        targets[cell] += tables[entry]
-                        targets[cell + inner] += tables[entry + _ONE]
-                        targets[cell + outer] += tables[entry + _TWO]
-                        targets[cell + inner + outer] += tables[entry + _THREE]
-                elif inner > 0:
-                    for q in range(quarters):
-                        cell = target + np.uintp(offsets[low + q])
-                        entry = base + _FOUR * q
-                        targets[cell] += tables[entry] + tables[entry + _TWO]
-                        targets[cell + inner] += tables[entry + _ONE] + tables[entry + _THREE]
-                elif outer > 0:
-                    for q in range(quarters):
-                        cell = target + np.uintp(offsets[low + q])
-                        entry = base + _FOUR * q
-                        targets[cell] += tables[entry] + tables[entry + _ONE]
-                        targets[cell + outer] += tables[entry + _TWO] + tables[entry + _THREE]
-                else:
-                    for q in range(quarters):
-                        cell = target + np.uintp(offsets[low + q])
-                        entry = base + _FOUR * q
-                        targets[cell] += (tables[entry] + tables[entry + _ONE]) + (
-                            tables[entry + _TWO] + tables[entry + _THREE]
-                        )
+                _add_quartets(program, tables, targets, k, target, base, block)
             elif kind == CONSTANT:
                 total = 0.0
                 for j in range(block):
@@ -500,7 +526,12 @@ def descend_all(program, table_starts, work, marginals, first, last):
     `marginals` and `work.answers` are zero before.
     """
     program, work = lent((program, work))
-    steps, inputs, residues, offsets, products = program
+    steps, inputs, residues, products = (
+        program.steps,
+        program.inputs,
+        program.residues,
+        program.products,
+    )
     values, answers, tables, spans = work.values, work.answers, work.tables, work.spans
     n_factors = len(table_starts) - 1
     first_message = table_starts[n_factors]
@@ -559,10 +590,7 @@ def descend_all(program, table_starts, work, marginals, first, last):
                 multiply_down(program, values, answers, marginals, c, 0, steps[c, GROUP])
             else:
                 end = steps[c + 1, TABLE] - steps[c, TABLE]
-                descend(
-                    steps, inputs, residues, offsets, tables, answers, answers, marginals, c, 0,
-                    end, True,
-                )  # fmt: skip
+                descend(program, work, answers, marginals, c, 0, end, True)
             finish_marginals(steps, residues, tables, marginals, c, True)
 
 

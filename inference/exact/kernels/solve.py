@@ -1,4 +1,9 @@
-"""Plan and run a cluster tree: order, buckets, tree, program, two passes (compiled)."""
+"""Plan and run a cluster tree: order, buckets, tree, program, two passes (compiled).
+
+Buckets are those of bucket elimination (Dechter 1999, "Bucket elimination: a unifying framework for
+reasoning"); the passes over their tree are those of Jensen, Lauritzen & Olesen 1990, "Bayesian
+updating in causal probabilistic networks by local computations".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Boxes of states without a zero, and the graph that is left on some of the states (compiled)."""
+"""Boxes of states without a zero, and the graph that is left on some of the states (compiled).
+
+A product distribution has a finite bound on log Z only if its support, a box, meets no zero: the
+expected log potential of equation 5.17 of Wainwright & Jordan 2008, "Graphical models, exponential
+families, and variational inference", is -inf otherwise. How boxes are grown is of no paper.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +12,24 @@ import numpy as np
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.support.consistency import state_offsets, variable_of
 from inference.kernels.tables import next_entry
+from inference.kernels.views import lent
 
 
 @kernel
-def grow_box(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
-    considered, order, box,
-):  # fmt: skip
+def grow_box(graph, factor_starts, factors, considered, order, box):
     """Add states to a box, a set of states per variable, as long as it holds no zero.
 
     Args:
+        graph: its `GraphArrays`.
         factor_starts, factors: the factors at every variable.
         considered: bool (n_factors,), the factors whose zeros count.
         order: int64, states (numbered through all variables) in the order they are tried.
         box: bool, one entry per state; a box without a zero of the factors considered, which
             grows until no state can be added.
     """
-    state_starts = state_offsets(cardinalities)
+    graph = lent(graph)
+    scope_starts = graph.scope_starts
+    state_starts = state_offsets(graph.cardinalities)
     arity = 1
     for f in range(len(scope_starts) - 1):
         arity = max(arity, scope_starts[f + 1] - scope_starts[f])
@@ -36,9 +42,8 @@ def grow_box(
         for entry in range(factor_starts[v], factor_starts[v + 1]):
             f = factors[entry]
             if considered[f] and _meets_zero(
-                f, v, at - state_starts[v], cardinalities, scope_starts, scope_variables,
-                table_starts, log_values, state_starts, box, digits,
-            ):  # fmt: skip
+                graph, f, v, at - state_starts[v], state_starts, box, digits
+            ):
                 free = False
                 break
         if free:
@@ -46,11 +51,9 @@ def grow_box(
 
 
 @inlined_kernel
-def _meets_zero(
-    f, variable, state, cardinalities, scope_starts, scope_variables, table_starts, log_values,
-    state_starts, box, digits,
-):  # fmt: skip
+def _meets_zero(graph, f, variable, state, state_starts, box, digits):
     """Say whether a zero of a factor has `variable` in `state` and the others in the box."""
+    cardinalities, scope_starts, scope_variables, table_starts, log_values = graph
     start, stop = scope_starts[f], scope_starts[f + 1]
     scope = scope_variables[start:stop]
     digits[: stop - start] = 0
@@ -70,10 +73,11 @@ def _meets_zero(
 
 
 @kernel
-def restrict(cardinalities, scope_starts, scope_variables, table_starts, log_values, alive):
+def restrict(graph, alive):
     """Factor graph on some of the states, without the variables that have one left.
 
     Args:
+        graph: its `GraphArrays`.
         alive: bool, one entry per state; every variable has a state left.
 
     Returns:
@@ -83,6 +87,7 @@ def restrict(cardinalities, scope_starts, scope_variables, table_starts, log_val
         kept: int64, the factors that have one, which are those of the new graph, in order.
         cardinalities, scope_starts, scope_variables, table_starts, log_values: the new graph.
     """
+    cardinalities, scope_starts, scope_variables, table_starts, log_values = lent(graph)
     n = len(cardinalities)
     n_factors = len(scope_starts) - 1
     state_starts = state_offsets(cardinalities)

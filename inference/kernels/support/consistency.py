@@ -74,8 +74,9 @@ def variable_of(state_starts, at):
 
 
 @kernel
-def all_states(cardinalities, scope_starts, scope_variables, table_starts, log_values):
-    """Domains in which every state is left."""
+def all_states(graph):
+    """Domains in which every state of a graph, `GraphArrays`, is left."""
+    cardinalities, scope_starts, scope_variables, table_starts, log_values = lent(graph)
     n_factors = len(scope_starts) - 1
     state_starts = state_offsets(cardinalities)
     n_states = state_starts[len(cardinalities)]
@@ -132,16 +133,18 @@ def restore(domains, mark):
 
 
 @kernel
-def settle(cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, first):
+def settle(graph, domains, first):
     """Drop states until every factor supports all remaining ones.
 
     Args:
+        graph: its `GraphArrays`.
         first: the variable whose states were dropped last, or -1 to begin with every factor.
 
     Returns:
         -1, or the factor that leaves a variable without a state.
     """
-    domains = lent(domains)
+    graph, domains = lent((graph, domains))
+    cardinalities, scope_starts, scope_variables = graph[:3]
     n_factors = len(scope_starts) - 1
     head = 0
     count = 0
@@ -158,9 +161,7 @@ def settle(cardinalities, scope_starts, scope_variables, table_starts, log_value
         head = (head + 1) % n_factors
         count -= 1
         domains.queued[f] = False
-        _find_support(
-            f, cardinalities, scope_starts, scope_variables, table_starts, log_values, domains
-        )
+        _find_support(f, graph, domains)
         at = 0
         for slot in range(scope_starts[f], scope_starts[f + 1]):
             v = scope_variables[slot]
@@ -177,7 +178,8 @@ def settle(cardinalities, scope_starts, scope_variables, table_starts, log_value
                 return f
             if domains.left[v] < before:
                 count = _enqueue(domains, v, f, head, count)
-        if scope_starts[f] == scope_starts[f + 1] and log_values[table_starts[f]] == -np.inf:
+        nullary = scope_starts[f] == scope_starts[f + 1]
+        if nullary and graph.log_values[graph.table_starts[f]] == -np.inf:
             return f
     return -1
 
@@ -196,10 +198,9 @@ def _enqueue(domains, variable, but, head, count):
 
 
 @inlined_kernel
-def _find_support(
-    f, cardinalities, scope_starts, scope_variables, table_starts, log_values, domains
-):
+def _find_support(f, graph, domains):
     """Mark in `domains.supported` the states that occur in a possible entry of a factor."""
+    cardinalities, scope_starts, scope_variables, table_starts, log_values = graph
     start, stop = scope_starts[f], scope_starts[f + 1]
     scope = scope_variables[start:stop]
     arity = stop - start

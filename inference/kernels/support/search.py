@@ -74,13 +74,11 @@ def _reach(scope, left, reached, variables, tail):
 
 
 @kernel
-def find_assignment(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, random,
-    max_work,
-):  # fmt: skip
+def find_assignment(graph, domains, random, max_work):
     """Drop states until every variable has one left and the potential is positive.
 
     Args:
+        graph: its `GraphArrays`.
         domains: what `settle` left; the answer is in its `alive`.
         random: uint64 (1,), state of the random numbers.
         max_work: table entries that may be looked at.
@@ -88,9 +86,9 @@ def find_assignment(
     Returns:
         FOUND, CONTRADICTION (there is no such assignment) or GAVE_UP.
     """
-    domains = lent(domains)
-    starts, variables = hard_components(scope_starts, scope_variables, domains)
-    weights = np.ones(len(scope_starts) - 1, dtype=np.int64)
+    graph, domains = lent((graph, domains))
+    starts, variables = hard_components(graph.scope_starts, graph.scope_variables, domains)
+    weights = np.ones(len(graph.scope_starts) - 1, dtype=np.int64)
     end = domains.work[0] + max_work
     for group in range(len(starts) - 1):
         members = variables[starts[group] : starts[group + 1]].copy()
@@ -101,10 +99,7 @@ def find_assignment(
         while code == GAVE_UP:
             if domains.work[0] > end:
                 return GAVE_UP
-            code = _run(
-                cardinalities, scope_starts, scope_variables, table_starts, log_values, domains,
-                random, members, weights, in_order, allowance, end,
-            )  # fmt: skip
+            code = _run(graph, domains, random, members, weights, in_order, allowance, end)
             if code == CONTRADICTION:
                 return CONTRADICTION
             if code == GAVE_UP:
@@ -112,7 +107,7 @@ def find_assignment(
                 shuffle(random, members)
                 allowance += allowance // 2
                 in_order = False
-    for v in range(len(cardinalities)):
+    for v in range(len(graph.cardinalities)):
         if domains.left[v] > 1:
             keep_one(domains, v, below(random, domains.left[v]))
     return FOUND
@@ -135,12 +130,9 @@ def keep_one(domains, variable, rank):
 
 
 @kernel
-def _run(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, domains,
-    random, members, weights, in_order, allowance, end,
-):  # fmt: skip
+def _run(graph, domains, random, members, weights, in_order, allowance, end):
     """Search one group; a run ends without an answer after `allowance` contradictions."""
-    domains = lent(domains)
+    graph, domains = lent((graph, domains))
     size = len(members)
     chosen = np.empty(size, dtype=np.int64)
     states = np.empty(size, dtype=np.int64)
@@ -166,9 +158,7 @@ def _run(
         states[depth] = keep_one(domains, v, below(random, domains.left[v]))
         places[depth + 1] = places[depth]
         depth += 1
-        culprit = settle(
-            cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, v
-        )
+        culprit = settle(graph, domains, v)
         while culprit >= 0:
             weights[culprit] += 1
             contradictions += 1
@@ -180,9 +170,7 @@ def _run(
             restore(domains, marks[depth])
             v = chosen[depth]
             drop(domains, v, states[depth])
-            culprit = settle(
-                cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, v
-            )
+            culprit = settle(graph, domains, v)
 
 
 @inlined_kernel

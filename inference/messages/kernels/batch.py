@@ -1,4 +1,8 @@
-"""Many graphs, or many settings of the tables of one, in one call (compiled)."""
+"""Many graphs, or many settings of the tables of one, in one call (compiled).
+
+What is computed of each is that of `solve.py`; the loop is here, so that nothing passes between
+compiled code and Python from graph to graph.
+"""
 
 from __future__ import annotations
 

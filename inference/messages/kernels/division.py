@@ -1,4 +1,9 @@
-"""Tables divided by messages: an equivalent model of numbers that are near one (compiled)."""
+"""Tables divided by messages: an equivalent model of numbers that are near one (compiled).
+
+Messages move what factors say to the variables, and the product of all tables stays the same
+(Wainwright, Jaakkola & Willsky 2003, "Tree-based reparameterization framework for analysis of
+sum-product and related algorithms").
+"""
 
 from __future__ import annotations
 

@@ -6,12 +6,15 @@ McGraw & Koller 2006, "Residual belief propagation").
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from inference.kernels.compiled import inlined_kernel, inner_kernel
-from inference.kernels.grouping import group
+from inference.kernels.grouping import append_unmarked, group
 from inference.kernels.interaction import factors_by_variable
-from inference.kernels.views import read_only
+from inference.kernels.views import lent, read_only
 
 
 @inner_kernel
@@ -38,19 +41,8 @@ def breadth_first(n, scope_starts, scope_variables):
                     continue
                 listed[factor] = True
                 scope = scope_variables[scope_starts[factor] : scope_starts[factor + 1]]
-                tail = _reach(scope, reached, order, tail)
+                tail = append_unmarked(scope, reached, order, tail)
     return order
-
-
-@inner_kernel
-def _reach(scope, reached, order, tail):
-    """Append to `order` the variables of a scope that were not reached; return its new end."""
-    for u in scope:
-        if not reached[u]:
-            reached[u] = True
-            order[tail] = u
-            tail += 1
-    return tail
 
 
 @inner_kernel
@@ -111,43 +103,53 @@ def slots_of(factors, scope_starts, out):
             at += 1
 
 
-@inner_kernel
-def raise_priority(heap, heap_position, priority, factor, amount):
-    """Add to a factor's priority and move it up the heap.
+class Heap(NamedTuple):
+    """Factors by priority.
 
-    Args:
-        heap: int64, factors, none above one of larger priority.
-        heap_position: int64 (n_factors,), where each factor is in `heap`.
+    Attributes:
+        factors: int64, none above one of larger priority.
+        position: int64 (n_factors,), where each factor is in `factors`.
         priority: float64 (n_factors,).
     """
-    priority[factor] += amount
-    at = heap_position[factor]
-    while at > 0:
-        above = (at - 1) // 2
-        if priority[heap[above]] >= priority[factor]:
-            break
-        heap[at] = heap[above]
-        heap_position[heap[at]] = at
-        at = above
-    heap[at] = factor
-    heap_position[factor] = at
+
+    factors: NDArray[np.int64]
+    position: NDArray[np.int64]
+    priority: NDArray[np.float64]
 
 
 @inner_kernel
-def clear_first(heap, heap_position, priority):
+def raise_priority(heap, factor, amount):
+    """Add to a factor's priority and move it up the heap."""
+    factors, position, priority = lent(heap)
+    priority[factor] += amount
+    at = position[factor]
+    while at > 0:
+        above = (at - 1) // 2
+        if priority[factors[above]] >= priority[factor]:
+            break
+        factors[at] = factors[above]
+        position[factors[at]] = at
+        at = above
+    factors[at] = factor
+    position[factor] = at
+
+
+@inner_kernel
+def clear_first(heap):
     """Set the priority of the first factor to 0, move it down the heap and return it."""
-    factor = heap[0]
+    factors, position, priority = lent(heap)
+    factor = factors[0]
     priority[factor] = 0.0
     at = 0
-    while 2 * at + 1 < len(heap):
+    while 2 * at + 1 < len(factors):
         below = 2 * at + 1
-        if below + 1 < len(heap) and priority[heap[below + 1]] > priority[heap[below]]:
+        if below + 1 < len(factors) and priority[factors[below + 1]] > priority[factors[below]]:
             below += 1
-        if priority[heap[below]] <= 0.0:
+        if priority[factors[below]] <= 0.0:
             break
-        heap[at] = heap[below]
-        heap_position[heap[at]] = at
+        factors[at] = factors[below]
+        position[factors[at]] = at
         at = below
-    heap[at] = factor
-    heap_position[factor] = at
+    factors[at] = factor
+    position[factor] = at
     return factor

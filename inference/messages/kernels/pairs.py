@@ -21,7 +21,7 @@ from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.grouping import group
 from inference.kernels.random_numbers import shuffle
 from inference.kernels.views import lent
-from inference.messages.kernels.order import breadth_first, clear_first, raise_priority
+from inference.messages.kernels.order import Heap, breadth_first, clear_first, raise_priority
 from inference.messages.kernels.reduction import LARGEST_RANGE
 from inference.messages.kernels.schedules import (
     ADAPTIVE,
@@ -257,36 +257,33 @@ def _flood(ratios, damping, pairs):
 
 
 @kernel
-def _raise_around(v, starts, around, i, damping, change, heap, heap_position, priority):
+def _raise_around(v, starts, around, i, damping, change, heap):
     """Raise the priorities of the pairs at a variable by what a message to it changed.
 
     Args:
         starts, around: int64, for every variable the ends of pairs at it, two to a pair.
         i: the pair that sent the message, of which damping leaves a share to be done.
         change: of the logarithm of the odds.
+        heap: the `Heap` of the pairs.
     """
-    starts, around, heap, heap_position, priority = lent(
-        (starts, around, heap, heap_position, priority)
-    )
+    starts, around, heap = lent((starts, around, heap))
     for entry in range(starts[v], starts[v + 1]):
         other = around[entry] // 2
         rest = damping if other == i else 1.0 - damping
         if rest > 0.0:
-            raise_priority(heap, heap_position, priority, other, rest * change)
+            raise_priority(heap, other, rest * change)
 
 
 @kernel
-def _renew(i, damping, by_residual, pairs, starts, around, heap, heap_position, priority):
+def _renew(i, damping, by_residual, pairs, starts, around, heap):
     """Renew both messages of a pair; return (largest, smallest) ratio to the old ones.
 
     Args:
         by_residual: whether priorities are raised by what changes.
         starts, around: for every variable the ends of pairs at it.
-        heap, heap_position, priority: as `raise_priority` takes them.
+        heap: the `Heap` of the pairs.
     """
-    pairs, starts, around, heap, heap_position, priority = lent(
-        (pairs, starts, around, heap, heap_position, priority)
-    )
+    pairs, starts, around, heap = lent((pairs, starts, around, heap))
     highest = 1.0
     lowest = 1.0
     for side in range(2):
@@ -294,10 +291,8 @@ def _renew(i, damping, by_residual, pairs, starts, around, heap, heap_position, 
         highest, lowest = max(highest, ratio), min(lowest, ratio)
         _apply(i, side, ratio, damping, pairs)
         if by_residual and ratio != 1.0:
-            _raise_around(
-                pairs.variables[i, side], starts, around, i, damping, abs(math.log(ratio)),
-                heap, heap_position, priority,
-            )  # fmt: skip
+            change = abs(math.log(ratio))
+            _raise_around(pairs.variables[i, side], starts, around, i, damping, change, heap)
     return highest, lowest
 
 
@@ -315,13 +310,14 @@ def _run(graph, pairs, passing):
         for i in range(count):
             turns[pairs.factors[i]] = i
     random = np.full(1, seed, dtype=np.uint64)
-    heap = np.empty(count if schedule == RESIDUAL else 0, dtype=np.int64)
-    heap_position = np.empty(len(heap), dtype=np.int64)
-    ends = np.empty(2 * len(heap), dtype=np.int64)
-    for i in range(len(heap)):
-        heap[i], heap_position[i] = turns[i], pairs.factors[i]
+    ranked = count if schedule == RESIDUAL else 0
+    heap = Heap(
+        np.empty(ranked, dtype=np.int64), np.empty(ranked, dtype=np.int64), np.full(ranked, np.inf)
+    )
+    ends = np.empty(2 * ranked, dtype=np.int64)
+    for i in range(ranked):
+        heap.factors[i], heap.position[i] = turns[i], pairs.factors[i]
         ends[2 * i], ends[2 * i + 1] = pairs.variables[i, 0], pairs.variables[i, 1]
-    priority = np.full(len(heap), np.inf)
     starts, around = group(ends, len(graph.fixed))
     adaptive = damping == ADAPTIVE
     if adaptive:
@@ -342,14 +338,11 @@ def _run(graph, pairs, passing):
                 shuffle(random, turns)
             for turn in range(count):
                 i = turns[turn]
-                if schedule == RESIDUAL and priority[heap[0]] <= tolerance:
+                if schedule == RESIDUAL and heap.priority[heap.factors[0]] <= tolerance:
                     break
                 if schedule == RESIDUAL:
-                    i = clear_first(heap, heap_position, priority)
-                high, low = _renew(
-                    i, damping, schedule == RESIDUAL, pairs, starts, around, heap, heap_position,
-                    priority,
-                )  # fmt: skip
+                    i = clear_first(heap)
+                high, low = _renew(i, damping, schedule == RESIDUAL, pairs, starts, around, heap)
                 highest, lowest = max(highest, high), min(lowest, low)
         if iteration % _REFRESHED_EVERY == _REFRESHED_EVERY - 1:
             _refresh(pairs)
@@ -358,7 +351,7 @@ def _run(graph, pairs, passing):
         largest = max(math.log(highest), -math.log(lowest))
         residuals[iteration] = largest
         if schedule == RESIDUAL:
-            residuals[iteration] = priority[heap[0]] if count > 0 else 0.0
+            residuals[iteration] = heap.priority[heap.factors[0]] if count > 0 else 0.0
         if residuals[iteration] <= tolerance:
             _refresh(pairs)
             return CONVERGED, residuals[: iteration + 1]

@@ -5,7 +5,9 @@ about zeros is found before: states that some factor excludes are
 struck out until nothing follows any more, and variables left with one state leave every scope.
 Then every factor is multiplied into one whose scope holds its own. Two factors on the same pair
 of variables would form a cycle that the model does not have, and count each other's evidence
-twice; one factor on that pair is treated exactly.
+twice; one factor on that pair is treated exactly. The product of all tables, and so log Z, stays
+what it is: states are struck out by generalised arc consistency (Mackworth 1977, "On reading sketch
+maps"), and no equation of belief propagation is used here.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.graphs import GraphArrays
 from inference.kernels.grouping import group
 from inference.kernels.support.consistency import (
     all_states,
@@ -194,7 +197,7 @@ def _merge(
             home = homes[factor]
             _add_table(
                 cardinalities, variables[scopes[home] : scopes[home + 1]], strides, digits,
-                log_values, at, values, tables[home], tables[home + 1],
+                log_values[at:], values[tables[home] : tables[home + 1]],
             )  # fmt: skip
         for slot in range(scope_starts[factor], scope_starts[factor + 1]):
             strides[scope_variables[slot]] = 0
@@ -230,10 +233,11 @@ def _fit_pairs(state_starts, unary, fixed, values):
 
 
 @inlined_kernel
-def _add_table(cardinalities, scope, strides, digits, source, at, target, start, stop):
+def _add_table(cardinalities, scope, strides, digits, source, target):
     """Add a table to one over a scope that holds its own; `strides` are the first one's."""
     digits[: len(scope)] = 0
-    for entry in range(start, stop):
+    at = 0
+    for entry in range(len(target)):
         target[entry] += source[at]
         for axis in range(len(scope) - 1, -1, -1):
             v = scope[axis]
@@ -313,15 +317,14 @@ def _strike_out(cardinalities, scope_starts, scope_variables, table_starts, log_
     Arc consistency: these are the zeros that messages would find, on any graph. Where no
     assignment is left all states are dead.
     """
-    domains = all_states(cardinalities, scope_starts, scope_variables, table_starts, log_values)
+    graph = GraphArrays(cardinalities, scope_starts, scope_variables, table_starts, log_values)
+    domains = all_states(graph)
     for at in range(len(alive)):
         if not alive[at]:
             v = variable_of(domains.state_starts, at)
             drop(domains, v, at - domains.state_starts[v])
     before = domains.dropped[0]
-    culprit = settle(
-        cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, -1
-    )
+    culprit = settle(graph, domains, -1)
     for at in range(len(alive)):
         alive[at] = domains.alive[at] and culprit < 0
     return culprit >= 0 or domains.dropped[0] > before

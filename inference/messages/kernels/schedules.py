@@ -11,6 +11,7 @@ from inference.kernels.interaction import factors_by_variable
 from inference.kernels.random_numbers import shuffle
 from inference.kernels.views import lent, read_only
 from inference.messages.kernels.order import (
+    Heap,
     clear_first,
     raise_priority,
     slots_of,
@@ -89,9 +90,7 @@ def run(cardinalities, graph, weights, passing):
 
 
 @inner_kernel
-def _raise_around(
-    v, starts, around, factor, weight, damping, residual, heap, heap_position, priority
-):
+def _raise_around(v, starts, around, factor, weight, damping, residual, heap):
     """Raise the priorities of the factors at a variable by what a message to it changed.
 
     The sum is a bound on what is left to do in others (Sutton & McCallum 2007, "Improved dynamic
@@ -100,17 +99,16 @@ def _raise_around(
 
     Args:
         starts, around: int64, the factors at every variable; `v` the variable.
+        heap: the `Heap` of the factors.
     """
-    starts, around, heap, heap_position, priority = lent(
-        (starts, around, heap, heap_position, priority)
-    )
+    starts, around, heap = lent((starts, around, heap))
     for entry in range(starts[v], starts[v + 1]):
         other = around[entry]
         rest = 1.0 - damping
         if other == factor:
             rest = damping + (1.0 - damping) * (1.0 - weight)
         if rest > 0.0:
-            raise_priority(heap, heap_position, priority, other, rest * residual)
+            raise_priority(heap, other, rest * residual)
 
 
 @inner_kernel
@@ -152,9 +150,7 @@ def continue_run(cardinalities, graph, messages, passing, stop):
     starts, around = factors_by_variable(
         n, read_only(graph.scope_starts), read_only(graph.scope_variables)
     )
-    heap = np.arange(n_factors)
-    heap_position = np.arange(n_factors)
-    priority = np.full(n_factors, np.inf)
+    heap = Heap(np.arange(n_factors), np.arange(n_factors), np.full(n_factors, np.inf))
     adaptive = damping == ADAPTIVE
     if adaptive:
         damping = 0.0
@@ -173,10 +169,10 @@ def continue_run(cardinalities, graph, messages, passing, stop):
             factor = -1
             first, last = turn, turn + 1
             if schedule == RESIDUAL:
-                if priority[heap[0]] <= tolerance:
+                if heap.priority[heap.factors[0]] <= tolerance:
                     break
                 # Everything that has not moved since the last update of this factor is in it.
-                factor = clear_first(heap, heap_position, priority)
+                factor = clear_first(heap)
                 first, last = graph.scope_starts[factor], graph.scope_starts[factor + 1]
             for at in range(first, last):
                 slot = turns[at]
@@ -190,12 +186,12 @@ def continue_run(cardinalities, graph, messages, passing, stop):
                     continue
                 _raise_around(
                     graph.scope_variables[slot], starts, around, factor, weights[factor], damping,
-                    residual, heap, heap_position, priority,
+                    residual, heap,
                 )  # fmt: skip
         refresh_beliefs(graph, messages)
         residuals[iteration] = largest
         if schedule == RESIDUAL:
-            residuals[iteration] = priority[heap[0]] if n_factors > 0 else 0.0
+            residuals[iteration] = heap.priority[heap.factors[0]] if n_factors > 0 else 0.0
         if residuals[iteration] <= tolerance:
             return CONVERGED, messages, residuals[: iteration + 1]
         if stop[0] != 0:

@@ -1,4 +1,10 @@
-"""Pass messages on a reduced graph and read out what they say (compiled)."""
+"""Pass messages on a reduced graph and read out what they say (compiled).
+
+The fixed points of the messages of `state.py` (Kschischang, Frey & Loeliger 2001, "Factor graphs
+and the sum-product algorithm", equations 5 and 6) are the stationary points of the Bethe free
+energy, whose value there is -log Z of `readout.py` (Yedidia, Freeman & Weiss 2005, "Constructing
+free-energy approximations and generalized belief propagation algorithms").
+"""
 
 from __future__ import annotations
 

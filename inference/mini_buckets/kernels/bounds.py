@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.views import lent
 from inference.mini_buckets.kernels.layout import advance, prepare
+from inference.mini_buckets.kernels.matching import Matches
+from inference.mini_buckets.kernels.partition import MiniBuckets
 
 _LEAST_TOTAL_WEIGHT = 0.1
 """A match of a positive and a negative weight that nearly cancel has no mean worth moving to."""
@@ -31,6 +33,8 @@ class Layouts(NamedTuple):
         positions, strides: int64 (n_inputs,) and (n_inputs, axes), as `prepare` gives them.
         offset_starts: int64 (n_inputs + 1,); offsets: int32, the offsets of every input.
         outers, blocks: int64 (n_nodes,), axes outside the block and entries of it.
+        cardinalities: int64 (n_variables,), numbers of states.
+        digits: int64 (axes,), scratch: the states of the axes outside the block.
     """
 
     starts: NDArray[np.int64]
@@ -40,14 +44,51 @@ class Layouts(NamedTuple):
     offsets: NDArray[np.int32]
     outers: NDArray[np.int64]
     blocks: NDArray[np.int64]
+    cardinalities: NDArray[np.int64]
+    digits: NDArray[np.int64]
+
+
+class Pass(NamedTuple):
+    """What a pass over mini-buckets reads, and the arrays that it writes to.
+
+    Attributes:
+        order: int64 (n_variables,), the elimination order.
+        mini: the `MiniBuckets`.
+        matches: their `Matches`.
+        layouts: the `Layouts` of their inputs.
+        values: float64, log tables of factors and shifts, then the messages.
+        weights: float64 (n_nodes,).
+        tables: float64, F of every mini-bucket, laid out by `tree.table_starts`.
+        answers: float64, logarithms of what the parents answered last time, laid out as messages.
+        sums: float64, scratch laid out as the messages.
+        scratch: float64, as long as the largest table.
+        moments: float64, as long as the largest match.
+    """
+
+    order: NDArray[np.int64]
+    mini: MiniBuckets
+    matches: Matches
+    layouts: Layouts
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    tables: NDArray[np.float64]
+    answers: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    scratch: NDArray[np.float64]
+    moments: NDArray[np.float64]
 
 
 @inner_kernel
-def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree, stop):
+def lay_out(graph, tree, stop):
     """Layouts of all mini-buckets; positions of messages count from the last factor.
+
+    Args:
+        graph: `GraphArrays`, whose factors may include shifts.
+        tree: the mini-buckets as a cluster tree.
 
     Once `stop` is not 0, nothing more is laid out, and nothing may use the result.
     """
+    cardinalities = graph.cardinalities
     n_nodes = len(tree.parents)
     starts = np.zeros(n_nodes + 1, dtype=np.int64)
     axes = 1
@@ -71,15 +112,13 @@ def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree, st
     scratch = np.empty(most * max(1024, widest), dtype=np.int32)
     offsets = np.empty(1024, dtype=np.int32)
     used = 0
-    first_message = table_starts[len(table_starts) - 1]
     for node in range(n_nodes):
         if stop[0] != 0:
             break
         here = starts[node + 1] - starts[node]
         outers[node], blocks[node] = prepare(
-            node, cardinalities, scope_starts, scope_variables, table_starts, tree,
-            first_message, axis_of, strides[starts[node] :], scratch, positions[starts[node] :],
-        )  # fmt: skip
+            node, graph, tree, axis_of, strides[starts[node] :], scratch, positions[starts[node] :]
+        )
         size = here * blocks[node]
         if used + size > len(offsets):
             larger = np.empty(2 * (used + size), dtype=np.int32)
@@ -91,18 +130,21 @@ def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree, st
         for k in range(here):
             offset_starts[starts[node] + k + 1] = used + (k + 1) * blocks[node]
         used += size
-    return Layouts(starts, positions, strides, offset_starts, offsets[:used], outers, blocks)
+    return Layouts(
+        starts, positions, strides, offset_starts, offsets[:used], outers, blocks, cardinalities,
+        np.empty(axes, dtype=np.int64),
+    )  # fmt: skip
 
 
 @kernel
-def _add_inputs(node, first, last, cardinalities, tree, layouts, values, table, digits):
+def _add_inputs(node, first, last, tree, layouts, values, table):
     """Add inputs number `first` to `last` - 1 of the mini-bucket to its table."""
     tree, layouts = lent((tree, layouts))
     variables = tree.variables[tree.starts[node] : tree.starts[node + 1]]
     outer, block = layouts.outers[node], layouts.blocks[node]
     start, stop = tree.table_starts[node], tree.table_starts[node + 1]
     n_inputs = last - first
-    positions = layouts.positions[first:last]
+    positions, digits = layouts.positions[first:last], layouts.digits
     digits[:outer] = 0
     for base in range(start, stop, block):
         for k in range(n_inputs):
@@ -111,17 +153,19 @@ def _add_inputs(node, first, last, cardinalities, tree, layouts, values, table, 
             for j in range(block):
                 table[base + j] += values[position + layouts.offsets[at + j]]
         if outer > 0:
-            advance(digits, cardinalities, variables, outer, layouts.strides[first:last],
-                    positions, n_inputs)  # fmt: skip
+            advance(
+                digits, layouts.cardinalities, variables, outer, layouts.strides[first:last],
+                positions, n_inputs,
+            )  # fmt: skip
 
 
 @kernel
-def _sum_to_input(node, k, cardinalities, tree, layouts, table, out, shift, digits):
+def _sum_to_input(node, k, tree, layouts, table, out, shift):
     """Sum a table of the mini-bucket onto the axes of its input number `k`, at `out[. - shift]`."""
     tree, layouts = lent((tree, layouts))
     variables = tree.variables[tree.starts[node] : tree.starts[node + 1]]
     outer, block = layouts.outers[node], layouts.blocks[node]
-    positions = layouts.positions[k : k + 1]
+    positions, digits = layouts.positions[k : k + 1], layouts.digits
     at = layouts.offset_starts[k]
     digits[:outer] = 0
     for base in range(0, tree.table_starts[node + 1] - tree.table_starts[node], block):
@@ -129,8 +173,10 @@ def _sum_to_input(node, k, cardinalities, tree, layouts, table, out, shift, digi
         for j in range(block):
             out[position + layouts.offsets[at + j]] += table[base + j]
         if outer > 0:
-            advance(digits, cardinalities, variables, outer, layouts.strides[k : k + 1],
-                    positions, 1)  # fmt: skip
+            advance(
+                digits, layouts.cardinalities, variables, outer, layouts.strides[k : k + 1],
+                positions, 1,
+            )  # fmt: skip
 
 
 @inlined_kernel
@@ -180,96 +226,99 @@ def _turn_into_changes(nodes, weights, total_weight, step, entries, moments):
 
 
 @inner_kernel
-def forward(
-    cardinalities, order, mini, matches, layouts, values, weights, tables, answers, use_answers,
-    step, scratch, moments, digits, stop,
-):  # fmt: skip
+def forward(here, use_answers, step, stop):
     """Send all messages, shifting cost within every split bucket first; return the bound.
 
     Once `stop` is not 0 it returns at the next bucket, and what it returns bounds nothing.
 
     Args:
-        values: float64, log tables of factors and shifts, then the messages.
-        answers: float64, logarithms of what the parents answered last time.
+        here: the `Pass`, whose values, tables and scratch are written.
+        use_answers: whether there are answers of a pass before.
         step: share of the way to matched moments that shifts go.
     """
-    mini, matches, layouts = lent((mini, matches, layouts))
-    tree = matches.tree
-    n_factors = len(mini.factor_nodes)
+    here = lent(here)
+    mini, matches, layouts, values = here.mini, here.matches, here.layouts, here.values
+    tree, tables = matches.tree, here.tables
     first_message = matches.table_starts[len(matches.table_starts) - 1]
     bound = 0.0
     for factor in tree.constant_factors:
         bound += values[matches.table_starts[factor]]
-    for bucket in range(len(order)):
+    for bucket in range(len(here.order)):
         if stop[0] != 0:
             break
         begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
-        count = cardinalities[order[bucket]]
+        count = layouts.cardinalities[here.order[bucket]]
         for node in range(begin, end):
             tables[tree.table_starts[node] : tree.table_starts[node + 1]] = 0.0
             _add_inputs(
-                node, layouts.starts[node], layouts.starts[node + 1], cardinalities, tree,
-                layouts, values, tables, digits,
-            )  # fmt: skip
-        for m in range(matches.bucket_starts[bucket], matches.bucket_starts[bucket + 1]):
-            if step == 0.0:
-                break
-            first_shift, last_shift = matches.starts[m], matches.starts[m + 1]
-            entries = (
-                matches.table_starts[n_factors + first_shift + 1]
-                - matches.table_starts[n_factors + first_shift]
+                node, layouts.starts[node], layouts.starts[node + 1], tree, layouts, values, tables
             )
-            finite = True
-            for s in range(first_shift, last_shift):
-                node = matches.nodes[s]
-                moment = moments[(s - first_shift) * entries : (s - first_shift + 1) * entries]
-                moment[:] = 0.0
-                finite &= _belief(
-                    node, count, weights[node], tree, tables, answers, use_answers, scratch
-                )
-                if not finite:
-                    break
-                k = _input_of(node, n_factors + s, tree, layouts)
-                shift_at = matches.table_starts[n_factors + s]
-                _sum_to_input(
-                    node, k, cardinalities, tree, layouts, scratch, moment, shift_at, digits
-                )
-                total = 0.0
-                for i in range(entries):
-                    total += moment[i]
-                for i in range(entries):
-                    moment[i] = math.log(moment[i] / total) if moment[i] > 0.0 else -np.inf
-            if not finite:
-                continue
-            total_weight = 0.0
-            for s in range(first_shift, last_shift):
-                total_weight += weights[matches.nodes[s]]
-            if abs(total_weight) < _LEAST_TOTAL_WEIGHT:
-                continue
-            _turn_into_changes(
-                matches.nodes[first_shift:last_shift], weights, total_weight, step, entries, moments
-            )
-            for s in range(first_shift, last_shift):
-                node = matches.nodes[s]
-                k = _input_of(node, n_factors + s, tree, layouts)
-                at = matches.table_starts[n_factors + s]
-                for i in range(entries):
-                    # First the change alone, added to the table; then the sum, which stays.
-                    moments[(s - first_shift) * entries + i] += values[at + i]
-                    values[at + i] = moments[(s - first_shift) * entries + i] - values[at + i]
-                _add_inputs(node, k, k + 1, cardinalities, tree, layouts, values, tables, digits)
-                for i in range(entries):
-                    values[at + i] = moments[(s - first_shift) * entries + i]
+        if step > 0.0:
+            for m in range(matches.bucket_starts[bucket], matches.bucket_starts[bucket + 1]):
+                _match_moments(here, m, count, use_answers, step)
         for node in range(begin, end):
             start = tree.table_starts[node]
             sent = tree.message_starts[node]
-            weight = weights[node]
+            weight = here.weights[node]
             for s in range(tree.message_starts[node + 1] - sent):
                 message = _power_sum(tables, start + s * count, count, weight)
                 values[first_message + sent + s] = message
             if mini.parents[node] < 0:
                 bound += values[first_message + sent]
     return bound
+
+
+@inner_kernel
+def _match_moments(here, m, count, use_answers, step):
+    """Shift cost between the mini-buckets of match `m`, so that what they share agrees more.
+
+    Args:
+        here: the `Pass`, whose shifts and tables are changed.
+        count: states of the variable that is eliminated.
+        use_answers, step: as of `forward`.
+    """
+    here = lent(here)
+    matches, layouts, values, moments = here.matches, here.layouts, here.values, here.moments
+    tree, tables, weights = matches.tree, here.tables, here.weights
+    n_factors = len(here.mini.factor_nodes)
+    first_shift, last_shift = matches.starts[m], matches.starts[m + 1]
+    first = n_factors + first_shift
+    entries = matches.table_starts[first + 1] - matches.table_starts[first]
+    total_weight = 0.0
+    for s in range(first_shift, last_shift):
+        node = matches.nodes[s]
+        total_weight += weights[node]
+        moment = moments[(s - first_shift) * entries : (s - first_shift + 1) * entries]
+        moment[:] = 0.0
+        if not _belief(
+            node, count, weights[node], tree, tables, here.answers, use_answers, here.scratch
+        ):
+            return
+        k = _input_of(node, n_factors + s, tree, layouts)
+        _sum_to_input(
+            node, k, tree, layouts, here.scratch, moment, matches.table_starts[n_factors + s]
+        )
+        total = 0.0
+        for i in range(entries):
+            total += moment[i]
+        for i in range(entries):
+            moment[i] = math.log(moment[i] / total) if moment[i] > 0.0 else -np.inf
+    if abs(total_weight) < _LEAST_TOTAL_WEIGHT:
+        return
+    _turn_into_changes(
+        matches.nodes[first_shift:last_shift], weights, total_weight, step, entries, moments
+    )
+    for s in range(first_shift, last_shift):
+        node = matches.nodes[s]
+        k = _input_of(node, n_factors + s, tree, layouts)
+        at = matches.table_starts[n_factors + s]
+        for i in range(entries):
+            # First the change alone, added to the table; then the sum, which stays.
+            moments[(s - first_shift) * entries + i] += values[at + i]
+            values[at + i] = moments[(s - first_shift) * entries + i] - values[at + i]
+        _add_inputs(node, k, k + 1, tree, layouts, values, tables)
+        for i in range(entries):
+            values[at + i] = moments[(s - first_shift) * entries + i]
 
 
 @inlined_kernel
@@ -323,25 +372,26 @@ def _take_beliefs(start, sent, length, weight, messages, tables, sums, out):
 
 
 @inner_kernel
-def backward(
-    cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
-    weight_step, marginal_starts, marginals, sums, digits,
-):  # fmt: skip
+def backward(here, weight_step, marginal_starts, marginals):
     """Turn tables into beliefs (the bound's gradient), parents first, and renew the weights.
 
     Args:
+        here: the `Pass`, whose tables, answers and weights are written.
         weight_step: step of the weights along the entropy of each mini-bucket; its sign says
             whether the bound is an upper (positive) or a lower one; 0 leaves the weights.
-        sums: float64, scratch laid out as the messages.
+        marginal_starts: int64 (n_variables + 1,), where the marginals of each variable begin.
+        marginals: float64 (n_states,), written.
     """
-    mini, matches, layouts = lent((mini, matches, layouts))
-    tree = matches.tree
+    here = lent(here)
+    mini, matches, layouts, values = here.mini, here.matches, here.layouts, here.values
+    tree, tables, weights, sums = matches.tree, here.tables, here.weights, here.sums
     first_message = matches.table_starts[len(matches.table_starts) - 1]
     sums[:] = 0.0
-    for bucket in range(len(order) - 1, -1, -1):
+    for bucket in range(len(here.order) - 1, -1, -1):
         begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
-        count = cardinalities[order[bucket]]
-        out = marginals[marginal_starts[order[bucket]] : marginal_starts[order[bucket]] + count]
+        v = here.order[bucket]
+        count = layouts.cardinalities[v]
+        out = marginals[marginal_starts[v] : marginal_starts[v] + count]
         out[:] = 0.0
         entropies = np.zeros(end - begin)
         for node in range(begin, end):
@@ -356,10 +406,8 @@ def backward(
             first_child = tree.factor_starts[node + 1] - tree.factor_starts[node]
             for entry in range(tree.child_starts[node], tree.child_starts[node + 1]):
                 k = layouts.starts[node] + first_child + entry - tree.child_starts[node]
-                _sum_to_input(
-                    node, k, cardinalities, tree, layouts,
-                    tables[start : tree.table_starts[node + 1]], sums, first_message, digits,
-                )  # fmt: skip
+                table = tables[start : tree.table_starts[node + 1]]
+                _sum_to_input(node, k, tree, layouts, table, sums, first_message)
         total = 0.0
         for j in range(count):
             total += out[j]
@@ -369,9 +417,11 @@ def backward(
             _renew_weights(weights[begin:end], entropies, weight_step)
         for node in range(begin, end):
             for at in range(tree.message_starts[node], tree.message_starts[node + 1]):
-                answers[at] = -np.inf
+                here.answers[at] = -np.inf
                 if sums[at] > 0.0:
-                    answers[at] = math.log(sums[at]) - values[first_message + at] / weights[node]
+                    here.answers[at] = (
+                        math.log(sums[at]) - values[first_message + at] / weights[node]
+                    )
 
 
 @inlined_kernel

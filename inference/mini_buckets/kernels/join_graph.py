@@ -9,14 +9,16 @@ bucket over that variable alone. So the clusters that hold a variable form a tre
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.support.consistency import state_offsets
+from inference.kernels.views import lent
 from inference.mini_buckets.kernels.bounds import _add_inputs, _sum_to_input, lay_out
 from inference.mini_buckets.kernels.layout import advance
-from inference.mini_buckets.kernels.matching import _tree
+from inference.mini_buckets.kernels.matching import tree_of
 from inference.mini_buckets.kernels.partition import partition
 
 _LARGEST_RANGE = 500.0
@@ -59,7 +61,7 @@ def _send(sums, received, old, damping):
 
 
 @inlined_kernel
-def _log_sums_to_input(node, k, cardinalities, tree, layouts, table, out, largest, shift, digits):
+def _log_sums_to_input(node, k, tree, layouts, table, out, largest, shift):
     """Log of the sums of exp(table) over all axes but those of input number `k`, each by way of
     its own largest term: what one of them holds is not lost beside another.
 
@@ -70,7 +72,7 @@ def _log_sums_to_input(node, k, cardinalities, tree, layouts, table, out, larges
     """
     variables = tree.variables[tree.starts[node] : tree.starts[node + 1]]
     outer, block = layouts.outers[node], layouts.blocks[node]
-    positions = layouts.positions[k : k + 1]
+    positions, digits = layouts.positions[k : k + 1], layouts.digits
     first = layouts.offset_starts[k]
     out[:] = 0.0
     largest[:] = -np.inf
@@ -86,8 +88,10 @@ def _log_sums_to_input(node, k, cardinalities, tree, layouts, table, out, larges
                 elif value > -np.inf:
                     out[at] += math.exp(value - largest[at])
             if outer > 0:
-                advance(digits, cardinalities, variables, outer, layouts.strides[k : k + 1],
-                        positions, 1)  # fmt: skip
+                advance(
+                    digits, layouts.cardinalities, variables, outer, layouts.strides[k : k + 1],
+                    positions, 1,
+                )  # fmt: skip
     for i in range(len(out)):
         out[i] = largest[i] + math.log(out[i]) if out[i] > 0.0 else -np.inf
 
@@ -143,21 +147,32 @@ def _write_shares(values, total, out):
         out[j] = values[j] / total
 
 
-@kernel
-def propagate_join_graph(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, order, i_bound,
-    heuristic, iterations, damping, tolerance, stop,
-):  # fmt: skip
-    """Messages until none changes by more than the tolerance, and what they say.
+class Propagation(NamedTuple):
+    """How a join graph is made, and messages are passed on it.
 
-    Args:
-        cardinalities, scope_starts, scope_variables, table_starts, log_values: the graph; tables
-            are natural logarithms, the last variable of a scope fastest.
-        order: int64 (n_variables,), the elimination order.
-        i_bound: most variables of a message; `heuristic` as for `partition`.
+    Attributes:
+        i_bound: most variables of a message.
+        heuristic: how factors are put together, as `partition` takes it.
         iterations: most passes over all clusters and back.
         damping: share of the logarithms of the old message that is kept.
         tolerance: of a change, as `_send` measures it.
+    """
+
+    i_bound: int
+    heuristic: int
+    iterations: int
+    damping: float
+    tolerance: float
+
+
+@kernel
+def propagate_join_graph(graph, order, propagation, stop):
+    """Messages until none changes by more than the tolerance, and what they say.
+
+    Args:
+        graph: its `GraphArrays`.
+        order: int64 (n_variables,), the elimination order.
+        propagation: the `Propagation` settings.
         stop: int64 (1,); once it is not 0, no more messages are sent, and what was sent is read.
 
     Returns:
@@ -167,6 +182,9 @@ def propagate_join_graph(
         splits: how many buckets are split; with none the answer is exact. -1: it was stopped
             before there was anything to read.
     """
+    graph = lent(graph)
+    cardinalities, scope_starts, scope_variables, table_starts, log_values = graph
+    i_bound, heuristic, iterations, damping, tolerance = propagation
     n = len(cardinalities)
     mini = partition(
         cardinalities, scope_starts, scope_variables, order, i_bound, np.inf, heuristic, stop
@@ -175,8 +193,8 @@ def propagate_join_graph(
         nothing = np.empty(0, dtype=np.float64)
         return 0.0, nothing, nothing, -1
     n_nodes = len(mini.parents)
-    tree = _tree(cardinalities, order, mini, mini.factor_nodes, n_nodes)
-    layouts = lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree, stop)
+    tree = tree_of(cardinalities, order, mini, mini.factor_nodes)
+    layouts = lay_out(graph, tree, stop)
     if stop[0] != 0:
         nothing = np.empty(0, dtype=np.float64)
         return 0.0, nothing, nothing, -1
@@ -190,7 +208,6 @@ def propagate_join_graph(
     splits = 0
     largest = 1
     widest = 1
-    axes = 1
     for bucket in range(n):
         begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
         if end - begin > 1:
@@ -200,7 +217,6 @@ def propagate_join_graph(
         widest = max(widest, cardinalities[order[bucket]])
     for node in range(n_nodes):
         largest = max(largest, tree.table_starts[node + 1] - tree.table_starts[node])
-        axes = max(axes, tree.starts[node + 1] - tree.starts[node])
     # To the next mini-bucket of the bucket, and to the one before.
     onward = np.zeros(along_starts[n_nodes], dtype=np.float64)
     back = np.zeros(along_starts[n_nodes], dtype=np.float64)
@@ -208,7 +224,6 @@ def propagate_join_graph(
     scratch = np.empty(largest, dtype=np.float64)
     sums = np.zeros(n_messages, dtype=np.float64)
     single = np.empty(widest, dtype=np.float64)
-    digits = np.empty(axes, dtype=np.int64)
     trace = np.zeros(iterations, dtype=np.float64)
     state_starts = state_offsets(cardinalities)
     marginals = np.empty(state_starts[n], dtype=np.float64)
@@ -243,9 +258,8 @@ def propagate_join_graph(
             along = along_starts[node]
             tables[start:last] = 0.0
             _add_inputs(
-                node, layouts.starts[node], layouts.starts[node + 1], cardinalities, tree,
-                layouts, values, tables, digits,
-            )  # fmt: skip
+                node, layouts.starts[node], layouts.starts[node + 1], tree, layouts, values, tables
+            )
             table = tables[start:last]
             top = -np.inf
             bottom = np.inf
@@ -296,14 +310,12 @@ def propagate_join_graph(
                 k = layouts.starts[node] + first_child + entry - tree.child_starts[node]
                 if wide:
                     _log_sums_to_input(
-                        node, k, cardinalities, tree, layouts, table, sums[low:high],
-                        scratch[: high - low], first_message + low, digits,
+                        node, k, tree, layouts, table, sums[low:high], scratch[: high - low],
+                        first_message + low,
                     )  # fmt: skip
                 else:
                     sums[low:high] = 0.0
-                    _sum_to_input(
-                        node, k, cardinalities, tree, layouts, scratch, sums, first_message, digits
-                    )
+                    _sum_to_input(node, k, tree, layouts, scratch, sums, first_message)
                     _take_logarithms(sums[low:high])
                 change = max(change, _send(
                     sums[low:high], values[first_message + low : first_message + high],

@@ -1,7 +1,9 @@
 """Layout of the inputs of a mini-bucket (factors, messages) within its table (compiled).
 
 A table is walked in blocks of its fastest axes that stay in the first-level cache. Within
-a block, an input is found by a small table of offsets; between blocks, by strides.
+a block, an input is found by a small table of offsets; between blocks, by strides. Nothing is
+computed here: an entry of the table lies in an input at the sum, over the axes, of state times
+stride, with stride 0 along the axes that the input lacks.
 """
 
 from __future__ import annotations
@@ -69,14 +71,13 @@ def advance(digits, cardinalities, variables, outer, strides, positions, n_input
 
 
 @inner_kernel
-def prepare(
-    c, cardinalities, scope_starts, scope_variables, table_starts, tree, first_message, axis_of,
-    strides, offsets, positions,
-):  # fmt: skip
+def prepare(c, graph, tree, axis_of, strides, offsets, positions):
     """Lay out the inputs of cluster `c`: factors, then messages of its children.
 
+    Messages begin among the values behind the tables of the factors.
+
     Args:
-        first_message: where messages begin among the values, behind the tables of the factors.
+        graph: its `GraphArrays`.
         axis_of: int64 (n_variables,), scratch.
         strides: int64 (n_inputs, n_axes), out: how far apart in an input the states of an axis are.
         offsets: int32 (n_inputs * block,), out: where an input has each entry of a block.
@@ -85,7 +86,9 @@ def prepare(
     Returns:
         outer axes, block size.
     """
-    tree = lent(tree)
+    graph, tree = lent((graph, tree))
+    cardinalities, scope_starts, scope_variables, table_starts, _ = graph
+    first_message = table_starts[len(table_starts) - 1]
     variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
     for axis in range(len(variables)):
         axis_of[variables[axis]] = axis

@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.exact.kernels.cluster_tree import ClusterTree
+from inference.exact.kernels.cluster_tree import ClusterTree, linked_tree
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
-from inference.kernels.grouping import group
 
 
 class Matches(NamedTuple):
@@ -62,23 +61,22 @@ def _shared(places, starts, nodes, out):
 
 
 @inner_kernel
-def _write_shifts(
-    members, order, shared, entries, factor, slot, entry, nodes, starts, variables, tables
-):
+def _write_shifts(members, scope, entries, factor, nodes, starts, variables, tables):
     """Write the shifts of one match as factors, one for each of its mini-buckets.
 
     Args:
-        shared: int64, the places in the order of the variables that the mini-buckets share.
+        scope: int64, the variables that the mini-buckets share.
         entries: number of entries of a shift.
-        factor, slot, entry: where the first shift begins among factors, scopes and tables.
+        factor: number of the first shift among the factors; those before it are written.
         nodes: int64, the mini-bucket of each shift, written from its beginning.
         starts, variables, tables: the scopes and tables of `Matches`, written.
     """
+    slot, entry = starts[factor], tables[factor]
     for member in range(len(members)):
         nodes[member] = members[member]
-        for k in range(len(shared)):
-            variables[slot + k] = order[shared[k]]
-        slot += len(shared)
+        for k in range(len(scope)):
+            variables[slot + k] = scope[k]
+        slot += len(scope)
         entry += entries
         starts[factor + member + 1] = slot
         tables[factor + member + 1] = entry
@@ -93,8 +91,8 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
     """
     n = len(cardinalities)
     n_factors = len(scope_starts) - 1
-    n_nodes = len(mini.parents)
     shared = np.empty(n + 1, dtype=np.int64)
+    scope = np.empty(n + 1, dtype=np.int64)
     new_starts = np.empty(0, dtype=np.int64)
     new_variables = np.empty(0, dtype=np.int64)
     new_tables = np.empty(0, dtype=np.int64)
@@ -127,11 +125,12 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
                     continue
                 entries = 1
                 for k in range(size):
-                    entries *= cardinalities[order[shared[k]]]
+                    scope[k] = order[shared[k]]
+                    entries *= cardinalities[scope[k]]
                 if fill_pass == 1:
                     _write_shifts(
-                        members, order, shared[:size], entries, n_factors + n_shifts, n_slots,
-                        n_entries, nodes[n_shifts:], new_starts, new_variables, new_tables,
+                        members, scope[:size], entries, n_factors + n_shifts, nodes[n_shifts:],
+                        new_starts, new_variables, new_tables,
                     )  # fmt: skip
                 n_shifts += len(members)
                 n_slots += len(members) * size
@@ -156,49 +155,22 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
         homes[factor] = mini.factor_nodes[factor]
     for shift in range(len(nodes)):
         homes[n_factors + shift] = nodes[shift]
-    tree = _tree(cardinalities, order, mini, homes, n_nodes)
+    tree = tree_of(cardinalities, order, mini, homes)
     return Matches(new_starts, new_variables, new_tables, match_starts, nodes, bucket_starts, tree)
 
 
 @kernel
-def _tree(cardinalities, order, mini, homes, n_nodes):
-    table_starts = np.zeros(n_nodes + 1, dtype=np.int64)
-    message_starts = np.zeros(n_nodes + 1, dtype=np.int64)
+def tree_of(cardinalities, order, mini, homes):
+    """Mini-buckets as a cluster tree, in which each eliminates its last variable.
+
+    Args:
+        homes: int64 (n_factors,), the mini-bucket of each factor; -1 for a constant one.
+    """
+    n_nodes = len(mini.parents)
     separators = np.empty(n_nodes, dtype=np.int64)
     variables = np.empty(len(mini.places), dtype=np.int64)
     for node in range(n_nodes):
-        entries = 1
-        message = 1
-        for entry in range(mini.starts[node], mini.starts[node + 1]):
-            variables[entry] = order[mini.places[entry]]
-            entries *= cardinalities[variables[entry]]
-            if entry < mini.starts[node + 1] - 1:
-                message = entries
         separators[node] = mini.starts[node + 1] - mini.starts[node] - 1
-        table_starts[node + 1] = table_starts[node] + entries
-        message_starts[node + 1] = message_starts[node] + message
-    child_starts, children = group(mini.parents, n_nodes)
-    factor_starts, factors = group(homes, n_nodes)
-    count = 0
-    for home in homes:
-        if home < 0:
-            count += 1
-    constants = np.empty(count, dtype=np.int64)
-    count = 0
-    for factor in range(len(homes)):
-        if homes[factor] < 0:
-            constants[count] = factor
-            count += 1
-    return ClusterTree(
-        mini.starts,
-        variables,
-        separators,
-        mini.parents,
-        child_starts,
-        children,
-        factor_starts,
-        factors,
-        table_starts,
-        message_starts,
-        constants,
-    )
+    for entry in range(len(variables)):
+        variables[entry] = order[mini.places[entry]]
+    return linked_tree(cardinalities, mini.starts, variables, separators, mini.parents, homes)

@@ -69,8 +69,9 @@ def message_index(node, cardinalities, tree, states):
 
 
 @inner_kernel
-def potential(scope_starts, scope_variables, table_starts, cardinalities, log_values, states):
+def potential(graph, states):
     """Log potential of an assignment."""
+    cardinalities, scope_starts, scope_variables, table_starts, log_values = lent(graph)
     total = 0.0
     for f in range(len(scope_starts) - 1):
         index = 0
@@ -103,26 +104,38 @@ def _chosen(shares, remaining):
     return chosen
 
 
+class WeightedDraws(NamedTuple):
+    """What draws and their weights are written to.
+
+    Attributes:
+        log_weights: float64 (n_draws,), logarithms of f / q.
+        sums: float64 (n_states,), zeros at first; the weights of the draws in each state, in units
+            of the largest weight.
+        state_starts: int64 (n_variables + 1,), where the states of each variable begin.
+    """
+
+    log_weights: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    state_starts: NDArray[np.int64]
+
+
 @kernel
-def draw_weighted(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, order, buckets, random,
-    log_weights, sums, state_starts, stop,
-):  # fmt: skip
+def draw_weighted(graph, order, buckets, random, drawn, stop):
     """Draw assignments from mini-buckets, with the logarithms of their weights f / q.
 
     Return whether all were drawn.
 
     Args:
+        graph: its `GraphArrays`.
+        order: int64 (n_variables,), the elimination order.
         buckets: the mini-buckets, `Tightened`.
         random: uint64 (1,), state of the random numbers.
-        log_weights: float64 (n_draws,), filled.
-        sums: float64 (n_states,), zeros; filled with the weights of the draws in each state, in
-            units of the largest weight.
-        state_starts: int64 (n_variables + 1,).
+        drawn: the `WeightedDraws`, filled.
         stop: int64 (1,), looked up before every draw.
     """
-    buckets = lent(buckets)
-    mini, tree = buckets.mini, buckets.tree
+    graph, buckets, drawn = lent((graph, buckets, drawn))
+    cardinalities, mini, tree = graph.cardinalities, buckets.mini, buckets.tree
+    log_weights, sums, state_starts = drawn
     n = len(cardinalities)
     widest = 1
     for count in cardinalities:
@@ -158,10 +171,7 @@ def draw_weighted(
         log_weights[number] = -np.inf
         if not possible:
             continue
-        log_f = potential(
-            scope_starts, scope_variables, table_starts, cardinalities, log_values, states
-        )
-        log_weight = log_f - log_q
+        log_weight = potential(graph, states) - log_q
         log_weights[number] = log_weight
         if log_weight == -np.inf:
             continue

@@ -1,14 +1,23 @@
-"""Plan mini-buckets and tighten their bound, in one compiled call (compiled)."""
+"""Plan mini-buckets and tighten their bound, in one compiled call (compiled).
+
+Block coordinate descent on the bound of `bounds.py`: one pass shifts costs and sends messages, the
+next takes beliefs, the bound's gradient, and moves the weights w of each bucket along it, by
+w exp(-step (H - mean H)), normalized, with H the entropies (Liu & Ihler 2011, "Bounding the
+partition function using Hoelder's inequality"). A step is halved where the bound grew worse.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.graphs import GraphArrays
 from inference.kernels.support.consistency import state_offsets
-from inference.kernels.views import read_only
-from inference.mini_buckets.kernels.bounds import backward, forward, lay_out
+from inference.kernels.views import lent, read_only
+from inference.mini_buckets.kernels.bounds import Pass, backward, forward, lay_out
 from inference.mini_buckets.kernels.matching import match
 from inference.mini_buckets.kernels.partition import partition
 
@@ -37,17 +46,34 @@ def _first_weights(mini, sign):
     return weights
 
 
+class Tightening(NamedTuple):
+    """How mini-buckets are made, and their bound tightened.
+
+    Attributes:
+        i_bound: most variables of a message.
+        table_limit: most entries of a table.
+        heuristic: how factors are put together, as `partition` takes it.
+        sign: +1 for an upper bound, -1 for a lower one.
+        iterations: most passes.
+        tolerance: the passes end when one gains less than this, in nats.
+    """
+
+    i_bound: int
+    table_limit: float
+    heuristic: int
+    sign: int
+    iterations: int
+    tolerance: float
+
+
 @kernel
-def tighten(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
-    i_bound, table_limit, heuristic, sign, iterations, tolerance, stop,
-):  # fmt: skip
-    """Best bound of up to `iterations` passes that shift cost and renew weights.
+def tighten(graph, order, tightening, stop):
+    """Best bound of passes that shift cost and renew weights.
 
     Args:
+        graph: its `GraphArrays`.
         order: int64 (n,), the elimination order.
-        sign: +1 for an upper bound, -1 for a lower one.
-        tolerance: the passes end when one gains less than this.
+        tightening: the `Tightening` settings.
         stop: int64 (1,); once it is not 0, the pass under way is given up.
 
     Returns:
@@ -58,17 +84,11 @@ def tighten(
         settled: whether the passes ended by the tolerance.
     """
     # What draws need besides are two dozen arrays, which cost more than a pass on a small graph.
-    return _tightened(
-        cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
-        i_bound, table_limit, heuristic, sign, iterations, tolerance, False, stop,
-    )[:5]  # fmt: skip
+    return _tightened(graph, order, tightening, False, stop)[:5]
 
 
 @kernel
-def tighten_for_draws(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
-    i_bound, table_limit, heuristic, sign, iterations, tolerance, stop,
-):  # fmt: skip
+def tighten_for_draws(graph, order, tightening, stop):
     """Tighten as `tighten` does, and return the mini-buckets as the last pass upwards left them.
 
     The bound is that of this pass, and there are no marginals. Once `stop` is not 0, the pass under
@@ -78,18 +98,14 @@ def tighten_for_draws(
         bound, marginals, trace, splits, settled: as of `tighten`.
         mini, tree, tables, messages, weights: what `proposal.Tightened` holds.
     """
-    return _tightened(
-        cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
-        i_bound, table_limit, heuristic, sign, iterations, tolerance, True, stop,
-    )  # fmt: skip
+    return _tightened(graph, order, tightening, True, stop)
 
 
 @kernel
-def _tightened(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
-    i_bound, table_limit, heuristic, sign, iterations, tolerance, for_draws, stop,
-):  # fmt: skip
+def _tightened(graph, order, tightening, for_draws, stop):
     """Return as `tighten_for_draws` does, from passes as `for_draws` or `tighten` makes them."""
+    cardinalities, scope_starts, scope_variables, table_starts, log_values = lent(graph)
+    i_bound, table_limit, heuristic, sign, iterations, tolerance = tightening
     n = len(cardinalities)
     nothing = np.empty(0, dtype=np.float64)
     halt = np.zeros(1, dtype=np.int64) if for_draws else stop
@@ -105,10 +121,11 @@ def _tightened(
         )  # fmt: skip
     matches = match(cardinalities, scope_starts, scope_variables, table_starts, order, mini)
     tree = matches.tree
-    layouts = lay_out(
+    with_shifts = GraphArrays(
         cardinalities, read_only(matches.scope_starts), read_only(matches.scope_variables),
-        read_only(matches.table_starts), tree, halt,
+        read_only(matches.table_starts), log_values,
     )  # fmt: skip
+    layouts = lay_out(with_shifts, tree, halt)
     if halt[0] != 0:
         return (
             np.inf * sign, nothing, nothing, n, False,
@@ -126,25 +143,23 @@ def _tightened(
     for entry in range(len(log_values)):
         values[entry] = log_values[entry]
     tables = np.empty(tree.table_starts[n_nodes], dtype=np.float64)
-    answers = np.zeros(n_messages, dtype=np.float64)
-    sums = np.empty(n_messages, dtype=np.float64)
     largest = 1
-    axes = 1
     for node in range(n_nodes):
         largest = max(largest, tree.table_starts[node + 1] - tree.table_starts[node])
-        axes = max(axes, tree.starts[node + 1] - tree.starts[node])
     room = 1
     for m in range(len(matches.starts) - 1):
         shift = n_factors + matches.starts[m]
         entries = matches.table_starts[shift + 1] - matches.table_starts[shift]
         room = max(room, entries * (matches.starts[m + 1] - matches.starts[m]))
-    scratch = np.empty(largest, dtype=np.float64)
-    moments = np.empty(room, dtype=np.float64)
-    digits = np.empty(axes, dtype=np.int64)
     marginal_starts = state_offsets(cardinalities)
     current = np.empty(marginal_starts[n], dtype=np.float64)
     marginals = np.empty(marginal_starts[n], dtype=np.float64)
     weights = _first_weights(mini, sign)
+    here = Pass(
+        order, mini, matches, layouts, values, weights, tables,
+        np.zeros(n_messages, dtype=np.float64), np.empty(n_messages, dtype=np.float64),
+        np.empty(largest, dtype=np.float64), np.empty(room, dtype=np.float64),
+    )  # fmt: skip
     trace = np.empty(iterations, dtype=np.float64)
     bound = np.inf * sign
     step = 1.0
@@ -152,19 +167,13 @@ def _tightened(
     used = 0
     settled = False
     for iteration in range(iterations):
-        value = forward(
-            cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
-            iteration > 0, step, scratch, moments, digits, halt,
-        )  # fmt: skip
+        value = forward(here, iteration > 0, step, halt)
         if halt[0] != 0:
             break
         last = splits == 0 or value == -np.inf or iteration == iterations - 1
         last = last or (for_draws and stop[0] != 0)
         if not (last and for_draws):
-            backward(
-                cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
-                weight_step, marginal_starts, current, sums, digits,
-            )  # fmt: skip
+            backward(here, weight_step, marginal_starts, current)
         trace[iteration] = value
         used = iteration + 1
         gain = sign * (bound - value)

@@ -14,8 +14,13 @@ from numpy.typing import NDArray
 from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.random_numbers import uniform
 from inference.kernels.views import read_only
-from inference.sampling.kernels.blocks import Blocks
-from inference.sampling.kernels.chain import draw_blocks, find_places, room_for_draws
+from inference.sampling.kernels.chain import (
+    BlockedGraph,
+    Chain,
+    draw_blocks,
+    find_places,
+    room_for_draws,
+)
 
 _LONGEST_STEP = 0.02
 """Of an inverse temperature: what is small enough for fewer steps takes no time."""
@@ -31,25 +36,15 @@ class TemperedGraph(NamedTuple):
     entry of `log_values` at b = 1.
 
     Attributes:
-        cardinalities: int64 (n_variables,).
-        scope_starts, scope_variables: int64, the scopes of the factors.
-        table_starts: int64 (n_factors + 1,), where the table of every factor begins.
+        blocked: its structure, and the forests of variables that are drawn in turn.
         log_values: float64 (n_entries,), natural logarithms, the last variable of a scope fastest.
-        factor_starts, factors: int64, the factors at every variable.
-        blocks: the forests of variables that are drawn in turn.
         fixed: float64 (n_entries,), -inf for a zero that holds at every temperature, else 0.
         slopes: float64 (n_entries,), natural logarithms that the inverse temperature multiplies.
         zeros: float64 (n_entries,), 1 for an entry whose zero is approached by degrees, else 0.
     """
 
-    cardinalities: NDArray[np.int64]
-    scope_starts: NDArray[np.int64]
-    scope_variables: NDArray[np.int64]
-    table_starts: NDArray[np.int64]
+    blocked: BlockedGraph
     log_values: NDArray[np.float64]
-    factor_starts: NDArray[np.int64]
-    factors: NDArray[np.int64]
-    blocks: Blocks
     fixed: NDArray[np.float64]
     slopes: NDArray[np.float64]
     zeros: NDArray[np.float64]
@@ -93,27 +88,17 @@ def move_particles(graph, log_values, particles, sweeps, weights, sums, stop):
             of length 0, none are.
         stop: int64 (1,), looked up before every particle.
     """
-    room = room_for_draws(
-        graph.cardinalities, graph.scope_starts, graph.scope_variables, graph.blocks
-    )
-    n_factors = len(graph.scope_starts) - 1
+    room = room_for_draws(graph.blocked)
+    n_factors = len(graph.blocked.scope_starts) - 1
     places = np.empty(n_factors, dtype=np.int64)
-    summed = len(sums) > 0
     for particle in range(len(particles.states)):
         if stop[0] != 0:
             return
-        particle_states = particles.states[particle]
-        find_places(
-            graph.scope_starts, graph.scope_variables, graph.table_starts, room, particle_states,
-            places,
-        )  # fmt: skip
+        chain = Chain(particles.states[particle], places, particles.random)
+        find_places(graph.blocked, room, chain)
+        weight = weights[particle] if len(sums) > 0 else 1.0
         for _ in range(sweeps):
-            draw_blocks(
-                graph.cardinalities, graph.scope_starts, graph.scope_variables,
-                graph.factor_starts, graph.factors, log_values, graph.blocks, room, True, places,
-                particle_states, particles.random, weights[particle] if summed else 1.0, summed,
-                sums,
-            )  # fmt: skip
+            draw_blocks(graph.blocked, log_values, room, True, chain, weight, sums)
         slope = zeros = 0.0
         for f in range(n_factors):
             slope += graph.slopes[places[f]]

@@ -18,6 +18,7 @@ from inference.kernels.random_numbers import uniform
 from inference.kernels.support.consistency import state_offsets
 from inference.kernels.tables import next_entry
 from inference.kernels.views import lent, read_only
+from inference.sampling.kernels.blocks import Blocks
 
 
 @kernel
@@ -30,6 +31,40 @@ def slot_strides(cardinalities, scope_starts, scope_variables):
             strides[slot] = stride
             stride *= cardinalities[scope_variables[slot]]
     return strides
+
+
+class BlockedGraph(NamedTuple):
+    """A graph's structure, and the forests of its variables that are drawn in turn.
+
+    Attributes:
+        cardinalities: int64 (n_variables,), numbers of states.
+        scope_starts, scope_variables: int64, the scopes of the factors.
+        table_starts: int64 (n_factors + 1,), where the table of every factor begins.
+        factor_starts, factors: int64, the factors at every variable.
+        blocks: the forests.
+    """
+
+    cardinalities: NDArray[np.int64]
+    scope_starts: NDArray[np.int64]
+    scope_variables: NDArray[np.int64]
+    table_starts: NDArray[np.int64]
+    factor_starts: NDArray[np.int64]
+    factors: NDArray[np.int64]
+    blocks: Blocks
+
+
+class Chain(NamedTuple):
+    """Where a chain stands; every array is moved along in place.
+
+    Attributes:
+        states: int64 (n_variables,), an assignment of positive potential.
+        places: int64 (n_factors,), the entry of every factor that the states select.
+        random: uint64 (1,), state of the random numbers.
+    """
+
+    states: NDArray[np.int64]
+    places: NDArray[np.int64]
+    random: NDArray[np.uint64]
 
 
 class Draws(NamedTuple):
@@ -57,8 +92,10 @@ class Draws(NamedTuple):
 
 
 @inner_kernel
-def room_for_draws(cardinalities, scope_starts, scope_variables, blocks):
-    """Room for the draws of blocks."""
+def room_for_draws(graph):
+    """Room for the draws of the blocks of a `BlockedGraph`."""
+    cardinalities, scope_starts, scope_variables = graph[:3]
+    blocks = graph.blocks
     state_starts = state_offsets(cardinalities)
     n_states = state_starts[len(cardinalities)]
     owners = np.empty(len(scope_variables), dtype=np.int64)
@@ -80,9 +117,11 @@ def room_for_draws(cardinalities, scope_starts, scope_variables, blocks):
 
 
 @inner_kernel
-def find_places(scope_starts, scope_variables, table_starts, room, states, places):
-    """Write the entry of every factor that an assignment selects."""
-    strides = room.strides
+def find_places(graph, room, chain):
+    """Write the entry of every factor that the states of a chain select to its places."""
+    graph, strides, chain = lent((graph, room.strides, chain))
+    scope_starts, scope_variables, table_starts = graph[1:4]
+    states, places = chain.states, chain.places
     for f in range(len(scope_starts) - 1):
         places[f] = table_starts[f]
         for slot in range(scope_starts[f], scope_starts[f + 1]):
@@ -90,31 +129,27 @@ def find_places(scope_starts, scope_variables, table_starts, room, states, place
 
 
 @inner_kernel
-def draw_blocks(
-    cardinalities, scope_starts, scope_variables, factor_starts, factors, log_values, blocks, room,
-    anew, places, states, random, weight, summed, sums,
-):  # fmt: skip
+def draw_blocks(graph, log_values, room, anew, chain, weight, sums):
     """Draw every block in turn, given the rest.
 
     Args:
+        graph: the `BlockedGraph`.
+        log_values: float64 (n_entries,), natural logarithms of its potentials.
         room: of the same blocks.
         anew: whether the blocks depend on what has changed; if not, the room has their sums.
-        places: int64 (n_factors,), the entry of every factor that the states select; moved along.
-        states: int64 (n_variables,), an assignment of positive potential; moved along.
-        random: uint64 (1,), state of the random numbers.
-        summed: whether the probabilities from which states are drawn are added to `sums`, times
-            `weight`.
+        chain: the `Chain`, moved along.
+        weight: what is multiplied with each probability that is added to `sums`.
+        sums: float64 (n_states,), to which the probabilities from which states are drawn are added;
+            of length 0, none are.
     """
-    blocks, room = lent((blocks, room))
-    state_starts, beliefs = room.state_starts, room.beliefs
+    graph, room, chain = lent((graph, room, chain))
+    blocks, state_starts, beliefs = graph.blocks, room.state_starts, room.beliefs
+    summed = len(sums) > 0
     for b in range(len(blocks.starts) - 1):
         if anew:
-            _collect(b, cardinalities, log_values, blocks, room, places, states)
-            _distribute(b, cardinalities, blocks, room, summed)
-        _draw(
-            b, cardinalities, scope_starts, scope_variables, factor_starts, factors, blocks, room,
-            places, states, random,
-        )  # fmt: skip
+            _collect(b, graph, log_values, room, chain)
+            _distribute(b, graph, room, summed)
+        _draw(b, graph, room, chain)
         if summed:
             for m in range(blocks.starts[b], blocks.starts[b + 1]):
                 v = blocks.variables[m]
@@ -159,11 +194,11 @@ def _normalise(values, start, stop, largest):
 
 
 @kernel
-def _collect(b, cardinalities, log_values, blocks, room, places, states):
+def _collect(b, graph, log_values, room, chain):
     """Sum a block from its leaves to its roots: write `upward` and `conditionals` of the room."""
-    cardinalities, log_values, blocks, room, places, states = lent(
-        (cardinalities, log_values, blocks, room, places, states)
-    )
+    graph, log_values, room, chain = lent((graph, log_values, room, chain))
+    cardinalities, blocks = graph.cardinalities, graph.blocks
+    states, places = chain.states, chain.places
     owners, strides, state_starts = room.owners, room.strides, room.state_starts
     upward, conditionals, digits = room.upward, room.conditionals, room.digits
     for m in range(blocks.starts[b + 1] - 1, blocks.starts[b] - 1, -1):
@@ -205,12 +240,13 @@ def _collect(b, cardinalities, log_values, blocks, room, places, states):
 
 
 @kernel
-def _distribute(b, cardinalities, blocks, room, everywhere):
+def _distribute(b, graph, room, everywhere):
     """Write to `beliefs` the marginals of a block's variables given all others.
 
     A draw takes those of the roots alone: `everywhere` says whether the others are wanted.
     """
-    cardinalities, blocks, room = lent((cardinalities, blocks, room))
+    graph, room = lent((graph, room))
+    cardinalities, blocks = graph.cardinalities, graph.blocks
     state_starts, upward, beliefs = room.state_starts, room.upward, room.beliefs
     conditionals, digits = room.conditionals, room.digits
     for m in range(blocks.starts[b], blocks.starts[b + 1]):
@@ -251,18 +287,13 @@ def _distribute(b, cardinalities, blocks, room, everywhere):
 
 
 @kernel
-def _draw(
-    b, cardinalities, scope_starts, scope_variables, factor_starts, factors, blocks, room, places,
-    states, random,
-):  # fmt: skip
+def _draw(b, graph, room, chain):
     """Draw the states of a block from its roots to its leaves."""
-    (
-        cardinalities, scope_starts, scope_variables, factor_starts, factors, blocks, room, places,
-        states, random,
-    ) = lent((
-        cardinalities, scope_starts, scope_variables, factor_starts, factors, blocks, room, places,
-        states, random,
-    ))  # fmt: skip
+    graph, room, chain = lent((graph, room, chain))
+    cardinalities, blocks = graph.cardinalities, graph.blocks
+    scope_starts, scope_variables = graph.scope_starts, graph.scope_variables
+    factor_starts, factors = graph.factor_starts, graph.factors
+    states, random = chain.states, chain.random
     state_starts, strides = room.state_starts, room.strides
     beliefs, conditionals = room.beliefs, room.conditionals
     for m in range(blocks.starts[b], blocks.starts[b + 1]):
@@ -270,10 +301,7 @@ def _draw(
         if blocks.own_slots[m] < 0:
             start = state_starts[v]
             fresh = _draw_from(beliefs, start, state_starts[v + 1], random) - start
-            _move(
-                v, fresh, scope_starts, scope_variables, factor_starts, factors, strides,
-                places, states,
-            )  # fmt: skip
+            _move(v, fresh, scope_starts, scope_variables, factor_starts, factors, strides, chain)
         for link in range(blocks.link_starts[m], blocks.link_starts[m + 1]):
             at = blocks.table_starts[link]
             size = (blocks.table_starts[link + 1] - at) // cardinalities[v]
@@ -281,10 +309,10 @@ def _draw(
             joint = _draw_from(conditionals, at, at + size, random) - at
             for child in range(blocks.child_stops[link] - 1, blocks.child_starts[link] - 1, -1):
                 u = blocks.variables[child]
+                state = joint % cardinalities[u]
                 _move(
-                    u, joint % cardinalities[u], scope_starts, scope_variables, factor_starts,
-                    factors, strides, places, states,
-                )  # fmt: skip
+                    u, state, scope_starts, scope_variables, factor_starts, factors, strides, chain
+                )
                 joint //= cardinalities[u]
 
 
@@ -304,12 +332,15 @@ def _draw_from(probabilities, start, stop, random):
 
 
 @kernel
-def _move(
-    variable, state, scope_starts, scope_variables, factor_starts, factors, strides, places, states
-):
-    scope_starts, scope_variables, factor_starts, factors, strides, places, states = lent(
-        (scope_starts, scope_variables, factor_starts, factors, strides, places, states)
+def _move(variable, state, scope_starts, scope_variables, factor_starts, factors, strides, chain):
+    """Give a variable another state, and move the places of its factors along.
+
+    It is called for every draw, so that it is given no more of the graph than it needs.
+    """
+    scope_starts, scope_variables, factor_starts, factors, strides, chain = lent(
+        (scope_starts, scope_variables, factor_starts, factors, strides, chain)
     )
+    states, places = chain.states, chain.places
     change = state - states[variable]
     if change == 0:
         return

@@ -11,13 +11,15 @@ Bouchard-Cote, Deligiannidis & Doucet 2022, "Non-reversible parallel tempering")
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inference.kernels.compiled import kernel
 from inference.kernels.random_numbers import uniform
-from inference.kernels.views import read_only
-from inference.sampling.kernels.chain import draw_blocks, find_places, room_for_draws
+from inference.kernels.views import lent, read_only
+from inference.sampling.kernels.chain import Chain, draw_blocks, find_places, room_for_draws
 
 _LEAST_RATE = 1e-3
 """Rate of refused exchanges that is assumed at least, so that temperatures stay apart."""
@@ -55,11 +57,25 @@ def _scale(log_values, inverse, tables):
             tables[level, entry] = inverse[level] * value if value > -np.inf else -np.inf
 
 
+class ChainDraws(NamedTuple):
+    """What a chain draws, and how its copies exchanged temperatures.
+
+    Attributes:
+        states: (draws, n_variables), the states after every sweep after the burn-in.
+        sums: float64 (n_batches, n_states), zeros at first; the sums, over the draws of every
+            batch, of the conditional probabilities from which the draws were made. Batches are
+            consecutive and as equal in length as they can be.
+        accepted: float64 (n_levels - 1,), the mean probability of an exchange between neighbors,
+            after the burn-in.
+    """
+
+    states: NDArray[Any]
+    sums: NDArray[np.float64]
+    accepted: NDArray[np.float64]
+
+
 @kernel
-def run_chain(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
-    blocks, inverse, states, random, burn_in, drawn, sums, accepted,
-):  # fmt: skip
+def run_chain(graph, log_values, inverse, states, random, burn_in, drawn):
     """Run copies of one chain that exchange temperatures, or one alone; draw from the one at 1.
 
     In a sweep every copy draws every block in turn, and neighbours exchange their temperatures.
@@ -68,30 +84,30 @@ def run_chain(
     part of it (Kirkpatrick, Gelatt & Vecchi 1983, "Optimization by simulated annealing").
 
     Args:
-        blocks: forests that cover all variables; two or more, unless there is one level.
+        graph: the `BlockedGraph`, whose blocks cover all variables; they are two or more, unless
+            there is one level.
+        log_values: float64 (n_entries,), natural logarithms of its potentials.
         inverse: float64 (n_levels,), inverse temperatures from 1 to 0; renewed.
         states: int64 (n_levels, n_variables), assignments of positive potential; moved along.
         random: uint64 (1,), state of the random numbers.
-        drawn: (draws, n_variables), filled with the states after every sweep after the burn-in.
-        sums: float64 (n_batches, n_states), zeros; filled with the sums, over the draws of every
-            batch, of the conditional probabilities from which the draws were made. Batches are
-            consecutive and as equal in length as they can be.
-        accepted: float64 (n_levels - 1,), filled with the mean probability of an exchange between
-            neighbours, after the burn-in.
+        burn_in: sweeps before the first draw.
+        drawn: the `ChainDraws`, filled.
 
     Returns:
         How often, after the burn-in, a copy came back to 1 that had been at 0 since it was there.
     """
-    n = len(cardinalities)
-    n_factors = len(scope_starts) - 1
+    graph = lent(graph)
+    n = len(graph.cardinalities)
+    n_factors = len(graph.scope_starts) - 1
     n_levels = len(inverse)
-    room = room_for_draws(cardinalities, scope_starts, scope_variables, blocks)
+    sums, none = drawn.sums, np.empty(0, dtype=np.float64)
+    room = room_for_draws(graph)
     places = np.empty((n_levels, n_factors), dtype=np.int64)
     for copy in range(n_levels):
-        find_places(scope_starts, scope_variables, table_starts, room, states[copy], places[copy])
+        find_places(graph, room, Chain(states[copy], places[copy], random))
     tables = np.empty((n_levels, len(log_values)), dtype=np.float64)
     n_batches = len(sums)
-    draws = len(drawn)
+    draws = len(drawn.states)
     copy_at = np.arange(n_levels)
     potentials = np.zeros(n_levels, dtype=np.float64)
     refused = np.zeros(n_levels - 1, dtype=np.float64)
@@ -99,7 +115,7 @@ def run_chain(
     came_from_zero = np.zeros(n_levels, dtype=np.bool_)
     round_trips = 0
     # One block that holds everything depends on nothing else: its messages stay.
-    fixed = len(blocks.starts) == 2
+    fixed = len(graph.blocks.starts) == 2
     first_sweep = 0 if fixed else -burn_in
     alone = n_levels == 1
     # Rounds double in length, and the last ends with half of the burn-in.
@@ -115,10 +131,9 @@ def run_chain(
             copy = copy_at[level]
             counted = sweep >= 0 and level == 0
             draw_blocks(
-                cardinalities, scope_starts, scope_variables, factor_starts, factors,
-                read_only(tables[level]), blocks, room, not fixed or sweep == 0, places[copy],
-                states[copy], random, 1.0, counted,
-                sums[sweep * n_batches // draws if counted else 0],
+                graph, read_only(tables[level]), room, not fixed or sweep == 0,
+                Chain(states[copy], places[copy], random), 1.0,
+                sums[sweep * n_batches // draws] if counted else none,
             )  # fmt: skip
             if not alone:
                 potentials[level] = 0.0
@@ -127,7 +142,7 @@ def run_chain(
         if sweep >= 0:
             current = states[copy_at[0]]
             for v in range(n):
-                drawn[sweep, v] = current[v]
+                drawn.states[sweep, v] = current[v]
         if sweep == 0:
             refused[:] = 0.0
             tries[:] = 0.0
@@ -158,5 +173,5 @@ def run_chain(
             tries[:] = 0.0
             round_end *= 2
     for level in range(n_levels - 1):
-        accepted[level] = 1.0 - refused[level] / max(tries[level], 1.0)
+        drawn.accepted[level] = 1.0 - refused[level] / max(tries[level], 1.0)
     return round_trips

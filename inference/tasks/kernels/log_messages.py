@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.exact.kernels.log_walk import ascend_log
+from inference.exact.kernels.log_walk import LogWalk, ascend_log
 from inference.exact.kernels.program import CHILDREN, INPUTS, MESSAGE, SPAN
 from inference.kernels.compiled import kernel
 from inference.kernels.views import lent
@@ -37,7 +37,7 @@ def log_messages(program, table_starts, log_values, room):
     values = np.empty(first_down + n_messages + room, dtype=np.float64)
     ascend_log(
         program, table_starts, np.empty(0, dtype=np.int64), log_values, np.zeros(n, dtype=np.int64),
-        False, values, work.sums, np.empty(0, dtype=np.int32),
+        False, LogWalk(values, work.sums, np.empty(0, dtype=np.int32)),
     )  # fmt: skip
     for entry in range(first_down, first_down + n_messages):
         values[entry] = 0.0

@@ -2,14 +2,19 @@
 
 Removing factors changes messages only within the smallest part of the tree that holds them. There
 they are sent anew, from clusters and messages that are kept, so that nothing is divided out and
-factors with zeros are removed exactly. What lies outside is read through the part's borders.
+factors with zeros are removed exactly. What lies outside is read through the part's borders. It is
+the propagation of Shafer & Shenoy 1990, "Axioms for probability and belief-function propagation",
+of the model without the factors; fast retraction (Cowell & Dawid 1992, "Fast retraction of evidence
+in a probabilistic expert system") is its case of one piece of evidence a variable.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.views import lent
@@ -30,15 +35,53 @@ def _normalise(values, start, stop):
         values[at] /= total
 
 
-@inlined_kernel
-def _smallest_part(clusters, g, count, parents, component, inside, is_top, pending, part):
-    """Write to `part`, children first, the clusters that connect the first `count` of `clusters`.
+class Parts(NamedTuple):
+    """Scratch for the smallest part of a tree that holds some factors, one entry per cluster.
 
-    Sets `inside` to `g` and `is_top` for them. In each component they form a subtree.
+    Attributes:
+        clusters: int64, those that wait to be put into the part.
+        part: int64, the clusters of the part, children first.
+        inside: int64, the last group whose part held each cluster; -1 for none.
+        is_top: bool, whether a cluster is the last of the part in its component.
+        component: int64, the root of each cluster.
+        pending: int64, how many clusters of the component of each root wait.
+    """
+
+    clusters: NDArray[np.int64]
+    part: NDArray[np.int64]
+    inside: NDArray[np.int64]
+    is_top: NDArray[np.bool_]
+    component: NDArray[np.int64]
+    pending: NDArray[np.int64]
+
+
+class Removals(NamedTuple):
+    """What is removed, and whose posteriors are wanted then.
+
+    Attributes:
+        group_starts, groups: int64, the factors of every group that is removed by itself.
+        near_starts, near: int64, for every group, targets that share a factor with it.
+        state: the state of targets that is asked for.
+    """
+
+    group_starts: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    near_starts: NDArray[np.int64]
+    near: NDArray[np.int64]
+    state: int
+
+
+@inlined_kernel
+def _smallest_part(g, count, parents, parts):
+    """Find the clusters that connect the first `count` of `parts.clusters`.
+
+    Writes them to `part`, and sets `inside` to `g` and `is_top` for them. In each component they
+    form a subtree.
 
     Returns:
         number of clusters written.
     """
+    clusters, part, inside, is_top, component, pending = parts
     for k in range(count):
         pending[component[clusters[k]]] += 1
     size = 0
@@ -65,22 +108,18 @@ def _smallest_part(clusters, g, count, parents, component, inside, is_top, pendi
 
 
 @kernel
-def posteriors_without(
-    cardinalities, table_starts, values, tree, program, group_starts, groups, near_starts, near,
-    state, result,
-):  # fmt: skip
+def posteriors_without(cardinalities, table_starts, values, tree, program, removals, result):
     """Write the probabilities of a state of targets under removal of groups of factors.
 
     Args:
         values: what `log_messages` returns, with as much room as it has values, and room for
             the longest message or distribution.
         tree, program: the clusters, and where their inputs lie.
-        group_starts, groups: the factors of every group.
-        near_starts, near: for every group, targets that share a factor with it.
-        state: the state of targets that is asked for.
+        removals: the `Removals`.
         result: float64 (n_near,), written.
     """
-    tree, program = lent((tree, program))
+    tree, program, removals = lent((tree, program, removals))
+    group_starts, groups, near_starts, near, state = removals
     n = len(tree.parents)
     n_messages = tree.message_starts[n]
     first_up = table_starts[len(table_starts) - 1]
@@ -100,9 +139,9 @@ def posteriors_without(
     removed = np.full(len(home), -1, dtype=np.int64)
     inside = np.full(n, -1, dtype=np.int64)
     is_top = np.zeros(n, dtype=np.bool_)
-    pending = np.zeros(n, dtype=np.int64)
     part = np.empty(n, dtype=np.int64)
     clusters = np.empty(n, dtype=np.int64)
+    parts = Parts(clusters, part, inside, is_top, component, np.zeros(n, dtype=np.int64))
     for g in range(len(group_starts) - 1):
         count = 0
         for entry in range(group_starts[g], group_starts[g + 1]):
@@ -112,9 +151,7 @@ def posteriors_without(
                 inside[c] = g
                 clusters[count] = c
                 count += 1
-        size = _smallest_part(
-            clusters, g, count, tree.parents, component, inside, is_top, pending, part
-        )
+        size = _smallest_part(g, count, tree.parents, parts)
         for step in range(2 * size):
             upwards = step < size
             c = part[step] if upwards else part[2 * size - 1 - step]

@@ -3,19 +3,60 @@
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inference.kernels.compiled import inner_kernel, kernel
 from inference.kernels.support.consistency import state_offsets
+from inference.kernels.views import lent
 from inference.sampling.kernels.chain import slot_strides
 
 
+class WeightedStates(NamedTuple):
+    """Draws of all variables, and their weights.
+
+    Attributes:
+        states: whole numbers (n_draws, n_variables).
+        weights: float64 (n_draws,).
+    """
+
+    states: NDArray[Any]
+    weights: NDArray[np.float64]
+
+
+class AskedPairs(NamedTuple):
+    """Pairs of a variable that is removed and a target.
+
+    Attributes:
+        removed, targets: int64 (n_pairs,), c and t.
+        state: the state of targets that is asked for.
+    """
+
+    removed: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    state: int
+
+
+class Products(NamedTuple):
+    """Products of all factors on each state of each variable, given the others' states in a draw.
+
+    Attributes:
+        starts: int64 (n_variables + 1,), where the states of each variable begin.
+        logs: float64 (n_states,), sums of the finite logarithms.
+        zeros: int64 (n_states,), numbers of zeros.
+        places: int64 (n_factors,), the entry of every factor that the draw selects.
+    """
+
+    starts: NDArray[np.int64]
+    logs: NDArray[np.float64]
+    zeros: NDArray[np.int64]
+    places: NDArray[np.int64]
+
+
 @kernel
-def add_without(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
-    evidence, states, weights, removed, targets, state, units, sums,
-):  # fmt: skip
+def add_without(graph, factor_starts, factors, evidence, draws, asked_pairs, units, sums):
     """Add up, over draws, the terms of the posteriors of targets with and without a variable.
 
     Importance sampling from the model with the variable, in which two variables are summed over
@@ -27,16 +68,20 @@ def add_without(
     the one without, in which the target has the probability A / sum A.
 
     Args:
+        graph: its `GraphArrays`.
+        factor_starts, factors: int64, the factors at every variable.
         evidence: int64 (n_variables,), observed states or -1.
-        states: whole numbers (n_draws, n_variables).
-        weights: float64 (n_draws,).
-        removed, targets: int64 (n_pairs,), c and t.
-        state: the state of targets.
+        draws: the `WeightedStates`.
+        asked_pairs: the `AskedPairs`.
         units: float64 (n_pairs,), logarithms of what the last two sums are in units of.
         sums: float64 (n_pairs, 4), to which are added: weight times the probability of the state
             with c; weight times u = sum A / sum A R, that times the probability without c, and
             weight times u squared.
     """
+    graph, draws, asked_pairs = lent((graph, draws, asked_pairs))
+    cardinalities, scope_starts, scope_variables, table_starts, log_values = graph
+    states, weights = draws
+    removed, targets, state = asked_pairs
     n = len(cardinalities)
     n_factors = len(scope_starts) - 1
     starts = state_offsets(cardinalities)
@@ -51,6 +96,7 @@ def add_without(
     )
     logs = np.empty(starts[n], dtype=np.float64)
     zeros = np.empty(starts[n], dtype=np.int64)
+    products = Products(starts, logs, zeros, places)
     for d in range(len(states)):
         if weights[d] == 0.0:
             continue
@@ -73,9 +119,8 @@ def add_without(
             c, t = removed[pair], targets[pair]
             here = shared[shared_starts[pair] : shared_starts[pair + 1]]
             log_all, log_other, log_with, log_own = _sums_of_pair(
-                cardinalities, log_values, evidence, starts, logs, zeros, places, drawn, here, c, t,
-                state,
-            )  # fmt: skip
+                graph, evidence, products, drawn, here, c, t, state
+            )
             if units[pair] == np.inf:
                 units[pair] = log_other - log_all
             sums[pair, 0] += weights[d] * math.exp(log_with - log_all)
@@ -145,17 +190,17 @@ def _multiply_states(log_values, base, stride, count, start, logs, zeros):
 
 
 @inner_kernel
-def _sums_of_pair(
-    cardinalities, log_values, evidence, starts, logs, zeros, places, drawn, shared, c, t, state
-):
+def _sums_of_pair(graph, evidence, products, drawn, shared, c, t, state):
     """Logarithms of sum A R, sum A, and of A R and A of the state that is asked for, of one draw.
 
     Args:
-        logs, zeros: products of all factors on each state of each variable, given the other
-            variables' states in the draw.
-        places: int64 (n_factors,), the entry of every factor that the draw selects.
+        products: the `Products` of the draw.
+        drawn: (n_variables,), the states of the draw.
         shared: the factors that hold both variables of the pair, as `_shared_factors` has them.
     """
+    graph, evidence, products, drawn, shared = lent((graph, evidence, products, drawn, shared))
+    cardinalities, log_values = graph.cardinalities, graph.log_values
+    starts, logs, zeros, places = products
     log_all = log_other = log_with = log_own = -np.inf
     for s in range(cardinalities[t]):
         if evidence[t] >= 0 and s != evidence[t]:
@@ -175,10 +220,7 @@ def _sums_of_pair(
         for x in range(cardinalities[c]):
             if evidence[c] >= 0 and x != evidence[c]:
                 continue
-            value = _removed_product(
-                log_values, logs[starts[c] + x], zeros[starts[c] + x], places, drawn, shared, c, t,
-                x, s,
-            )  # fmt: skip
+            value = _removed_product(log_values, products, drawn, shared, c, t, x, s)
             log_r = _log_add(log_r, value)
         log_all = _log_add(log_all, log_a + log_r)
         log_other = _log_add(log_other, log_a)
@@ -189,13 +231,14 @@ def _sums_of_pair(
 
 
 @inner_kernel
-def _removed_product(log_values, value, none, places, drawn, shared, c, t, x, s):
+def _removed_product(log_values, products, drawn, shared, c, t, x, s):
     """Logarithm of the product of the factors on c at its state x where t has the state s.
 
-    Args:
-        value, none: that product where t has the state of the draw: its finite logarithms, and the
-            number of its zeros.
+    It is that where t has the state of the draw, with the entries of the factors on both exchanged.
     """
+    log_values, products, drawn, shared = lent((log_values, products, drawn, shared))
+    at = products.starts[c] + x
+    value, none, places = products.logs[at], products.zeros[at], products.places
     for entry in range(len(shared)):
         f, of_c, of_t = shared[entry]
         base = places[f] - drawn[c] * of_c - drawn[t] * of_t

@@ -3,16 +3,35 @@
 A row says what is asked of the targets at and below a cluster, given that state. An entry of a
 table joins the rows of its children, which are independent given the entry, with the cluster's own
 targets; its row is shared out to its separator by the entry's probability given that. Rows are
-probabilities, so that nothing needs to be scaled.
+probabilities, so that nothing needs to be scaled. With s a state of the separator, r one of the
+variables eliminated and s_k what child k sees of both,
+
+    row(s) = sum_r P(r | s) (own(s, r) * row_1(s_1) * ... * row_m(s_m))
+
+where * convolves the distributions of independent counts (Barlow & Heidtmann 1984, "Computing
+k-out-of-n system reliability") or sets probabilities side by side; the children are independent
+given (s, r) by the running intersection property (Lauritzen & Spiegelhalter 1988, "Local
+computations with probabilities on graphical structures and their application to expert systems").
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from inference.exact.kernels.program import BLOCK, GROUP, room_for_rows, rows_of_children
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.exact.kernels.cluster_tree import ClusterTree
+from inference.exact.kernels.program import (
+    BLOCK,
+    GROUP,
+    TreeProgram,
+    room_for_rows,
+    rows_of_children,
+)
 from inference.kernels.compiled import inlined_kernel, inner_kernel, kernel
 from inference.kernels.views import lent
+from inference.tasks.kernels.subtrees import Subtrees
 
 COUNT = 0
 """The distribution of the number of targets in their counted states: rows are convolved."""
@@ -22,27 +41,45 @@ PAIRS = 1
 lowest cluster above both."""
 
 
+class RowWalk(NamedTuple):
+    """A calibrated cluster tree, its targets, and the stack of rows.
+
+    Attributes:
+        cardinalities: int64 (n_variables,).
+        tree: the `ClusterTree`.
+        program: its `TreeProgram`.
+        tables: float64, beliefs of the clusters, as `propagate` leaves them.
+        targets: int64 (n_variables,), for COUNT the state of a variable that is counted, -1 for
+            none; for PAIRS the number of states of a target, 0 for other variables.
+        below: the `Subtrees` of the targets, for COUNT of weight 1 each with 1 extra, for PAIRS of
+            as many as they have states, with no extra.
+    """
+
+    cardinalities: NDArray[np.int64]
+    tree: ClusterTree
+    program: TreeProgram
+    tables: NDArray[np.float64]
+    targets: NDArray[np.int64]
+    below: Subtrees
+
+
 @kernel
-def pass_rows(operation, cardinalities, tree, program, tables, targets, below, result):
+def pass_rows(operation, walk, result):
     """Pass rows from the leaves to the roots, and write to `result` what they come to.
 
     Args:
         operation: COUNT or PAIRS.
-        tables: beliefs of the clusters, as `propagate` leaves them.
-        targets: int64 (n_variables,), for COUNT the state of a variable that is counted, -1 for
-            none; for PAIRS the number of states of a target, 0 for other variables.
-        below: their `Subtrees`, for COUNT of weight 1 each with 1 extra, for PAIRS of as many as
-            they have states, with no extra.
+        walk: the `RowWalk`.
         result: float64 zeros, for COUNT (1, m + 1), m the number of targets: the probability of
             each count. For PAIRS (n, n), n the sum of the weights: the probability of two states
             together, the target that comes first in post-order giving the row.
     """
-    tree, program, below = lent((tree, program, below))
+    walk = lent(walk)
+    tree, program, below, tables = walk.tree, walk.program, walk.below, walk.tables
     longest = result.shape[1]
     stack = np.empty(np.int64(below.room), dtype=np.float64)
-    row = np.empty(longest, dtype=np.float64)
     other = np.empty(longest, dtype=np.float64)
-    rows = room_for_rows(program)
+    scratch = (room_for_rows(program), np.empty(longest, dtype=np.float64), other)
     extra = 1 if operation == COUNT else 0
     reached = 0
     if operation == COUNT:
@@ -58,16 +95,7 @@ def pass_rows(operation, cardinalities, tree, program, tables, targets, below, r
         width = below.sizes[c] + extra
         top = below.tops[c]
         stack[top : top + length * width] = 0.0
-        if operation == COUNT:
-            _count_cluster(
-                cardinalities, tree, program, tables, targets, below, c, rows, totals, stack, row,
-                other,
-            )  # fmt: skip
-        else:
-            _pair_cluster(
-                cardinalities, tree, program, tables, targets, below, c, rows, totals, stack, row,
-                result,
-            )  # fmt: skip
+        _join_rows(operation, walk, c, totals, stack, scratch, result)
         for x in range(length * width):
             stack[below.places[c] + x] = stack[top + x]
         if operation == COUNT and tree.parents[c] < 0:
@@ -78,102 +106,104 @@ def pass_rows(operation, cardinalities, tree, program, tables, targets, below, r
 
 
 @inner_kernel
-def _count_cluster(
-    cardinalities, tree, program, tables, targets, below, c, rows, totals, stack, row, other
-):
-    """Add to the rows of cluster `c` the distributions of the count in each entry of its table.
+def _join_rows(operation, walk, c, totals, stack, scratch, result):
+    """Add to the rows of cluster `c` those that its children and targets make, entry by entry.
 
     Args:
-        rows: scratch of `rows_of_children`; row, other: float64, scratch for distributions.
         totals: float64, the sum of the table for each state of the separator.
+        stack: float64, the rows: those of the children are read, those of `c` added to at its top.
+        scratch: room for `rows_of_children`, and for two distributions.
     """
-    cardinalities, tree, program, tables, targets, below, rows, totals, stack = lent(
-        (cardinalities, tree, program, tables, targets, below, rows, totals, stack)
-    )
+    walk, totals, stack, scratch, result = lent((walk, totals, stack, scratch, result))
+    rows, row, other = scratch
+    tree, program, below = walk.tree, walk.program, walk.below
     block, group = program.steps[c, BLOCK], program.steps[c, GROUP]
-    start, width, top = tree.table_starts[c], below.sizes[c] + 1, below.tops[c]
-    first_child = tree.child_starts[c]
-    n_children = tree.child_starts[c + 1] - first_child
+    width = below.sizes[c] + (1 if operation == COUNT else 0)
+    start, top = tree.table_starts[c], below.tops[c]
     for base in range(start, tree.table_starts[c + 1], block):
         rows_of_children(program, c, (base - start) // block, rows)
         for j in range(block):
-            belief = tables[base + j]
+            belief = walk.tables[base + j]
             if belief == 0.0:
                 continue
-            i = (base + j - start) // group
+            entry = base + j - start
+            out = top + entry // group * width
             row[0] = 1.0
-            filled = 1
-            for k in range(n_children):
-                child = tree.children[first_child + k]
-                more = below.sizes[child]
-                if more == 0:
-                    continue
-                source = rows[k, j] - tree.message_starts[child]
-                source = below.places[child] + source * (more + 1)
-                _convolve(row, filled, stack, source, more + 1, other)
-                row, other = other, row
-                filled += more
-            out = top + i * width
-            inner = 1
-            for at in range(
-                tree.starts[c + 1] - 1, tree.starts[c] + tree.separator_sizes[c] - 1, -1
-            ):
-                variable = tree.variables[at]
-                count = cardinalities[variable]
+            if operation == COUNT:
+                filled, swapped = _convolve_children(walk, c, rows[:, j], stack, row, other)
+                if swapped:
+                    row, other = other, row
                 # A target in its counted state moves the distribution up by one.
-                out += (base + j - start) // inner % count == targets[variable]
-                inner *= count
-            share = belief / totals[i]
-            for x in range(filled):
-                stack[out + x] += row[x] * share
-
-
-@inner_kernel
-def _pair_cluster(
-    cardinalities, tree, program, tables, targets, below, c, rows, totals, stack, row, result
-):
-    """Add to the rows of cluster `c`, and to `result` the pairs that meet in it.
-
-    Args:
-        rows, totals, row: as of `_count_cluster`.
-    """
-    block, group = program.steps[c, BLOCK], program.steps[c, GROUP]
-    start, width, top = tree.table_starts[c], below.sizes[c], below.tops[c]
-    for base in range(start, tree.table_starts[c + 1], block):
-        rows_of_children(program, c, (base - start) // block, rows)
-        for j in range(block):
-            belief = tables[base + j]
-            if belief == 0.0:
-                continue
-            i = (base + j - start) // group
-            row[0] = 1.0
-            filled = _pair_entry(
-                cardinalities, tree, below, rows, targets, c, j, base + j - start, belief,
-                stack, row, result,
-            )  # fmt: skip
-            share = belief / totals[i]
-            out = top + i * width
+                out += _counted(walk, c, entry)
+            else:
+                filled = _set_side_by_side(walk, c, entry, belief, rows[:, j], stack, row, result)
+            share = belief / totals[entry // group]
             for x in range(filled):
                 stack[out + x] += row[x] * share
 
 
 @inlined_kernel
-def _pair_entry(cardinalities, tree, below, rows, targets, c, j, entry, belief, stack, row, result):
+def _convolve_children(walk, c, rows, stack, row, other):
+    """Convolve the distributions that the children of cluster `c` have in an entry of its table.
+
+    Args:
+        rows: int64, the message entry of each child that the entry meets.
+        row: float64, 1 at first; `other` scratch.
+
+    Returns:
+        number of entries of the distribution, and whether it is in `other` rather than in `row`.
+    """
+    tree, below = walk.tree, walk.below
+    filled, swapped = 1, False
+    for k in range(tree.child_starts[c + 1] - tree.child_starts[c]):
+        child = tree.children[tree.child_starts[c] + k]
+        more = below.sizes[child]
+        if more == 0:
+            continue
+        source = below.places[child] + (rows[k] - tree.message_starts[child]) * (more + 1)
+        if swapped:
+            _convolve(other, filled, stack, source, more + 1, row)
+        else:
+            _convolve(row, filled, stack, source, more + 1, other)
+        swapped = not swapped
+        filled += more
+    return filled, swapped
+
+
+@inlined_kernel
+def _counted(walk, c, entry):
+    """How many of the targets eliminated in cluster `c` are in their counted state in an entry."""
+    tree = walk.tree
+    counted = 0
+    inner = 1
+    for at in range(tree.starts[c + 1] - 1, tree.starts[c] + tree.separator_sizes[c] - 1, -1):
+        variable = tree.variables[at]
+        count = walk.cardinalities[variable]
+        counted += entry // inner % count == walk.targets[variable]
+        inner *= count
+    return counted
+
+
+@inlined_kernel
+def _set_side_by_side(walk, c, entry, belief, rows, stack, row, result):
     """Set the rows below an entry of a table side by side, and add what pairs they make.
+
+    Args:
+        rows: as of `_convolve_children`.
+        row: float64, written.
 
     Returns:
         number of entries of `row`.
     """
+    tree, below = walk.tree, walk.below
     first = below.firsts[c]
     filled = 0
-    first_child = tree.child_starts[c]
-    for k in range(tree.child_starts[c + 1] - first_child):
-        child = tree.children[first_child + k]
+    for k in range(tree.child_starts[c + 1] - tree.child_starts[c]):
+        child = tree.children[tree.child_starts[c] + k]
         more = below.sizes[child]
         if more == 0:
             continue
-        source = rows[k, j] - tree.message_starts[child]
-        source = below.places[child] + source * more
+        source = below.places[child] + (rows[k] - tree.message_starts[child]) * more
         for y in range(more):
             row[filled + y] = stack[source + y]
         for x in range(filled):
@@ -183,7 +213,8 @@ def _pair_entry(cardinalities, tree, below, rows, targets, c, j, entry, belief, 
         filled += more
     inner = 1
     for at in range(tree.starts[c + 1] - 1, tree.starts[c] + tree.separator_sizes[c] - 1, -1):
-        count, target = cardinalities[tree.variables[at]], targets[tree.variables[at]]
+        variable = tree.variables[at]
+        count, target = walk.cardinalities[variable], walk.targets[variable]
         if target > 0:
             state = entry // inner % count
             row[filled : filled + count] = 0.0

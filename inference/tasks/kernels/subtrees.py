@@ -1,4 +1,8 @@
-"""Targets below each cluster, and the places of its rows while they are needed (compiled)."""
+"""Targets below each cluster, and the places of its rows while they are needed (compiled).
+
+In depth-first post-order the rows of a cluster's children are the last that were made, so that a
+stack holds them, and no more than the rows on one path and beside it are in memory.
+"""
 
 from __future__ import annotations
 

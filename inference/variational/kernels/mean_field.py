@@ -14,25 +14,19 @@ from inference.kernels.views import lent
 
 
 @inner_kernel
-def expected_log_values(
-    f, target, cardinalities, scope_starts, scope_variables, table_starts, log_values,
-    state_starts, product, digits, out,
-):  # fmt: skip
+def expected_log_values(graph, f, target, state_starts, product, digits, out):
     """Add to `out` the expected log values of a factor for each state of one of its variables.
 
     Args:
+        graph: its `GraphArrays`.
+        f: the factor.
         target: the slot of that variable in `scope_variables`, or -1 for the expectation over all
             variables, which is added to the first entry of `out`.
         product: float64, the probability vectors of the variables, one after another.
         digits: int64, scratch, one per variable of a scope.
     """
-    (
-        cardinalities, scope_starts, scope_variables, table_starts, log_values,
-        state_starts, product, digits, out,
-    ) = lent((
-        cardinalities, scope_starts, scope_variables, table_starts, log_values,
-        state_starts, product, digits, out,
-    ))  # fmt: skip
+    graph, state_starts, product, digits, out = lent((graph, state_starts, product, digits, out))
+    cardinalities, scope_starts, scope_variables, table_starts, log_values = graph
     start, stop = scope_starts[f], scope_starts[f + 1]
     entry = table_starts[f]
     if target >= 0 and stop - start == 1:
@@ -63,14 +57,18 @@ def expected_log_values(
 
 
 @kernel
-def evidence_lower_bound(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, product
-):
+def evidence_lower_bound(graph, product):
     """Expected log potential plus the entropy of a product distribution.
 
     It is a lower bound on log Z for every product distribution (Jensen's inequality).
+
+    Args:
+        graph: its `GraphArrays`.
+        product: float64, the probability vectors of the variables, one after another.
     """
-    state_starts = state_offsets(cardinalities)
+    graph = lent(graph)
+    scope_starts = graph.scope_starts
+    state_starts = state_offsets(graph.cardinalities)
     n_factors = len(scope_starts) - 1
     arity = 1
     for f in range(n_factors):
@@ -78,10 +76,7 @@ def evidence_lower_bound(
     digits = np.empty(arity, dtype=np.int64)
     total = np.zeros(1, dtype=np.float64)
     for f in range(n_factors):
-        expected_log_values(
-            f, -1, cardinalities, scope_starts, scope_variables, table_starts, log_values,
-            state_starts, product, digits, total,
-        )  # fmt: skip
+        expected_log_values(graph, f, -1, state_starts, product, digits, total)
     for probability in product:
         if probability > 0.0:
             total[0] -= probability * math.log(probability)
@@ -89,10 +84,7 @@ def evidence_lower_bound(
 
 
 @kernel
-def ascend(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, slot_starts, slots,
-    product, random, tolerance, max_iterations, stop,
-):  # fmt: skip
+def ascend(graph, slot_starts, slots, product, random, tolerance, max_iterations, stop):
     """Raise the lower bound by replacing one variable's distribution at a time.
 
     The best distribution of a variable given the others is proportional to the exponential of the
@@ -101,6 +93,7 @@ def ascend(
     order that is drawn once.
 
     Args:
+        graph: its `GraphArrays`.
         slot_starts, slots: for every variable its places in `scope_variables`, each with its
             factor: int64 (n_slots, 2).
         product: float64, the product distribution to start from; improved in place.
@@ -111,6 +104,8 @@ def ascend(
         changes: float64 (iterations,), the largest change of a probability in every iteration;
             the run ended when it was at most `tolerance`, after `max_iterations`, or by `stop`.
     """
+    graph = lent(graph)
+    cardinalities, scope_starts = graph.cardinalities, graph.scope_starts
     n = len(cardinalities)
     state_starts = state_offsets(cardinalities)
     arity = 1
@@ -132,9 +127,8 @@ def ascend(
             fresh[:count] = 0.0
             for entry in range(slot_starts[v], slot_starts[v + 1]):
                 expected_log_values(
-                    slots[entry, 1], slots[entry, 0], cardinalities, scope_starts, scope_variables,
-                    table_starts, log_values, state_starts, product, digits, fresh,
-                )  # fmt: skip
+                    graph, slots[entry, 1], slots[entry, 0], state_starts, product, digits, fresh
+                )
             largest = -np.inf
             for state in range(count):
                 largest = max(largest, fresh[state])
