@@ -82,11 +82,11 @@ class Pass(NamedTuple):
 def lay_out(graph, tree, stop):
     """Layouts of all mini-buckets; positions of messages count from the last factor.
 
+    Once `stop` is not 0, nothing more is laid out, and nothing may use the result.
+
     Args:
         graph: `GraphArrays`, whose factors may include shifts.
         tree: the mini-buckets as a cluster tree.
-
-    Once `stop` is not 0, nothing more is laid out, and nothing may use the result.
     """
     cardinalities = graph.cardinalities
     n_nodes = len(tree.parents)
