@@ -226,28 +226,28 @@ def _turn_into_changes(nodes, weights, total_weight, step, entries, moments):
 
 
 @inner_kernel
-def forward(here, use_answers, step, stop):
+def forward(arrays, use_answers, step, stop):
     """Send all messages, shifting cost within every split bucket first; return the bound.
 
     Once `stop` is not 0 it returns at the next bucket, and what it returns bounds nothing.
 
     Args:
-        here: the `Pass`, whose values, tables and scratch are written.
+        arrays: the `Pass`, whose values, tables and scratch are written.
         use_answers: whether there are answers of a pass before.
         step: share of the way to matched moments that shifts go.
     """
-    here = lent(here)
-    mini, matches, layouts, values = here.mini, here.matches, here.layouts, here.values
-    tree, tables = matches.tree, here.tables
+    arrays = lent(arrays)
+    mini, matches, layouts, values = arrays.mini, arrays.matches, arrays.layouts, arrays.values
+    tree, tables = matches.tree, arrays.tables
     first_message = matches.table_starts[len(matches.table_starts) - 1]
     bound = 0.0
     for factor in tree.constant_factors:
         bound += values[matches.table_starts[factor]]
-    for bucket in range(len(here.order)):
+    for bucket in range(len(arrays.order)):
         if stop[0] != 0:
             break
         begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
-        count = layouts.cardinalities[here.order[bucket]]
+        count = layouts.cardinalities[arrays.order[bucket]]
         for node in range(begin, end):
             tables[tree.table_starts[node] : tree.table_starts[node + 1]] = 0.0
             _add_inputs(
@@ -255,11 +255,11 @@ def forward(here, use_answers, step, stop):
             )
         if step > 0.0:
             for m in range(matches.bucket_starts[bucket], matches.bucket_starts[bucket + 1]):
-                _match_moments(here, m, count, use_answers, step)
+                _match_moments(arrays, m, count, use_answers, step)
         for node in range(begin, end):
             start = tree.table_starts[node]
             sent = tree.message_starts[node]
-            weight = here.weights[node]
+            weight = arrays.weights[node]
             for s in range(tree.message_starts[node + 1] - sent):
                 message = _power_sum(tables, start + s * count, count, weight)
                 values[first_message + sent + s] = message
@@ -269,18 +269,23 @@ def forward(here, use_answers, step, stop):
 
 
 @inner_kernel
-def _match_moments(here, m, count, use_answers, step):
+def _match_moments(arrays, m, count, use_answers, step):
     """Shift cost between the mini-buckets of match `m`, so that what they share agrees more.
 
     Args:
-        here: the `Pass`, whose shifts and tables are changed.
+        arrays: the `Pass`, whose shifts and tables are changed.
         count: states of the variable that is eliminated.
         use_answers, step: as of `forward`.
     """
-    here = lent(here)
-    matches, layouts, values, moments = here.matches, here.layouts, here.values, here.moments
-    tree, tables, weights = matches.tree, here.tables, here.weights
-    n_factors = len(here.mini.factor_nodes)
+    arrays = lent(arrays)
+    matches, layouts, values, moments = (
+        arrays.matches,
+        arrays.layouts,
+        arrays.values,
+        arrays.moments,
+    )
+    tree, tables, weights = matches.tree, arrays.tables, arrays.weights
+    n_factors = len(arrays.mini.factor_nodes)
     first_shift, last_shift = matches.starts[m], matches.starts[m + 1]
     first = n_factors + first_shift
     entries = matches.table_starts[first + 1] - matches.table_starts[first]
@@ -291,12 +296,12 @@ def _match_moments(here, m, count, use_answers, step):
         moment = moments[(s - first_shift) * entries : (s - first_shift + 1) * entries]
         moment[:] = 0.0
         if not _belief(
-            node, count, weights[node], tree, tables, here.answers, use_answers, here.scratch
+            node, count, weights[node], tree, tables, arrays.answers, use_answers, arrays.scratch
         ):
             return
         k = _input_of(node, n_factors + s, tree, layouts)
         _sum_to_input(
-            node, k, tree, layouts, here.scratch, moment, matches.table_starts[n_factors + s]
+            node, k, tree, layouts, arrays.scratch, moment, matches.table_starts[n_factors + s]
         )
         total = 0.0
         for i in range(entries):
@@ -372,24 +377,24 @@ def _take_beliefs(start, sent, length, weight, messages, tables, sums, out):
 
 
 @inner_kernel
-def backward(here, weight_step, marginal_starts, marginals):
+def backward(arrays, weight_step, marginal_starts, marginals):
     """Turn tables into beliefs (the bound's gradient), parents first, and renew the weights.
 
     Args:
-        here: the `Pass`, whose tables, answers and weights are written.
+        arrays: the `Pass`, whose tables, answers and weights are written.
         weight_step: step of the weights along the entropy of each mini-bucket; its sign says
             whether the bound is an upper (positive) or a lower one; 0 leaves the weights.
         marginal_starts: int64 (n_variables + 1,), where the marginals of each variable begin.
         marginals: float64 (n_states,), written.
     """
-    here = lent(here)
-    mini, matches, layouts, values = here.mini, here.matches, here.layouts, here.values
-    tree, tables, weights, sums = matches.tree, here.tables, here.weights, here.sums
+    arrays = lent(arrays)
+    mini, matches, layouts, values = arrays.mini, arrays.matches, arrays.layouts, arrays.values
+    tree, tables, weights, sums = matches.tree, arrays.tables, arrays.weights, arrays.sums
     first_message = matches.table_starts[len(matches.table_starts) - 1]
     sums[:] = 0.0
-    for bucket in range(len(here.order) - 1, -1, -1):
+    for bucket in range(len(arrays.order) - 1, -1, -1):
         begin, end = mini.bucket_starts[bucket], mini.bucket_starts[bucket + 1]
-        v = here.order[bucket]
+        v = arrays.order[bucket]
         count = layouts.cardinalities[v]
         out = marginals[marginal_starts[v] : marginal_starts[v] + count]
         out[:] = 0.0
@@ -417,9 +422,9 @@ def backward(here, weight_step, marginal_starts, marginals):
             _renew_weights(weights[begin:end], entropies, weight_step)
         for node in range(begin, end):
             for at in range(tree.message_starts[node], tree.message_starts[node + 1]):
-                here.answers[at] = -np.inf
+                arrays.answers[at] = -np.inf
                 if sums[at] > 0.0:
-                    here.answers[at] = (
+                    arrays.answers[at] = (
                         math.log(sums[at]) - values[first_message + at] / weights[node]
                     )
 

@@ -155,7 +155,7 @@ def _tightened(graph, order, tightening, for_draws, stop):
     current = np.empty(marginal_starts[n], dtype=np.float64)
     marginals = np.empty(marginal_starts[n], dtype=np.float64)
     weights = _first_weights(mini, sign)
-    here = Pass(
+    arrays = Pass(
         order, mini, matches, layouts, values, weights, tables,
         np.zeros(n_messages, dtype=np.float64), np.empty(n_messages, dtype=np.float64),
         np.empty(largest, dtype=np.float64), np.empty(room, dtype=np.float64),
@@ -167,13 +167,13 @@ def _tightened(graph, order, tightening, for_draws, stop):
     used = 0
     settled = False
     for iteration in range(iterations):
-        value = forward(here, iteration > 0, step, halt)
+        value = forward(arrays, iteration > 0, step, halt)
         if halt[0] != 0:
             break
         last = splits == 0 or value == -np.inf or iteration == iterations - 1
         last = last or (for_draws and stop[0] != 0)
         if not (last and for_draws):
-            backward(here, weight_step, marginal_starts, current)
+            backward(arrays, weight_step, marginal_starts, current)
         trace[iteration] = value
         used = iteration + 1
         gain = sign * (bound - value)
