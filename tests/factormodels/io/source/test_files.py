@@ -81,7 +81,8 @@ def test_findings_are_saved_together_or_not_at_all(
         assert contents(tmp_path) == before, calls
         assert out.exists() == existing
         calls += 1
-    assert calls >= len(whole)
+    # Every file is written by such a call, but the CSV of a table, which is written in parts.
+    assert calls >= len(whole) - (method == "write_bytes")
     assert {path.name for path in out.iterdir()} == whole | ({"notes.txt"} if existing else set())
     assert (out / "findings.json").read_bytes() == before["whole/findings.json"]
 
