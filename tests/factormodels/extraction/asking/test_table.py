@@ -103,9 +103,9 @@ def test_an_answer_held_to_its_schema_is_read_as_the_example_is(stage: ModelStag
         (key, *_) = schema["properties"]
         value = json.loads(example.answer)
         # The strict mode of providers knows no list but in an object.
-        held = {key: value} if isinstance(value, list) else value
-        jsonschema.validate(held, schema)
-        reading = _reading(stage, example, json.dumps(held))
+        content = {key: value} if isinstance(value, list) else value
+        jsonschema.validate(content, schema)
+        reading = _reading(stage, example, json.dumps(content))
         assert reading == _reading(stage, example, example.answer)
         request = request_of(AnsweringModel(partial(_answered, "")), _question_of(stage, example))
         # Tokens that a schema forces would count as improbable where log-probabilities are read.
