@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError, zero_partition
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
-from inference.mini_buckets.kernels.proposal import Tightened, WeightedDraws, draw_weighted
+from inference.mini_buckets.kernels.proposal import DrawnWeights, Tightened, draw_weighted
 from inference.mini_buckets.kernels.solve import Tightening, tighten_for_draws
 from inference.mini_buckets.structure import LARGEST_I_BOUND, elimination, narrowed
 from inference.mini_buckets.wmb import WeightedMiniBuckets
@@ -266,7 +266,7 @@ class MiniBucketSampling(Backend):
                 return None
             log_weights, sums = np.empty(_PART), np.zeros(starts[-1])
             random = random_state(np.random.SeedSequence([self.seed, 1, number]))
-            weighted = WeightedDraws(log_weights, sums, starts)
+            weighted = DrawnWeights(log_weights, sums, starts)
             if not draw_weighted(
                 arrays_of(graph), buckets.order, tightened, random, weighted, stop.flag
             ):

@@ -104,7 +104,7 @@ def _chosen(shares, remaining):
     return chosen
 
 
-class WeightedDraws(NamedTuple):
+class DrawnWeights(NamedTuple):
     """What draws and their weights are written to.
 
     Attributes:
@@ -130,7 +130,7 @@ def draw_weighted(graph, order, buckets, random, drawn, stop):
         order: int64 (n_variables,), the elimination order.
         buckets: the mini-buckets, `Tightened`.
         random: uint64 (1,), state of the random numbers.
-        drawn: the `WeightedDraws`, filled.
+        drawn: the `DrawnWeights`, filled.
         stop: int64 (1,), looked up before every draw.
     """
     graph, buckets, drawn = lent((graph, buckets, drawn))
