@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from factormodels.control_characters import shortened
 
@@ -36,33 +37,40 @@ class MissingDependencyError(FactormodelsError, ImportError):
 
 
 @contextmanager
-def options_as_arguments() -> Iterator[None]:
+def options_as_arguments(arguments: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
     """Let errors of the block name options of the command line as arguments of a function.
 
     Their sentences were written for the command: "drop it with --overwrite" becomes "drop it with
     `overwrite`".
+
+    Args:
+        arguments: names of arguments by options, where they are not those of the options.
     """
     try:
         yield
     except InputError as error:
-        error.args = (as_arguments(str(error)),)
+        error.args = (as_arguments(str(error), arguments),)
         raise
 
 
-def as_arguments(text: str) -> str:
+def as_arguments(text: str, arguments: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return a text that names options of the command line as arguments of a function.
 
     An option with a quoted value, as in "--p 'my p'", becomes the argument with it, `p='my p'`.
     What stands between backticks is code, such as a command with its options, and stays.
+
+    Args:
+        text: the text.
+        arguments: names of arguments by options, where they are not those of the options.
     """
-    return re.sub(r"`[^`]*`|(?<![^\s(])--([a-z][a-z-]*)(?: ('[^']*')(?!\"))?", _argument, text)
 
+    def argument(option: re.Match[str]) -> str:
+        if option[1] is None:
+            return option[0]
+        name = arguments.get(option[1], option[1].replace("-", "_"))
+        return f"`{name}`" if option[2] is None else f"`{name}={option[2]}`"
 
-def _argument(option: re.Match[str]) -> str:
-    if option[1] is None:
-        return option[0]
-    name, value = option[1].replace("-", "_"), option[2]
-    return f"`{name}`" if value is None else f"`{name}={value}`"
+    return re.sub(r"`[^`]*`|(?<![^\s(])--([a-z][a-z-]*)(?: ('[^']*')(?!\"))?", argument, text)
 
 
 def nearest(name: object, known: Iterable[str]) -> str | None:

@@ -228,9 +228,11 @@ def front_door(function: Callable[..., Result]) -> Callable[..., Result]:
         chosen = (
             {} if base is None else {name: getattr(base, name) for name in base.model_fields_set}
         )
-        with options_as_arguments():
+        by_option = {option_of(kind, name).name: name for name in kind.model_fields}
+        with options_as_arguments(by_option):
             result: Any = found_by(function, kind.from_given({**chosen, **options}), **data)
-        in_python: Result = replace(result, sentences=tuple(map(as_arguments, result.sentences)))
+        sentences = tuple(as_arguments(each, by_option) for each in result.sentences)
+        in_python: Result = replace(result, sentences=sentences)
         return in_python
 
     called.__signature__ = _signature(function)  # type: ignore[attr-defined]

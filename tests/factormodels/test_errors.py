@@ -33,3 +33,5 @@ def test_options_become_arguments_outside_of_code() -> None:
     assert as_arguments(sentence) == (
         "`k_prime`: go on with `resume` (`unit` response), or `factormodels assess --atoms model`"
     )
+    # An option that Python has no word for.
+    assert as_arguments("one --with at a time", {"with": "beside"}) == "one `beside` at a time"

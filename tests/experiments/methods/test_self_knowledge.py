@@ -323,7 +323,7 @@ def test_a_real_model_on_its_own_claims(file: str, expected: Any, shared_data: P
     assert any("Known as a file of tatsu-lab" in each for each in measured.sentences)
     # One half parts nothing: what does is tabulated beside it, this threshold among others.
     plain = self_knowledge(path, **QUICK)
-    assert any("choose one with --threshold" in each for each in plain.sentences)
+    assert any("choose one with `threshold`" in each for each in plain.sentences)
     sweep: Any = plain["sweep"].set_index("threshold")
     assert sweep.loc[0.9, "sigma"] == values["sigma"]
 
