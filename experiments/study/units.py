@@ -194,7 +194,7 @@ class TaskQueue:
         self._given[id(task)] = units
         return task
 
-    def settle(self, task: Task, answer: Answer) -> None:
+    def settle(self, task: Task, answer: TimedAnswer) -> None:
         """Note what a task has done; what it has not comes next."""
         units = self._given.pop(id(task))
         done = decode(answer.units)
@@ -223,7 +223,7 @@ class TaskQueue:
         return False
 
 
-class Answer(NamedTuple):
+class TimedAnswer(NamedTuple):
     """What a process answers to a task."""
 
     units: bytes
@@ -234,7 +234,7 @@ class Answer(NamedTuple):
     time too would stay as small as the first where processes are far away."""
 
 
-def run_task(task: Task) -> Answer:
+def run_task(task: Task) -> TimedAnswer:
     """What became of the units of a task, or of as many as fit into `TASK_SECONDS`.
 
     At least one batch of units is run. Whatever a backend raises is recorded and ends its unit
@@ -253,8 +253,8 @@ def run_task(task: Task) -> Answer:
             # Checked after the batch rather than before, so that even the slowest task makes
             # progress.
             if time.perf_counter() - began > TASK_SECONDS:
-                return Answer(encode(results), time.perf_counter() - began)
-    return Answer(encode(results), time.perf_counter() - began)
+                return TimedAnswer(encode(results), time.perf_counter() - began)
+    return TimedAnswer(encode(results), time.perf_counter() - began)
 
 
 def encode(results: Sequence[UnitResult]) -> bytes:
