@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from experiments import coherence, omissions, revise
+from experiments.asking.ledger_table import ledger_table
 from experiments.asking.settings import AskingSettings
 from factormodels.errors import LimitReachedError
-from factormodels.extraction.language_model import Request
+from factormodels.extraction.language_model import Completion, Request, Usage
+from factormodels.extraction.language_model.accounting import Ledger
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from tests.experiments.methods.test_omissions import bridge
 from tests.factormodels.extraction.models import AnsweringModel
@@ -66,3 +68,16 @@ def test_a_server_on_this_machine_has_longer_to_answer(
     given: dict[str, Any], seconds: float
 ) -> None:
     assert AskingSettings(**given).litellm("openai/x").timeout == seconds
+
+
+def test_tokens_of_a_prefix_cache_stand_with_the_costs() -> None:
+    ledger = Ledger()
+    ledger.add("relations", Completion("entailment", usage=Usage(600, 3, None, 540)))
+    table = ledger_table(ledger)
+    assert table.frame["prefix_tokens"].tolist() == [540]
+    assert "90%" in table.note
+    # A server that says nothing of it has no column.
+    silent = Ledger()
+    silent.add("relations", Completion("entailment", usage=Usage(600, 3)))
+    assert "prefix_tokens" not in ledger_table(silent).frame
+    assert ledger_table(silent).note == ""
