@@ -13,6 +13,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from factormodels.claims import Context, Relation, RelationKind, is_evidence
+from factormodels.conventions import DEFAULT, DEFAULT_PRIORS, GraphConventions
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 
@@ -20,8 +21,13 @@ COPY_SEPARATOR = "@"
 """Joins a context's id and an atom's in the id of FR1's copy of a shared context."""
 
 
-def variant(graph: FactGraph, name: str) -> FactGraph:
-    """View of `graph` called `name`: "FR1", "FR2", "FR3", or "given" (unchanged).
+def variant(graph: FactGraph, name: str, conventions: GraphConventions = DEFAULT) -> FactGraph:
+    """View of `graph` called `name`: "FR1", "FR2", "FR3", or "given" (its relations unchanged).
+
+    Args:
+        graph: a response.
+        name: the view.
+        conventions: how passages and relations become a model.
 
     Raises:
         InputError: if there is no view of that name.
@@ -30,14 +36,25 @@ def variant(graph: FactGraph, name: str) -> FactGraph:
         view = VARIANTS[name]
     except KeyError:
         raise InputError(unknown_name(f"the variant {name!r}", name, VARIANTS)) from None
-    return view(graph)
+    seen = view(graph, conventions)
+    prior = conventions.context_prior
+    if prior is not None:
+        replaced = {c.id: prior for c in seen.contexts if has_default_prior(c) and c.prior != prior}
+        seen = seen.with_priors(contexts=replaced) if replaced else seen
+    return seen.with_parameters() if conventions.weak_relations == "kept" else seen
 
 
-def fr1(graph: FactGraph) -> FactGraph:
+def has_default_prior(context: Context) -> bool:
+    """Whether the prior of a context is one that tools write where they know nothing of it."""
+    return context.prior in DEFAULT_PRIORS
+
+
+def fr1(graph: FactGraph, conventions: GraphConventions = DEFAULT) -> FactGraph:
     """View in which every atom sees only the contexts retrieved for it: a forest.
 
     A context retrieved for several atoms becomes one copy per atom, named ``context@atom``, so
-    that atoms stay independent. A context without provenance was retrieved for the question, and
+    that atoms stay independent; under the convention *one* it stays one variable, which couples
+    them. A context without provenance was retrieved for the question, and
     serves no atom; but if no context of the graph has any, as in graphs that do not record it, each
     counts as retrieved for every atom that a relation joins it to. Contexts that serve no atom are
     dropped.
@@ -55,12 +72,16 @@ def fr1(graph: FactGraph) -> FactGraph:
     recorded = any(context.retrieved_for for context in graph.contexts)
     contexts: list[Context] = []
     relations: list[Relation] = []
+    copied = conventions.shared_passage == "copied"
     for context in graph.contexts:
         atom_ids = tuple(dict.fromkeys(context.retrieved_for if recorded else served[context.id]))
+        shared = copied and len(atom_ids) > 1
+        if atom_ids and not shared:
+            contexts.append(replace(context, retrieved_for=atom_ids))
         for atom in atom_ids:
-            shared = len(atom_ids) > 1
             copy_id = f"{context.id}{COPY_SEPARATOR}{atom}" if shared else context.id
-            contexts.append(replace(context, id=copy_id, retrieved_for=(atom,)))
+            if shared:
+                contexts.append(replace(context, id=copy_id, retrieved_for=(atom,)))
             forward = by_pair.get((context.id, atom))
             backward = by_pair.get((atom, context.id))
             # Both orders recorded would close a cycle of two factors; the evidence's view of the
@@ -73,7 +94,7 @@ def fr1(graph: FactGraph) -> FactGraph:
     return replace(graph, contexts=tuple(contexts), relations=tuple(relations))
 
 
-def fr2(graph: FactGraph) -> FactGraph:
+def fr2(graph: FactGraph, conventions: GraphConventions = DEFAULT) -> FactGraph:  # noqa: ARG001
     """View with duplicate contexts merged and every recorded atom-context relation.
 
     Where both orders of a pair are recorded, the one from the context to the atom counts, as in
@@ -88,23 +109,24 @@ def fr2(graph: FactGraph) -> FactGraph:
     return merged.derived(merged.contexts, tuple(_evidence(merged)))
 
 
-def fr3(graph: FactGraph) -> FactGraph:
+def fr3(graph: FactGraph, conventions: GraphConventions = DEFAULT) -> FactGraph:
     """FR2's view plus the recorded context-context relations, one per pair.
 
     Two contexts that entail each other, in both orders, become one equivalence; its probability is
-    the smaller of the two, since equivalence claims both. Of any other two relations between the
-    same contexts the more probable one stays (the first, if they are equal; a neutral one yields).
-    An entailment less probable than 1/2 makes no equivalence.
+    the smaller of the two, since equivalence claims both, or by convention the larger. Of any other
+    two relations between the same contexts the more probable one stays (the first, if they are
+    equal; a neutral one yields). An entailment less probable than 1/2 makes no equivalence, unless
+    weak relations are kept.
     """
     merged = merge_duplicate_contexts(graph)
-    relations = (*_evidence(merged), *_between_contexts(merged))
+    relations = (*_evidence(merged), *_between_contexts(merged, conventions))
     recorded = {(r.source, r.target): position for position, r in enumerate(merged.relations)}
     in_order = sorted(relations, key=lambda r: recorded[r.source, r.target])
     return merged.derived(merged.contexts, tuple(in_order))
 
 
-VARIANTS: Mapping[str, Callable[[FactGraph], FactGraph]] = MappingProxyType(
-    {"given": lambda graph: graph, "FR1": fr1, "FR2": fr2, "FR3": fr3}
+VARIANTS: Mapping[str, Callable[[FactGraph, GraphConventions], FactGraph]] = MappingProxyType(
+    {"given": lambda graph, _: graph, "FR1": fr1, "FR2": fr2, "FR3": fr3}
 )
 
 
@@ -174,11 +196,15 @@ def normalised_text(text: str) -> str:
     return re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text)).strip().casefold()
 
 
-def united(forward: Relation, backward: Relation) -> Relation:
+def united(
+    forward: Relation, backward: Relation, conventions: GraphConventions = DEFAULT
+) -> Relation:
     """One relation that both orders of a pair make; see `fr3`."""
-    probability = min(forward.probability, backward.probability)
+    ends = forward.probability, backward.probability
+    probability = max(ends) if conventions.equivalence == "larger" else min(ends)
     both = forward.kind is backward.kind is RelationKind.ENTAILMENT
-    if both and is_evidence(RelationKind.EQUIVALENCE, probability):
+    kept = conventions.weak_relations == "kept"
+    if both and (kept or is_evidence(RelationKind.EQUIVALENCE, min(ends))):
         equivalence = replace(forward, kind=RelationKind.EQUIVALENCE, probability=probability)
         # Neither order says what the pair is where it is not equivalent.
         return replace(equivalence, distribution=None)
@@ -218,7 +244,7 @@ def _evidence(graph: FactGraph) -> Iterator[Relation]:
             yield relation
 
 
-def _between_contexts(graph: FactGraph) -> Iterator[Relation]:
+def _between_contexts(graph: FactGraph, conventions: GraphConventions) -> Iterator[Relation]:
     contexts = set(graph.context_ids)
     recorded = {
         (r.source, r.target): r
@@ -232,4 +258,4 @@ def _between_contexts(graph: FactGraph) -> Iterator[Relation]:
             yield relation
         elif pair not in done:
             done.add((relation.target, relation.source))
-            yield united(relation, back)
+            yield united(relation, back, conventions)

@@ -95,6 +95,8 @@ def choose_k(policy: str | float, atom_counts: ArrayLike) -> Floats:
         policy: a number above 0, or ``fixed:INT`` for the same; ``median`` for the median number
             of atoms over the responses (as FactReasoner does); ``half`` for half of each
             response's own atoms. Medians and halves are not rounded: K need not be whole.
+            ``half-down`` rounds the half down to a whole number of at least 1, as FactReasoner's
+            release does.
         atom_counts: number of atoms of each response, (n_responses,), at least 1 each.
 
     Raises:
@@ -111,11 +113,15 @@ def choose_k(policy: str | float, atom_counts: ArrayLike) -> Floats:
         return np.full(counts.size, np.median(counts))
     if policy == "half":
         return counts / 2
+    if policy == "half-down":
+        rounded: Floats = np.maximum(counts // 2, 1).astype(np.float64)
+        return rounded
     kind, _, number = policy.partition(":")
     if kind == "fixed" and number.isdecimal() and int(number) > 0:
         return np.full(counts.size, float(number))
     raise InputError(
-        f"k is {policy!r}; give a number above 0, 'fixed:INT' with one, 'median' or 'half'"
+        f"k is {policy!r}; give a number above 0, 'fixed:INT' with one, 'median', 'half' or "
+        "'half-down'"
     )
 
 

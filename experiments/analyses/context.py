@@ -32,6 +32,9 @@ class AnalysisContext:
         where: what errors call the configuration.
         track: shows progress.
         data: what the manifest says of the data that were loaded, by name.
+        sources: sources of `experiments.analyses.user_data` whose own data were loaded, and none
+            that stand for them.
+        given: file of the responses that the user names for this run alone.
     """
 
     study: str
@@ -40,6 +43,8 @@ class AnalysisContext:
     where: str
     track: Tracker = untracked
     data: dict[str, dict[str, Any]] = field(default_factory=dict)
+    sources: set[str] = field(default_factory=set)
+    given: Path | None = None
 
     def load(self, choices: Iterable[DatasetChoice], key: str = "datasets") -> list[StudyData]:
         """Datasets of the settings, in order.

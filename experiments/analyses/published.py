@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from calibration.scores.registry import REGISTRY
 from experiments.findings.table import Table, columns_as, data_frame
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.source.opening import exists
@@ -17,6 +18,9 @@ from factormodels.io.tables.data_table import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+OTHER_DATA = "other data"
+"""What stands in the place of a number of other data than the paper's."""
 
 STEM = "published"
 """The files of the comparison are published.csv, published.md and published.tex."""
@@ -39,21 +43,27 @@ def published_numbers() -> pd.DataFrame:
     `of` is the analysis or command whose results have our number: of its table `table` the row
     that `row` tells ("column=value & column=value"), its column `column`, shown with `digits`
     decimals. `source` says what it is, `printed` what the paper has, `needs` of which data and
-    models, `why` why ours differs, and `command` how ours is made.
+    models, `data` which source of `experiments.analyses.user_data` holds those data ("other": what
+    we have is never of them, empty: whatever the results are of), `why` why ours differs, and
+    `command` how ours is made.
     """
     return printed(STEM, dtype=str, keep_default_na=False)
 
 
 def compare_published(
-    of: str, results: Mapping[str, pd.DataFrame] | str | os.PathLike[str]
+    of: str,
+    results: Mapping[str, pd.DataFrame] | str | os.PathLike[str],
+    sources: Collection[str] | None = None,
 ) -> Table:
     """What the papers print beside the same numbers of results.
 
-    A number that the results do not have is shown as "-".
+    A number that the results do not have is shown as "-", and one of other data than the paper's
+    as "other data".
 
     Args:
         of: whose numbers, of the column `of` of `published_numbers`.
         results: tables by name; or a folder, or a CSV file, each table named as its file is.
+        sources: sources whose data the results are of; None: those that the numbers need.
 
     Raises:
         InputError: for an unknown name, a folder without tables, or a number of several rows.
@@ -71,11 +81,12 @@ def compare_published(
         {
             "source": number["source"],
             "printed": number["printed"],
-            "ours": _ours(number, tables),
+            "ours": _ours(number, tables) if known else OTHER_DATA,
             "needs": number["needs"],
-            "why": number["why"],
+            "why": number["why"] if known else number["why"] or _STAND_IN,
         }
         for number in paper_numbers.to_dict("records")
+        for known in [_is_of(number, sources)]
     ]
     columns = columns_as(
         "source | printed> | ours> we get | needs data and models of the paper | "
@@ -83,6 +94,73 @@ def compare_published(
     )
     caption = "Published numbers, and what this run gives."
     return Table(data_frame(rows), columns, caption)
+
+
+_STAND_IN = "embedded data stand in for the paper's"
+
+
+_TABLED = ("factscore", "biographies-wikipedia")
+"""The embedded biographies, and the printed tables that are of the same responses."""
+
+_FACTREASONER = (
+    *("supported", "contradicted", "undecided", "precision", "f1", "f1_at_k"),
+    *("precision_mae", "entropy"),
+)
+"""Measures of FactReasoner's tables 3 and 6 to 19, in their order."""
+
+
+def factreasoner_tables(means: pd.DataFrame, variants: Collection[str]) -> Table:
+    """FactReasoner's tables 3 and 6 to 19 of the datasets of a study, beside what it gives.
+
+    A printed row is compared with the cell of the same dataset, relation model and variant. The
+    embedded biographies have other passages and another relation model than the paper's.
+
+    Args:
+        means: means over responses by cell, of `experiments.study.scores.response_means`.
+        variants: variants of the study.
+    """
+    tables = printed("factreasoner_tables", dtype=str, keep_default_na=False)
+    own, stand_in = _TABLED
+    datasets = {stand_in if name == own else name for name in means["dataset"]}
+    cells = means.to_dict("records")
+    rows = []
+    for row in tables.to_dict("records"):
+        dataset = f"{row['dataset']}-{row['source']}"
+        if dataset not in datasets or row["assessor"] not in variants:
+            continue
+        found = [
+            cell
+            for cell in cells
+            if (cell["dataset"], cell["relation_model"], cell["variant"])
+            == (dataset, row["model"], row["assessor"])
+        ]
+        table = f"FactReasoner, table {row['table']}: {row['dataset']}, {row['source']}"
+        rows.append({**row, "of": table, "ours": _means_text(found[0]) if found else OTHER_DATA})
+    columns = columns_as(
+        "model relations | assessor variant | supported> #S | contradicted> #C | undecided> #U | "
+        "precision> Pr | f1> F1 | f1_at_k> F1@K | precision_mae> MAE | entropy> E | ours we get"
+    )
+    others = sorted({f"{r['dataset']}-{r['source']}" for r in tables.to_dict("records")} - datasets)
+    note = (
+        f"We get {OTHER_DATA} where the study has no cell of the dataset, the relation model and "
+        f"the variant. Other tables need datasets called {', '.join(others)}."
+    )
+    caption = "What the paper prints, means over responses ± standard deviations, and what we get."
+    return Table(data_frame(rows), columns, caption, "of", note)
+
+
+def _means_text(cell: Mapping[Any, Any]) -> str:
+    """The means of a cell in the order of the printed columns."""
+    names = ["f1_by_response" if name == "f1" else name for name in _FACTREASONER]
+    known = [name for name in names if name in cell and not math.isnan(cell[name])]
+    return ", ".join(f"{REGISTRY[name].title} {cell[name]:.2f}" for name in known)
+
+
+def _is_of(number: Mapping[Any, Any], sources: Collection[str] | None) -> bool:
+    """Whether results are of the data that a printed number is of."""
+    if number["data"] in ("", "other"):
+        return not number["data"]
+    return sources is None or number["data"] in sources
 
 
 def _read(path: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:

@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 from experiments.analyses.context import AnalysisContext, Tracker, untracked
 from experiments.analyses.published import STEM, compare_published, published_numbers
 from experiments.analyses.registry import Analysis, analysis, names
+from experiments.analyses.user_data import SOURCES
 from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.settings.limits import Seed
@@ -88,8 +89,16 @@ def load_analysis(raw: RawStudy) -> LoadedAnalysis:
     return LoadedAnalysis(study, chosen, settings, raw.folder, raw.where)
 
 
+def takes_data(loaded: LoadedAnalysis) -> bool:
+    """Whether an analysis reads responses that a file of the user's can replace."""
+    return getattr(loaded.settings, "data", None) in SOURCES
+
+
 def run_analysis(
-    loaded: LoadedAnalysis, folder: Path, track: Tracker = untracked
+    loaded: LoadedAnalysis,
+    folder: Path,
+    track: Tracker = untracked,
+    data: Path | None = None,
 ) -> tuple[Artefacts, tuple[Path, ...]]:
     """Run an analysis and write its tables, its figures and a manifest, all of them or none.
 
@@ -97,6 +106,7 @@ def run_analysis(
         loaded: the study.
         folder: an existing folder; files of another run's manifest in it are removed.
         track: shows progress.
+        data: file of the responses in place of those that the analysis has; None: these.
 
     Returns:
         The tables and figures, and their files, the manifest last.
@@ -105,12 +115,14 @@ def run_analysis(
         InputError: for bad data, or a folder that cannot be written.
     """
     study = loaded.study
-    context = AnalysisContext(study.study, study.seed, loaded.folder, loaded.where, track)
+    context = AnalysisContext(
+        study.study, study.seed, loaded.folder, loaded.where, track, given=data
+    )
     artefacts = loaded.analysis.run(loaded.settings, context).with_points()
     name = loaded.analysis.name
     if (published_numbers()["of"] == name).any():
         frames = {stem: table.frame for stem, table in artefacts.tables.items()}
-        beside = {STEM: compare_published(name, frames)}
+        beside = {STEM: compare_published(name, frames, context.sources)}
         artefacts = dataclasses.replace(artefacts, tables={**artefacts.tables, **beside})
     with unfinished_folder(folder) as unfinished:
         files = list(

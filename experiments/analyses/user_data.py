@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from experiments.analyses.context import AnalysisContext
 from experiments.study.config import DatasetChoice, known
-from experiments.study.data import load_dataset
+from experiments.study.data import StudyData, load_dataset
 from experiments.study.manifest import file_hash
 from factormodels import datasets
 from factormodels.errors import InputError, unknown_name
@@ -19,6 +19,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.source.files import read_text
 from factormodels.io.source.opening import exists
 from factormodels.io.yaml import parse_yaml
+from factormodels.nouns import counted, is_or_are
 
 DATA_FILE = "factormodels-data.yaml"
 """The file that says where data are, looked for in the current folder."""
@@ -30,8 +31,12 @@ SOURCES: Mapping[str, str] = MappingProxyType(
     {
         # FActScore's labeled/ChatGPT.jsonl: github.com/shmsw25/FActScore.
         "factscore-labelled": "factscore",
-        # Labelled responses with texts, such as the same file.
+        # Labelled responses with texts, such as the same file: the embedded biographies have none.
         "core-responses": "demonstration",
+        # Passages and claims with texts whose relation people know, such as FACTOR's.
+        "related-pairs": "demonstration",
+        # By name of a model, its responses with their claims, labelled or not.
+        "generations": "demonstration",
         # FaStfact-Bench with its labels, or Factcheck-Bench's own file.
         "fastfact-bench": "factcheck-bench",
         # By name of a model, claims with labels and what it says of them.
@@ -39,6 +44,9 @@ SOURCES: Mapping[str, str] = MappingProxyType(
     }
 )
 """What a user's file can name, and the embedded dataset that stands for it."""
+
+SAME_DATA = ("factscore-labelled",)
+"""Sources of which an embedded dataset holds the same responses and labels."""
 
 # The name of one of them, in the settings of an analysis.
 SourceName = Annotated[str, known(lambda: SOURCES, "dataset")]
@@ -106,9 +114,24 @@ def load(name: str, context: AnalysisContext) -> tuple[tuple[FactGraph, ...], st
     Raises:
         InputError: if a file cannot be read.
     """
-    choices, remark = _choices(name)
-    loaded = context.load(choices, "data")
+    loaded, remark = load_by_model(name, context)
     return tuple(graph for each in loaded for graph in each.graphs), remark
+
+
+def load_by_model(name: str, context: AnalysisContext) -> tuple[list[StudyData], str]:
+    """Like `load`, the responses of each model apart; what is known of one alone is called by it.
+
+    Args:
+        name: a name of `SOURCES`.
+        context: what the analysis is run with.
+
+    Raises:
+        InputError: if a file cannot be read.
+    """
+    choices, remark = _choices(name, context.given)
+    if context.given is not None or user_data().places(name) or name in SAME_DATA:
+        context.sources.add(name)
+    return context.load(choices, "data"), remark
 
 
 def user_responses(name: str) -> tuple[tuple[FactGraph, ...], str]:
@@ -143,12 +166,18 @@ def with_a_true_claim(
         raise InputError(f"{name}: no claim is labelled true; give labelled responses")
     left_out = len(graphs) - len(kept)
     return kept, remark + (
-        f" {left_out} responses without a true claim are left out." if left_out else ""
+        f" {counted(left_out, 'response')} without a true claim {is_or_are(left_out)} left out."
+        if left_out
+        else ""
     )
 
 
-def _choices(name: str) -> tuple[list[DatasetChoice], str]:
+def _choices(name: str, given: Path | None = None) -> tuple[list[DatasetChoice], str]:
     """Return the datasets that a source stands for, and what to know of them."""
+    if given is not None:
+        if not (exists(given) and given.is_file()):
+            raise InputError(f"--data {given}: there is no such file; correct the path")
+        return [DatasetChoice(name=name, path=str(given.resolve()))], f"Data of {given}: {name}."
     user = user_data()
     places = user.places(name)
     remark = f"Data of {user.where}: {name}."
@@ -156,7 +185,7 @@ def _choices(name: str) -> tuple[list[DatasetChoice], str]:
         places = {"": SOURCES[name]}
         remark = (
             f"Data: {SOURCES[name]}, which is embedded, in place of {name}; "
-            f"{user.where or DATA_FILE} can name yours."
+            f"--data FILE or {user.where or DATA_FILE} can name yours."
         )
     choices = [
         DatasetChoice(name=f"{name}: {model}" if model else name, path=str(source.resolve()))

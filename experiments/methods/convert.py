@@ -73,7 +73,7 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
         )
     view = settings.variant or DEFAULT_VARIANT
     if suffix == ".jsonl" and settings.response is None:
-        graphs = [variant_of(graph, view) for graph in read_graphs(source)]
+        graphs = [variant_of(graph, view, settings.declared()) for graph in read_graphs(source)]
         write_many(graphs, target)
     else:
         model = read_model(source, settings.response)
@@ -82,7 +82,7 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
                 f"{source}: this is a general network, which has no atoms and contexts; write it "
                 "to a .uai file"
             )
-        graphs = [variant_of(model, view)]
+        graphs = [variant_of(model, view, settings.declared())]
         write(graphs[0], target)
     return _found(
         source,

@@ -19,6 +19,7 @@ from experiments.findings.text import duration, shortened, verdict, word
 from experiments.progress import tell
 from experiments.settings import USUAL, Option, front_door
 from experiments.settings.backend_settings import AlgorithmSettings, build_backend
+from experiments.settings.conventions import graph_names, note_of, own_prior_remarks
 from experiments.settings.inputs import (
     LoadedModel,
     Models,
@@ -289,9 +290,15 @@ def findings_of(
 
 
 def _improbable(models: Iterable[LoadedModel]) -> tuple[str, ...]:
-    """Return the sentence about relations that are too improbable, if there are any."""
-    facts = [(model.fact_graph, model.encoding) for model in models if model.fact_graph is not None]
-    return relation_remarks([graph for graph, _ in facts], facts[0][1]) if facts else ()
+    """Return sentences about relations that are too improbable, and passages' own priors."""
+    known = [model for model in models if model.fact_graph is not None]
+    if not known:
+        return ()
+    graphs = [model.fact_graph for model in known if model.fact_graph is not None]
+    return (
+        *relation_remarks(graphs, known[0].encoding),
+        *own_prior_remarks(graphs, known[0].conventions),
+    )
 
 
 def _remarks(model: LoadedModel, answer: Posterior | SearchedAssignment) -> Iterator[str]:
@@ -435,7 +442,9 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
         columns.append(Column("text", "text", show=shortened))
     title = "Claims and passages" if len(answers) > 1 else f"Claims and passages of {source}"
     group = "response" if len(answers) > 1 else ""
-    return Table(rows, tuple(columns), f"{title}.", group=group)
+    known = next(model for model, _ in answers if model.fact_graph is not None)
+    note = note_of(known.conventions, graph_names([known.variant]))
+    return Table(rows, tuple(columns), f"{title}.", group=group, note=note)
 
 
 def _variables(model: LoadedModel, answer: Any, source: str) -> dict[str, Table]:

@@ -14,8 +14,9 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import ABSENT, duration, in_sample_remark
 from experiments.progress import watcher
-from experiments.settings import USUAL, Option, front_door
+from experiments.settings import USUAL, Option, front_door, option_of
 from experiments.settings.cells import CellSettings, chosen_cells
+from experiments.settings.conventions import ConventionSettings
 from factormodels.errors import InputError, LimitReachedError
 from factormodels.io.source.files import results_folder
 from factormodels.nouns import counted
@@ -28,13 +29,16 @@ if TYPE_CHECKING:
     from experiments.study.selections import Selections
 
 
-class RunSettings(CellSettings):
+class RunSettings(CellSettings, ConventionSettings):
     """How a study is run."""
 
     writes_several_files = True
 
     out: Annotated[Path | None, Option("DIR", command_line=False, writes=True)] = None
     """Write everything to this folder; to results/STUDY if not given."""
+
+    data: Annotated[Path | None, Option("FILE")] = None
+    """Responses of an analysis in place of the embedded ones, such as FActScore's ChatGPT.jsonl."""
 
     venue: Annotated[str | None, Option("NAME", command_line=False)] = None
     """What LaTeX tables and figures fit, in place of the study's `venue`: article, acl, icml,
@@ -132,13 +136,30 @@ def run(
     if settings.workers is not None and settings.dask is not None:
         raise InputError("--dask has workers of its own; leave --workers out")
     if isinstance(config, LoadedStudy):
-        if overrides:
+        if overrides or _declared(settings).keys() - {"venue"}:
             raise InputError("a loaded study takes no overrides; give them to load_study")
         return _units(config, settings)
     raw = read_raw(config, overrides)
-    if settings.venue is not None:
-        raw = read_raw(config, {**_by_place(overrides), "venue": settings.venue})
-    return _analysis(raw, settings) if is_analysis(raw) else _units(validated(raw), settings)
+    declared = _declared(settings)
+    if declared:
+        raw = read_raw(config, {**_by_place(overrides), **declared})
+    if is_analysis(raw):
+        return _analysis(raw, settings)
+    if settings.data is not None:
+        raise InputError(
+            f"--data {settings.data}: a study of units names its data by datasets="
+            "'[{name: mine, path: FILE}]'; leave --data out"
+        )
+    return _units(validated(raw), settings)
+
+
+def _declared(settings: RunSettings) -> dict[str, Any]:
+    """What options declare in place of the study's keys, by place."""
+    declared = {"venue": settings.venue, "k": settings.k}
+    for name in ConventionSettings.model_fields:
+        if name != "k":
+            declared[f"conventions.{name}"] = getattr(settings, name)
+    return {place: value for place, value in declared.items() if value is not None}
 
 
 def _by_place(overrides: Overrides) -> dict[str, Any]:
@@ -151,14 +172,20 @@ def _by_place(overrides: Overrides) -> dict[str, Any]:
 
 def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
     """What a study finds that asks for an analysis."""
-    from experiments.analyses.study import load_analysis, run_analysis
+    from experiments.analyses.study import load_analysis, run_analysis, takes_data
     from experiments.study.files import study_folder
 
-    for name in ("resume", "workers", "dask", "retry_failed", *CellSettings.model_fields):
+    of_units = (*CellSettings.model_fields, *ConventionSettings.model_fields)
+    for name in ("resume", "workers", "dask", "retry_failed", *of_units):
         if getattr(settings, name):
-            option = name.replace("_", "-")
+            option = option_of(RunSettings, name).name
             raise InputError(f"--{option} is for studies of units; an analysis is run as a whole")
     loaded = load_analysis(raw)
+    if settings.data is not None and not takes_data(loaded):
+        raise InputError(
+            f"--data {settings.data}: the analysis {loaded.analysis.name} reads no responses by "
+            "that option; leave it out"
+        )
     folder = study_folder(loaded.study.study, settings.out)
     if settings.dry_run:
         sentences = (f"{loaded.study.study}: {loaded.analysis.summary}", f"results go to {folder}")
@@ -166,7 +193,7 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
         tables = {"study": nothing}
         return Findings(loaded.study.study, sentences, tables, unshown=("study",), written=())
     with results_folder(folder):
-        artefacts, files = run_analysis(loaded, folder, watcher().steps)
+        artefacts, files = run_analysis(loaded, folder, watcher().steps, settings.data)
     return Findings(
         *(loaded.study.study, artefacts.remarks, artefacts.tables),
         draw=lambda: artefacts.figures,
@@ -249,15 +276,33 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
 def _tables(planned: StudyDesign, results: Results, settings: RunSettings) -> dict[str, Table]:
     """Cells with their measures, those that agree in one row if there are such; tests."""
     from experiments.study.design import absent_backends
-    from experiments.study.tables import cells_table, short_table, significance_table
+    from experiments.study.tables import (
+        cells_table,
+        conventions_note,
+        means_table,
+        short_table,
+        significance_table,
+    )
 
     cells, study = results.summary.cells, planned.study
     if settings.every_cell or len(results.groups) == len(cells):
         absent = absent_backends(planned.cells)
-        shown = cells_table(cells, "", study.measures, absent, times=True)
+        shown = cells_table(
+            cells, "", study.measures, absent, times=True, conventions=conventions_note(study)
+        )
     else:
-        shown = short_table(cells, results.groups, "", study.measures, times=True)
+        shown = short_table(
+            *(cells, results.groups, "", study.measures),
+            times=True,
+            conventions=conventions_note(study),
+        )
     tables = {"cells": shown}
+    if len(results.means):
+        tables["means"] = means_table(results.means, study, "")
+        if study.study == "factreasoner":
+            from experiments.analyses.published import factreasoner_tables
+
+            tables["published"] = factreasoner_tables(results.means, study.variants)
     if study.significance.pairs:
         tables["tests"] = significance_table(results.tests, study)
     return tables

@@ -16,6 +16,7 @@ from experiments.study.data import NoRelationsError, Related, related_graph
 from experiments.study.design import NO_VIEW, GraphView
 from experiments.study.learned_priors import CrossFittedPriors, Key
 from experiments.study.units import factor_graph
+from factormodels.conventions import GraphConventions
 from factormodels.errors import FactormodelsError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
@@ -70,9 +71,9 @@ def removals_of(
     from inference.exact.backend import Exact
 
     @cache
-    def graph_of(relation_model: str, variant: str) -> FactGraph:
+    def graph_of(relation_model: str, variant: str, conventions: GraphConventions) -> FactGraph:
         # Views under other encodings, priors or strengths have the same relations.
-        return related_graph(graph, related, relation_model, variant)
+        return related_graph(graph, related, relation_model, variant, conventions)
 
     # One thread and fixed memory: neither the numbers nor what is left out depend on the machine.
     exact = Exact(memory_limit=_MEMORY, threads=1)
@@ -118,7 +119,7 @@ _TOO_LONG = "it would take too long"
 
 def _seen(
     view: GraphView,
-    graph_of: Callable[[str, str], FactGraph],
+    graph_of: Callable[[str, str, GraphConventions], FactGraph],
     related: Related,
     fits: Mapping[Key, CrossFittedPriors],
 ) -> tuple[ViewRemovals, FactGraph | None]:
@@ -133,7 +134,7 @@ def _seen(
     if model != RECORDED and (model, view.variant) not in related:
         return ViewRemovals(None, None, f"the relations that {model} found were not kept"), None
     try:
-        seen = graph_of(model, view.variant)
+        seen = graph_of(model, view.variant, view.conventions)
     except NoRelationsError as error:
         return ViewRemovals(None, None, f"{model} found no relations: {error}"), None
     # Set priors are applied by `factor_graph`, so the view as found is what was inferred from.

@@ -100,6 +100,7 @@ def _study(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
         "plots": [*differences[1:], *others],
         "tests": [_test_row(record) for record in subject.tests.to_dict("records")],
         "covers": bool(subject.tests["coverage"].notna().any()),
+        "conventions": tables.conventions_note(subject.study),
         "correction": subject.study.significance.correction,
         "n_failed": int(cells["n_failed"].sum()),
         "n_cells": len(cells),
@@ -120,7 +121,7 @@ def differing(study: Study, config: Mapping[str, Any]) -> dict[str, Any]:
         config: the same with every default written out.
     """
     usual = as_plain(Study(study=study.study, datasets=study.datasets)) | {"datasets": None}
-    return {key: value for key, value in config.items() if value != usual[key]}
+    return {key: value for key, value in config.items() if value != usual.get(key)}
 
 
 def _answers(subject: RunContents, groups: Sequence[AgreeingCells]) -> Iterator[dict[str, Any]]:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from experiments.settings import USUAL, Option, Settings
+from experiments.settings import USUAL, Option, option_of
+from experiments.settings.conventions import GraphConventionSettings
 from experiments.settings.limits import EncodingName, VariantName
+from factormodels.conventions import DEFAULT, Conventions
 from factormodels.encodings import CONDITIONAL, DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
@@ -41,18 +43,22 @@ class LoadedModel:
         factor_graph: the model to be asked.
         fact_graph: the fact graph it was built from; None for a general network.
         encoding: encoding of the fact graph's relations.
+        conventions: how the fact graph became the model.
+        variant: the view of the fact graph.
     """
 
     factor_graph: FactorGraph
     fact_graph: FactGraph | None = None
     encoding: str = DEFAULT_ENCODING
+    conventions: Conventions = DEFAULT
+    variant: str = DEFAULT_VARIANT
 
 
 Models = str | os.PathLike[str] | FactGraph | FactorGraph | Iterable[FactGraph]
 """The name of an embedded dataset, the path of a file, a graph, or several fact graphs."""
 
 
-class ModelSettings(Settings):
+class ModelSettings(GraphConventionSettings):
     """Model."""
 
     response: Annotated[str | None, Option("ID", usual=True)] = None
@@ -111,14 +117,16 @@ class ModelSettings(Settings):
 
     def _seen(self, model: FactGraph | FactorGraph, path: Path) -> LoadedModel:
         if isinstance(model, FactGraph):
-            view = variant_of(model, self.variant or DEFAULT_VARIANT)
-            encoding = self.encoding or DEFAULT_ENCODING
-            return LoadedModel(view.to_factor_graph(encoding), view, encoding)
-        for option, value in (("--variant", self.variant), ("--encoding", self.encoding)):
+            conventions = self.declared()
+            name, encoding = self.variant or DEFAULT_VARIANT, conventions.encoding
+            view = variant_of(model, name, conventions)
+            return LoadedModel(view.to_factor_graph(encoding), view, encoding, conventions, name)
+        for name in ("variant", "encoding", *GraphConventionSettings.model_fields):
+            value = getattr(self, name)
             if value is not None:
                 raise InputError(
-                    f"{path}: {option} {value} applies to fact graphs and this is a general "
-                    "network; leave it out"
+                    f"{path}: --{option_of(type(self), name).name} {value} applies to fact graphs "
+                    "and this is a general network; leave it out"
                 )
         return LoadedModel(model)
 

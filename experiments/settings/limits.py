@@ -31,9 +31,9 @@ def _k_policy(value: int | str) -> int | str:
     number = value.removeprefix("fixed:") if isinstance(value, str) else str(value)
     if number.isascii() and number.isdigit() and int(number) > 0:
         return value if str(value).startswith("fixed:") else int(number)
-    if value in ("median", "half"):
+    if value in ("median", "half", "half-down"):
         return value
-    raise ValueError("use median, half, or a whole number above 0")
+    raise ValueError("use median, half, half-down, or a whole number above 0")
 
 
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

@@ -35,6 +35,7 @@ from experiments.asking.settings import AnswerSettings
 from experiments.columns.cell_names import NO_GRAPH, RECORDED
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.settings import Settings, meanings_of
+from experiments.settings.conventions import GraphConventionSettings, ScoreConventionSettings
 from experiments.settings.limits import (
     Count,
     EncodingName,
@@ -51,6 +52,7 @@ from experiments.settings.limits import (
 from experiments.settings.selection_rule import SelectionRule, Weights
 from factormodels import datasets
 from factormodels.claims import LEAST_PROBABILITY
+from factormodels.conventions import DEFAULT, Conventions, GraphConventions
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import unknown_name
 from factormodels.extraction.asking.table import ASSESSORS
@@ -635,6 +637,13 @@ def _prior_title(atom: float | None, context: float | None, learned: Learned | N
     return " ".join(parts) or OWN_PRIORS
 
 
+# --- Conventions ------------------------------------------------------------------------------
+
+
+class ConventionChoice(GraphConventionSettings, ScoreConventionSettings, Keyed):
+    """Conventions of a study: those of a paper or a tool by name, or some by themselves."""
+
+
 # --- Scores, tests, reports -------------------------------------------------------------------
 
 EVERYTHING = "all"
@@ -796,10 +805,11 @@ class Report:
 # --- The study --------------------------------------------------------------------------------
 
 PRESENTATION = (
-    *("description", "selections", "unlabelled", "k", "measures", "significance"),
+    *("description", "selections", "unlabelled", "k", "measures", "significance", "conventions"),
     *("reliability", "report", "venue", "outputs"),
 )
-"""Keys that no posterior depends on: they may change between a run and its resumption."""
+"""Keys that no posterior depends on: they may change between a run and its resumption. Of the
+conventions, those of graphs may not."""
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -822,6 +832,9 @@ class Study:
         priors: priors that replace those of the data; every combination is a setting. The word
             learned in the list is short for `{learned: {}}`.
         strengths: what the log odds of every relation's probability are multiplied by.
+        conventions: those of a paper or a tool, by name (paper, fact-reasoner-0.8), or some by
+            themselves. A name also fills in `encodings` and `k` where they are absent, and f1 among
+            the measures is F1 as it says.
         backends: the algorithms.
         seed: seed of what is drawn: intervals, tests, and backends unless `seeds` is given.
         seeds: seeds of the backends that have a setting `seed` and are not given one; a cell each.
@@ -852,6 +865,7 @@ class Study:
     encodings: Annotated[Several[EncodingName], Short("text")] = (DEFAULT_ENCODING,)
     priors: Annotated[Some[Priors], Short("any")] = (Priors(),)
     strengths: Annotated[Several[Positive], Short("any")] = (1.0,)
+    conventions: Annotated[ConventionChoice, Short(text="like")] = ConventionChoice()
     backends: Annotated[Some[BackendChoice], Short("text", "backend")] = (BackendChoice("auto"),)
     seed: Seed = 0
     seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct), Short("any")] = ()
@@ -907,6 +921,11 @@ class Study:
     def prior_settings(self) -> tuple[PriorSetting, ...]:
         """Every setting of the priors, in order."""
         return tuple(setting for priors in self.priors for setting in priors.settings())
+
+    @property
+    def declared(self) -> Conventions:
+        """The conventions that hold; encodings are dimensions of the study, and not among them."""
+        return self.conventions.declared(k=self.k, encoding=DEFAULT_ENCODING)
 
     @property
     def backend_seeds(self) -> tuple[int, ...]:
@@ -1010,6 +1029,9 @@ def as_plain(study: Study) -> dict[str, Any]:
     for assessor in plain["assessors"]:
         if assessor["of"] is None:
             del assessor["of"]
+    plain["conventions"] = differing_from_default(study.declared)
+    if not plain["conventions"]:
+        del plain["conventions"]
     without_access(plain)
     return plain
 
@@ -1041,7 +1063,25 @@ def config_hash(study: Study) -> str:
 
 def computed_part(study: Study) -> dict[str, Any]:
     """Plain form of what posteriors depend on: the study less its presentation."""
-    return {key: value for key, value in as_plain(study).items() if key not in PRESENTATION}
+    plain = {key: value for key, value in as_plain(study).items() if key not in PRESENTATION}
+    of_graphs = differing_from_default(study.declared, GraphConventions)
+    if of_graphs:
+        plain["conventions"] = of_graphs
+    return plain
+
+
+def differing_from_default(
+    conventions: Conventions, kind: type[GraphConventions] = Conventions
+) -> dict[str, Any]:
+    """Conventions that are not as they are by default, by name, as a study says them.
+
+    Args:
+        conventions: those that hold.
+        kind: which of them: those of this class.
+    """
+    names = [each.name for each in dataclasses.fields(kind) if each.name not in ("k", "encoding")]
+    values = {name: getattr(conventions, name) for name in names}
+    return {name: value for name, value in values.items() if value != getattr(DEFAULT, name)}
 
 
 def without_access(plain: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from experiments.columns.cell_names import RECORDED
 from experiments.study.config import DatasetChoice, Subset
 from experiments.study.packed_graphs import HELD, PART, KnownClaims, PackedPart, Responses
 from experiments.study.reading import LoadedStudy
+from factormodels.conventions import DEFAULT, GraphConventions
 from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.source.opening import first_line
@@ -71,7 +72,11 @@ class NoRelationsError(FactormodelsError):
 
 
 def related_graph(
-    graph: FactGraph, related: Related, relation_model: str, variant: str
+    graph: FactGraph,
+    related: Related,
+    relation_model: str,
+    variant: str,
+    conventions: GraphConventions = DEFAULT,
 ) -> FactGraph:
     """A view of a response, with the relations of a relation model of the study.
 
@@ -83,7 +88,7 @@ def related_graph(
         if isinstance(outcome, str):
             raise NoRelationsError(outcome)
         graph = outcome
-    return variant_of(graph, variant)
+    return variant_of(graph, variant, conventions)
 
 
 Each = Callable[[Callable[[Any], PackedPart], Iterable[Any]], Iterable[PackedPart]]

@@ -13,6 +13,7 @@ from experiments.columns.cell_names import CELL, NO_GRAPH, RECORDED
 from experiments.settings.backend_settings import build_backend, setting_types
 from experiments.study.config import BackendChoice, Priors, PriorSetting, Study, allows
 from experiments.study.reading import LoadedStudy
+from factormodels.conventions import DEFAULT, GraphConventions
 from factormodels.errors import MissingDependencyError
 from inference import Backend
 from inference.registry import backend_class
@@ -53,6 +54,7 @@ class GraphView:
         prior: priors of atoms and contexts.
         strength: what the log odds of every relation's probability are multiplied by.
         relation_model: what the study calls the source of relations.
+        conventions: how passages and relations become a model.
     """
 
     variant: str
@@ -60,6 +62,7 @@ class GraphView:
     prior: PriorSetting
     strength: float
     relation_model: str = RECORDED
+    conventions: GraphConventions = DEFAULT.graph
 
 
 NO_VIEW = GraphView(NO_GRAPH, NO_GRAPH, PriorSetting(NO_GRAPH, None, None), 1.0, NO_GRAPH)
@@ -128,7 +131,7 @@ def cells(study: Study, chosen: Sequence[StudyAlgorithm]) -> tuple[StudyCell, ..
     Those of the assessors, one each, end a dataset's.
     """
     views = [
-        GraphView(variant, encoding, prior, strength, relation_model)
+        GraphView(variant, encoding, prior, strength, relation_model, study.declared.graph)
         for variant, relation_model, encoding, prior, strength in itertools.product(
             study.variants,
             study.relation_titles,

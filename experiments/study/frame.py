@@ -17,6 +17,8 @@ from calibration.validation import Booleans
 from experiments.columns.cell_names import CELL
 from experiments.study.config import Study
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile
+from factormodels.conventions import DEFAULT, Conventions
+from factormodels.words import IRRELEVANT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +39,7 @@ class Judgements(CellClaims):
         kept_by: which selections may keep an atom, each as rows have it.
         kept: int64 (n,), the position in `kept_by` of every row's.
         counts: bool (n,), whether the atom is in the selection that is looked at.
+        irrelevant: bool (n,), whether people call the claim irrelevant.
     """
 
     status: NDArray[Any]
@@ -44,6 +47,16 @@ class Judgements(CellClaims):
     kept_by: tuple[str, ...]
     kept: NDArray[np.int64]
     counts: Booleans
+    irrelevant: Booleans
+
+    def under(self, conventions: Conventions) -> Judgements:
+        """The same rows with irrelevant claims as conventions have them."""
+        if conventions.irrelevant == "left-out":
+            counts = self.counts & ~self.irrelevant
+            return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
+        if conventions.irrelevant == "false":
+            return replace(self, label=np.where(self.irrelevant, 0.0, self.label))
+        return self
 
     def selected(self, selection: str | None) -> Judgements:
         """The same rows, NaN in place of the posteriors of atoms that a selection leaves out.
@@ -54,7 +67,7 @@ class Judgements(CellClaims):
         if selection is None:
             return self
         keeps = np.array([selection in names.split() for names in self.kept_by], dtype=np.bool_)
-        counts = keeps[self.kept]
+        counts = self.counts & keeps[self.kept]
         return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
 
     @property
@@ -111,10 +124,18 @@ def cross_fitted_folds(study: Study, judgements: Judgements) -> dict[str, int] |
     return dict.fromkeys(judgements.responses, -1) | dict(zip(names, folds.tolist(), strict=True))
 
 
-def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
-    """The judgements of one cell, read from its rows; those of a small file are kept."""
+def read_judgements(
+    rows: RowsFile, cell: CellRows, conventions: Conventions = DEFAULT
+) -> Judgements:
+    """The judgements of one cell, read from its rows; those of a small file are kept.
+
+    Args:
+        rows: the tidy rows.
+        cell: the cell.
+        conventions: those that say what irrelevant claims are.
+    """
     judgements: Judgements = rows.kept(("judgements", cell.key), partial(_read, rows, cell))
-    return judgements
+    return judgements.under(conventions)
 
 
 def _read(rows: RowsFile, cell: CellRows) -> Judgements:
@@ -138,6 +159,7 @@ def _read(rows: RowsFile, cell: CellRows) -> Judgements:
     del response
     # What is the same for a whole response is taken from its first row.
     first = pa.array(begins)
+    annotation = column("annotation").fill_null("").combine_chunks().dictionary_encode()
     status = column("status").filter(first).combine_chunks().dictionary_encode()
     selections = column("selections").fill_null("").combine_chunks().dictionary_encode()
     return Judgements(
@@ -152,6 +174,10 @@ def _read(rows: RowsFile, cell: CellRows) -> Judgements:
         kept_by=tuple(selections.dictionary.to_pylist()),
         kept=selections.indices.to_numpy().astype(np.int64),
         counts=np.ones(len(index), dtype=np.bool_),
+        irrelevant=np.array(
+            [word.casefold() in IRRELEVANT for word in annotation.dictionary.to_pylist()],
+            dtype=np.bool_,
+        )[annotation.indices.to_numpy()],
     )
 
 

@@ -398,7 +398,16 @@ def _fitted(
         notice(f"learning {request.title}: {counted(len(needed), 'fit')}")
         related, view = dataset.related or ({},) * len(dataset.graphs), request.view
         views = tuple(
-            _set(related_graph(graph, graph_relations, view.relation_model, view.variant), view)
+            _set(
+                related_graph(
+                    graph,
+                    graph_relations,
+                    view.relation_model,
+                    view.variant,
+                    view.conventions,
+                ),
+                view,
+            )
             for graph, graph_relations in zip(dataset.graphs, related, strict=True)
         )
         names = ("objective", "penalty", "max_iterations")

@@ -44,12 +44,19 @@ from experiments.study.scores import (
     AgreeingCells,
     StudySummary,
     agreeing_cells,
+    response_means,
     study_scores,
     study_tests,
 )
 from experiments.study.selections import Selections, remarks_of, selections_table
 from experiments.study.sentences import sentences
-from experiments.study.tables import cells_table, short_table, significance_table
+from experiments.study.tables import (
+    cells_table,
+    conventions_note,
+    means_table,
+    short_table,
+    significance_table,
+)
 from experiments.study.text_models import TextUse, facts_of
 from factormodels.io.source.files import unfinished_folder, write_text
 
@@ -65,6 +72,7 @@ class Results:
         summary: its summary.
         groups: its cells by whether their posteriors agree.
         tests: its significance tests.
+        means: means and standard deviations over responses, where its conventions ask for them.
         selections: which atoms count, and where that could not be settled.
         files: the files, in order.
         texts: what relation models and assessors were asked.
@@ -74,6 +82,7 @@ class Results:
     summary: StudySummary
     groups: tuple[AgreeingCells, ...]
     tests: pd.DataFrame
+    means: pd.DataFrame
     selections: Selections
     files: tuple[Path, ...]
     texts: tuple[TextUse, ...] = ()
@@ -179,6 +188,9 @@ def write_results(
         tests = study_tests(study, rows)
         if study.significance.pairs:
             _write_frame(tests, file("significance.csv"))
+        means = response_means(study, rows)
+        if len(means):
+            _write_frame(means, file("means.csv"))
         groups = tuple(agreeing_cells(rows, summary.cells))
         # Without times, which no two runs have alike.
         summary_sentences = sentences(summary.cells, groups, times=False)
@@ -187,17 +199,26 @@ def write_results(
             " ".join(filter(None, (study.description.strip(), *summary_sentences))) or study.study
         )
         papers = {
-            "short": short_table(summary.cells, groups, caption, study.measures),
+            "short": short_table(
+                summary.cells,
+                groups,
+                caption,
+                study.measures,
+                conventions=conventions_note(study),
+            ),
             # One table in both formats, so that LaTeX and Markdown cannot differ.
             "table": cells_table(
                 summary.cells,
                 study.description or study.study,
                 study.measures,
                 absent_backends(cells),
+                conventions=conventions_note(study),
             ),
         }
         if study.significance.pairs:
             papers["significance"] = significance_table(tests, study)
+        if len(means):
+            papers["means"] = means_table(means, study, study.description or study.study)
         for stem, table in papers.items():
             if "latex" in study.outputs:
                 text = latex(table, stem, origin.comments(), venue_named(study.venue))
@@ -231,7 +252,7 @@ def write_results(
         publish(files, folder)
     paths = tuple(folder / file.name for file in files)
     remarks = tuple(filter(None, (diagram.remark for diagram in drawn or ())))
-    return Results(summary, groups, tests, selections, paths, tuple(texts), remarks)
+    return Results(summary, groups, tests, means, selections, paths, tuple(texts), remarks)
 
 
 def row_tables(

@@ -35,7 +35,7 @@ def predicted_inference(
             continue
         if key not in kept:
             seen = (
-                related_graph(graph, {}, RECORDED, view.variant)
+                related_graph(graph, {}, RECORDED, view.variant, view.conventions)
                 for graph in islice(graphs_of[cell.dataset], MOST_PREDICTED)
             )
             costs = (

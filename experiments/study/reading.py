@@ -21,8 +21,10 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.study.config import LEARNED, WRITTEN_OUT, Priors, Short, Study, short_keys
 from experiments.study.errors import Step, StudyError, study_error
+from factormodels.conventions import DEFAULT, PRESETS
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.source.files import read_text
@@ -291,6 +293,7 @@ def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
         value = plain.get(key)
         if short.lone == "any" and value is not None and not isinstance(value, list):
             plain[key] = [value]
+    _expand_conventions(plain)
     if isinstance(plain.get("priors"), list):
         plain["priors"] = [
             {LEARNED: {}} if prior == LEARNED else prior for prior in plain["priors"]
@@ -310,6 +313,27 @@ def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
             for pair in pairs
         ]
     return plain
+
+
+def _expand_conventions(plain: dict[str, Any]) -> None:
+    """Fill in what the named conventions say of other keys, in place.
+
+    That is the encoding and K where none is given, and which F1 the measure f1 is.
+    """
+    stated = plain.get("conventions")
+    if not isinstance(stated, dict):
+        return
+    preset = PRESETS.get(str(stated.get("like")))
+    if preset is not None:
+        plain.setdefault("encodings", [preset.encoding])
+        plain.setdefault("k", preset.k)
+    if (stated.get("f1") or (DEFAULT if preset is None else preset).f1) == "pooled":
+        return
+    plain.setdefault("measures", list(DEFAULT_MEASURES))
+    significance = plain.get("significance")
+    for holder in (plain, significance):
+        if isinstance(holder, dict) and isinstance(names := holder.get("measures"), list):
+            holder["measures"] = ["f1_by_response" if name == "f1" else name for name in names]
 
 
 # Resolving type hints is slow, and every override asks for these.

@@ -7,6 +7,7 @@ and `calibration.significance`; what is here says which cells, and reads them on
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,8 +24,9 @@ from calibration.cells import (
     significantly_best,
 )
 from calibration.intervals import IntervalSettings
+from calibration.scores.estimates import judged_claims, labelled_claims
 from calibration.scores.measures import entropy_warnings
-from calibration.scores.registry import MEASURES
+from calibration.scores.registry import MEASURES, REGISTRY
 from calibration.scoring import DEFAULT_INTERVALS
 from experiments.columns.cell_names import CELL, NO_GRAPH, cell_words
 from experiments.evaluators.response import COLUMNS, measured
@@ -32,6 +34,7 @@ from experiments.findings.table import named
 from experiments.study.config import Selector, Study
 from experiments.study.frame import Judgements, cross_fitted_folds, read_judgements
 from experiments.study.rows import ABSENT, FAILED, CellRows, RowsFile
+from factormodels.conventions import Conventions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,10 +116,10 @@ def _summary(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
         cells = list(group)
         exact = next((cell for cell in cells if cell.backend == REFERENCE), None)
         # Read before the others, wherever it stands among them.
-        reference = None if exact is None else read_judgements(rows, exact)
+        reference = None if exact is None else read_judgements(rows, exact, study.declared)
         for cell in cells:
             known = reference if cell is exact else None
-            judged = known or read_judgements(rows, cell)
+            judged = known or read_judgements(rows, cell, study.declared)
             against = None if cell is exact else reference
             folds = cross_fitted_folds(study, judged) if "auroc" in study.measures else None
             for name in study.selected or (None,):
@@ -151,6 +154,7 @@ def _scored(
             more=more,
             folds=fold,
         )
+        scored = _in_logarithms(scored, study.declared)
         row = {name: value for name, value in scored.items() if name not in added}
         added = {name: scored[name] for name in added}
         if fold is not None and added.get("auroc_status") == "ok":
@@ -171,6 +175,71 @@ def _scored(
     }
 
 
+_BASES = {"10": 10.0, "e": math.e, "2": 2.0}
+
+
+def _factor(measure: str, conventions: Conventions) -> float:
+    """What a score in logarithms to base 10 is multiplied by under other conventions."""
+    of_logarithms = measure in ("entropy", "mean_surprisal")
+    return 1.0 / math.log10(_BASES[conventions.logarithm]) if of_logarithms else 1.0
+
+
+def _in_logarithms(row: dict[str, Any], conventions: Conventions) -> dict[str, Any]:
+    """A row of measures with those of logarithms, and their intervals, to another base."""
+    if conventions.logarithm == "10":
+        return row
+    changed = {
+        name: row[name] * _factor(measure, conventions)
+        for measure in ("entropy", "mean_surprisal")
+        for name in (measure, f"{measure}_lower", f"{measure}_upper")
+        if name in row
+    }
+    return row | changed
+
+
+def response_means(study: Study, rows: RowsFile) -> pd.DataFrame:
+    """Means and standard deviations over responses of every cell, as papers print them.
+
+    A row per cell and selection: its columns, and MEASURE and MEASURE_sd for each measure of the
+    study that every response has a number of. No row unless F1 is a mean over responses by
+    convention.
+    """
+    import pandas as pd
+
+    if study.declared.f1 == "pooled":
+        return pd.DataFrame()
+    return pd.DataFrame(
+        [
+            {
+                **side.named(),
+                "n_responses": len(np.unique(judged.claims[2])),
+                **_moments(study, judged),
+            }
+            for side in _sides(study, rows)
+            if (judged := side.judgements(rows)).judged.any()
+        ]
+    )
+
+
+def _moments(study: Study, cell: Judgements) -> dict[str, float]:
+    """The mean and the standard deviation of each measure of one cell."""
+    every = judged_claims(*cell.claims, k=study.k)
+    labelled = labelled_claims(every, study.unlabelled, study.k)
+    moments = {}
+    for name in study.measures:
+        score = REGISTRY[name]
+        claims = labelled if score.needs_labels else every
+        if score.ratio is None or claims is None:
+            continue
+        sums = score.ratio(claims)
+        numerator, denominator = sums.numerator[:, 0], sums.denominator[:, 0]
+        known = denominator > 0
+        values = _factor(name, study.declared) * numerator[known] / denominator[known]
+        moments[name] = float(values.mean()) if values.size else math.nan
+        moments[f"{name}_sd"] = float(values.std(ddof=1)) if values.size > 1 else math.nan
+    return moments
+
+
 def _of_measures(names: Sequence[str]) -> Iterator[str]:
     """Columns of a row of measures that have no value where nothing was judged."""
     yield from (name for name in COLUMNS if not name.startswith("n_"))
@@ -184,10 +253,12 @@ class _Side:
     Attributes:
         cell: the cell.
         selection: what counts; None where every atom does and nothing else.
+        conventions: those of the study.
     """
 
     cell: CellRows
     selection: str | None
+    conventions: Conventions
 
     def named(self) -> dict[str, Any]:
         """What tells it from the others, by column."""
@@ -196,7 +267,7 @@ class _Side:
 
     def judgements(self, rows: RowsFile) -> Judgements:
         """Its judgements, those of atoms that the selection leaves out made NaN."""
-        return read_judgements(rows, self.cell).selected(self.selection)
+        return read_judgements(rows, self.cell, self.conventions).selected(self.selection)
 
     @property
     def without_graph(self) -> bool:
@@ -206,7 +277,11 @@ class _Side:
 
 def _sides(study: Study, rows: RowsFile) -> list[_Side]:
     """What may be compared, in the order of the summary's rows."""
-    return [_Side(cell, name) for cell in rows.cells() for name in study.selected or (None,)]
+    return [
+        _Side(cell, name, study.declared)
+        for cell in rows.cells()
+        for name in study.selected or (None,)
+    ]
 
 
 def _best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
@@ -355,16 +430,17 @@ def _compared(
         n_resamples=settings.resamples,
         intervals=IntervalSettings(n_bootstrap=REPLICATES, seed=study.seed),
     ):
+        factor = _factor(difference.name, study.declared)
         yield {
             **shared,
             "measure": difference.name,
             "n_responses": len(sides[0].grouping.responses),
             "n_claims": sides[0].y.size,
-            "value_first": difference.first,
-            "value_second": difference.second,
-            "difference": difference.value,
-            "lower": difference.lower,
-            "upper": difference.upper,
+            "value_first": factor * difference.first,
+            "value_second": factor * difference.second,
+            "difference": factor * difference.value,
+            "lower": factor * difference.lower,
+            "upper": factor * difference.upper,
             "coverage": difference.coverage,
             "p_value": difference.p_value,
             "resamples": difference.n_resamples,

@@ -15,6 +15,7 @@ from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from experiments.columns.cell_names import NO_GRAPH, shown
 from experiments.findings.table import Column, Table
 from experiments.findings.text import duration, small
+from experiments.settings.conventions import graph_names, note_of
 from experiments.study.config import Study
 from experiments.study.scores import WITHIN_FOLDS, AgreeingCells, with_absent_named
 from factormodels.nouns import counted
@@ -107,6 +108,19 @@ def chosen(measures: Iterable[str]) -> tuple[Column, ...]:
     )
 
 
+def conventions_note(study: Study) -> str:
+    """The sentence about the conventions that the numbers of a study's tables depend on."""
+    of_measures = {
+        "k": ("f1_at_k",),
+        "f1": ("f1", "f1_by_response"),
+        "logarithm": ("entropy", "mean_surprisal"),
+        "irrelevant": study.measures,
+    }
+    names = [name for name in graph_names(study.variants) if name != "encoding"]
+    names += [name for name, of in of_measures.items() if set(of) & set(study.measures)]
+    return note_of(study.declared, names)
+
+
 def cells_table(
     cells: pd.DataFrame,
     title: str,
@@ -114,6 +128,7 @@ def cells_table(
     absent: Mapping[str, str] = MappingProxyType({}),
     *,
     times: bool = False,
+    conventions: str = "",
 ) -> Table:
     """The summary as a table, a block per dataset.
 
@@ -127,6 +142,7 @@ def cells_table(
         absent: labels of backends whose library is not installed, with the sentence that says so
             and how to install it.
         times: whether it shows how long computation took, in place of intervals: for a terminal.
+        conventions: the sentence about the conventions that hold.
     """
     key_columns, measures = keys(cells), tuple(measures)
     columns = (*shown_columns(cells, key_columns, measures), *(TIMES if times else ()))
@@ -142,8 +158,28 @@ def cells_table(
         frame = _without_times(frame)
     within = "auroc" in measures and (cells["auroc_status"] == WITHIN_FOLDS).any()
     sentences = [f"{label} is absent: {why}." for label, why in absent.items()]
-    notes = [NOTE * _have_intervals(set_columns), _FOLDS * bool(within), *sentences]
+    notes = [NOTE * _have_intervals(set_columns), _FOLDS * bool(within), *sentences, conventions]
     return Table(frame, set_columns, title, "block", " ".join(filter(None, notes)))
+
+
+def means_table(means: pd.DataFrame, study: Study, title: str) -> Table:
+    """Means over responses ± standard deviations, as FactReasoner's tables 10 to 19 have them.
+
+    Args:
+        means: a row per cell and selection, of `experiments.study.scores.response_means`.
+        study: the study.
+        title: what the table is of.
+    """
+    frame = means.copy()
+    columns = []
+    for column in chosen(study.measures):
+        if column.name not in means:
+            continue
+        ends = zip(means[column.name], means[f"{column.name}_sd"], strict=True)
+        frame[f"{column.name}_text"] = [f"{mean:.3f} ± {sd:.3f}" for mean, sd in ends]
+        columns.append(Column(f"{column.name}_text", column.title, column.latex, right=True))
+    caption = " ".join(filter(None, [title, "Means over responses ± standard deviations."]))
+    return Table(frame, (*keys(means), *columns), caption, "dataset", conventions_note(study))
 
 
 def _without_times(frame: pd.DataFrame) -> pd.DataFrame:
@@ -220,6 +256,7 @@ def short_table(
     measures: Iterable[str] = DEFAULT_MEASURES,
     *,
     times: bool = False,
+    conventions: str = "",
 ) -> Table:
     """The summary with cells whose posteriors agree as one row.
 
@@ -229,6 +266,7 @@ def short_table(
         title: what the table is of.
         measures: names of the measures that the study shows.
         times: whether it shows how long computation took, in place of intervals: for a terminal.
+        conventions: the sentence about the conventions that hold.
     """
     import pandas as pd
 
@@ -276,8 +314,8 @@ def short_table(
     if times:
         frame["times"] = [_times(cells, group) for group in groups]
         columns = (*_without_intervals(columns), Column("times", "per resp.", right=True))
-        return Table(frame, columns, title, "block")
-    notes = [_NOTE, NOTE * _have_intervals(columns)]
+        return Table(frame, columns, title, "block", conventions)
+    notes = [_NOTE, NOTE * _have_intervals(columns), conventions]
     return Table(frame, columns, title, "block", " ".join(filter(None, notes)))
 
 

@@ -431,6 +431,7 @@ class _Graphs:
                     self._related[response] if self._related else {},
                     view.relation_model,
                     view.variant,
+                    view.conventions,
                 )
                 if learned:
                     graph = self._learned[part].graph(response, graph, self.facts[response])

@@ -24,6 +24,14 @@ def _f1_at_k(judged: JudgedClaims) -> Floats:
     return f1_of_counts(supported, judged.grouping.sizes, judged.k)
 
 
+def _f1_of_each(judged: JudgedClaims) -> Floats:
+    """F1 of the class of true claims of each response; 0 where nothing is true or supported."""
+    sums = judged.grouping.sums
+    both, either = sums(judged.supported & (judged.y == 1)), sums(judged.supported) + sums(judged.y)
+    f1: Floats = 2 * both / np.maximum(either, 1)
+    return f1
+
+
 def _precision_error(judged: JudgedClaims) -> Floats:
     grouping = judged.grouping
     supported, true = grouping.sums(judged.supported), grouping.sums(judged.y)
@@ -64,6 +72,13 @@ FAMILY = (
         meaning="mean over responses of |Pr - Pr*|",
         higher_is_better=False,
         ratio=per_response(_precision_error),
+    ),
+    ScoreDefinition(
+        name="f1_by_response",
+        title="F1 by response",
+        meaning="F1 of the class of true atoms, mean over responses",
+        higher_is_better=True,
+        ratio=per_response(_f1_of_each),
     ),
     ScoreDefinition(
         name="expected_precision",

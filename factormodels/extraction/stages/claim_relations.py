@@ -120,7 +120,7 @@ def with_judged_claims(
             if isinstance(answer, Judgement)
         ]
         if judged:
-            relations.append(judged[0] if len(judged) == 1 else united(*judged))
+            relations.append(judged[0] if len(judged) == 1 else united(judged[0], judged[1]))
         else:
             reason = next(
                 answer.reason for answer in answers[at : at + 2] if isinstance(answer, Missing)

@@ -138,6 +138,9 @@ def test_k_by_every_policy() -> None:
     assert choose_k(2.5, counts).tolist() == [2.5] * 4
     assert choose_k("median", counts).tolist() == [4.5] * 4
     assert choose_k("half", counts).tolist() == [1.5, 5.0, 2.0, 2.5]
+    # As FactReasoner's release: int(n / 2), and 1 for a single claim.
+    assert choose_k("half-down", counts).tolist() == [1.0, 5.0, 2.0, 2.0]
+    assert choose_k("half-down", [1]).tolist() == [1.0]
 
 
 @pytest.mark.parametrize("k", ["mean", "fixed:", "fixed:0", "fixed:-3", "fixed:2.5", "32", ""])

@@ -58,7 +58,7 @@ def test_k_is_said_as_in_a_study() -> None:
     }
     # Six claims a response: half of them are 3.
     assert by_k["3"] == by_k["fixed:3"] == by_k["half"] != by_k["median"]
-    refused("use median, half, or a whole number above 0", estimate, drawn(), k="low")
+    refused("use median, half, half-down, or a whole number above 0", estimate, drawn(), k="low")
 
 
 def test_every_quantity_is_that_of_the_arrays() -> None:

@@ -12,7 +12,14 @@ from scipy.stats import pearsonr, ttest_ind
 
 from experiments.analyses.judged_claims import judged_graphs
 from experiments.analyses.papers.selection_agreement import ContainedWords
-from experiments.analyses.published import compare_published, printed, published_numbers
+from experiments.analyses.published import (
+    OTHER_DATA,
+    compare_published,
+    factreasoner_tables,
+    printed,
+    published_numbers,
+)
+from experiments.analyses.user_data import SOURCES
 from experiments.study.reading import embedded_studies
 from factormodels.claims import Atom
 from factormodels.extraction.relation_models.base import TextPair
@@ -46,6 +53,10 @@ def test_in_an_empty_folder_a_study_runs_on_embedded_data(study: str, bare_folde
     ours = list(results.tables["published"].frame["ours"])
     assert ours
     assert "-" not in ours
+    # What other data gave is no number of the paper's.
+    own = {"factreasoner-printed-tests", "worked-numbers", "self-known-positions"}
+    assert set(ours) == {OTHER_DATA} or study.removeprefix("papers/") in own
+    assert OTHER_DATA not in ours or study.removeprefix("papers/") not in own
     if study == "papers/self-known-positions":
         # The findings page has these of the same labels, read from the owner's file.
         assert ours == ["0.788", "0.465"]
@@ -57,6 +68,35 @@ def test_the_study_of_posteriors_starts_in_an_empty_folder() -> None:
     compared = compare_published("factreasoner", Path("results/factreasoner")).frame
     # The paper's are of other data, or of relations of other models.
     assert set(compared["ours"]) == {"-"}
+    assert "FactReasoner, table 10: biographies, wikipedia" in result.stdout
+    assert "other data" in result.stdout
+
+
+def test_printed_tables_stand_beside_cells_of_the_same_data_alone() -> None:
+    names = {"relation_model": "llama-3.1-70b-instruct", "variant": "FR2", "precision": 0.5}
+    cells = [{"dataset": "factscore", **names}, {"dataset": "askh-google", **names}]
+    frame = factreasoner_tables(pd.DataFrame(cells), ["FR2"]).frame
+    assert set(frame["table"]) == {"3", "6", "8", "10", "13"}
+    ours = frame.set_index(["table", "model"])["ours"]
+    assert ours["6", "llama-3.1-70b-instruct"] == "Pr 0.50"
+    assert ours["6", "mixtral-8x22b-instruct"] == ours["10", "llama-3.1-70b-instruct"] == OTHER_DATA
+    (row,) = frame.query("table == '10' and model == 'llama-3.1-70b-instruct'").to_dict("records")
+    assert (row["precision"], row["f1"], row["precision_mae"]) == (
+        *("0.60 ± 0.20", "0.83 ± 0.13", "0.11 ± 0.11"),
+    )
+
+
+def test_the_printed_tables_have_the_numbers_that_tests_are_computed_from() -> None:
+    tables = printed("factreasoner_tables", dtype=str, keep_default_na=False)
+    rows = tables.set_index(["table", "model", "assessor"])
+    for each in printed("factreasoner_means").to_dict("records"):
+        measure = "precision_mae" if each["measure"] == "mae" else each["measure"]
+        printed_text = rows.at[(str(each["table"]), each["model"], each["assessor"]), measure]
+        assert printed_text == f"{each['mean']:.2f} ± {each['sd']:.2f}"
+    # Tables 6 and 7 have a row of DeepSeek-v3 each, table 8 two relation models of three variants.
+    sizes = tables.groupby("table").size()
+    assert sizes.drop(["6", "7", "8"]).unique().tolist() == [18]
+    assert sizes[["6", "7", "8"]].tolist() == [19, 19, 6]
 
 
 def test_a_printed_p_value_is_that_of_data_with_the_printed_means(bare_folder: Path) -> None:
@@ -161,7 +201,10 @@ def test_a_file_is_compared_with_what_a_paper_prints_of_its_rows(bare_folder: Pa
 def test_every_published_number_says_what_it_is() -> None:
     numbers = published_numbers()
     assert len(numbers) > 80
-    asked = numbers.drop(columns=["why"])
+    asked = numbers.drop(columns=["why", "data"])
+    # Where ours is never of the paper's data, the table says what it is of.
+    assert (numbers.loc[numbers["data"] == "other", "why"] != "").all()
+    assert set(numbers["data"]) <= {"", "other", *SOURCES}
     assert (asked != "").all(axis=None)
     # Of which study there is one sees by the command.
     named = numbers["command"].str.extract(r"factormodels run (\S+)`")[0].dropna()

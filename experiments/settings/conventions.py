@@ -1,0 +1,152 @@
+"""Conventions of papers and tools as options: one name for all of them, or each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from experiments.settings import Option, Settings
+from experiments.settings.limits import KPolicy, Probability
+from factormodels.conventions import (
+    DEFAULT,
+    F1,
+    PRESETS,
+    Conventions,
+    Equivalence,
+    Irrelevant,
+    Logarithm,
+    SharedPassage,
+    WeakRelations,
+    meaning_of,
+)
+from factormodels.fact_graph import FactGraph
+from factormodels.nouns import counted, is_or_are
+from factormodels.variants import has_default_prior
+
+if TYPE_CHECKING:
+    PresetName = str
+else:
+    PresetName = Literal[tuple(PRESETS)]
+
+
+class NamedConventions(Settings):
+    """Conventions."""
+
+    like: Annotated[PresetName | None, Option("NAME", "as")] = None
+    """Declare the conventions of a paper or a tool: paper (FactReasoner's) or fact-reasoner-0.8
+    (its release). Each can be declared by an option of its own too."""
+
+    def declared(self, **more: Any) -> Conventions:
+        """The conventions that hold.
+
+        Args:
+            more: conventions that other options declare, by name; None for none.
+        """
+        base = DEFAULT if self.like is None else PRESETS[self.like]
+        given = {
+            name: getattr(self, name, None) for name in Conventions.__dataclass_fields__
+        } | more
+        # Other commands have an encoding whether it is declared or not.
+        if "encoding" not in self.model_fields_set and "encoding" not in more:
+            given["encoding"] = None
+        return replace(base, **{name: value for name, value in given.items() if value is not None})
+
+
+class GraphConventionSettings(NamedConventions):
+    """Conventions of graphs."""
+
+    context_prior: Annotated[Probability | None, Option("P")] = None
+    """Prior of passages for which none is stated: .99 in the paper, .9 in the release."""
+
+    equivalence: Annotated[Equivalence | None, Option("WHICH")] = None
+    """Probability of two passages that entail each other: the smaller or larger one of the two."""
+
+    shared_passage: Annotated[SharedPassage | None, Option("HOW")] = None
+    """In FR1, a passage of several claims is copied for each of them, or is one variable."""
+
+    weak_relations: Annotated[WeakRelations | None, Option("HOW")] = None
+    """Relations less probable than 1/2: left-out, or kept as in the release."""
+
+
+class ScoreConventionSettings(NamedConventions):
+    """Conventions of scores."""
+
+    f1: Annotated[F1 | None, Option("HOW")] = None
+    """F1 of all claims pooled, or by-response, as a mean."""
+
+    logarithm: Annotated[Logarithm | None, Option("BASE")] = None
+    """Base of the logarithms of E and of surprisal: 10, e or 2."""
+
+    irrelevant: Annotated[Irrelevant | None, Option("HOW")] = None
+    """Claims that people call irrelevant: counted where no label is needed, left-out, or false."""
+
+
+class MeasureConventionSettings(ScoreConventionSettings):
+    """Conventions of measures."""
+
+    k: KPolicy | None = None
+    """K of F1@K: median (of the claims per response), half (of a response's claims), half-down
+    (rounded down), or a number."""
+
+
+class ConventionSettings(GraphConventionSettings, MeasureConventionSettings):
+    """Conventions of papers and tools."""
+
+
+MEASURE_NAMES = ("k", "f1", "logarithm", "irrelevant")
+"""Conventions that measures depend on."""
+
+
+def graph_names(variants: Iterable[str]) -> tuple[str, ...]:
+    """Names of the conventions that posteriors of some views depend on."""
+    seen = set(variants)
+    of_views = {"equivalence": "FR3", "shared_passage": "FR1"}
+    return (
+        "context_prior",
+        *(name for name, view in of_views.items() if view in seen),
+        "weak_relations",
+        "encoding",
+    )
+
+
+def note_of(conventions: Conventions, names: Sequence[str]) -> str:
+    """The sentence below a table about the conventions that hold.
+
+    Args:
+        conventions: all that hold.
+        names: those that the numbers of the table depend on.
+    """
+    held = {name: getattr(conventions, name) for name in names}
+    preset = next(
+        (
+            known
+            for known, each in PRESETS.items()
+            if all(getattr(each, name) == value for name, value in held.items())
+        ),
+        "",
+    )
+    whose = {"": "", "paper": " of the paper"}.get(preset, f" of {preset}")
+    meanings = ", ".join(meaning_of(name, value) for name, value in held.items())
+    return f"Conventions{whose}: {meanings}."
+
+
+def own_prior_remarks(graphs: Iterable[FactGraph], conventions: Conventions) -> tuple[str, ...]:
+    """The sentence about passages whose stated priors a declared prior leaves as they are.
+
+    Args:
+        graphs: the responses.
+        conventions: those that hold.
+    """
+    if conventions.context_prior is None:
+        return ()
+    stated = n_passages = 0
+    for graph in graphs:
+        n_passages += len(graph.contexts)
+        stated += sum(not has_default_prior(context) for context in graph.contexts)
+    if not stated:
+        return ()
+    return (
+        f"{stated:,} of {counted(n_passages, 'passage')} {is_or_are(stated)} stated with a prior "
+        "of their own, which stays.",
+    )

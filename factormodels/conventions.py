@@ -1,0 +1,153 @@
+"""What papers and tools fix differently for the same model: priors, passages, K, logarithms.
+
+Two tools that implement FactReasoner give different posteriors and measures of the same relations,
+each right by its own conventions. Here they are values with names, so that a result can state them
+and a difference can be traced to one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Literal
+
+from factormodels.claims import CONTEXT_PRIOR
+from factormodels.encodings import CONDITIONAL, DEFAULT_ENCODING
+
+Equivalence = Literal["smaller", "larger"]
+SharedPassage = Literal["copied", "one"]
+WeakRelations = Literal["left-out", "kept"]
+F1 = Literal["pooled", "by-response"]
+Logarithm = Literal["10", "e", "2"]
+Irrelevant = Literal["counted", "left-out", "false"]
+
+RELEASE_CONTEXT_PRIOR = 0.9
+"""Prior of passages in FactReasoner's release 0.8; the paper has `claims.CONTEXT_PRIOR`."""
+
+DEFAULT_PRIORS = (CONTEXT_PRIOR, RELEASE_CONTEXT_PRIOR)
+"""Priors of passages that tools write where nothing is known of the passage. A convention replaces
+them; other priors, such as those that a summarizer scaled, are statements and stay."""
+
+
+@dataclass(frozen=True)
+class GraphConventions:
+    """How a fact graph becomes a model; posteriors depend on each of them.
+
+    Attributes:
+        context_prior: prior of passages for which none is stated; None leaves those of the data.
+        equivalence: probability of the equivalence that two entailments make in FR3, the smaller or
+            the larger of the two.
+        shared_passage: what FR1 makes of a passage that was retrieved for several claims: a copied
+            variable for each of them, or one variable that all share.
+        weak_relations: whether relations less probable than 1/2 are left out or kept as factors. A
+            kept one moves a claim against what the relation says.
+    """
+
+    context_prior: float | None = None
+    equivalence: Equivalence = "smaller"
+    shared_passage: SharedPassage = "copied"
+    weak_relations: WeakRelations = "left-out"
+
+
+@dataclass(frozen=True)
+class Conventions(GraphConventions):
+    """All conventions of a result: those of its graphs, and those of its measures.
+
+    Attributes:
+        encoding: how relations become tables, as `factormodels.encodings` names it.
+        k: how the K of F1@K is chosen, as `calibration.scores.measures.choose_k` takes it.
+        f1: whether F1 is that of all claims pooled, or the mean over responses.
+        logarithm: base of the logarithms of E and of surprisal.
+        irrelevant: what claims that people call irrelevant are: counted in the measures without
+            labels and left out of the others, left out of all, or false.
+    """
+
+    encoding: str = DEFAULT_ENCODING
+    k: int | str = "median"
+    f1: F1 = "pooled"
+    logarithm: Logarithm = "10"
+    irrelevant: Irrelevant = "counted"
+
+    @property
+    def graph(self) -> GraphConventions:
+        """The part that posteriors depend on."""
+        names = [field.name for field in fields(GraphConventions)]
+        return GraphConventions(**{name: getattr(self, name) for name in names})
+
+
+DEFAULT = Conventions()
+"""Conventions where none are declared."""
+
+PRESETS: Mapping[str, Conventions] = MappingProxyType(
+    {
+        # FactReasoner, section 3.1 (priors), table 1 (encoding), table 2 (K, labeled claims),
+        # tables 10 to 19 (means over responses), section 3.2 (E at 1/2 is 0.1505, hence base 10).
+        "paper": Conventions(context_prior=CONTEXT_PRIOR, f1="by-response", irrelevant="left-out"),
+        # The package fact-reasoner 0.8.0: PRIOR_PROB_CONTEXT, _reconcile_ctx_pair, one node per
+        # context id, tables with priors, K of half the atoms, natural logarithms, and every label
+        # that is not S counted as false.
+        "fact-reasoner-0.8": Conventions(
+            context_prior=RELEASE_CONTEXT_PRIOR,
+            equivalence="larger",
+            shared_passage="one",
+            weak_relations="kept",
+            encoding=CONDITIONAL,
+            k="half-down",
+            f1="by-response",
+            logarithm="e",
+            irrelevant="false",
+        ),
+    }
+)
+"""Conventions of a paper or a release, by name."""
+
+_MEANINGS: Mapping[str, Mapping[object, str]] = MappingProxyType(
+    {
+        "equivalence": {
+            "smaller": "equivalences as probable as the smaller entailment",
+            "larger": "equivalences as probable as the larger entailment",
+        },
+        "shared_passage": {
+            "copied": "passages of several claims copied",
+            "one": "passages of several claims shared",
+        },
+        "weak_relations": {
+            "left-out": "relations below 1/2 left out",
+            "kept": "relations below 1/2 kept",
+        },
+        "f1": {"pooled": "F1 of all claims pooled", "by-response": "F1 as a mean over responses"},
+        "irrelevant": {
+            "counted": "irrelevant claims counted where no label is needed",
+            "left-out": "irrelevant claims left out",
+            "false": "irrelevant claims false",
+        },
+    }
+)
+
+
+def meaning_of(name: str, value: object) -> str:
+    """What a value of a convention means, in the words of a table's note."""
+    if name == "context_prior":
+        return "priors of passages as in the data" if value is None else f"passages at {value:g}"
+    if name == "encoding":
+        return f"encoding {value}"
+    if name == "k":
+        how = {"median": "the median number of claims", "half": "half of a response's claims"}
+        how["half-down"] = "half of a response's claims, rounded down"
+        return f"K {how.get(str(value), str(value))}"
+    if name == "logarithm":
+        return "natural logarithms" if value == "e" else f"logarithms to base {value}"
+    return _MEANINGS[name][value]
+
+
+def differing(first: Conventions, second: Conventions) -> Iterator[str]:
+    """Yield the names of the conventions that differ."""
+    for field in fields(Conventions):
+        if getattr(first, field.name) != getattr(second, field.name):
+            yield field.name
+
+
+def switched(base: Conventions, other: Conventions, name: str) -> Conventions:
+    """The conventions with one of them as others have it."""
+    return replace(base, **{name: getattr(other, name)})
