@@ -299,7 +299,7 @@ def test_a_backend_is_imported_for_options_of_its_own_alone(
     capsys.readouterr()
 
 
-def test_python_is_told_of_arguments() -> None:
+def test_sentences_name_arguments_in_python() -> None:
     refused("`top_k` 0: give 1 or more", search, "t", top_k=0)
     assert search("t", top_k=2).sentences == ("Give `top_k`.",)
     assert search("t", backend="lbp", backend_settings={"damping": 0.5}).settings == (
