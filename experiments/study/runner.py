@@ -55,9 +55,9 @@ from experiments.study.text_models import (
     uses,
 )
 from experiments.study.units import (
-    Answer,
     Task,
     TaskQueue,
+    TimedAnswer,
     UnitResult,
     decode,
     encode,
@@ -383,7 +383,7 @@ def _ask(
 def _run_units(
     planned: StudyDesign,
     queue: TaskQueue,
-    outcomes: Generator[tuple[Task, Answer | None]],
+    outcomes: Generator[tuple[Task, TimedAnswer | None]],
     run: OpenRun,
     report: Callable[[Progress], None],
 ) -> None:
@@ -422,7 +422,7 @@ _DIED = (
 
 def _outcomes(
     planned: StudyDesign, queue: TaskQueue, workers: int | Processes | None, dask: str | None
-) -> Generator[tuple[Task, Answer | None]]:
+) -> Generator[tuple[Task, TimedAnswer | None]]:
     """Run tasks on Dask, in processes, in this one, or in this one first and then in processes."""
     tasks = partial(
         map_tasks, run_task, queue.take, prepare=partial(warm_up_units, planned.backends)
