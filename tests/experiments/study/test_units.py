@@ -16,9 +16,9 @@ from experiments.study.design import algorithms, cells
 from experiments.study.reading import load_study
 from experiments.study.rows import FAILED
 from experiments.study.units import (
-    Answer,
     Task,
     TaskQueue,
+    TimedAnswer,
     UnitResult,
     decode,
     encode,
@@ -88,7 +88,7 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
             kept = units[: int(generator.integers(1, len(units) + 1))]
             finished.update(kept)
             answered = encode([UnitResult(c, r, "exact") for _, c, r in kept])
-            queue.settle(task, Answer(answered, seconds=0.1))
+            queue.settle(task, TimedAnswer(answered, seconds=0.1))
     assert set(finished) | given_up == expected
     assert not set(finished) & given_up
     assert set(finished.values()) <= {1}
@@ -108,7 +108,7 @@ def test_tasks_grow_by_the_time_that_they_run_and_not_by_that_of_the_way(tmp_pat
             task = under_way.popleft()
             seen.append(task.n_units)
             units = [UnitResult(c, r, "exact") for _, c, r in units_of(task)]
-            queue.settle(task, Answer(encode(units), seconds))
+            queue.settle(task, TimedAnswer(encode(units), seconds))
             under_way.extend(filter(None, [queue.take()]))
         return seen
 
