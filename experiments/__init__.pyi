@@ -346,6 +346,7 @@ def infer(
     encoding: Literal["implication", "conditional", "mixture"] | None = None,
     evidence: Any = ...,
     seconds: float | None = None,
+    trace: str | os.PathLike[str] | None = None,
     map_: bool = False,
 ) -> Findings: ...
 def keep(

@@ -44,6 +44,7 @@ def check_destination(
     *,
     inputs: Iterable[str | os.PathLike[str]] = (),
     folder_only: bool = False,
+    option: str = "--out",
 ) -> str:
     """Return the form of a destination, and refuse one that could not be written at the end.
 
@@ -54,6 +55,7 @@ def check_destination(
         path: the destination.
         inputs: files that the command reads, which must not be replaced.
         folder_only: whether the command writes several files that belong together.
+        option: what names the destination.
 
     Raises:
         InputError: if the path asks for a file of an unknown kind, is an input, exists as the
@@ -62,24 +64,24 @@ def check_destination(
     target = Path(path)
     if str(path) == "-":
         raise InputError(
-            "--out -: findings are printed without it; for one JSON object on standard output use "
-            "--json"
+            f"{option} -: findings are printed without it; for one JSON object on standard output "
+            "use --json"
         )
     form = form_of(target)
     if not form:
         if target.exists() and not target.is_dir():
             raise InputError(
-                f"--out {path}: this is a file; name a folder, or a file that ends in "
+                f"{option} {path}: this is a file; name a folder, or a file that ends in "
                 f"{', '.join(FILE_FORMS[:-1])} or {FILE_FORMS[-1]}"
             )
-        check_writable_folder(target, f"--out {path}")
+        check_writable_folder(target, f"{option} {path}")
         return form
     if folder_only:
         raise InputError(
-            f"--out {path}: this command writes several files, and {form} asks for one; name a "
+            f"{option} {path}: this command writes several files, and {form} asks for one; name a "
             "folder"
         )
-    check_file(target, "--out", inputs)
+    check_file(target, option, inputs)
     return form
 
 

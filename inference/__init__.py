@@ -63,7 +63,8 @@ def infer(graph: FactorGraph, backend: str | Backend = "auto", **settings: Any) 
     Args:
         graph: the factor graph, with or without evidence.
         backend: name of a registered backend, or a backend that is built already.
-        settings: settings of the backend, if it is given by name.
+        settings: settings of the backend, if it is given by name. With `trace=True`, `trace` of the
+            posterior holds what each algorithm found, and when (`inference.trace.Trace`).
 
     Raises:
         InputError: for an unknown backend or setting, or an object that is not a factor graph; the
@@ -71,7 +72,14 @@ def infer(graph: FactorGraph, backend: str | Backend = "auto", **settings: Any) 
         MissingDependencyError: if a library that the backend needs is not installed.
         InferenceError: if the backend cannot answer for this graph.
     """
-    return as_backend(backend, **settings).infer(graph)
+    # No parameter of its own: a type checker would ask `**settings` of numbers to be true or false.
+    is_traced = bool(settings.pop("trace", False))
+    built = as_backend(backend, **settings)
+    if not is_traced:
+        return built.infer(graph)
+    from inference.trace import traced
+
+    return traced(built, graph)
 
 
 def infer_anytime(

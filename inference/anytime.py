@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
-from inference.backend import InferenceError, ZeroPartitionError
+from inference.backend import InferenceError, Recorder, ZeroPartitionError
+from inference.kernels.preparation import PREPARATION
 from inference.messages.lbp import LoopyBeliefPropagation
 from inference.messages.trw import TreeReweighted
 from inference.mini_buckets.clamping import clamped_bound
@@ -381,7 +382,12 @@ def _most_central(candidates: dict[str, Posterior], lower_by: str) -> _Choice:
 
 
 def improve(
-    graph: FactorGraph, stop: Stop, memory_limit: int, seed: int, reason: str
+    graph: FactorGraph,
+    stop: Stop,
+    memory_limit: int,
+    seed: int,
+    reason: str,
+    record: Recorder | None = None,
 ) -> Iterator[Posterior]:
     """Yield a posterior whenever a bound is tightened or an estimate is new.
 
@@ -394,13 +400,14 @@ def improve(
         memory_limit: bytes that tables may take.
         seed: seed of everything random.
         reason: why exact elimination is not used, for `stats`.
+        record: is called with what each algorithm found, when it ends.
 
     Raises:
         ZeroPartitionError: if no assignment has positive potential.
         InferenceError: if nothing gave any marginals.
     """
     best = _Best(upper=coarse_bound(graph, "upper"), upper_by="largest entries")
-    inner, work = stop.part(), _Work(graph, best)
+    inner, work = stop.part(), _Work(graph, best, record)
     part = memory_limit // 4
     lanes = [
         Thread(target=work.run, args=(lane, inner), daemon=True)
@@ -454,10 +461,11 @@ class _Work:
         error: what ends all lanes.
     """
 
-    def __init__(self, graph: FactorGraph, best: _Best) -> None:
+    def __init__(self, graph: FactorGraph, best: _Best, record: Recorder | None) -> None:
         self.changed = Event()
         self.error: Exception | None = None
         self._graph, self._best, self._lock, self._news = graph, best, Lock(), 0
+        self._record = record
 
     def run(self, lane: _Lane, stop: Stop) -> None:
         """Run what a lane yields, one after another, until the time is over."""
@@ -466,6 +474,7 @@ class _Work:
                 # However short the time, one has a look at the graph.
                 if stop.over and self._best.runs:
                     break
+                start = PREPARATION.thread_clock()
                 try:
                     posterior = algorithm(self._graph, stop.part(share * stop.remaining))
                 except ZeroPartitionError:
@@ -473,6 +482,8 @@ class _Work:
                 except InferenceError as error:
                     self._best.failures[name.partition("(")[0]] = f"failed: {error}"
                     continue
+                if self._record is not None:
+                    self._record(name, posterior, PREPARATION.thread_clock() - start)
                 with self._lock:
                     if self._best.take(name, posterior):
                         self._news += 1

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
-from inference.backend import Backend, BeliefFunction, PredictedCost, Result, TooLargeError
+from inference.backend import (
+    Backend,
+    BeliefFunction,
+    PredictedCost,
+    Recorder,
+    Result,
+    TooLargeError,
+)
 from inference.evidence import checked_graph, with_observed
 from inference.exact.backend import Exact
 from inference.exact.prediction import Prediction, reason_of
@@ -79,14 +86,26 @@ class Auto(Backend):
         *_, last = self.solve_each(graph)
         return last
 
-    def solve_each(self, graph: FactorGraph) -> Iterator[Posterior]:
-        """Yield what `solve` would return if it ended now, whenever that is better than before."""
+    def solve_traced(self, graph: FactorGraph, record: Recorder) -> Posterior:
+        """What `solve` returns; `record` is called with what each algorithm found."""
+        *_, last = self.solve_each(graph, record)
+        return last
+
+    def solve_each(self, graph: FactorGraph, record: Recorder | None = None) -> Iterator[Posterior]:
+        """Yield what `solve` would return if it ended now, whenever that is better than before.
+
+        Args:
+            graph: a graph without evidence.
+            record: is called with what each algorithm found, when it ends.
+        """
         stop = Stop(self.seconds)
         try:
             posterior = self.exact().solve(graph)
         except TooLargeError as refusal:
-            yield from self._bounded(graph, stop, refusal)
+            yield from self._bounded(graph, stop, refusal, record)
         else:
+            if record is not None:
+                record("exact", posterior)
             yield _told(posterior)
 
     def is_ready(self, graphs: Sequence[FactorGraph]) -> bool:
@@ -137,11 +156,16 @@ class Auto(Backend):
             return LoopyBeliefPropagation(seed=self.seed).prepare_beliefs(graph)
         return exact.prepare_beliefs(graph)
 
-    def infer_each(self, graph: FactorGraph) -> Iterator[Posterior]:
-        """Yield what `infer` would return if it ended now, whenever that is better than before."""
+    def infer_each(self, graph: FactorGraph, record: Recorder | None = None) -> Iterator[Posterior]:
+        """Yield what `infer` would return if it ended now, whenever that is better than before.
+
+        Args:
+            graph: the graph.
+            record: is called with what each algorithm found of the graph without its evidence.
+        """
         start = time.perf_counter()
         absorbed = checked_graph(graph).absorb_evidence()
-        for posterior in self.solve_each(absorbed):
+        for posterior in self.solve_each(absorbed, record):
             marginals = posterior.marginals
             if absorbed is not graph:
                 marginals = with_observed(graph, marginals)
@@ -157,7 +181,11 @@ class Auto(Backend):
         return prediction
 
     def _bounded(
-        self, graph: FactorGraph, stop: Stop, refusal: Result | TooLargeError
+        self,
+        graph: FactorGraph,
+        stop: Stop,
+        refusal: Result | TooLargeError,
+        record: Recorder | None = None,
     ) -> Iterator[Posterior]:
         """Yield ever better bounds, for what exact inference refused."""
         # Most graphs are solved exactly, before so many algorithms would be loaded.
@@ -173,7 +201,7 @@ class Auto(Backend):
                 else f"{memory_size(prediction.bytes)}, but {allowed}"
             )
             reason = f"exact inference, of induced width {prediction.induced_width}, needs {lack}"
-        yield from improve(graph, stop, allowed.bytes, self.seed, reason)
+        yield from improve(graph, stop, allowed.bytes, self.seed, reason, record)
 
     def exact(self) -> Exact:
         """The settings of `exact` that refuse what is answered by bounds."""

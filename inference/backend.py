@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,9 +79,20 @@ BeliefFunction = Callable[[NDArray[np.float64]], FactorBeliefs]
 """From log tables, laid out as those of one graph, to beliefs at these tables."""
 
 
+class Recorder(Protocol):
+    """What is called with the name and posterior of an algorithm that ended.
+
+    Its processor time in seconds is that since the call began where it is left out.
+    """
+
+    def __call__(
+        self, algorithm: str, posterior: Posterior, seconds: float | None = None
+    ) -> object: ...
+
+
 _OPTIONAL = (
     *("identical_batches", "is_ready", "solve_batch", "solve_settings", "prepare_beliefs"),
-    "predict",
+    *("predict", "solve_traced"),
 )
 
 
@@ -92,9 +103,10 @@ class Backend(ABC):
     Settings that `inference.settings.setting` declares are checked when one is built.
     A subclass implements `solve` for graphs without evidence. `infer` does what must be the same
     for every algorithm: evidence is absorbed before, and observed variables get their certain
-    marginals back after. `is_ready`, `solve_batch`, `solve_settings`, `prepare_beliefs` and
-    `predict` are for algorithms that can do more; `inference.conformance` holds each to its word. A
-    subclass of another backend that has a `solve` of its own inherits none of these.
+    marginals back after. `is_ready`, `solve_batch`, `solve_settings`, `prepare_beliefs`,
+    `predict` and `solve_traced` are for algorithms that can do more; `inference.conformance` holds
+    each to its word. A subclass of another backend that has a `solve` of its own inherits none of
+    these.
 
     Attributes:
         identical_batches: whether its own `solve_batch` and `solve_settings` give the numbers of
@@ -125,16 +137,22 @@ class Backend(ABC):
         """
         start = time.perf_counter()
         absorbed = checked_graph(graph).absorb_evidence()
-        solved = self.solve(absorbed)
-        marginals = solved.marginals
-        if absorbed is not graph:
-            marginals = with_observed(graph, marginals)
-        stats = {**solved.stats, "seconds": time.perf_counter() - start}
-        if absorbed is not graph and "standard_errors" in stats:
-            stats["standard_errors"] = errors_with_observed(graph, stats["standard_errors"])
-        return Posterior(
-            marginals, solved.log_z, solved.log_z_kind, solved.status, stats, self.name
-        )
+        return complete(graph, self.solve(absorbed), self.name, start)
+
+    def solve_traced(self, graph: FactorGraph, record: Recorder) -> Posterior:
+        """Posterior of a graph without evidence, as `solve` gives it, and what leads to it.
+
+        By default that is one step, the posterior itself. An algorithm that runs others overrides
+        it.
+
+        Args:
+            graph: the graph.
+            record: is called with the name, the posterior and the processor time in seconds of each
+                algorithm, when it ends.
+        """
+        posterior = self.solve(graph)
+        record(self.name, posterior)
+        return posterior
 
     def attempt(self, graph: FactorGraph) -> Result:
         """What `infer` returns, or the error that it raises."""
@@ -205,6 +223,25 @@ class Backend(ABC):
         It looks at structure, evidence and where tables are zero, and runs no inference.
         """
         return None
+
+
+def complete(graph: FactorGraph, solved: Posterior, name: str, start: float) -> Posterior:
+    """Posterior of a graph from that of the graph without its evidence.
+
+    Args:
+        graph: the graph.
+        solved: the posterior without evidence.
+        name: name of the backend.
+        start: when it began, by `time.perf_counter`.
+    """
+    marginals = solved.marginals
+    has_evidence = graph.has_evidence
+    if has_evidence:
+        marginals = with_observed(graph, marginals)
+    stats = {**solved.stats, "seconds": time.perf_counter() - start}
+    if has_evidence and "standard_errors" in stats:
+        stats["standard_errors"] = errors_with_observed(graph, stats["standard_errors"])
+    return Posterior(marginals, solved.log_z, solved.log_z_kind, solved.status, stats, name)
 
 
 def zero_partition() -> ZeroPartitionError:

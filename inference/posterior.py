@@ -204,6 +204,14 @@ class Posterior(Previewed):
         lower = float(self.stats.get("lower", -np.inf))
         return lower if lower > -np.inf else None
 
+    @property
+    def trace(self) -> Any:
+        """The `inference.trace.Trace` of what each algorithm found, and when.
+
+        None unless `infer` was called with `trace=True`.
+        """
+        return self.stats.get("trace")
+
     def to_frame(self) -> pd.DataFrame:
         """The marginals, a row per variable; see `Marginals.to_frame`."""
         return self.marginals.to_frame()

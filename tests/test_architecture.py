@@ -52,7 +52,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("compile_kernels", "conformance"),
         *(("warm_up",), ("tasks",), ("auto", "builtin_backends", "peers"), ("anytime",)),
         *(("sampling",), ("mini_buckets", "variational"), ("exact", "messages")),
-        *(("row_posteriors",), ("batch", "enumeration"), ("memory", "possible_states")),
+        *(("row_posteriors", "trace"), ("batch", "enumeration"), ("memory", "possible_states")),
         ("stacked_graphs", "stop"),
         ("kernels", "registry"),
         *(("backend",), ("evidence", "thread_team"), ("evidence_rows", "posterior", "settings")),

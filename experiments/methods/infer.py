@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
+from experiments.destination import check_destination
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as
 from experiments.findings.text import duration, shortened, verdict, word
@@ -29,6 +31,7 @@ from experiments.settings.inputs import (
     relation_remarks,
     with_evidence,
 )
+from experiments.settings.limits import FilePath
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -37,7 +40,7 @@ from factormodels.nouns import counted
 from factormodels.recorded_verdicts import recorded_verdicts
 
 if TYPE_CHECKING:
-    from inference.backend import Backend
+    from inference.backend import Backend, Recorder
     from inference.posterior import Posterior
     from inference.tasks import SearchedAssignment
 
@@ -67,6 +70,10 @@ class InferSettings(ModelSettings, AlgorithmSettings):
     improvement; Ctrl-C stops and shows the best so far. The limit of another backend that has one.
     With --map: how long toulbar2 may search where elimination does not fit (60)."""
 
+    trace: Annotated[FilePath | None, Option("PATH")] = None
+    """Write what each algorithm found and when (brackets, estimates, errors and marginals against
+    processor time): into a folder, tables and a figure; into a file, the table."""
+
     map_: Annotated[bool, USUAL] = False
     """The most probable states of all variables together, in place of the probability of each; of
     a graph too wide, the best that toulbar2 finds."""
@@ -91,6 +98,7 @@ def infer(source: Models, settings: InferSettings) -> Findings:
         infer("network.uai", evidence="network.uai.evid").as_json()
         infer("network.uai", backend="lbp,damping=0.5")
         infer("network.uai", seconds=60)
+        infer("network.uai", seconds=60, trace="anytime")
         infer("network.bif", evidence="seen.json", map_=True)
         infer("corpus.jsonl").save("posteriors")
         infer("worked-examples", response="factreasoner-example-1")
@@ -110,16 +118,55 @@ def infer(source: Models, settings: InferSettings) -> Findings:
     try:
         if any(map(is_evidence_table, settings.evidence)):
             return _of_rows(source, settings)
+        if settings.trace is not None:
+            return _traced(source, settings, settings.trace)
         several, answers = _answers(source, settings)
         return findings_of(name, list(answers), several=several)
     except ZeroPartitionError as error:
         raise ZeroPartitionError(f"{name}: {error}") from None
 
 
+def _traced(source: Models, settings: InferSettings, path: Path) -> Findings:
+    """The posterior of one model, with a table and a figure of what led to it, which are written.
+
+    Raises:
+        InputError: if `path` cannot be written, or there are several models.
+    """
+    from experiments.methods.inferred_trace import trace_findings
+    from inference.posterior import Posterior
+
+    if settings.map_:
+        raise InputError("--trace is of posteriors, and --map has none; leave one out")
+    read = (source,) if isinstance(source, str | os.PathLike) else ()
+    check_destination(path, inputs=read, option="--trace")
+    _, answers = _answers(source, settings)
+    ((model, answer),) = answers
+    if not isinstance(answer, Posterior) or answer.trace is None:
+        raise InputError(f"{name_of(source)}: there is no trace; leave --trace out")
+    trace = answer.trace
+    stats = {name: value for name, value in answer.stats.items() if name != "trace"}
+    answer = replace(answer, stats=stats)
+    traced = trace_findings(name_of(source), trace, answer)
+    files = traced.save(path)
+    found = findings_of(name_of(source), [(model, answer)])
+    return replace(
+        found,
+        sentences=(*found.sentences, f"The trace is in {', '.join(map(str, files))}."),
+        tables={**found.tables, **traced.tables},
+        unshown=(*found.unshown, *traced.unshown),
+        draw=traced.draw,
+    )
+
+
 def _of_rows(source: Models, settings: InferSettings) -> Findings:
     """Posteriors of the one model of a source for each row of a table of evidence."""
     from experiments.methods.inferred_rows import infer_each_row
 
+    if settings.trace is not None:
+        raise InputError(
+            "--trace is of one answer, and a table of evidence asks for one of each row; leave "
+            "--trace out, or give --evidence NAME=STATE"
+        )
     if settings.map_:
         raise InputError(
             "--map answers for one observation of each variable, and a table of evidence has a row "
@@ -149,6 +196,7 @@ def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[An
     for option, is_given in (
         ("--evidence", bool(settings.evidence)),
         ("--seconds", tightens),
+        ("--trace", settings.trace is not None),
     ):
         if several and is_given:
             names = ", ".join(graph.id for model in first if (graph := model.fact_graph))
@@ -172,7 +220,10 @@ def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[An
         )
     if several:
         return True, _posteriors(chain(first, models), algorithm)
-    ask = partial(_tightened, algorithm) if tightens and seconds else algorithm.infer
+    if settings.trace is not None:
+        ask: Callable[[FactorGraph], Posterior] = partial(_recorded, algorithm)
+    else:
+        ask = partial(_tightened, algorithm) if tightens and seconds else algorithm.infer
     return False, ((model, ask(model.factor_graph)) for model in first)
 
 
@@ -227,19 +278,30 @@ def _assignment(
     return search_map(graph, exact, seconds=_SEARCH_SECONDS if seconds is None else seconds)
 
 
-def _tightened(algorithm: Backend, graph: FactorGraph) -> Posterior:
+def _tightened(algorithm: Backend, graph: FactorGraph, record: Recorder | None = None) -> Posterior:
     """The last of the posteriors of `auto`, whose bounds are told as they tighten."""
     from inference.auto import Auto
 
     if not isinstance(algorithm, Auto):
         raise InputError("--seconds needs the backend auto")
-    for posterior in algorithm.infer_each(graph):
+    for posterior in algorithm.infer_each(graph, record):
         stats = posterior.stats
         tell(
             f"{duration(stats['seconds'])}: log Z from {stats['lower']:.4f} ({stats['lower_by']}) "
             f"to {stats['upper']:.4f} ({stats['upper_by']}), gap {stats['gap']:.4g}"
         )
     return posterior
+
+
+def _recorded(algorithm: Backend, graph: FactorGraph) -> Posterior:
+    """The posterior with its trace; bounds of `auto` are told as they tighten."""
+    from inference.auto import Auto
+    from inference.trace import TraceRecorder, traced, with_trace
+
+    if not isinstance(algorithm, Auto):
+        return traced(algorithm, graph)
+    recorder = TraceRecorder(graph)
+    return with_trace(_tightened(algorithm, graph, recorder), recorder)
 
 
 # --- What is told --------------------------------------------------------------------------------

@@ -5,7 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import Lock, local
+
+
+class _OfThread(local):
+    """What a thread has spent: processor time in seconds, and blocks that run within each other."""
+
+    seconds = 0.0
+    depth = 0
 
 
 class Preparation:
@@ -13,6 +20,8 @@ class Preparation:
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._own = _OfThread()
+        self._processor = 0.0
         self._running = 0
         # Of what ended; where something runs, less the moment at which it began.
         self._seconds = 0.0
@@ -20,11 +29,19 @@ class Preparation:
     @contextmanager
     def counted(self) -> Iterator[None]:
         """Count the time of the block once, however many blocks run within or beside it."""
+        own, start = self._own, time.thread_time()
+        own.depth += 1
         self._change(1)
         try:
             yield
         finally:
             self._change(-1)
+            own.depth -= 1
+            if not own.depth:
+                spent = time.thread_time() - start
+                own.seconds += spent
+                with self._lock:
+                    self._processor += spent
 
     def _change(self, by: int) -> None:
         with self._lock:
@@ -39,6 +56,15 @@ class Preparation:
         """Seconds of this process so far."""
         with self._lock:
             return self._seconds + (time.monotonic() if self._running else 0.0)
+
+    def process_clock(self) -> float:
+        """Processor time of the process in seconds, less what was spent in blocks that ended."""
+        with self._lock:
+            return time.process_time() - self._processor
+
+    def thread_clock(self) -> float:
+        """Processor time of this thread in seconds, less what it spent in blocks that ended."""
+        return time.thread_time() - self._own.seconds
 
 
 PREPARATION = Preparation()

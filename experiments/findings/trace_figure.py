@@ -1,0 +1,122 @@
+"""The anytime trace as a figure: brackets, estimates and marginals against processor time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.ticker import FuncFormatter, LogFormatter, NullLocator
+
+from calibration.figures.panels import PAGE, legend_below, nth_colour, panels
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from calibration.figures.shown_figure import ShownFigure
+
+_NARROWEST = 1e-3
+"""Nats beside the answer that are drawn on a linear axis at least; farther out it is
+logarithmic."""
+
+_SHORTEST = 1e-4
+"""Seconds; what ends sooner is drawn there."""
+
+
+def distances(marginals: pd.DataFrame, answer: np.ndarray) -> pd.Series:
+    """Mean |Δp| between the marginals of each step and those of the answer, by step."""
+    off = np.abs(marginals["p"].to_numpy() - np.tile(answer, marginals["step"].nunique()))
+    return marginals.assign(off=off).groupby("step", sort=False)["off"].mean()
+
+
+def trace_figure(trace: pd.DataFrame, distance: pd.Series) -> ShownFigure:
+    """Bounds on and estimates of log Z, and distances of marginals, against processor time.
+
+    Args:
+        trace: a frame of `inference.trace.Trace`.
+        distance: mean |Δp| of marginals to the answer by step, as `distances` gives it.
+    """
+    families = [str(name).partition("(")[0] for name in trace["algorithm"]]
+    colours = {name: nth_colour(at) for at, name in enumerate(dict.fromkeys(families))}
+    seconds = trace["processor_seconds"].clip(lower=_SHORTEST)
+    apart = distance[distance > 0.0]
+    count = 2 if len(apart) else 1
+    with panels(1, count, (PAGE if count == 2 else PAGE / 2, 2.6)) as (figure, (grid,)):
+        _draw_log_z(grid[0], trace, seconds, families, colours)
+        for step, value in apart.items():
+            at = int(trace.index[trace["step"] == step][0])
+            look = {"color": colours[families[at]], "marker": "o", "markersize": 3.5}
+            grid[1].plot([seconds[at]], [value], linestyle="none", **look)
+        for axes in grid:
+            axes.set(xscale="log", xlabel="Processor seconds")
+            axes.xaxis.set_major_formatter(LogFormatter())
+            axes.xaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False))
+        if count == 2:
+            grid[1].set(yscale="log", ylabel="Mean |Δp| to the answer")
+        handles = [
+            grid[0].plot([], [], "s", color=colour, markersize=4)[0] for colour in colours.values()
+        ]
+        shapes = {"upper bound": "v", "lower bound": "^", "estimate ± 2 SE": "o"}
+        handles += [
+            grid[0].plot([], [], marker, color="0.4", fillstyle="none", markersize=4)[0]
+            for marker in shapes.values()
+        ]
+        legend_below(figure, handles, [*colours, *shapes], 6, columnspacing=1.2, handletextpad=0.2)
+        return figure
+
+
+def _draw_log_z(
+    axes: Axes,
+    trace: pd.DataFrame,
+    seconds: pd.Series,
+    families: list[str],
+    colours: dict[str, str],
+) -> None:
+    """Draw the best bracket as a band, and what each run found, as distances from the center."""
+    center, width = _center(trace)
+    ends = trace[["best_lower", "best_upper"]].replace([-np.inf, np.inf], np.nan) - center
+    until = [*seconds, 1.2 * seconds.iloc[-1]]
+    lower, upper = (np.append(ends[side], ends[side].iloc[-1]) for side in ends)
+    band: dict[str, Any] = {"step": "post", "color": "0.5", "linewidth": 0.0}
+    axes.fill_between(until, lower, upper, alpha=0.25, **band)
+    for at, family in enumerate(families):
+        row = trace.iloc[at]
+        for name, marker in (("upper", "v"), ("lower", "^")):
+            if np.isfinite(row[name]):
+                look: dict[str, Any] = {"marker": marker, "color": colours[family], "markersize": 4}
+                axes.plot([seconds.iloc[at]], [row[name] - center], fillstyle="none", **look)
+        if np.isfinite(row["estimate"]):
+            error = 2.0 * row["error"] if np.isfinite(row["error"]) else 0.0
+            axes.errorbar(
+                [seconds.iloc[at]],
+                [row["estimate"] - center],
+                yerr=[error],
+                fmt="o",
+                color=colours[family],
+                markersize=3,
+                linewidth=0.8,
+            )
+    linear = max(width, _NARROWEST)
+    axes.set_yscale("symlog", linthresh=linear, linscale=0.8)
+    drawn = np.abs(axes.dataLim.intervaly)
+    reach = int(np.ceil(np.log10(max(drawn.max(initial=linear), linear) / linear)))
+    decades = [linear * 10.0**power for power in range(0, reach + 1, max(1, reach // 3))]
+    axes.set_yticks([*(-each for each in reversed(decades)), 0.0, *decades])
+    axes.yaxis.set_major_formatter(FuncFormatter(_signed))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.axhline(0.0, color="0.6", linewidth=0.6, zorder=0)
+    axes.set_ylabel(f"log Z − {center:.6g} (nats)".replace("− -", "+ "))
+
+
+def _signed(value: float, _: object) -> str:
+    return f"{value:.3g}".replace("-", "−")
+
+
+def _center(trace: pd.DataFrame) -> tuple[float, float]:
+    """The middle of the last bracket, or the last number there is, and half of the bracket."""
+    lower, upper = trace["best_lower"].iloc[-1], trace["best_upper"].iloc[-1]
+    if np.isfinite(lower) and np.isfinite(upper):
+        return float(0.5 * (lower + upper)), float(0.5 * max(upper - lower, 0.0))
+    numbers = trace[["estimate", "best_lower", "best_upper"]].to_numpy().ravel()
+    finite = numbers[np.isfinite(numbers)]
+    return (float(finite[-1]) if len(finite) else 0.0), 0.0
