@@ -67,7 +67,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.real_model", description=__doc__)
     parser.add_argument("--model", default=SMOLLM2, help=f"{SMOLLM2}, {QWEN} or a GGUF file")
     given = parser.parse_args()
-    folder = _OUTPUT / Path(given.model).stem
+    folder = _OUTPUT / Path(given.model).name.removesuffix(".gguf")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "answers.sqlite").unlink(missing_ok=True)
     write_inputs(folder)

@@ -62,6 +62,8 @@ def serving(model: str, *options: str) -> Iterator[RealModel]:
             address = next((line for line in process.stdout if line.startswith("http://")), "")
             if not address:
                 raise RuntimeError(f"the server did not start: {process.stderr.read()[-2000:]}")
-            yield RealModel(f"openai/{Path(model).stem}", f"{address.strip()}/v1")
+            yield RealModel(
+                f"openai/{Path(model).name.removesuffix('.gguf')}", f"{address.strip()}/v1"
+            )
         finally:
             process.kill()
