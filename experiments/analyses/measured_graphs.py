@@ -88,11 +88,18 @@ def networks(path: Path) -> Iterator[tuple[str, str, list[FactorGraph], Referenc
 
     Networks whose names differ in a final number alone are one family.
 
+    Args:
+        path: a file, a folder, or a pattern of the names of files, such as networks/*.uai.
+
     Raises:
-        InputError: if a folder has none, or one cannot be read.
+        InputError: if a folder has none, no file has such a name, or one cannot be read.
     """
     files = [path]
-    if path.is_dir():
+    if not path.exists() and re.search(r"[*?\[]", path.name):
+        files = sorted(each for each in path.parent.glob(path.name) if each.is_file())
+        if not files:
+            raise InputError(f"{path}: no file has such a name; name another")
+    elif path.is_dir():
         files = sorted(each for kind in KINDS for each in path.rglob(f"*.{kind}"))
     if not files:
         raise InputError(f"{path}: there is no .uai or .bif file in this folder; name another")

@@ -38,8 +38,9 @@ class Settings:
     Attributes:
         shapes: shapes of fact graphs that are drawn, by name.
         grids: sides of square Ising grids with couplings up to 1 and fields up to 0.5, by name.
-        networks: UAI and BIF files, and folders of them; answers in NAME.uai.MAR and NAME.uai.PR
-            (NAME.bif.MAR and NAME.bif.PR) count.
+        networks: UAI and BIF files, patterns such as networks/*.uai, and folders; evidence in
+            NAME.uai.evid and answers in NAME.uai.MAR and NAME.uai.PR (NAME.bif.MAR and NAME.bif.PR)
+            count.
         graphs: graphs, or batches, of each shape and grid.
         batch: graphs of a batch, which one call answers.
         backends: what is measured.
