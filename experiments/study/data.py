@@ -200,7 +200,8 @@ def _graphs(choice: DatasetChoice, folder: Path) -> Iterable[FactGraph]:
         if _NETWORK.match(first_line(path)):
             raise InputError(
                 f"{path}: this is a network; a study takes fact graphs, use `factormodels infer` "
-                "for a network"
+                "for a network, or compare backends on it with `factormodels run references "
+                f"'settings.networks=[{choice.path}]' 'settings.grids={{}}'`"
             )
         return read_each(path)
     from factormodels import datasets
