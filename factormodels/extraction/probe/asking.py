@@ -1,0 +1,219 @@
+"""The loop that puts the probe's questions to a model, whatever stage they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from factormodels.claims import JUDGED_KINDS
+from factormodels.errors import InputError
+from factormodels.extraction.asking.loop import ask_all
+from factormodels.extraction.asking.stage import Question
+from factormodels.extraction.concurrency import each, run_until_done
+from factormodels.extraction.language_model import (
+    Completion,
+    Failure,
+    LanguageModel,
+    Request,
+    WrappedModel,
+)
+from factormodels.extraction.probe.questions import CONTENT_FREE
+from factormodels.extraction.probe.table import Probe, ProbeAnswer, ProbeQuestion
+from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
+from factormodels.extraction.relation_models.base import (
+    Judgement,
+    Missing,
+    RelationModel,
+    TextPair,
+)
+
+REPEATED = 3
+"""Questions that are asked a second time: is it the same answer?"""
+
+STAGE = "probe"
+"""Stage that the calls of a probe are counted under, whichever stage they are of."""
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """An answer and the answer to the same question, asked again.
+
+    Attributes:
+        first: the first answer.
+        second: the second; a failure where there was none.
+    """
+
+    first: Completion
+    second: Completion | Failure
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What a model answered to the questions of a probe.
+
+    Attributes:
+        probe: the probe.
+        answers: an answer to each question, in order.
+        content_free: what it answered without content; empty but for relations.
+        completions: the answers as they came, with their log-probabilities; empty of a relation
+            model that is no language model.
+        repeated: some of them, asked again.
+        outage: why nobody answered; empty where somebody did. The other answers are then missing.
+    """
+
+    probe: Probe
+    answers: tuple[ProbeAnswer, ...]
+    content_free: tuple[ProbeAnswer, ...] = ()
+    completions: tuple[Completion, ...] = ()
+    repeated: tuple[Repeated, ...] = ()
+    outage: str = ""
+
+
+class Watched(WrappedModel):
+    """A language model whose answers are kept aside as they come, and counted under `STAGE`.
+
+    Attributes:
+        seen: requests and their answers.
+
+    Args:
+        model: who answers.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        super().__init__(model)
+        self.seen: list[tuple[Request, Completion | Failure]] = []
+
+    async def complete(self, request: Request) -> Completion | Failure:
+        """Model's answer."""
+        asked = replace(request, stage=STAGE)
+        answer = await super().complete(asked)
+        self.seen.append((asked, answer))
+        return answer
+
+
+def watched(model: LanguageModel) -> tuple[WithPrompts, Watched]:
+    """A language model with its prompts, and what keeps its answers aside."""
+    kept = Watched(model)
+    return WithPrompts(kept, prompts_of(model)), kept
+
+
+def probe_stage(model: LanguageModel, probe: Probe) -> Probed:
+    """Put the questions of a stage to a language model.
+
+    The first is asked alone: if nobody answers it, the others are not asked.
+
+    Args:
+        model: who is asked.
+        probe: the probe of a stage.
+
+    Raises:
+        InputError: if it is that of a relation model.
+    """
+    asked, seen = watched(model)
+    if (stage := probe.stage) is None:
+        raise InputError(f"the probe of {probe.name} asks a relation model; use probe_relations")
+
+    def ask(questions: Sequence[ProbeQuestion]) -> list[ProbeAnswer]:
+        answers = ask_all(asked, [Question(stage, question.fields) for question in questions])
+        return [
+            ProbeAnswer("", missing=answer.reason)
+            if isinstance(answer, Failure)
+            else probe.read(answer)
+            for answer in answers
+        ]
+
+    return _probed(probe, ask, (), seen)
+
+
+def probe_relations(
+    judge: RelationModel, probe: Probe, seen: Watched | None = None, *, content_free: bool = True
+) -> Probed:
+    """Put the pairs of the probe to a relation model, and texts without content.
+
+    Args:
+        judge: who is asked; of a language model one that asks it through `seen`.
+        probe: the probe of relations.
+        seen: what keeps the answers of a language model aside; None for other relation models.
+        content_free: whether texts without content are asked about too.
+    """
+
+    def ask(questions: Sequence[ProbeQuestion]) -> list[ProbeAnswer]:
+        pairs = [TextPair(**question.fields) for question in questions]
+        return [judged_answer(answer) for answer in judge.judge(pairs)]
+
+    empty = tuple(
+        ProbeQuestion(text, "content-free", "", text, {"premise": text, "hypothesis": text})
+        for text in CONTENT_FREE[: len(CONTENT_FREE) * content_free]
+    )
+    return _probed(probe, ask, empty, seen)
+
+
+def judged_answer(answer: Judgement | Missing) -> ProbeAnswer:
+    """What an answer of a relation model says, as an answer of the probe."""
+    if isinstance(answer, Missing):
+        return ProbeAnswer("", missing=answer.reason)
+    distribution = answer.distribution
+    if distribution is None:
+        rest = (1.0 - answer.probability) / (len(JUDGED_KINDS) - 1)
+        entailment, contradiction, neutral = (
+            answer.probability if kind is answer.kind else rest for kind in JUDGED_KINDS
+        )
+        distribution = (entailment, contradiction, neutral)
+    return ProbeAnswer(
+        str(answer.kind),
+        distribution,
+        shared=answer.distribution is None,
+        unusable=answer.fell_back,
+    )
+
+
+def _probed(
+    probe: Probe,
+    ask: Callable[[Sequence[ProbeQuestion]], list[ProbeAnswer]],
+    empty: Sequence[ProbeQuestion],
+    seen: Watched | None,
+) -> Probed:
+    first, *others = probe.questions
+    answers = ask([first])
+    outage = _outage(seen)
+    if outage:
+        lost = [ProbeAnswer("", missing=outage) for _ in others]
+        return Probed(probe, (*answers, *lost), outage=outage)
+    answers += ask(others)
+    content_free = tuple(ask(empty)) if empty else ()
+    if seen is None:
+        return Probed(probe, tuple(answers), content_free)
+    # Calls end in any order; what is made of them must not depend on it.
+    given = sorted(
+        (
+            (request, answer)
+            for request, answer in seen.seen
+            if isinstance(answer, Completion) and request.top_logprobs
+        ),
+        key=lambda pair: [message.content for message in pair[0].messages],
+    )
+    # Spread over the questions, which are sorted by their texts.
+    again = given[:: max(1, len(given) // REPEATED)][:REPEATED]
+    seconds = run_until_done(each(partial(_again, seen), [request for request, _ in again]))
+    repeated = [
+        Repeated(answer, second) for (_, answer), second in zip(again, seconds, strict=True)
+    ]
+    return Probed(
+        probe,
+        tuple(answers),
+        content_free,
+        tuple(answer for _, answer in given),
+        tuple(repeated),
+    )
+
+
+async def _again(model: LanguageModel, request: Request) -> Completion | Failure:
+    return await model.complete(replace(request, sample=request.sample + 1))
+
+
+def _outage(seen: Watched | None) -> str:
+    """Why nobody answered the first question; empty where somebody did."""
+    answers = [] if seen is None else [answer for _, answer in seen.seen]
+    lost = [answer for answer in answers if isinstance(answer, Failure) and answer.outage]
+    return lost[0].reason if lost and len(lost) == len(answers) else ""
