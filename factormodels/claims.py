@@ -302,6 +302,8 @@ class Relation:
             neutral may be left out) or by kind; None where it states only that of `kind`. Those of
             the other kinds are read as proportions: if `probability` is another number, they share
             what it leaves.
+        uncorrected: what the relation model gave before its label bias was corrected, in the form
+            of `distribution`; None where nothing was corrected. No posterior depends on it.
     """
 
     source: str
@@ -309,6 +311,7 @@ class Relation:
     kind: RelationKind
     probability: float
     distribution: tuple[float, ...] | None = None
+    uncorrected: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         validated_id(self.source, "the source of a relation")
@@ -319,6 +322,7 @@ class Relation:
             and type(self.kind) is RelationKind
             and _fine(self.probability)
             and (self.distribution is None or _fine_distribution(self.distribution))
+            and (self.uncorrected is None or _fine_distribution(self.uncorrected))
         ):
             return
         where = f"relation {self.source!r} -> {self.target!r}"
@@ -335,6 +339,8 @@ class Relation:
         object.__setattr__(self, "probability", probability)
         distribution = validated_distribution(self.distribution, where)
         object.__setattr__(self, "distribution", distribution)
+        uncorrected = validated_distribution(self.uncorrected, f"{where}, uncorrected")
+        object.__setattr__(self, "uncorrected", uncorrected)
 
 
 def evidence_or_neutral(relation: Relation, least: float = LEAST_PROBABILITY) -> Relation:

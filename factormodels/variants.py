@@ -207,7 +207,7 @@ def united(
     if both and (kept or is_evidence(RelationKind.EQUIVALENCE, min(ends))):
         equivalence = replace(forward, kind=RelationKind.EQUIVALENCE, probability=probability)
         # Neither order says what the pair is where it is not equivalent.
-        return replace(equivalence, distribution=None)
+        return replace(equivalence, distribution=None, uncorrected=None)
     return max(forward, backward, key=strength)
 
 

@@ -38,7 +38,7 @@ from experiments.findings.text import (
     shortened,
     verdict,
 )
-from factormodels.claims import RelationKind
+from factormodels.claims import RelationKind, likeliest_kind
 from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.extraction.stages.relations import METADATA_KEY as RELATIONS_KEY
@@ -172,7 +172,8 @@ def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Ta
 
     Columns: response, atom, variant, claim (id and text), context, relation, probability, change
     (what p loses when the context is taken away), change_error (its standard error, of estimates),
-    and the context's title and text.
+    and the context's title and text; where relations were corrected, also uncorrected_relation and
+    uncorrected_probability, the likeliest relation before.
 
     Args:
         graphs: the responses.
@@ -190,13 +191,27 @@ def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Ta
             row["decides"] = sentence
     for row in rows:
         del row["claim_text"]
-    frame = data_frame(rows, [*_EVIDENCE, *(["decides"] if deciding else [])])
+    corrected = any("uncorrected_relation" in row for row in rows)
+    frame = data_frame(
+        rows,
+        [
+            *_EVIDENCE,
+            *(["decides"] if deciding else []),
+            *(["uncorrected_relation", "uncorrected_probability"] if corrected else []),
+        ],
+    )
     variants = frame["variant"].unique()
     estimated = frame["change_error"].notna().any()
     columns = (
         *text_columns(*(["response"] if len(graphs) > 1 else [])),
         *text_columns(*(["variant"] if len(variants) > 1 else []), "context", "relation"),
-        *columns_as("probability:2 | change:3"),
+        *columns_as("probability:2"),
+        *(
+            columns_as('uncorrected_relation uncorrected | uncorrected_probability:2 "before"')
+            if corrected
+            else ()
+        ),
+        *columns_as("change:3"),
         *([Column("change_error", "±", digits=3)] if estimated else []),
         *columns_as("title", title=shortened),
         Column("decides", "passage") if deciding else Column("text", "passage", show=shortened),
@@ -215,6 +230,13 @@ def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Ta
 def _evidence(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     contexts = {context.id: context for context in graph.contexts}
     texts = {atom.id: atom.text for atom in graph.atoms}
+    before = {
+        (relation.source, relation.target): likeliest_kind(
+            shares[0] + shares[2], shares[1], shares[3]
+        )
+        for relation in graph.relations
+        if (shares := relation.uncorrected) is not None
+    }
     for atom, judged in view.get("atoms", {}).items():
         for item in by_strength(judged["evidence"]):
             context = contexts[item["context"]]
@@ -228,7 +250,17 @@ def _evidence(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterat
                 "change_error": item.get("change_error"),
                 "title": context.title,
                 "text": context.content,
+                **_uncorrected(before.get((context.id, atom))),
             }
+
+
+def _uncorrected(likeliest: tuple[RelationKind, float] | None) -> dict[str, Any]:
+    if likeliest is None:
+        return {}
+    return {
+        "uncorrected_relation": str(likeliest[0]),
+        "uncorrected_probability": likeliest[1],
+    }
 
 
 def response_table(batch: Batch, names: Sequence[str]) -> Table:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 from factormodels.claims import (
@@ -104,6 +105,13 @@ _EDGE: Mapping[str, Schema] = {
         "properties": dict.fromkeys(_KINDS, _PROBABILITY),
         "additionalProperties": False,
         "description": "what the relation model gives each kind; they sum to 1",
+    },
+    "uncorrected": {
+        "type": "object",
+        "required": [],
+        "properties": dict.fromkeys(_KINDS, _PROBABILITY),
+        "additionalProperties": False,
+        "description": "the same before the model's label bias was corrected",
     },
     "link": {"description": "accepted as FactReasoner writes it, and not read"},
 }
@@ -212,7 +220,7 @@ def _edge_objects(graph: FactGraph) -> list[dict[str, Any]]:
         {"source": source, "target": target, "relation": _NAMES[kind], "probability": probability}
         for source, target, kind, probability in zip(*columns, strict=True)
     ]
-    _add(objects, graph, "relations", ("distribution",), None, _shares)
+    _add(objects, graph, "relations", ("distribution", "uncorrected"), None, _shares)
     return objects
 
 
@@ -328,9 +336,11 @@ def _edge(value: object, where: str) -> Relation:
     source = _end(edge, "source", "from", where)
     target = _end(edge, "target", "to", where)
     kind, probability = _required(edge, "relation", where), _required(edge, "probability", where)
-    shares = None
+    shares = before = None
     if "distribution" in edge:
         shares = as_object(edge["distribution"], f"{where}: key 'distribution'")
+    if "uncorrected" in edge:
+        before = as_object(edge["uncorrected"], f"{where}: key 'uncorrected'")
     if type(kind) is str:
         # An unknown one is left to the relation, which says so.
         kind = _KINDS.get(kind, kind)
@@ -339,6 +349,9 @@ def _edge(value: object, where: str) -> Relation:
         if shares is not None:
             distribution = validated_distribution(shares, f"relation {source!r} -> {target!r}")
         relation = Relation(source, target, kind, probability, distribution)
+        if before is not None:
+            name = f"relation {source!r} -> {target!r}, uncorrected"
+            relation = replace(relation, uncorrected=validated_distribution(before, name))
         if distribution is not None and is_evidence(relation.kind, relation.probability):
             check_stated_kind(relation.kind, distribution, f"relation {source!r} -> {target!r}")
         return relation

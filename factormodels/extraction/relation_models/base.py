@@ -53,6 +53,8 @@ class Judgement:
         distribution: probabilities of (entailment, contradiction, neutral), summing to one; None
             where the model gives only that of `kind`.
         fell_back: why the probability is not from where it was to be from first; empty where it is.
+        uncorrected: the distribution before the model's label bias was corrected; None where
+            nothing was corrected.
     """
 
     kind: RelationKind
@@ -60,6 +62,7 @@ class Judgement:
     origin: Origin
     distribution: tuple[float, float, float] | None = None
     fell_back: str = field(default="", compare=False)
+    uncorrected: tuple[float, float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

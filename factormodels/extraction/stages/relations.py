@@ -243,12 +243,16 @@ _KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)
 
 def relation_of(pair: TextPair, answer: Judgement, least: float) -> Relation:
     """Return the relation that an answer makes, neutral if it is less probable than `least`."""
-    distribution = answer.distribution
-    shares = (
-        None if distribution is None else (distribution[0], distribution[1], 0.0, distribution[2])
+    shares, uncorrected = _of_kinds(answer.distribution), _of_kinds(answer.uncorrected)
+    stated = Relation(
+        pair.source, pair.target, answer.kind, answer.probability, shares, uncorrected
     )
-    stated = Relation(pair.source, pair.target, answer.kind, answer.probability, shares)
     return evidence_or_neutral(stated, least)
+
+
+def _of_kinds(shares: tuple[float, float, float] | None) -> tuple[float, ...] | None:
+    """Probabilities of a judgement in the order of the kinds; none is of an equivalence."""
+    return None if shares is None else (shares[0], shares[1], 0.0, shares[2])
 
 
 def _is_weak(answer: Judgement, least: float) -> bool:

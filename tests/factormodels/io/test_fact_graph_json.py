@@ -221,6 +221,26 @@ def test_lines_of_many_graphs_refuse_a_repeated_id(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_what_was_said_before_a_correction_is_kept_beside() -> None:
+    before, after = (0.01, 0.98, 0.0, 0.01), (0.6, 0.3, 0.0, 0.1)
+    relation = Relation("c", "a", RelationKind.ENTAILMENT, 0.6, after, before)
+    graph = FactGraph("r", (Atom("a"),), (Context("c"),), (relation,))
+    value = json.loads(fact_graph_text(graph))
+    assert value["edges"][0]["uncorrected"] == {
+        "entailment": 0.01,
+        "contradiction": 0.98,
+        "neutral": 0.01,
+    }
+    assert parse_fact_graph(value, "g") == graph
+    value["edges"][0]["uncorrected"] = {"entailment": 0.4}
+    refused(
+        "uncorrected: the probabilities of the distribution sum to 0.4",
+        parse_fact_graph,
+        value,
+        "g",
+    )
+
+
 def test_a_kind_that_its_distribution_contradicts_is_refused() -> None:
     nodes = [{"id": name, "type": "atom", "probability": 0.5} for name in ("a1", "a2")]
     edge = {
