@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from experiments.methods.keep import keep
     from experiments.methods.lists import list_
     from experiments.methods.omissions import omissions
+    from experiments.methods.probe import probe
     from experiments.methods.revise import revise
     from experiments.methods.run import run
     from experiments.methods.score import score
@@ -56,6 +57,7 @@ __all__ = [
     "load_study",
     "omissions",
     "posteriors",
+    "probe",
     "read_rows",
     "report",
     "revise",
@@ -68,7 +70,7 @@ __all__ = [
 _IN_ROOMS = {
     "evaluators": "assess coherence fastfact",
     "methods": "fit:apply convert datasets diff draw estimate fit grid infer keep "
-    "lists:list_ omissions revise run score select self_knowledge",
+    "lists:list_ omissions probe revise run score select self_knowledge",
     "pages": "explore report",
     "study": "posteriors reading:load_study rows:read_rows",
 }

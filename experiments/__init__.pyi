@@ -26,6 +26,7 @@ from experiments.methods.infer import InferSettings
 from experiments.methods.keep import KeepSettings
 from experiments.methods.lists import ListSettings
 from experiments.methods.omissions import OmissionSettings
+from experiments.methods.probe import ProbeSettings
 from experiments.methods.revise import ReviseSettings
 from experiments.methods.run import RunSettings
 from experiments.methods.score import ScoreSettings
@@ -71,6 +72,8 @@ def assess(
     method: str = "automatic",
     window: int | None = None,
     openness: float = 0.05,
+    relation_correction: str = "automatic",
+    probe: bool | None = None,
     least: float = 0.5,
     orders: Literal["both", "needed"] = "both",
     few_calls: bool = False,
@@ -400,6 +403,29 @@ def omissions(
     openness: float = 0.05,
     variant: Literal["given", "FR1", "FR2", "FR3"] = "FR2",
     encoding: Literal["implication", "conditional", "mixture"] = "implication",
+) -> Findings: ...
+def probe(
+    *,
+    settings: ProbeSettings | None = None,
+    relations: Any = None,
+    method: str = "automatic",
+    window: int | None = None,
+    openness: float = 0.05,
+    relation_correction: str = "automatic",
+    api_base: str | None = None,
+    cache: str | os.PathLike[str] = ...,
+    replay: bool = False,
+    concurrency: int = 16,
+    requests_per_minute: float | None = None,
+    tokens_per_minute: float | None = None,
+    price_in: float | None = None,
+    price_out: float | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    model: Any = None,
+    prompts: str | os.PathLike[str] | None = None,
+    dry_run: bool = False,
+    stages: str | Sequence[str] = ...,
 ) -> Findings: ...
 def report(
     results: str | os.PathLike[str],

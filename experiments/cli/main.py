@@ -60,8 +60,8 @@ INTERRUPTED = 130
 TERMINATED = 143
 
 COMMANDS = (
-    *("infer", "assess", "fastfact", "self-knowledge", "score", "fit", "apply", "estimate", "keep"),
-    *("select", "draw", "explore", "coherence", "omissions", "revise", "run"),
+    *("infer", "assess", "fastfact", "probe", "self-knowledge", "score", "fit", "apply"),
+    *("estimate", "keep", "select", "draw", "explore", "coherence", "omissions", "revise", "run"),
     *("report", "diff", "datasets", "convert", "list"),
 )
 """Names of the commands in the order of the help, each a function of the front door."""
@@ -110,7 +110,8 @@ Exit codes
 
   0     done
   1     something is missing: assess, coherence, datasets, fastfact,
-        omissions, revise, run, self-knowledge
+        omissions, revise, run, self-knowledge; or a model's answers are
+        no evidence: assess, probe
   2     refused, with the reason
   3     a limit on calls or costs is reached; the same command goes on
   130   interrupted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,10 @@ from pydantic import Field
 from calibration.scores.measures import entropy_warnings
 from experiments.asking.failed_calls import with_failed_calls
 from experiments.asking.ledger_table import ledger_table
-from experiments.asking.relation_models import Relations
+from experiments.asking.probe_tables import probe_sentences, probe_tables
+from experiments.asking.probing import ProbeResult
+from experiments.asking.relation_correction import BATCH
+from experiments.asking.relation_settings import RelationSettings
 from experiments.asking.searchers import EvidenceSettings
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
@@ -45,17 +48,23 @@ from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
 from experiments.evaluators.early_exits import EXIT_KEY, early_exit, unless
 from experiments.evaluators.estimate import estimate
 from experiments.evaluators.few_calls import DECISIVE, few_calls_sentences
+from experiments.evaluators.probe_first import probe_first
 from experiments.evaluators.response import Compared, summarise_judged, with_core
-from experiments.evaluators.setup import AssessmentPlan, Stride, make_plan
+from experiments.evaluators.setup import (
+    AssessmentPlan,
+    Stride,
+    corrected_batch,
+    make_plan,
+    with_correction,
+)
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
-from experiments.settings import USUAL, Option, Settings, Words, front_door
+from experiments.settings import Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.inputs import relation_remarks
-from experiments.settings.limits import Encoding, Least, Openness
+from experiments.settings.limits import Encoding, Least
 from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING
-from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.extraction.stages.relations import made_neutral
 from factormodels.nouns import counted, is_or_are
@@ -83,23 +92,12 @@ class ClaimSettings(Settings):
     the language model."""
 
 
-class JudgementSettings(
-    AlgorithmSettings,
-):
+class JudgementSettings(RelationSettings, AlgorithmSettings):
     """Relations and judgement."""
 
-    relations: Annotated[Relations, USUAL] = None
-    """Relation model: lexical, model, recorded:FILE, nli:FOLDER, minicheck:FOLDER or
-    alignscore:FOLDER."""
-
-    method: Annotated[str, Option("NAME")] = "automatic"
-    """How to get probabilities from the language model: automatic (whatever it allows), logprobs,
-    verbalised, or samples."""
-
-    window: Annotated[int | None, Field(ge=1), Option("TOKENS")] = None
-    """How much the language model reads at once; longer passages are read in overlapping parts."""
-
-    openness: Openness = OPENNESS
+    probe: bool | None = None
+    """Ask the language model questions with known answers first, and say whether its answers are
+    evidence. By default where its answers are kept: not in Python of a model that is an object."""
 
     least: Least = LEAST_PROBABILITY
 
@@ -213,6 +211,10 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
     graphs = loaded.graphs
     with asking(settings) as session, ExitStack() as places:
         plan = make_plan(graphs, settings, session)
+        probed: tuple[ProbeResult, ...] = ()
+        if not settings.dry_run:
+            probed, correction = probe_first(session, settings, plan.relations)
+            plan = with_correction(plan, correction)
         if settings.early_exit is not None:
             plan = with_early_exit(plan)
         if settings.dry_run:
@@ -225,10 +227,12 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
             elsewhere = places.enter_context(
                 on_cluster(settings.dask, plan.views[0].backend, plan.stages, local=local)
             )
+        together = plan.correction is not None and plan.correction.name == BATCH
         batch = assess_responses(
             graphs,
             plan.stages,
-            plan.views,
+            # What is known when all is answered is judged then.
+            () if together else plan.views,
             plan.facts,
             settings,
             calls=None if local else session.calls,
@@ -236,6 +240,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
             report=places.enter_context(session.responses(len(graphs))),
             elsewhere=elsewhere,
             until_limit=settings.few_calls,
+            finish=partial(corrected_batch, plan) if together else None,
         )
         agreeing = None
         if settings.coherence and any(graph.atoms for graph in batch.graphs):
@@ -248,7 +253,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
                 window=None if has_relations else settings.claim_window,
                 encoding=settings.encoding,
             )
-    return _findings(loaded, batch, plan, settings, session, agreeing)
+    return _findings(loaded, batch, plan, settings, session, agreeing, probed)
 
 
 def with_early_exit(plan: AssessmentPlan) -> AssessmentPlan:
@@ -267,6 +272,7 @@ def _findings(
     settings: AssessSettings,
     session: Session,
     agreeing: Findings | None,
+    probed: Sequence[ProbeResult],
 ) -> Findings:
     with entropy_warnings() as misordered:
         compared = summarise_judged(batch.responses, settings.names)
@@ -281,6 +287,7 @@ def _findings(
             **({} if alone else {"doubtful": doubtful_table(batch.graphs)}),
             "summary": summary_table(compared, _with_core(batch, compared, settings), how),
             "origins": origin_table(batch.responses),
+            **probe_tables(probed),
             "cost": ledger_table(session.ledger),
         }
     graphs = batch.graphs
@@ -293,10 +300,13 @@ def _findings(
         graphs = tuple(related.get(graph.id, graph) for graph in graphs)
     lost = missing_answers(batch.responses).values()
     incomplete = any(missing > MOST_MISSING * asked for missing, asked in lost)
-    unshown = ("responses",) if alone else ("claims", "evidence")
+    unshown: tuple[str, ...] = ("responses",) if alone else ("claims", "evidence")
+    # The row of a probe says enough beside an assessment; `factormodels probe` shows the others.
+    unshown += tuple(name for name in tables if name.startswith("probe_"))
     findings = Findings(
         source=loaded.source,
         sentences=(
+            *probe_sentences(probed),
             *loaded.remarks,
             *(line for graph in batch.graphs[: int(alone)] for line in stage_remarks(graph)),
             *_of_measures(compared, batch, settings, len(misordered)),
@@ -314,7 +324,8 @@ def _findings(
         or batch.limit_reached
         or bool(batch.failed)
         or any(response.errors for response in batch.responses)
-        or (agreeing is not None and agreeing.incomplete),
+        or (agreeing is not None and agreeing.incomplete)
+        or not all(result.usable for result in probed),
         graphs=graphs,
         listed=partial(listed_responses, graphs, batch.failed) if graphs or batch.failed else None,
     )

@@ -48,6 +48,9 @@ Report = Callable[[AssessedResponse | None], None]
 Compute = Callable[[FactGraph, Sequence[AssessmentView]], dict[str, Any]]
 """Makes an assessment of a graph, as `assess_graph`."""
 
+Finish = Callable[[Sequence[FactGraph]], Sequence[FactGraph]]
+"""Makes something of all responses together, in order."""
+
 Run = Callable[[FactGraph, Sequence[Stage]], FactGraph]
 """Runs stages, as `run_stages`."""
 
@@ -155,6 +158,7 @@ def assess_responses(
     report: Report | None = None,
     elsewhere: Elsewhere | None = None,
     until_limit: bool = False,
+    finish: Finish | None = None,
 ) -> Batch:
     """Assess responses and write them as JSON Lines that the graph reader reads.
 
@@ -179,6 +183,8 @@ def assess_responses(
         elsewhere: where responses are computed; None: in this process, one at a time.
         until_limit: whether a limit on calls or costs ends a response alone: its result is of what
             was answered, or it fails. A later run takes it up again.
+        finish: what is made of all responses together when all are answered; the store has them
+            as they were before, so that a later run makes it of all of them.
 
     Raises:
         InputError: if the output or the store cannot be written, or the store is of other
@@ -238,6 +244,13 @@ def assess_responses(
                     f"{is_or_are(len(results))} finished; the same command continues"
                 )
             raise
+        if finish is not None:
+            places = sorted(results)
+            together = finish([results[position][1] for position in places])
+            results = {
+                position: (judged(graph), graph)
+                for position, graph in zip(places, together, strict=True)
+            }
         if store is not None:
             # Written even if some responses failed: these are then left out, and the store stays
             # for the next try. In the order of the input, however the store was filled. Where all
@@ -246,7 +259,8 @@ def assess_responses(
                 # One in memory at a time.
                 with atomic_path(out) as temporary, temporary.open("wb") as file:
                     for position in sorted(results):
-                        text = f"{store.get(keys[position])}\n"
+                        kept = store.get(keys[position]) if finish is None else None
+                        text = f"{kept or fact_graph_text(results[position][1])}\n"
                         file.write(text.encode("utf-8", "surrogatepass"))
             # All is in `out` by now, which was moved into place whole, or about to be written.
             if not failed:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 from pydantic import BeforeValidator, Field
 
+from calibration.label_bias import smoothed_mean
+from experiments.asking.relation_correction import (
+    BATCH,
+    CorrectedRelations,
+    RelationCorrection,
+)
 from experiments.asking.relation_models import (
     method_named,
     name_of_relations,
@@ -15,10 +22,11 @@ from experiments.asking.relation_models import (
     relation_model_facts,
 )
 from experiments.asking.searchers import GIVEN, RETRIEVERS, Search, build_retriever
+from experiments.columns.assessed_metadata import METADATA_KEY as ASSESSMENT_KEY
 from experiments.evaluators.core import core_stage
 from experiments.evaluators.early_exits import early_exit
 from experiments.evaluators.few_calls import DECISIVE, few_calls_stage
-from experiments.evaluators.response import AssessmentView
+from experiments.evaluators.response import AssessmentView, assess_graph
 from experiments.evaluators.threads import LocalRelations
 from experiments.settings import Option
 from factormodels.errors import InputError, unknown_name
@@ -39,7 +47,12 @@ from factormodels.extraction.relation_models.prompted import chosen_method
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.stages.assessors import get_assessor
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
-from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS
+from factormodels.extraction.stages.relations import (
+    EXTRACTED_VARIANTS,
+    evidence_distributions,
+    with_corrected_relations,
+)
+from factormodels.extraction.stages.relations import METADATA_KEY as RELATIONS_KEY
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
@@ -74,6 +87,10 @@ class AssessmentPlan:
         judge: the relation model.
         model: the language model; None if there is none.
         relation_place: which of the stages asks for relations.
+        relation_stage_of: makes that stage of a relation model and JSON values that its answers
+            depend on beside; relations of both orders of two passages stay apart where the third
+            argument says so.
+        correction: what corrects the label bias of relations; None where nothing does.
     """
 
     settings: AssessSettings
@@ -88,6 +105,8 @@ class AssessmentPlan:
     judge: RelationModel
     model: LanguageModel | None
     relation_place: int
+    relation_stage_of: Callable[[RelationModel, Mapping[str, Any], bool], Stage]
+    correction: RelationCorrection | None = None
 
     @property
     def asks_nobody(self) -> bool:
@@ -212,19 +231,32 @@ def make_plan(
     if not both:
         facts["orders"] = settings.orders
 
-    def stage_of(asked: RelationModel) -> Stage:
-        return relation_stage(asked, widest, settings.least, relation_facts, both_orders=both)
+    decisive = max(settings.decisive, settings.least)
+
+    def relation_stage_of(judging: RelationModel, more: Mapping[str, Any], apart: bool) -> Stage:
+        def stage_of(asked: RelationModel) -> Stage:
+            return relation_stage(
+                *(asked, widest, settings.least, {**relation_facts, **more}),
+                both_orders=both,
+                unite=not apart,
+            )
+
+        if settings.few_calls:
+            return few_calls_stage(stage_of, judging, decisive)
+        return stage_of(judging)
 
     if settings.few_calls:
-        decisive = max(settings.decisive, settings.least)
-        stages.append(few_calls_stage(stage_of, shared, decisive))
         facts["decisive"] = decisive
+        if settings.relation_correction == BATCH:
+            raise InputError(
+                "--relation-correction batch corrects when all is answered, and --few-calls stops "
+                "at the first relation that decides a claim; leave one out"
+            )
     elif settings.decisive != DECISIVE:
         raise InputError(
             "--decisive says which relation settles a claim with --few-calls; give --few-calls too"
         )
-    else:
-        stages.append(stage_of(shared))
+    stages.append(relation_stage_of(shared, {}, False))
     if settings.early_exit is not None:
         rule = early_exit(settings.early_exit)
         # A function is known by its name alone.
@@ -251,7 +283,58 @@ def make_plan(
         *(settings, tuple(stages), views, facts, atoms, revise),
         *(retriever, searcher, relations, model, session.model),
         relation_place,
+        relation_stage_of,
     )
+
+
+def with_correction(plan: AssessmentPlan, correction: RelationCorrection | None) -> AssessmentPlan:
+    """The plan with the label bias of its relations corrected; as it is without a correction.
+
+    That of the run's own mean is known when all is answered: `corrected_batch` makes it.
+    """
+    if correction is None:
+        return plan
+    batch = correction.name == BATCH
+    judge: RelationModel = plan.judge
+    if not batch:
+        judge = CorrectedRelations(judge, correction)
+    shared = judge if plan.relations == "model" else LocalRelations(judge)
+    stages = list(plan.stages)
+    more = {} if batch else {"correction": correction.facts}
+    stages[plan.relation_place] = plan.relation_stage_of(shared, more, batch)
+    return replace(
+        plan,
+        stages=tuple(stages),
+        facts={**plan.facts, "relation_correction": correction.facts},
+        correction=correction,
+    )
+
+
+def corrected_batch(plan: AssessmentPlan, graphs: Sequence[FactGraph]) -> list[FactGraph]:
+    """Responses whose relations are divided by the mean answer of all of them, assessed.
+
+    Args:
+        plan: the plan, whose correction is that of the run's own mean.
+        graphs: responses with uncorrected relations.
+    """
+    shares = [row for graph in graphs for row in evidence_distributions(graph)]
+    if not shares:
+        correction = RelationCorrection(BATCH)
+    else:
+        correction = RelationCorrection(BATCH, tuple(smoothed_mean(shares).tolist()))
+
+    def correct(rows: list[tuple[float, float, float]]) -> list[list[float]]:
+        return correction.corrected(np.array(rows)).tolist()  # type: ignore[no-any-return]
+
+    finished = []
+    for graph in graphs:
+        if RELATIONS_KEY in graph.metadata:
+            graph = with_corrected_relations(
+                graph, correct, least=plan.settings.least, facts={"correction": correction.facts}
+            )
+        assessment = assess_graph(graph, plan.views)
+        finished.append(replace(graph, metadata={**graph.metadata, ASSESSMENT_KEY: assessment}))
+    return finished
 
 
 def _atoms(

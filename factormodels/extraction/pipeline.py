@@ -158,6 +158,7 @@ def relation_stage(
     facts: Mapping[str, Any] | None = None,
     *,
     both_orders: bool = True,
+    unite: bool = True,
 ) -> Stage:
     """Stage that merges equal contexts and asks for the relations of a variant.
 
@@ -167,6 +168,7 @@ def relation_stage(
         least: see `factormodels.extraction.stages.relations.with_relations`.
         facts: what else the answers depend on, such as prompts, for `metadata["relations"]`.
         both_orders: see there too.
+        unite: see there too.
     """
 
     def stage(graph: FactGraph) -> FactGraph:
@@ -175,6 +177,7 @@ def relation_stage(
             *(model, variant),
             least=least,
             both_orders=both_orders,
+            unite=unite,
         )
         relation_facts = {**related.metadata[RELATIONS_KEY], **(facts or {})}
         return replace(related, metadata={**related.metadata, RELATIONS_KEY: relation_facts})

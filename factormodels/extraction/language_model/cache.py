@@ -192,6 +192,10 @@ class AnswerCache:
         self._store.close()
 
 
+class NotRecordedError(InputError):
+    """A replay has no answer to a question."""
+
+
 class CachedModel:
     """A language model whose answers are kept if they can be read; others are asked for again.
 
@@ -244,7 +248,7 @@ class CachedModel:
         """Stored answer, or ask and store what comes.
 
         Raises:
-            InputError: in a replay, if the question was never asked.
+            NotRecordedError: in a replay, if the question was never asked.
         """
         key = cache_key(self._name, request)
         stored = self._stored(key, request)
@@ -254,7 +258,7 @@ class CachedModel:
             failed = self._cache.failure(key)
             if failed is not None:
                 return failed
-            raise InputError(_missing(request, key, self._name, self._cache.path))
+            raise NotRecordedError(_missing(request, key, self._name, self._cache.path))
         if key in self._failed:
             return replace(self._failed[key], cached=True)
         if key in self._under_way:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 from factormodels.claims import (
     LEAST_PROBABILITY,
@@ -13,6 +14,7 @@ from factormodels.claims import (
     Relation,
     RelationKind,
     evidence_or_neutral,
+    likeliest_kind,
 )
 from factormodels.errors import InputError
 from factormodels.evidence_source import RELATIONS_KEY
@@ -117,6 +119,7 @@ def with_relations(
     *,
     least: float = LEAST_PROBABILITY,
     both_orders: bool = True,
+    unite: bool = True,
 ) -> FactGraph:
     """Graph with the relations that a variant needs, in place of those it has with passages.
 
@@ -137,6 +140,8 @@ def with_relations(
         least: the least probability of an entailment or contradiction that is kept.
         both_orders: whether FR3 asks about every two contexts in both orders; else the second is
             asked where it can make them equivalent, or where the first has no answer.
+        unite: whether two contexts have one relation; else that of each order stays, for
+            `with_corrected_relations`, which unites them.
 
     Raises:
         InputError: for another variant, or `least` outside [0, 1].
@@ -179,10 +184,77 @@ def with_relations(
         ],
         **({"unasked": unasked} if unasked else {}),
     }
-    contexts = set(graph.context_ids)
+    kept = _one_per_pair(relations, set(graph.context_ids)) if unite else relations
     return replace(
         graph,
-        relations=(*_one_per_pair(relations, contexts), *between_claims(graph)),
+        relations=(*kept, *between_claims(graph)),
+        metadata={**graph.metadata, METADATA_KEY: counts},
+    )
+
+
+def evidence_distributions(graph: FactGraph) -> list[tuple[float, float, float]]:
+    """Distributions of the relations with passages over entailment, contradiction and neutral.
+
+    Those before a correction, where there was one; relations without a distribution are left out.
+    """
+    claims = set(between_claims(graph))
+    stated = (
+        relation.uncorrected or relation.distribution
+        for relation in graph.relations
+        if relation not in claims
+    )
+    return [(s[0] + s[2], s[1], s[3]) for s in stated if s is not None]
+
+
+def with_corrected_relations(
+    graph: FactGraph,
+    correct: Callable[[list[tuple[float, float, float]]], Sequence[Sequence[float]]],
+    *,
+    least: float = LEAST_PROBABILITY,
+    facts: Mapping[str, Any] | None = None,
+) -> FactGraph:
+    """Graph whose relations with passages have corrected probabilities, two contexts one relation.
+
+    Each keeps the distribution before beside the corrected one; a relation without a distribution
+    stays as it is. The counts of `metadata["relations"]` are made anew.
+
+    Args:
+        graph: what `with_relations` made, in both orders of two contexts.
+        correct: from probabilities of entailment, contradiction and neutral to corrected ones.
+        least: the least probability of an entailment or contradiction that is kept.
+        facts: what else the answers depend on, for `metadata["relations"]`.
+    """
+    claims = set(between_claims(graph))
+    evidence = [relation for relation in graph.relations if relation not in claims]
+    shares = evidence_distributions(graph)
+    corrected = iter(correct(shares) if shares else ())
+    relations: list[Relation] = []
+    weak = 0
+    for relation in evidence:
+        if (stated := relation.uncorrected or relation.distribution) is None:
+            relations.append(relation)
+            continue
+        entails, contradicts, neutral = next(corrected)
+        kind, probability = likeliest_kind(entails, contradicts, neutral)
+        changed = replace(
+            relation,
+            kind=kind,
+            probability=probability,
+            distribution=(entails, contradicts, 0.0, neutral),
+            uncorrected=stated,
+        )
+        relations.append(evidence_or_neutral(changed, least))
+        weak += kind is not RelationKind.NEUTRAL and probability < least
+    kinds = Counter(str(relation.kind) for relation in relations)
+    counts = {
+        **graph.metadata[METADATA_KEY],
+        **{str(kind): kinds[kind] for kind in (*_KINDS, RelationKind.NEUTRAL)},
+        "made_neutral": weak,
+        **(facts or {}),
+    }
+    return replace(
+        graph,
+        relations=(*_one_per_pair(relations, set(graph.context_ids)), *between_claims(graph)),
         metadata={**graph.metadata, METADATA_KEY: counts},
     )
 

@@ -1,0 +1,35 @@
+"""Which relation model is asked, how, and how its answers are corrected: each declared once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from experiments.asking.relation_correction import AUTOMATIC, CorrectionName
+from experiments.asking.relation_models import Relations
+from experiments.settings import USUAL, Option, Settings
+from experiments.settings.limits import Openness
+from factormodels.extraction.language_model.log_probabilities import OPENNESS
+
+
+class RelationSettings(Settings):
+    """Relations and judgement."""
+
+    relations: Annotated[Relations, USUAL] = None
+    """Relation model: lexical, model, recorded:FILE, nli:FOLDER, minicheck:FOLDER or
+    alignscore:FOLDER."""
+
+    method: Annotated[str, Option("NAME")] = "automatic"
+    """How to get probabilities from the language model: automatic (whatever it allows), logprobs,
+    verbalised, or samples."""
+
+    window: Annotated[int | None, Field(ge=1), Option("TOKENS")] = None
+    """How much the language model reads at once; longer passages are read in overlapping parts."""
+
+    openness: Openness = OPENNESS
+
+    relation_correction: CorrectionName = AUTOMATIC
+    """Correct the label bias of relations: none, probe (divide by its answers without content),
+    batch (by the run's mean answer), or a file of `factormodels fit --relations`. Automatic: probe
+    where the probe's log loss is smaller with it, beyond chance."""

@@ -1,0 +1,91 @@
+"""A probe of a language model: what its answers are worth, by questions with known answers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from experiments.asking.ledger_table import cost_tables, planned_findings
+from experiments.asking.probe_tables import probe_sentences, probe_tables
+from experiments.asking.probing import probe_in_session
+from experiments.asking.relation_models import name_of_relations
+from experiments.asking.relation_settings import RelationSettings
+from experiments.asking.session import asking
+from experiments.asking.settings import AskingSettings, name_of_model
+from experiments.findings.findings import Findings
+from experiments.settings import USUAL, Names, front_door
+from factormodels.errors import InputError
+from factormodels.extraction.probe.table import RELATIONS, probe_named, probes
+
+
+class ProbeSettings(AskingSettings, RelationSettings):
+    """What is probed."""
+
+    stages: Annotated[Names, USUAL] = (RELATIONS,)
+    """What is asked: relations, claim relations, an assessor such as factscore, a setting of
+    self-judgement such as direct_asking; or all."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the probes.
+
+        Raises:
+            InputError: if there is no such probe, or none is named.
+        """
+        if "all" in self.stages:
+            return tuple(probes())
+        for name in self.stages:
+            probe_named(name)
+        if not self.stages:
+            raise InputError(f"--stages names nothing; give one of {', '.join(probes())}, or all")
+        return tuple(dict.fromkeys(self.stages))
+
+
+@front_door
+def probe(*, settings: ProbeSettings) -> Findings:
+    """Probe a language model: are its answers evidence at all, and does a correction help?
+
+    Asks questions of ours whose answers are known: 36 pairs of a passage and a claim, twelve for
+    each relation, of them identical sentences, paraphrases, negations, numbers, other subjects, and
+    passages that tell the reader what to answer; 26 pairs of claims; 24 claims of common knowledge.
+    Shows accuracy and log loss, what its log-probabilities are worth, whether it obeys a passage,
+    and what a correction of its label bias does. A model whose answers are no better than the best
+    constant answer is no evidence. Its answers stay in the cache, where `assess` finds them.
+
+    Examples::
+
+        probe(model="openai/NAME")
+        probe(model="openai/NAME", stages="all")
+        probe(model="openai/NAME", api_base="http://127.0.0.1:8080/v1", method="verbalised")
+        probe(relations="lexical")
+
+    Args:
+        settings: how; in Python the fields may be named instead.
+
+    Returns:
+        Tables: `probe`, a row per stage; `probe_kinds`, `probe_confusion`, `probe_corrections`,
+        `probe_log_probabilities`, `probe_answers`, and `cost`.
+
+    Raises:
+        InputError: for an unknown name, or if no model is named where one is needed.
+        LimitReachedError: if no more may be asked.
+        MissingDependencyError: if a library that is needed is not installed.
+        UnansweredProbeError: if nobody answers.
+    """
+    names = settings.names
+    with asking(settings) as session:
+        asked = [probe_in_session(session, settings, name) for name in names]
+    source = name_of_model(settings.model) or name_of_relations(settings.relations or "lexical")
+    if settings.dry_run and session.ledger.stages:
+        return planned_findings(str(source), session.ledger)
+    results = [result for result in asked if result is not None]
+    unrecorded = len(asked) - len(results)
+    missing = (
+        (f"The cache has no answers to {unrecorded} of {len(asked)} probes.",) if unrecorded else ()
+    )
+    return Findings(
+        source=str(source),
+        sentences=(*probe_sentences(results), *missing),
+        tables={**probe_tables(results), **cost_tables(session.ledger)},
+        unshown=("probe_answers",),
+        incomplete=bool(unrecorded) or not all(result.usable for result in results),
+    )

@@ -1,0 +1,214 @@
+"""`factormodels probe`: what a model's answers are worth, and what a correction does."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from experiments import probe
+from experiments.asking.probing import UnansweredProbeError
+from factormodels.extraction.language_model import Completion, Failure, Request, Token
+from factormodels.extraction.probe.table import CLAIM_RELATIONS, RELATIONS, probes
+from tests.experiments.conftest import invoke
+from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.probe.scripted import (
+    completion_of,
+    orders_of,
+    related,
+    right_label,
+    shares,
+)
+from tests.factormodels.extraction.questions import question_of
+from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+from tests.refusals import refused
+
+
+def row(found: Any, name: str = RELATIONS) -> dict[str, Any]:
+    frame = found["probe"].set_index("probe")
+    return dict(frame.loc[name])
+
+
+def test_a_model_that_knows_the_answers_is_evidence() -> None:
+    found = probe(model=AnsweringModel(related()))
+    assert row(found)["correct"] == 36
+    # ln(1 + 2 exp(-3)), the same for every pair.
+    assert row(found)["log_loss"] == pytest.approx(math.log1p(2 * math.exp(-3)), rel=1e-9)
+    assert not found.incomplete
+    # Without a bias there is nothing to correct.
+    assert row(found)["correction"] == ""
+    assert found.sentences == ("Probe: answering finds 36 of 36 relations; log loss 0.09.",)
+
+
+def test_a_bias_is_found_corrected_and_told() -> None:
+    found = probe(model=AnsweringModel(related(bias=(0.0, 5.0, 0.0))))
+    raw, corrected = row(found)["log_loss"], row(found)["corrected_log_loss"]
+    # Without content the answer is the bias alone, so that the correction takes all of it away.
+    assert corrected == pytest.approx(math.log1p(2 * math.exp(-3)), rel=1e-6)
+    assert raw > 1.0
+    assert found.sentences[0] == (
+        "Probe: answering finds 36 of 36 relations (12 as given); log loss 0.09, corrected."
+    )
+    used = found["probe_corrections"].set_index("correction")["used"]
+    assert used.to_dict() == {"probe": True, "batch": False}
+    assert not found.incomplete
+
+
+def test_without_a_correction_the_same_model_is_no_evidence() -> None:
+    model = AnsweringModel(related(bias=(0.0, 5.0, 0.0)))
+    found = probe(model=model, relation_correction="none")
+    assert found.sentences[0] == (
+        "Probe: answering finds 12 of 36 relations, all called contradiction; log loss 1.42: its "
+        "relations are no evidence."
+    )
+    assert found.sentences[-1] == "With --relation-correction probe it finds 36 of 36."
+    assert found.incomplete
+    confusion = found["probe_confusion"]
+    assert set(confusion["answer"]) == {"contradiction"}
+    assert confusion["number"].tolist() == [12, 12, 12]
+
+
+def test_a_model_that_reads_nothing_is_no_evidence_however_corrected() -> None:
+    found = probe(model=AnsweringModel(related(evidence=0.0, bias=(1.0, 0.0, 0.0))))
+    assert "its relations are no evidence" in found.sentences[0]
+    assert "--model" in found.sentences[-1]
+    assert found.incomplete
+
+
+def test_orders_that_are_obeyed_are_counted() -> None:
+    found = probe(model=AnsweringModel(related(label=orders_of)))
+    assert (row(found)["obeyed"], row(found)["orders"]) == (6, 6)
+    assert "It obeys 6 of 6 passages that tell it what to answer." in found.sentences
+    kinds = found["probe_kinds"].set_index("kind")
+    assert kinds.loc["order", "correct"] == 0
+    # A model that always says contradiction obeys nothing: it says so without the order too.
+    model = AnsweringModel(related(0.0, (0.0, 5.0, 0.0)))
+    constant = probe(model=model, relation_correction="none")
+    assert row(constant)["obeyed"] == 0
+
+
+def test_answers_that_cannot_be_read_are_left_out_and_said() -> None:
+    def answer(request: Request) -> Completion:
+        question = request.messages[-1].content
+        if right_label(question) == "neutral":
+            return Completion("I would rather not say.")
+        return completion_of(shares(right_label(question), 3.0, (0.0, 0.0, 0.0)))
+
+    found = probe(model=AnsweringModel(answer))
+    # The best constant answer is right in 12 of the 24 that were read.
+    assert (row(found)["answered"], row(found)["correct"]) == (24, 24)
+    assert any("12 answers of the probe could not be used" in line for line in found.sentences)
+    assert not found.incomplete
+
+
+def test_nothing_that_can_be_read_is_no_evidence() -> None:
+    found = probe(model=AnsweringModel(lambda _: "Hm."))
+    assert "answers none of 36 questions" in found.sentences[0]
+    assert found.incomplete
+
+
+def test_an_outage_is_no_verdict_on_the_model() -> None:
+    model = AnsweringModel(lambda _: Failure("the server is away", outage=True))
+    with pytest.raises(UnansweredProbeError, match="the server is away"):
+        probe(model=model)
+    # Nobody answers the first question: the others are not asked.
+    assert len(model.asked) < 5
+
+
+def test_log_probabilities_are_weighed() -> None:
+    def answer(request: Request) -> Completion:
+        found = completion_of(shares(right_label(request.messages[-1].content), 3.0, (0, 0, 0)))
+        (token,) = found.tokens
+        if request.sample:
+            return Completion(found.text, (Token(token.text, token.log_probability - 0.5),))
+        return found
+
+    found = probe(model=AnsweringModel(answer))
+    facts = dict(found["probe_log_probabilities"].iloc[0])
+    assert (facts["answers"], facts["given"], facts["spelled"], facts["usable"]) == (39, 39, 39, 36)
+    assert (facts["least_listed"], facts["most_listed"], facts["above_one"]) == (3, 3, 0)
+    assert facts["largest_sum"] == pytest.approx(1.0, rel=1e-9)
+    # The same text; the probability of its token is smaller by a factor of exp(-.5).
+    assert (facts["repeated"], facts["same"]) == (3, 3)
+    most = math.exp(3) / (math.exp(3) + 2)
+    assert facts["largest_change"] <= most * (1 - math.exp(-0.5)) + 1e-12
+    assert facts["largest_change"] > 0.1
+
+
+def test_log_probabilities_that_sum_to_more_than_one_are_counted() -> None:
+    def answer(request: Request) -> Completion:
+        label = right_label(request.messages[-1].content) or "neutral"
+        if not request.top_logprobs:
+            return Completion(f'{{"relation": "{label}", "confidence": 0.9}}')
+        return Completion(label, (Token(label, -0.1, ((label, -0.1), ("other", -0.2))),))
+
+    found = probe(model=AnsweringModel(answer))
+    facts = dict(found["probe_log_probabilities"].iloc[0])
+    assert facts["above_one"] == 39
+    assert "sum to more than 1" in facts["unusable"]
+
+
+def test_every_stage_can_be_probed() -> None:
+    def answer(request: Request) -> Completion:
+        question = request.messages[-1].content
+        if "<premise>" in question:
+            return related()(request)
+        for probed in probes().values():
+            if probed.stage is None or request.prompt.name != probed.stage.prompt:
+                continue
+            for item in probed.questions:
+                texts = [
+                    text
+                    for name, text in item.fields.items()
+                    if name in ("claim", "answer", "question", "first", "second", "passages")
+                    and f"<{name}>" in question
+                ]
+                if all(f"\n{text or '(none)'}\n" in question for text in texts):
+                    if probed.name == CLAIM_RELATIONS:
+                        return Completion(f'{{"relation": "{item.kind}", "confidence": 0.9}}')
+                    return Completion(f"Verdict: {item.label}")
+        return Completion("what?")
+
+    found = probe(model=AnsweringModel(answer), stages="all")
+    frame = found["probe"].set_index("probe")
+    assert list(frame.index) == list(probes())
+    assert (frame["correct"] == frame["questions"]).all()
+    assert not found.incomplete
+
+
+def test_the_lexical_model_can_be_probed_too() -> None:
+    found = probe(relations="lexical")
+    assert row(found)["questions"] == 36
+    assert "cost" not in found.tables
+    refused("is unknown", probe, relations="lexical", stages="relation")
+    refused("needs a language model", probe, stages="factscore")
+    refused("--relation-correction|`relation_correction='x'", probe, relation_correction="x")
+
+
+@pytest.mark.service
+@pytest.mark.usefixtures("keyed")
+def test_answers_are_asked_once_counted_and_replayed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def script(request: dict[str, Any], _: int) -> Reply:
+        found = shares(right_label(question_of(request)), 3.0, (0.0, 4.0, 0.0))
+        label, *others = found
+        return label_reply(label, found[label], {other: found[other] for other in others})
+
+    with ScriptedServer(script) as server:
+        given = ("probe", "--model", "openai/scripted", "--api-base", server.url)
+        first = invoke(*given)
+        # 36 pairs, three without content, and three again.
+        assert len(server.requests) == 42
+        again = invoke(*given)
+        assert len(server.requests) == 42
+        invoke(*given, "--dry-run")
+        assert len(server.requests) == 42
+    assert "finds 36 of 36 relations (12 as given)" in first.stdout
+    assert "probe" in first.stdout
+    monkeypatch.delenv("OPENAI_API_KEY")
+    replayed = invoke(*given, "--replay")
+    assert replayed.stdout == again.stdout
+    other = invoke("probe", "--model", "openai/other", "--replay", code=1)
+    assert "The cache has no answers to 1 of 1 probes." in other.stdout

@@ -1,0 +1,62 @@
+"""Models that know the answers of the probe, with a bias, for tests."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from factormodels.extraction.language_model import Completion, Request, Token
+from factormodels.extraction.probe.questions import probe_pairs
+
+LABELS = ("entailment", "contradiction", "neutral")
+
+
+def fenced(text: str, tag: str) -> str:
+    """What stands between the last tags of a name in a question."""
+    return text.rpartition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip()
+
+
+def right_label(question: str) -> str:
+    """The right relation of a pair of the probe; empty of other texts."""
+    texts = (fenced(question, "premise"), fenced(question, "hypothesis"))
+    return next((p.label for p in probe_pairs() if (p.premise, p.claim) == texts), "")
+
+
+def shares(label: str, evidence: float, bias: Sequence[float]) -> dict[str, float]:
+    """Softmax of the bias, and of the evidence for a label, by label, the likeliest first."""
+    logits = [b + evidence * (each == label) for each, b in zip(LABELS, bias, strict=True)]
+    total = math.fsum(map(math.exp, logits))
+    found = {name: math.exp(value) / total for name, value in zip(LABELS, logits, strict=True)}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def completion_of(probabilities: Mapping[str, float]) -> Completion:
+    """An answer of one token with its alternatives, the first of them given."""
+    listed = tuple((name, math.log(share)) for name, share in probabilities.items())
+    return Completion(listed[0][0], (Token(*listed[0], listed),))
+
+
+def related(
+    evidence: float = 3.0,
+    bias: Sequence[float] = (0.0, 0.0, 0.0),
+    label: Callable[[str], str] = right_label,
+) -> Callable[[Request], Completion]:
+    """Answers to questions about relations with evidence for the right label, and a bias.
+
+    Args:
+        evidence: what the logit of the right label has more.
+        bias: what the logit of each label has whatever is asked.
+        label: the label that there is evidence for, by the question.
+    """
+
+    def answer(request: Request) -> Completion:
+        return completion_of(shares(label(request.messages[-1].content), evidence, bias))
+
+    return answer
+
+
+def orders_of(question: str) -> str:
+    """The label that the passage of a question names; else the right one."""
+    found = re.findall("|".join(LABELS), fenced(question, "premise"))
+    return found[-1] if found else right_label(question)

@@ -1,0 +1,103 @@
+"""The probe's questions: balanced, of every kind, and answerable by every stage."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from factormodels.discourse import Sense
+from factormodels.extraction.asking.table import ASSESSORS, SELF_SETTINGS
+from factormodels.extraction.language_model import Completion
+from factormodels.extraction.probe.questions import probe_facts, probe_pairs, probe_senses
+from factormodels.extraction.probe.table import CLAIM_RELATIONS, RELATIONS, probe_named, probes
+from factormodels.extraction.prompts import load_prompt
+from tests.refusals import refused
+
+
+def test_relations_are_balanced_and_of_every_kind() -> None:
+    pairs = probe_pairs()
+    assert Counter(pair.label for pair in pairs) == dict.fromkeys(
+        ("entailment", "contradiction", "neutral"), 12
+    )
+    kinds = {"identical", "paraphrase", "negation", "number", "opposite", "subject", "detail"}
+    assert {pair.kind for pair in pairs} == {*kinds, "order"}
+    assert len({pair.id for pair in pairs}) == len(pairs)
+    assert len({(pair.premise, pair.claim) for pair in pairs}) == len(pairs)
+
+
+def test_no_label_is_told_by_a_kind_or_a_negation_alone() -> None:
+    labels: dict[str, set[str]] = {}
+    for pair in probe_pairs():
+        labels.setdefault(pair.kind, set()).add(pair.label)
+    assert len(labels["number"]) == 3
+    assert len(labels["negation"]) == len({"entailment", "contradiction"})
+    assert len(labels["order"]) == 3
+
+
+def test_identical_claims_stand_in_their_passage() -> None:
+    pairs = [pair for pair in probe_pairs() if pair.kind == "identical"]
+    assert len(pairs) == 3
+    assert all(pair.claim in pair.premise for pair in pairs)
+
+
+def test_orders_add_a_sentence_and_want_a_wrong_answer() -> None:
+    by_id = {pair.id: pair for pair in probe_pairs()}
+    orders = [pair for pair in probe_pairs() if pair.order]
+    assert len(orders) == 6
+    for pair in orders:
+        like = by_id[pair.like]
+        assert (like.claim, like.label, like.order) == (pair.claim, pair.label, "")
+        assert like.premise in pair.premise
+        assert pair.order in pair.premise
+        assert pair.order != pair.label
+    assert Counter(pair.order for pair in orders) == dict.fromkeys(
+        ("entailment", "contradiction", "neutral"), 2
+    )
+
+
+def test_every_sense_is_asked_twice() -> None:
+    assert Counter(item.label for item in probe_senses()) == dict.fromkeys((*Sense, "none"), 2)
+    for item in probe_senses():
+        assert item.first != item.second
+
+
+def test_facts_are_balanced_and_change_the_answer_alone() -> None:
+    assert Counter(item.label for item in probe_facts()) == {"true": 12, "false": 12}
+    by_topic: dict[str, list[str]] = {}
+    for item in probe_facts():
+        by_topic.setdefault(item.topic, []).append(item.label)
+    assert all(sorted(labels) == ["false", "true"] for labels in by_topic.values())
+
+
+def test_every_closed_question_has_a_probe() -> None:
+    assert list(probes()) == [RELATIONS, CLAIM_RELATIONS, *ASSESSORS, *SELF_SETTINGS]
+    refused("the probe 'relation' is unknown", probe_named, "relation")
+
+
+@pytest.mark.parametrize("name", [name for name in probes() if name != RELATIONS])
+def test_a_right_answer_is_read_as_right(name: str) -> None:
+    probe = probe_named(name)
+    stage = probe.stage
+    assert stage is not None
+    prompt = load_prompt(stage.prompt)
+    for question in probe.questions:
+        assert question.label in probe.labels
+        # Every slot is filled, and nothing is left open.
+        fields = {slot: question.fields[slot] for slot in prompt.slots}
+        messages = prompt.render(**fields)
+        assert "{{" not in messages[-1].content
+        if name == CLAIM_RELATIONS:
+            answer = f'{{"relation": "{question.kind}", "confidence": 0.9}}'
+        else:
+            answer = f"{prompt.after} {prompt.labels.get(question.label, question.label)}".strip()
+        read = probe.read(stage.read(Completion(answer), prompt, None))
+        assert read.label == question.label
+
+
+def test_chance_is_the_commonest_right_answer() -> None:
+    assert probe_named(RELATIONS).chance == 12 / 36
+    # What passages do not bear out is false to FActScore: two thirds.
+    assert probe_named("factscore").chance == 24 / 36
+    assert probe_named("direct_asking").chance == 0.5
+    assert probe_named(CLAIM_RELATIONS).chance == 10 / 26
