@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from unittest.mock import patch
@@ -25,6 +26,20 @@ class Called:
         return self.stdout + self.stderr
 
 
+_OF_THE_PROBE = ("--probe", "--no-probe", "--dry-run")
+
+
+def without_probe(arguments: Sequence[str]) -> list[str]:
+    """The arguments of a command, without the probe of the model that it would ask first.
+
+    Scripted servers answer what their test is about, and know nothing of the probe's questions. A
+    test of the probe gives --probe.
+    """
+    listed = list(arguments)
+    asks = listed[:1] == ["assess"] and "--model" in listed
+    return listed if not asks or {*_OF_THE_PROBE} & {*listed} else [*listed, "--no-probe"]
+
+
 def called(*arguments: str, input: str = "") -> Called:
     """Call a command; as a terminal's, the streams are UTF-8 and strict on output."""
     written, errors = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
@@ -34,7 +49,7 @@ def called(*arguments: str, input: str = "") -> Called:
         streams.enter_context(redirect_stderr(errors))
         streams.enter_context(patch.object(sys, "stdin", given))
         try:
-            code = command_line(arguments)
+            code = command_line(without_probe(arguments))
         except SystemExit as end:
             code = int(end.code or 0)
     texts = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -14,8 +14,7 @@ from pydantic import Field
 from calibration.scores.measures import entropy_warnings
 from experiments.asking.failed_calls import with_failed_calls
 from experiments.asking.ledger_table import ledger_table
-from experiments.asking.probe_tables import probe_sentences, probe_tables
-from experiments.asking.probing import ProbeResult
+from experiments.asking.probe_tables import probe_tables
 from experiments.asking.relation_correction import BATCH
 from experiments.asking.relation_settings import RelationSettings
 from experiments.asking.searchers import EvidenceSettings
@@ -48,7 +47,7 @@ from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
 from experiments.evaluators.early_exits import EXIT_KEY, early_exit, unless
 from experiments.evaluators.estimate import estimate
 from experiments.evaluators.few_calls import DECISIVE, few_calls_sentences
-from experiments.evaluators.probe_first import probe_first
+from experiments.evaluators.probe_first import FirstProbe, probe_first
 from experiments.evaluators.response import Compared, summarise_judged, with_core
 from experiments.evaluators.setup import (
     AssessmentPlan,
@@ -211,10 +210,10 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
     graphs = loaded.graphs
     with asking(settings) as session, ExitStack() as places:
         plan = make_plan(graphs, settings, session)
-        probed: tuple[ProbeResult, ...] = ()
+        probed = FirstProbe()
         if not settings.dry_run:
-            probed, correction = probe_first(session, settings, plan.relations)
-            plan = with_correction(plan, correction)
+            probed = probe_first(session, settings, plan.relations)
+            plan = with_correction(plan, probed.correction)
         if settings.early_exit is not None:
             plan = with_early_exit(plan)
         if settings.dry_run:
@@ -272,7 +271,7 @@ def _findings(
     settings: AssessSettings,
     session: Session,
     agreeing: Findings | None,
-    probed: Sequence[ProbeResult],
+    probed: FirstProbe,
 ) -> Findings:
     with entropy_warnings() as misordered:
         compared = summarise_judged(batch.responses, settings.names)
@@ -287,7 +286,7 @@ def _findings(
             **({} if alone else {"doubtful": doubtful_table(batch.graphs)}),
             "summary": summary_table(compared, _with_core(batch, compared, settings), how),
             "origins": origin_table(batch.responses),
-            **probe_tables(probed),
+            **probe_tables(probed.results),
             "cost": ledger_table(session.ledger),
         }
     graphs = batch.graphs
@@ -306,7 +305,7 @@ def _findings(
     findings = Findings(
         source=loaded.source,
         sentences=(
-            *probe_sentences(probed),
+            *probed.sentences,
             *loaded.remarks,
             *(line for graph in batch.graphs[: int(alone)] for line in stage_remarks(graph)),
             *_of_measures(compared, batch, settings, len(misordered)),
@@ -325,7 +324,7 @@ def _findings(
         or bool(batch.failed)
         or any(response.errors for response in batch.responses)
         or (agreeing is not None and agreeing.incomplete)
-        or not all(result.usable for result in probed),
+        or not probed.usable,
         graphs=graphs,
         listed=partial(listed_responses, graphs, batch.failed) if graphs or batch.failed else None,
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from experiments.asking.probe_tables import probe_sentences
 from experiments.asking.probing import ProbeResult, probe_in_session
 from experiments.asking.relation_correction import (
     BATCH,
@@ -47,9 +50,38 @@ def _is_local(relations: str) -> bool:
     return relations != "lexical" and not relations.startswith("recorded")
 
 
-def probe_first(
-    session: Session, settings: AssessSettings, relations: str
-) -> tuple[tuple[ProbeResult, ...], RelationCorrection | None]:
+@dataclass(frozen=True)
+class FirstProbe:
+    """What the probe of an assessment found.
+
+    Attributes:
+        results: of each stage that was asked.
+        unrecorded: stages whose answers a replay does not have.
+        correction: the correction of relations that follows; None for none.
+    """
+
+    results: tuple[ProbeResult, ...] = ()
+    unrecorded: tuple[str, ...] = ()
+    correction: RelationCorrection | None = None
+
+    @property
+    def sentences(self) -> Iterator[str]:
+        """What a reader must know of it."""
+        yield from probe_sentences(self.results)
+        if self.unrecorded:
+            names = " and ".join(self.unrecorded)
+            yield (
+                f"The cache has no answers to the probe of {names}: whether the model's answers "
+                "are evidence is not known."
+            )
+
+    @property
+    def usable(self) -> bool:
+        """Whether all that was probed is evidence."""
+        return all(result.usable for result in self.results)
+
+
+def probe_first(session: Session, settings: AssessSettings, relations: str) -> FirstProbe:
     """What the probe of an assessment finds, and the correction of its relations.
 
     Args:
@@ -64,16 +96,18 @@ def probe_first(
     """
     wanted = wanted_correction(settings.relation_correction)
     names = probed_stages(settings, relations) if is_probed(settings) else ()
-    asked = (probe_in_session(session, settings, name) for name in names)
-    results = tuple(result for result in asked if result is not None)
-    for result in results:
-        if result.probe.name == RELATIONS:
-            return results, result.correction
+    asked = {name: probe_in_session(session, settings, name) for name in names}
+    results = tuple(result for result in asked.values() if result is not None)
+    unrecorded = tuple(name for name, result in asked.items() if result is None)
+    by_probe = asked.get(RELATIONS)
+    if by_probe is not None:
+        return FirstProbe(results, unrecorded, by_probe.correction)
     if wanted == PROBE:
         raise InputError(
             "--relation-correction probe needs the probe of a relation model that is asked; give "
             "--probe, or batch or none"
         )
-    if isinstance(wanted, RelationCorrection):
-        return results, wanted
-    return results, RelationCorrection(BATCH) if wanted == BATCH else None
+    if wanted == BATCH:
+        wanted = RelationCorrection(BATCH)
+    correction = wanted if isinstance(wanted, RelationCorrection) else None
+    return FirstProbe(results, unrecorded, correction)

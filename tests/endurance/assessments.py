@@ -65,6 +65,8 @@ def command(url: str, concurrency: int, *more: str) -> list[str]:
     """The command that assesses the batch."""
     arguments = ["assess", "batch.jsonl", "--documents", "notes", "--stride", "1", "--model"]
     arguments += ["openai/scripted", "--api-base", url, "--concurrency", str(concurrency)]
+    # The provider here knows no answer of the probe.
+    arguments.append("--no-probe")
     return [*arguments, "--out", "out", *(more or ("--variant", "FR1", "--variant", "FR2"))]
 
 

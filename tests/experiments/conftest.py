@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.commands import Called, called
+from tests.commands import Called, called, without_probe
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -160,7 +160,7 @@ def invoke(*arguments: object, code: int = 0, **options: str) -> Called:
 def call(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
     """Call the command line as a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "experiments", *map(str, arguments)],
+        [sys.executable, "-m", "experiments", *without_probe([*map(str, arguments)])],
         capture_output=True,
         text=True,
         timeout=300,
@@ -181,7 +181,7 @@ def begin(
         variables: of its environment.
     """
     return subprocess.Popen(
-        [sys.executable, "-m", "experiments", *arguments],
+        [sys.executable, "-m", "experiments", *without_probe(arguments)],
         cwd=folder,
         env=environment() | {"PYTHONDONTWRITEBYTECODE": "1", **variables},
         stdout=stdout,

@@ -1,0 +1,213 @@
+"""The probe before an assessment, and the correction of label bias that follows from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibration.label_bias import smoothed_mean, without_bias
+from experiments import assess
+from factormodels import FactGraph, RelationKind, read_many
+from factormodels.extraction.language_model import Completion, Request
+from tests.experiments.conftest import invoke, write_batch
+from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.probe.scripted import (
+    LABELS,
+    fenced,
+    related,
+    right_label,
+    shares,
+)
+from tests.factormodels.extraction.questions import question_of
+from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+from tests.refusals import refused
+
+BIAS = (0.0, 5.0, 0.0)
+RESPONSES = ["Trains cross the bridge. Cars cross it.", "Trains cross the bridge. Nobody sang."]
+NOTES = {"a.txt": "Only trains cross the bridge."}
+EVIDENCE = {"Trains": "entailment", "Cars": "contradiction", "Nobody": "neutral"}
+
+
+def label_of(question: str) -> str:
+    """The right label of a question of the probe, or about the passage."""
+    claim = fenced(question, "hypothesis").split()
+    return right_label(question) or EVIDENCE.get(claim[0] if claim else "", "")
+
+
+def biased(request: Request) -> Completion:
+    return related(3.0, BIAS, label_of)(request)
+
+
+def scripted(request: dict[str, Any], _: int) -> Reply:
+    found = shares(label_of(question_of(request)), 3.0, BIAS)
+    label, *others = found
+    return label_reply(label, found[label], {other: found[other] for other in others})
+
+
+@pytest.fixture
+def batch(keyed: Path) -> Path:
+    write_batch(keyed, RESPONSES, NOTES)
+    return keyed
+
+
+def arguments(url: str, out: str, *more: str) -> list[str]:
+    model = ("--model", "openai/scripted", "--api-base", url, "--atoms", "sentences")
+    return ["assess", "batch.jsonl", "--documents", "notes", *model, "--out", out, *more]
+
+
+def kinds(graphs: list[FactGraph]) -> list[list[RelationKind]]:
+    return [[relation.kind for relation in graph.relations] for graph in graphs]
+
+
+@pytest.mark.service
+def test_a_biased_model_is_corrected_and_a_replay_writes_the_same_bytes(
+    batch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedServer(scripted) as server:
+        found = invoke(*arguments(server.url, "o", "--probe"))
+        asked = len(server.requests)
+        without = invoke(*arguments(server.url, "raw", "--no-probe"))
+        # What was asked once is in the cache, whatever is corrected.
+        assert len(server.requests) == asked
+    assert "openai/scripted finds 36 of 36 relations (12 as given)" in found.stdout
+    assert "Probe" not in without.stdout
+    raw = [*read_many(batch / "raw/graphs.jsonl")]
+    corrected = [*read_many(batch / "o/graphs.jsonl")]
+    assert kinds(raw) == [[RelationKind.CONTRADICTION] * 2] * 2
+    assert kinds(corrected) == [
+        [RelationKind.ENTAILMENT, RelationKind.CONTRADICTION],
+        [RelationKind.ENTAILMENT, RelationKind.NEUTRAL],
+    ]
+    for graph, before in zip(corrected, raw, strict=True):
+        assert graph.metadata["relations"]["correction"]["name"] == "probe"
+        for relation, uncorrected in zip(graph.relations, before.relations, strict=True):
+            assert relation.uncorrected == uncorrected.distribution
+            assert uncorrected.uncorrected is None
+    monkeypatch.delenv("OPENAI_API_KEY")
+    nowhere = "http://127.0.0.1:9/v1"
+    invoke(*arguments(nowhere, "again", "--replay", "--probe"))
+    assert (batch / "again/graphs.jsonl").read_bytes() == (batch / "o/graphs.jsonl").read_bytes()
+
+
+@pytest.mark.service
+def test_a_cache_of_before_is_replayed_without_a_probe(batch: Path) -> None:
+    with ScriptedServer(scripted) as server:
+        invoke(*arguments(server.url, "o", "--no-probe"))
+    again = invoke(*arguments("http://127.0.0.1:9/v1", "again", "--replay", "--probe"))
+    assert "The cache has no answers to the probe of relations" in again.stdout
+    assert (batch / "again/graphs.jsonl").read_bytes() == (batch / "o/graphs.jsonl").read_bytes()
+
+
+@pytest.mark.service
+def test_a_run_that_a_limit_ends_goes_on_to_the_same_files(batch: Path) -> None:
+    with ScriptedServer(scripted) as server:
+        invoke(*arguments(server.url, "whole", "--probe", "--relation-correction", "batch"))
+    (batch / "answers.sqlite").unlink()
+    with ScriptedServer(scripted) as server:
+        parts = arguments(server.url, "o", "--probe", "--relation-correction", "batch")
+        # Within the probe, and then within the relations.
+        invoke(*parts, "--max-calls", "20", "--concurrency", "1", code=3)
+        invoke(*parts, "--max-calls", "24", "--concurrency", "1", code=3)
+        invoke(*parts)
+        # Two of the four pairs have the same texts.
+        assert len(server.requests) == 42 + 3
+    assert (batch / "o/graphs.jsonl").read_bytes() == (batch / "whole/graphs.jsonl").read_bytes()
+
+
+def asked_of(answer: Any, **more: Any) -> Any:
+    graphs = [
+        FactGraph(f"r{number}", (), response=text, query="Who crosses?")
+        for number, text in enumerate(RESPONSES)
+    ]
+    given = {"documents": [*NOTES.values()], "atoms": "sentences", **more}
+    return assess(graphs, model=AnsweringModel(answer), **given)
+
+
+def test_a_model_that_reads_nothing_ends_with_a_warning() -> None:
+    found = asked_of(related(0.0, BIAS), probe=True, relation_correction="none")
+    assert found.sentences[0].startswith("Probe: answering finds 12 of 36 relations, all called")
+    assert found.sentences[0].endswith("its relations are no evidence.")
+    assert found.incomplete
+    assert not found["probe"]["evidence"].item()
+    # Of a model without a cache nothing is asked unless it is wanted.
+    assert "probe" not in asked_of(related(0.0, BIAS)).tables
+
+
+def test_the_mean_of_the_run_corrects_every_response() -> None:
+    raw = asked_of(biased)
+    found = asked_of(biased, relation_correction="batch")
+    before = np.array(
+        [
+            (r.distribution[0], r.distribution[1], r.distribution[3])
+            for graph in raw.graphs
+            for r in graph.relations
+            if r.distribution is not None
+        ]
+    )
+    expected = without_bias(before, smoothed_mean(before))
+    after = [r for graph in found.graphs for r in graph.relations]
+    for relation, row, was in zip(after, expected, before, strict=True):
+        assert relation.distribution == pytest.approx((row[0], row[1], 0.0, row[2]), rel=1e-12)
+        assert relation.uncorrected == (was[0], was[1], 0.0, was[2])
+    facts = found.graphs[0].metadata["relations"]
+    assert facts["correction"]["name"] == "batch"
+    assert list(facts["correction"]["bias"]) == list(LABELS)
+    # The counts are those of the corrected relations, and so are the posteriors.
+    assert facts["entailment"] == sum(
+        r.kind is RelationKind.ENTAILMENT for r in found.graphs[0].relations
+    )
+    for graph, given in zip(found.graphs, raw.graphs, strict=True):
+        after_p, before_p = (
+            each.metadata["assessment"]["FR2"]["atoms"]["a1"]["p"] for each in (graph, given)
+        )
+        assert after_p > before_p
+    evidence = found["evidence"]
+    assert set(evidence["uncorrected_relation"]) == {"contradiction"}
+    assert "uncorrected_relation" not in raw["evidence"]
+
+
+def test_two_passages_are_united_after_the_correction() -> None:
+    more = {"documents": ["Only trains cross the bridge.", "The bridge carries trains only."]}
+    found = asked_of(biased, relation_correction="batch", variant="FR3", **more)
+    graph = found.graphs[0]
+    contexts = set(graph.context_ids)
+    between = [r for r in graph.relations if {r.source, r.target} <= contexts]
+    assert len(between) == 1
+    assert graph.metadata["relations"]["asked"] == len(graph.relations) + 1
+
+
+def test_corrections_that_cannot_be_made_are_refused() -> None:
+    refused(
+        "only|--few-calls|`few_calls`",
+        asked_of,
+        biased,
+        few_calls=True,
+        relation_correction="batch",
+    )
+    refused("needs the probe", asked_of, biased, relation_correction="probe")
+    refused("is unknown", asked_of, biased, relation_correction="bach")
+
+
+def test_a_wrong_file_of_a_correction_is_refused(folder: Path) -> None:
+    (folder / "c.json").write_text(json.dumps({"format": "x"}))
+    refused("no correction of relations", asked_of, biased, relation_correction="c.json")
+
+
+def test_verdicts_of_assessors_are_probed_where_they_are_asked_for() -> None:
+    def answer(request: Request) -> Completion:
+        return (
+            biased(request) if "<premise>" in request.messages[-1].content else Completion("true")
+        )
+
+    found = asked_of(answer, probe=True, assessors="factscore")
+    frame = found["probe"].set_index("probe")
+    assert list(frame.index) == ["relations", "factscore"]
+    assert frame["evidence"].tolist() == [True, False]
+    assert any(
+        "finds 12 of 36 verdicts of factscore, all called true" in s for s in found.sentences
+    )
+    assert found.incomplete
