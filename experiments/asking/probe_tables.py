@@ -104,7 +104,7 @@ def _mend(result: ProbeResult) -> str:
     if result.probe.name == RELATIONS:
         return (
             "Name another model with --model, or a classifier on this disk with --relations "
-            "nli:FOLDER; --relations lexical compares words alone."
+            "nli:FOLDER."
         )
     return "Name another model with --model."
 

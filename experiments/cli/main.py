@@ -110,14 +110,14 @@ Exit codes
 
   0     done
   1     something is missing: assess, coherence, datasets, fastfact,
-        omissions, revise, run, self-knowledge; or a model's answers are
-        no evidence: assess, probe
+        omissions, probe, revise, run, self-knowledge
   2     refused, with the reason
   3     a limit on calls or costs is reached; the same command goes on
   130   interrupted
   143   stopped by the system (SIGTERM); --cache keeps the answers so far
 
-  Whatever asks models or searches ends with 1 if all calls of a stage failed.
+  Whatever asks models or searches ends with 1 if all calls of a stage failed;
+  assess and probe also if a model's answers are no evidence.
 """
 
 

@@ -28,6 +28,7 @@ NOT_FINDING_ALL = {
     "datasets",
     "fastfact",
     "omissions",
+    "probe",
     "revise",
     "run",
     "self-knowledge",
