@@ -21,6 +21,11 @@ from experiments.asking.searchers import EvidenceSettings
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
 from experiments.columns.responses import LoadedResponses, ResponseSettings
+from experiments.evaluators.addressed import (
+    address_sentences,
+    address_tables,
+    verdicts_without_address,
+)
 from experiments.evaluators.assess_tables import (
     call_table,
     claim_table,
@@ -289,6 +294,8 @@ def _findings(
             **probe_tables(probed.results),
             "cost": ledger_table(session.ledger),
         }
+    without_address = verdicts_without_address(batch.graphs, plan.views)
+    tables |= address_tables(batch.graphs, without_address)
     graphs = batch.graphs
     if agreeing is not None:
         sources = {"coherence": "responses", "conflicts": "conflicts"}
@@ -313,6 +320,7 @@ def _findings(
             *_of_relations(batch, plan),
             *_of_few_calls(batch, plan),
             *_of_exits(batch),
+            *address_sentences(batch.graphs, without_address),
             *_of_missing(batch, plan, incomplete),
             *(() if agreeing is None else agreeing.sentences),
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -45,6 +46,7 @@ from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.prompted import chosen_method
 from factormodels.extraction.retrieval.base import Retriever
+from factormodels.extraction.stages.addressed import with_addressed, with_corrected_address
 from factormodels.extraction.stages.assessors import get_assessor
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.extraction.stages.relations import (
@@ -242,8 +244,20 @@ def make_plan(
             )
 
         if settings.few_calls:
-            return few_calls_stage(stage_of, judging, decisive)
-        return stage_of(judging)
+            related = few_calls_stage(stage_of, judging, decisive)
+        else:
+            related = stage_of(judging)
+        # Recorded relations are of whole passages, and few calls are to stay few.
+        silent = settings.few_calls or relations.startswith("recorded")
+
+        def stage(graph: FactGraph) -> FactGraph:
+            return with_addressed(
+                *(related(graph), None if silent else judging, widest),
+                least=settings.least,
+                unite=not apart,
+            )
+
+        return stage
 
     if settings.few_calls:
         facts["decisive"] = decisive
@@ -331,6 +345,9 @@ def corrected_batch(plan: AssessmentPlan, graphs: Sequence[FactGraph]) -> list[F
         if RELATIONS_KEY in graph.metadata:
             graph = with_corrected_relations(
                 graph, correct, least=plan.settings.least, facts={"correction": correction.facts}
+            )
+            graph = with_corrected_address(
+                graph, partial(with_corrected_relations, correct=correct, least=plan.settings.least)
             )
         assessment = assess_graph(graph, plan.views)
         finished.append(replace(graph, metadata={**graph.metadata, ASSESSMENT_KEY: assessment}))

@@ -184,7 +184,7 @@ def with_relations(
         ],
         **({"unasked": unasked} if unasked else {}),
     }
-    kept = _one_per_pair(relations, set(graph.context_ids)) if unite else relations
+    kept = one_per_pair(relations, set(graph.context_ids)) if unite else relations
     return replace(
         graph,
         relations=(*kept, *between_claims(graph)),
@@ -254,7 +254,7 @@ def with_corrected_relations(
     }
     return replace(
         graph,
-        relations=(*_one_per_pair(relations, set(graph.context_ids)), *between_claims(graph)),
+        relations=(*one_per_pair(relations, set(graph.context_ids)), *between_claims(graph)),
         metadata={**graph.metadata, METADATA_KEY: counts},
     )
 
@@ -331,7 +331,7 @@ def _is_weak(answer: Judgement, least: float) -> bool:
     return answer.kind is not RelationKind.NEUTRAL and answer.probability < least
 
 
-def _one_per_pair(relations: Iterable[Relation], contexts: set[str]) -> Iterator[Relation]:
+def one_per_pair(relations: Iterable[Relation], contexts: set[str]) -> Iterator[Relation]:
     waiting: dict[tuple[str, str], Relation] = {}
     for relation in relations:
         if relation.target not in contexts:

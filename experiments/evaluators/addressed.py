@@ -1,0 +1,143 @@
+"""Passages that address their reader: which verdicts hang on these sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from experiments.columns.assessed_metadata import METADATA_KEY as ASSESSMENT_KEY
+from experiments.evaluators.response import AssessmentView
+from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.text import shortened
+from factormodels.errors import FactormodelsError
+from factormodels.extraction.stages.addressed import METADATA_KEY, graph_without_address
+from factormodels.extraction.stages.relations import only_asked
+from factormodels.fact_graph import FactGraph
+from factormodels.nouns import counted
+from factormodels.variants import variant as variant_of
+
+_HALF = 0.5
+_ROUNDING = 1e-9
+"""A posterior that is so near to 1/2 decides nothing."""
+
+
+@dataclass(frozen=True)
+class VerdictWithoutAddress:
+    """A claim's posterior with the sentences that address the reader, and without them.
+
+    Attributes:
+        response: id of the response.
+        variant: the variant.
+        atom: id of the claim.
+        p: its posterior as assessed.
+        without: its posterior where the passages lack these sentences.
+    """
+
+    response: str
+    variant: str
+    atom: str
+    p: float
+    without: float
+
+    @property
+    def hangs(self) -> bool:
+        """Whether the verdict (true, false or neither) is another one without them."""
+        return _side(self.p) != _side(self.without)
+
+
+def _side(p: float) -> int:
+    return 0 if abs(p - _HALF) <= _ROUNDING else 1 if p > _HALF else -1
+
+
+def verdicts_without_address(
+    graphs: Sequence[FactGraph], views: Sequence[AssessmentView]
+) -> list[VerdictWithoutAddress]:
+    """Posteriors of the responses with such passages, as assessed and without these sentences.
+
+    A view that has no answer for either is left out.
+    """
+    found = []
+    for graph in graphs:
+        if (other := graph_without_address(graph)) is None:
+            continue
+        for view in views:
+            assessed = graph.metadata.get(ASSESSMENT_KEY, {}).get(view.variant, {})
+            if "atoms" not in assessed:
+                continue
+            seen = variant_of(only_asked(other, view.variant), view.variant)
+            try:
+                posterior = view.backend.infer(seen.to_factor_graph(view.encoding))
+            except FactormodelsError:
+                continue
+            p = posterior.marginals.of_state(1, seen.atom_ids).tolist()
+            unanswered = set(assessed["unanswered"])
+            found += [
+                VerdictWithoutAddress(
+                    graph.id, view.variant, atom, assessed["atoms"][atom]["p"], without
+                )
+                for atom, without in zip(seen.atom_ids, p, strict=True)
+                if atom not in unanswered
+            ]
+    return found
+
+
+def address_sentences(
+    graphs: Sequence[FactGraph], verdicts: Sequence[VerdictWithoutAddress]
+) -> Iterator[str]:
+    """Yield how many passages address their reader, and how many verdicts hang on it."""
+    marked = [
+        (graph, text)
+        for graph in graphs
+        for texts in graph.metadata.get(METADATA_KEY, {}).get("contexts", {}).values()
+        for text in texts[:1]
+    ]
+    if not marked:
+        return
+    first, text = marked[0]
+    tell = "addresses its reader" if len(marked) == 1 else "address their reader"
+    yield f"{counted(len(marked), 'passage')} {tell}, the first in {first.id}: {shortened(text)!r}."
+    if not verdicts:
+        yield "Nobody was asked what they say without that."
+        return
+    hanging = [verdict for verdict in verdicts if verdict.hangs]
+    where = f", the first that of {hanging[0].response}, {hanging[0].atom}" if hanging else ""
+    yield (
+        f"Without these sentences {len(hanging)} of {counted(len(verdicts), 'verdict')} of these "
+        f"responses would be another one{where}."
+    )
+
+
+def address_tables(
+    graphs: Sequence[FactGraph], verdicts: Sequence[VerdictWithoutAddress]
+) -> dict[str, Table]:
+    """The table `addressed`, a row for each sentence, and `hanging`, one for each verdict."""
+    rows = [
+        {"response": graph.id, "context": context, "sentence": sentence}
+        for graph in graphs
+        for context, texts in graph.metadata.get(METADATA_KEY, {}).get("contexts", {}).items()
+        for sentence in texts
+    ]
+    if not rows:
+        return {}
+    tables = {
+        "addressed": Table(
+            data_frame(rows, ["response", "context", "sentence"]),
+            columns_as("response | context | sentence", sentence=shortened),
+            "Sentences that address whoever reads the passage.",
+        )
+    }
+    hanging = [
+        {
+            **{name: getattr(verdict, name) for name in ("response", "variant", "atom", "p")},
+            "without": verdict.without,
+        }
+        for verdict in verdicts
+        if verdict.hangs
+    ]
+    if hanging:
+        tables["hanging"] = Table(
+            data_frame(hanging, ["response", "variant", "atom", "p", "without"]),
+            columns_as("response | variant | atom | p:3 | without:3"),
+            "Verdicts that would be another one without these sentences.",
+        )
+    return tables

@@ -1,0 +1,114 @@
+"""Sentences of a passage that address whoever reads it, in order to change what is answered.
+
+A page that is found on the web may hold orders to the model that judges it. The rule marks a
+sentence that
+
+- tells its reader to ignore instructions, the text or the question;
+- tells its reader what to answer, reply, say or output, by the name of a verdict;
+- speaks to a language model, an assistant or a bot, and tells it what to do.
+
+To tell is to use the imperative, or to say what "you must" or "your answer" has to be: what a
+sentence reports of others ("he was told to answer") is not marked. English alone; an order in
+another language, or one spread over sentences that each say nothing, is not found.
+"""
+
+from __future__ import annotations
+
+import re
+
+from factormodels.extraction.sentences import split_sentences
+
+_VERDICTS = (
+    r"entail(?:s|ed|ment)?|contradict(?:s|ed|ion)?|neutral|supported|unsupported|refuted|undecided"
+    r"|true|false|correct|incorrect|yes|no|verified|accurate|factual"
+)
+_MACHINE = (
+    r"(?:large )?language models?|llms?|a\.?i\.?(?: (?:model|system|assistant|agent)s?)?"
+    r"|(?:helpful )?(?:ai )?assistants?|chat ?bots?|chatgpt|gpt(?:-\w+)?|claude|gemini|bots?"
+    r"|fact[- ]?checkers?|helpful systems?"
+)
+_OVERRIDE = r"ignore|disregard|forget|override|bypass|overlook|do not (?:follow|compare|judge|read)"
+_OVERRIDDEN = (
+    r"instructions?|prompts?|rules?|guidelines?|directions?|orders?|questions?|claims?|texts?"
+    r"|passages?|documents?|contexts?|everything|above|before|previous|prior|preceding|earlier"
+)
+_ANSWER = (
+    r"answer|respond|reply|say|output|print|return|write|state|conclude|classify|label|mark|rate"
+    r"|choose|select|report|declare|give|pick"
+)
+_OPENING = (
+    # Where an imperative may stand: first, behind a mark, an address or a word that leads to it.
+    r"(?:^|[:;,.!–—(\[\"“«]\s*|\b(?:please|kindly|just|now|then|simply|only|always|instead|and|so)\s+"
+    r"|\byou (?:must|should|shall|will|have to|need to|are to|are required to|are instructed to|can"
+    r"|may) (?:now |only |always |just |simply )?)"
+)
+_OVERRIDES = re.compile(
+    rf"{_OPENING}(?:{_OVERRIDE})\b[^.!?]{{0,60}}\b(?:{_OVERRIDDEN})\b", re.IGNORECASE
+)
+_ANSWERS = re.compile(
+    # No other subject stands between: "choose a plan that she may call true" orders no verdict.
+    rf"{_OPENING}(?:{_ANSWER})\b(?:(?!\b(?:he|she|they|we|i|who|which)\b)[^.!?]){{0,60}}?"
+    rf"\b(?:with |is |as |that |only |just |: ?)?[\"'“‘*`]?(?:{_VERDICTS})\b",
+    re.IGNORECASE,
+)
+_YOUR_ANSWER = re.compile(
+    r"\byour (?:answer|reply|response|output|verdict|label|judge?ment|classification|decision)\b"
+    rf"[^.!?]{{0,40}}\b(?:{_VERDICTS})\b",
+    re.IGNORECASE,
+)
+_SPEAKS_TO = re.compile(
+    r"(?:\b(?:note|notice|message|instructions?|attention|memo|hint|reminder|dear|hello|hi|hey"
+    r"|if you are|you are)|(?:^|[:;,.(\[]\s*)(?:to|for|as))"
+    rf" (?:to |for |all |any |the |an? |every )*(?:{_MACHINE})\b",
+    re.IGNORECASE,
+)
+_TELLS = re.compile(
+    rf"{_OPENING}(?:{_ANSWER}|{_OVERRIDE}|treat|consider|assume|accept|believe|do not|don't|never"
+    r"|remember|follow|obey|act|pretend)\b"
+    r"|\byou(?:r answer)? (?:must|should|shall|have to|need to)\b"
+    rf"|\b(?:must|should|shall|have to) (?:now |only |always )?(?:{_ANSWER}|{_OVERRIDE})\b",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(r"\?\s*[\"'”’)]*$")
+
+
+def addresses_reader(sentence: str) -> bool:
+    """Whether a sentence tells the reader of a passage what to answer, or to ignore something."""
+    text = " ".join(sentence.split())
+    # A question, as on a page of questions and answers, orders nothing.
+    if _QUESTION.search(text):
+        return False
+    return bool(
+        _OVERRIDES.search(text)
+        or _YOUR_ANSWER.search(text)
+        or _commands_a_verdict(text)
+        or (_SPEAKS_TO.search(text) and _TELLS.search(text))
+    )
+
+
+def _commands_a_verdict(text: str) -> bool:
+    match = _ANSWERS.search(text)
+    if match is None:
+        return False
+    # "Say yes", "Answer: true"; not "Write about true events", where the verdict goes on.
+    after = text[match.end() :].lstrip(" \"'”’*`)]")
+    return not after or bool(
+        re.match(r"[.,;:!–—)\]]|(?:only|to|for|and|in|as|whatever|regardless|no matter)\b", after)
+    )
+
+
+def addressing_sentences(text: str, language: str | None = None) -> tuple[str, ...]:
+    """Sentences of a passage that address its reader, in order.
+
+    Args:
+        text: the passage.
+        language: code of its language; None detects it.
+    """
+    return tuple(filter(addresses_reader, split_sentences(text, language)))
+
+
+def without_sentences(text: str, sentences: tuple[str, ...]) -> str:
+    """A text without some of its sentences; white space around what is left is made single."""
+    for sentence in sentences:
+        text = text.replace(sentence, " ", 1)
+    return " ".join(text.split())

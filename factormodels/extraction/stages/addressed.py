@@ -1,0 +1,141 @@
+"""Passages that address their reader, and their relations without the sentences that do so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from factormodels.claims import Context, Relation, RelationKind
+from factormodels.extraction.addressed import addressing_sentences, without_sentences
+from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel
+from factormodels.extraction.stages.relations import (
+    METADATA_KEY as RELATIONS_KEY,
+)
+from factormodels.extraction.stages.relations import (
+    ask,
+    one_per_pair,
+    relation_of,
+    relation_pairs,
+)
+from factormodels.fact_graph import FactGraph
+
+METADATA_KEY = "addressed"
+"""Which passages address their reader, and the relations without these sentences."""
+
+
+def marked_contexts(graph: FactGraph) -> dict[str, tuple[str, ...]]:
+    """Sentences that address the reader by id of the passage that holds them."""
+    marked = {}
+    for context in graph.contexts:
+        if sentences := addressing_sentences(context.content):
+            marked[context.id] = sentences
+    return marked
+
+
+def without_address(context: Context, sentences: Sequence[str]) -> Context:
+    """A passage without some of its sentences."""
+    return replace(
+        context,
+        text=without_sentences(context.text, tuple(sentences)),
+        snippet=without_sentences(context.snippet, tuple(sentences)),
+    )
+
+
+def with_addressed(
+    graph: FactGraph, model: RelationModel | None, variant: str, *, least: float, unite: bool = True
+) -> FactGraph:
+    """Graph that says which passages address their reader, and what they say without that.
+
+    `metadata["addressed"]` holds `contexts`, the sentences by id of passage, and, where they were
+    asked about again, `asked` and `missing`, numbers of pairs, and `relations`, those of these
+    passages without the sentences, as [source, target, kind, probability, distribution]. The graph
+    stays as it is where no passage is marked.
+
+    Args:
+        graph: with its relations.
+        model: what judges the pairs again; None asks nobody.
+        variant: whose relations are asked for.
+        least: the least probability of an entailment or contradiction that is kept.
+        unite: whether two passages have one relation.
+    """
+    if RELATIONS_KEY not in graph.metadata or not (marked := marked_contexts(graph)):
+        return graph
+    facts: dict[str, Any] = {"contexts": {id: list(texts) for id, texts in marked.items()}}
+    if model is not None:
+        cut = replace(
+            graph,
+            contexts=tuple(
+                without_address(context, marked[context.id]) if context.id in marked else context
+                for context in graph.contexts
+            ),
+        )
+        pairs = [
+            pair
+            for pair in relation_pairs(cut, variant)
+            if marked.keys() & {pair.source, pair.target}
+        ]
+        answers = ask(model, pairs)
+        relations = [
+            relation_of(pair, answer, least)
+            for pair, answer in zip(pairs, answers, strict=True)
+            if isinstance(answer, Judgement)
+        ]
+        if unite:
+            relations = [*one_per_pair(relations, set(graph.context_ids))]
+        facts |= {
+            "asked": len(pairs),
+            # A passage that is nothing but an order says nothing without it.
+            "missing": sum(
+                isinstance(answer, Missing) and bool(pair.premise.strip())
+                for pair, answer in zip(pairs, answers, strict=True)
+            ),
+            "relations": [_plain(relation) for relation in relations],
+        }
+    return replace(graph, metadata={**graph.metadata, METADATA_KEY: facts})
+
+
+def graph_without_address(graph: FactGraph) -> FactGraph | None:
+    """The graph with the relations that its passages have without what addresses the reader.
+
+    None where no passage does, or nobody was asked again.
+    """
+    facts: Mapping[str, Any] = graph.metadata.get(METADATA_KEY, {})
+    if "relations" not in facts:
+        return None
+    marked = facts["contexts"].keys()
+    kept = [r for r in graph.relations if not marked & {r.source, r.target}]
+    again = [_relation(row) for row in facts["relations"]]
+    return replace(graph, relations=(*kept, *again))
+
+
+def with_corrected_address(
+    graph: FactGraph, corrected: Callable[[FactGraph], FactGraph]
+) -> FactGraph:
+    """Graph whose relations without what addresses the reader are corrected as the others are.
+
+    Args:
+        graph: the graph, its own relations corrected or not.
+        corrected: what corrects the relations of a graph.
+    """
+    facts: Mapping[str, Any] = graph.metadata.get(METADATA_KEY, {})
+    if not facts.get("relations"):
+        return graph
+    alone = replace(graph, relations=tuple(_relation(row) for row in facts["relations"]))
+    rows = [_plain(relation) for relation in corrected(alone).relations]
+    return replace(graph, metadata={**graph.metadata, METADATA_KEY: {**facts, "relations": rows}})
+
+
+def _plain(relation: Relation) -> list[Any]:
+    shares = relation.distribution
+    return [
+        *(relation.source, relation.target, str(relation.kind), relation.probability),
+        None if shares is None else list(shares),
+    ]
+
+
+def _relation(row: Sequence[Any]) -> Relation:
+    source, target, kind, probability, shares = row
+    return Relation(
+        source, target, RelationKind(kind), probability, None if shares is None else tuple(shares)
+    )
