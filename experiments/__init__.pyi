@@ -416,6 +416,7 @@ def probe(
     cache: str | os.PathLike[str] = ...,
     replay: bool = False,
     concurrency: int = 16,
+    timeout: float | None = None,
     requests_per_minute: float | None = None,
     tokens_per_minute: float | None = None,
     price_in: float | None = None,
