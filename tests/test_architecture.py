@@ -42,10 +42,10 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "factormodels.extraction": (
         ("claim_failures", "fastfact", "refusals", "self_judgement"),
-        *(("pipeline", "preverification"), ("stages", "text_match")),
+        *(("pipeline", "preverification"), ("probe", "stages", "text_match")),
         ("relation_models", "retrieval"),
         *(("asking",), ("embeddings", "prompts"), ("language_model",)),
-        ("http",),
+        ("addressed", "http"),
         ("concurrency", "optional_libraries", "sentences", "word_lists"),
     ),
     "inference": (

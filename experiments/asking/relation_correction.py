@@ -40,7 +40,7 @@ VERSION = 1
 _LABELS = tuple(map(str, JUDGED_KINDS))
 
 CorrectionName = Annotated[str, Field(min_length=1), Option("NAME")]
-"""A correction: one of `NAMED`, or a file that `factormodels fit --relations --save` writes."""
+"""A correction: one of `NAMED`, or a file that `write_correction` writes."""
 
 
 def wanted_correction(name: str) -> str | RelationCorrection:
@@ -54,7 +54,7 @@ def wanted_correction(name: str) -> str | RelationCorrection:
     if not exists(Path(name)):
         raise InputError(
             f"--relation-correction {name!r} is unknown; use one of {', '.join(NAMED)}, or a file "
-            "that factormodels fit --relations --save wrote"
+            "of a learned scaling"
         )
     return read_correction(name)
 
@@ -175,7 +175,7 @@ def write_correction(
 
 
 def read_correction(path: str | os.PathLike[str]) -> RelationCorrection:
-    """A correction that `factormodels fit --relations --save` wrote.
+    """A correction that `write_correction` wrote.
 
     Raises:
         InputError: if the file cannot be read, or holds no such correction.
@@ -184,8 +184,8 @@ def read_correction(path: str | os.PathLike[str]) -> RelationCorrection:
     value = as_object(decode(read_text(path), path), where)
     if value.get("format") != FORMAT or value.get("version") != VERSION:
         raise InputError(
-            f"{where}: it is no correction of relations; write one with factormodels fit "
-            "--relations --save, or name one of " + ", ".join(NAMED)
+            f"{where}: it is no correction of relations; give a file that write_correction wrote, "
+            f"or one of {', '.join(NAMED)}"
         )
     check_keys(value, ("format", "version", "weights", "constants", "learned"), where)
     numbers = []
@@ -198,7 +198,7 @@ def read_correction(path: str | os.PathLike[str]) -> RelationCorrection:
         ):
             raise InputError(
                 f"{where}: key {key!r}: a number for each of {', '.join(_LABELS)} is missing; "
-                "write the file again with factormodels fit --relations --save"
+                "write the file again with write_correction"
             )
         numbers.append(tuple(float(number) for number in row if number is not None))
     return RelationCorrection(Path(where).name, scaling=VectorScaling(numbers[0], numbers[1]))

@@ -31,5 +31,5 @@ class RelationSettings(Settings):
 
     relation_correction: CorrectionName = AUTOMATIC
     """Correct the label bias of relations: none, probe (divide by its answers without content),
-    batch (by the run's mean answer), or a file of `factormodels fit --relations`. Automatic: probe
-    where the probe's log loss is smaller with it, beyond chance."""
+    batch (by the run's mean answer), or a file of a learned scaling. Automatic: probe where the
+    probe's log loss is smaller with it, beyond chance."""

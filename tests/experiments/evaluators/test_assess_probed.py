@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration.label_bias import smoothed_mean, without_bias
+from calibration.label_bias import VectorScaling, smoothed_mean, without_bias
 from experiments import assess
+from experiments.asking.relation_correction import (
+    RelationCorrection,
+    read_correction,
+    write_correction,
+)
 from factormodels import FactGraph, RelationKind, read_many
 from factormodels.extraction.language_model import Completion, Request
 from tests.experiments.conftest import invoke, write_batch
@@ -230,9 +235,13 @@ def test_verdicts_that_hang_on_an_order_are_counted(more: dict[str, Any]) -> Non
     passages = [f"Only trains cross the bridge. {ORDER}", "Cars were never seen."]
     found = asked_of(obedient, documents=passages, **more)
     assert found["addressed"]["sentence"].tolist() == [ORDER] * 2
-    # By the order cars cross it too; without it the passage contradicts that.
     hanging = found["hanging"]
-    assert ("r0", "a2") in set(zip(hanging["response"], hanging["atom"], strict=True))
+    claims = set(zip(hanging["response"], hanging["atom"], strict=True))
+    # By the order somebody sang, and the passage says nothing of it.
+    assert ("r1", "a2") in claims
+    # By the order cars cross it too, which the passage contradicts. The mean of the run holds both
+    # orders, and FR3 the relation between the two passages: either changes how that comes out.
+    assert more or ("r0", "a2") in claims
     said = [line for line in found.sentences if "Without these sentences" in line]
     assert said[0].startswith(f"Without these sentences {len(hanging)} of 4 verdicts")
     assert any("2 passages address their reader, the first in r0" in s for s in found.sentences)
@@ -249,3 +258,15 @@ def test_few_calls_and_recorded_relations_are_marked_alone() -> None:
     found = asked_of(obedient, documents=passages, few_calls=True)
     assert "hanging" not in found.tables
     assert "Nobody was asked what they say without that." in found.sentences
+
+
+def test_a_learned_scaling_is_read_as_it_was_written_and_applied(folder: Path) -> None:
+    learned = RelationCorrection("c.json", scaling=VectorScaling((1.0, 0.5, 1.0), (2.0, -3.0, 1.0)))
+    write_correction(learned, "c.json", {"pairs": 40})
+    assert read_correction(folder / "c.json") == learned
+    found = asked_of(biased, relation_correction="c.json")
+    for relation in found.graphs[0].relations:
+        before = relation.uncorrected
+        assert before is not None
+        expected = learned.corrected(np.array([[before[0], before[1], before[3]]]))[0]
+        assert relation.distribution == pytest.approx((*expected[:2], 0.0, expected[2]), rel=1e-9)
