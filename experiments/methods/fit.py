@@ -322,8 +322,8 @@ def _graphs(responses: Responses) -> tuple[FactGraph, ...]:
         if not _is_table(responses) or not Path(str(responses)).is_file():
             raise
         raise InputError(
-            f"{error}. A table of labelled claims is read with --numbers COLUMN, which names the "
-            "columns to learn from"
+            f"{error}. To read a table of labelled claims, give --numbers COLUMN for each column "
+            "to learn from"
         ) from None
 
 

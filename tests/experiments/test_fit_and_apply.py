@@ -384,7 +384,7 @@ def test_what_several_models_say_is_learned_from_a_table_alone(tmp_path: Path) -
     assert len(claims) == len(rows) - 1
     refused("no column is known as the label; call it so; it has", fit, bare, numbers=names)
     refused("`numbers` gpt: there is no such column", fit, VOTES, numbers=("gpt",))
-    refused("is read where `numbers` names its columns", fit, VOTES)
+    refused("To read a table of labelled claims, give `numbers` COLUMN", fit, VOTES)
     # Their names may be others that leave no doubt, which is then said.
     named = tmp_path / "named.csv"
     head, *lines = VOTES.read_text().splitlines()

@@ -62,7 +62,7 @@ def test_help_of_the_whole_fits_a_screen(monkeypatch: pytest.MonkeyPatch) -> Non
 OTHERS = {
     *("fast", "sync", "to", "output", "wheel-dir", "max-size", "version", "install-completion"),
     *("help", "error-unmatch", "no-deps", "no-optional-locks", "porcelain", "verify", "surface"),
-    *("nworkers", "nthreads"),
+    *("nworkers", "nthreads", "use-priors", "enable-prompt-tokens-details", "logprobs-mode"),
 }
 """Options of the whole, and of other programs; the last is a variable of a style sheet."""
 

@@ -122,7 +122,11 @@ def test_a_provider_s_model_on_this_machine_needs_no_key(
     assert (relations["method"], relations["origins"]) == ("automatic", {"verbalised": 2})
     prompts = ("relation", "relation_verbalised")
     assert relations["prompts"] == [OURS.identity_of(name) for name in prompts]
-    assert graph.metadata["consumption"]["relations"]["not_sent"] == ["logprobs", "seed"]
+    assert graph.metadata["consumption"]["relations"]["not_sent"] == [
+        "logprobs",
+        "response_format",
+        "seed",
+    ]
     invoke(*options[:-1], "again", "--replay")
     assert (notes / "again/graphs.jsonl").read_bytes() == (notes / "o/graphs.jsonl").read_bytes()
 
