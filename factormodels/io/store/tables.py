@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from factormodels.errors import InputError
 from factormodels.io.source.opening import check_regular
@@ -212,8 +212,8 @@ class Store:
         self._closing()
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
+    def _transaction(self, kind: Literal["DEFERRED", "IMMEDIATE"] = "IMMEDIATE") -> Iterator[None]:
+        self._connection.execute(f"BEGIN {kind}")
         try:
             yield
             self._connection.execute("COMMIT")
@@ -266,11 +266,13 @@ class Store:
     def _prepare(self) -> bool:
         """Check the file, and make what it lacks; whether it holds nothing even so."""
         execute = self._connection.execute
-        # In this order: whoever finds a table finds the marks that were committed with it.
-        empty = execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
-        application, version = (
-            execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
-        )
+        # In one transaction: another process may commit tables and marks between two reads.
+        with self._transaction("DEFERRED"):
+            empty = execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
+            application, version = (
+                execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("application_id", "user_version")
+            )
         ours = (self.layout.application, self.layout.version)
         if (application, version) != ours and not (empty and (application, version) == (0, 0)):
             raise self._foreign()

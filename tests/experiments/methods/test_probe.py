@@ -62,7 +62,7 @@ def test_without_a_correction_the_same_model_is_no_evidence() -> None:
         "Probe: answering finds 12 of 36 relations, all called contradiction; log loss 1.42: its "
         "relations are no evidence."
     )
-    assert found.sentences[-1] == "With --relation-correction probe it finds 36 of 36."
+    assert found.sentences[-1] == "With `relation_correction` probe it finds 36 of 36."
     assert found.incomplete
     confusion = found["probe_confusion"]
     assert set(confusion["answer"]) == {"contradiction"}
@@ -72,7 +72,7 @@ def test_without_a_correction_the_same_model_is_no_evidence() -> None:
 def test_a_model_that_reads_nothing_is_no_evidence_however_corrected() -> None:
     found = probe(model=AnsweringModel(related(evidence=0.0, bias=(1.0, 0.0, 0.0))))
     assert "its relations are no evidence" in found.sentences[0]
-    assert "--model" in found.sentences[-1]
+    assert "`model`" in found.sentences[-1]
     assert found.incomplete
 
 
