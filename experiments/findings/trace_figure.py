@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, NullLocator
 
 from calibration.figures.panels import PAGE, legend_below, nth_colour, panels
 
@@ -48,9 +48,13 @@ def trace_figure(trace: pd.DataFrame, distance: pd.Series) -> ShownFigure:
             look = {"color": colours[families[at]], "marker": "o", "markersize": 3.5}
             grid[1].plot([seconds[at]], [value], linestyle="none", **look)
         for axes in grid:
-            axes.set(xscale="log", xlabel="Processor seconds")
-            axes.xaxis.set_major_formatter(LogFormatter())
-            axes.xaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False))
+            axes.set_xlabel("Processor seconds")
+            # Ticks of a logarithmic axis that is shorter than a decade cover one another.
+            if seconds.max() >= 10.0 * seconds.min():
+                axes.set_xscale("log")
+                axes.xaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+                axes.xaxis.set_major_formatter(LogFormatter())
+                axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2.5, 2.5)))
         if count == 2:
             grid[1].set(yscale="log", ylabel="Mean |Δp| to the answer")
         handles = [

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 from rich.console import Console
 
@@ -95,8 +96,10 @@ def increase(x: int) -> int:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Have every compilation last longer than anybody waits, in a process that knows of none."""
+    # What an earlier run compiled would be loaded, and not announced.
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     inference.kernels.compiling._announce.cache_clear()
     monkeypatch.setattr(inference.kernels.compiling, "PATIENCE", 0.0)
     # A thread of its own would race with a compilation as short as this one.
