@@ -180,8 +180,8 @@ class TraceRecorder:
         wall = _wall_clock() - self._wall
         processor = PREPARATION.process_clock() - self._processor
         with self._lock:
-            own = processor if seconds is None else seconds
-            self._steps.append(TraceStep(algorithm, wall, processor, own, whole))
+            measured = processor if seconds is None else seconds
+            self._steps.append(TraceStep(algorithm, wall, processor, measured, whole))
 
     def trace(self) -> Trace:
         """What was noted so far."""

@@ -120,22 +120,24 @@ def factreasoner_tables(means: pd.DataFrame, variants: Collection[str]) -> Table
         variants: variants of the study.
     """
     tables = printed("factreasoner_tables", dtype=str, keep_default_na=False)
-    own, stand_in = _TABLED
-    datasets = {stand_in if name == own else name for name in means["dataset"]}
+    embedded, stand_in = _TABLED
+    datasets = {stand_in if name == embedded else name for name in means["dataset"]}
     cells = means.to_dict("records")
     rows = []
     for row in tables.to_dict("records"):
         dataset = f"{row['dataset']}-{row['source']}"
         if dataset not in datasets or row["assessor"] not in variants:
             continue
-        found = [
+        matching = [
             cell
             for cell in cells
             if (cell["dataset"], cell["relation_model"], cell["variant"])
             == (dataset, row["model"], row["assessor"])
         ]
         table = f"FactReasoner, table {row['table']}: {row['dataset']}, {row['source']}"
-        rows.append({**row, "of": table, "ours": _means_text(found[0]) if found else OTHER_DATA})
+        rows.append(
+            {**row, "of": table, "ours": _means_text(matching[0]) if matching else OTHER_DATA}
+        )
     columns = columns_as(
         "model relations | assessor variant | supported> #S | contradicted> #C | undecided> #U | "
         "precision> Pr | f1> F1 | f1_at_k> F1@K | precision_mae> MAE | entropy> E | ours we get"

@@ -39,11 +39,11 @@ def _found(result: ProbeResult) -> str:
     loss = "" if scores is None else f"; log loss {scores.log_loss:.2f}"
     corrected = "" if result.corrected is None else ", corrected"
     raw = f" ({result.given_correct} as given)" if result.given_correct != result.correct else ""
-    found = f"Probe: {result.model} finds {result.correct} of {n} {about}{raw}{called}{loss}"
-    found += corrected
+    sentence = f"Probe: {result.model} finds {result.correct} of {n} {about}{raw}{called}{loss}"
+    sentence += corrected
     if result.usable:
-        return f"{found}."
-    return f"{found}: its {about} are no evidence."
+        return f"{sentence}."
+    return f"{sentence}: its {about} are no evidence."
 
 
 def _remarks(result: ProbeResult) -> Iterator[str]:

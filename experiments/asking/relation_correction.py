@@ -125,19 +125,19 @@ def corrected_answers(
 ) -> list[Judgement | Missing]:
     """Answers of a relation model with their probabilities corrected, those before kept beside."""
     places = [
-        place
-        for place, answer in enumerate(answers)
+        at
+        for at, answer in enumerate(answers)
         if isinstance(answer, Judgement) and answer.distribution is not None
     ]
     if not places:
         return list(answers)
-    given = [answers[place] for place in places]
+    given = [answers[at] for at in places]
     shares = correction.corrected(
         np.array([answer.distribution for answer in given if isinstance(answer, Judgement)])
     )
     corrected = list(answers)
-    for place, row in zip(places, shares.tolist(), strict=True):
-        corrected[place] = _with_shares(answers[place], (row[0], row[1], row[2]))
+    for at, row in zip(places, shares.tolist(), strict=True):
+        corrected[at] = _with_shares(answers[at], (row[0], row[1], row[2]))
     return corrected
 
 

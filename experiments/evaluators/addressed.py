@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -30,7 +31,8 @@ class VerdictWithoutAddress:
         variant: the variant.
         atom: id of the claim.
         p: its posterior as assessed.
-        without: its posterior where the passages lack these sentences.
+        without: its posterior where the passages lack these sentences; NaN if the backend has no
+            answer then.
     """
 
     response: str
@@ -42,7 +44,7 @@ class VerdictWithoutAddress:
     @property
     def hangs(self) -> bool:
         """Whether the verdict (true, false or neither) is another one without them."""
-        return _side(self.p) != _side(self.without)
+        return not math.isnan(self.without) and _side(self.p) != _side(self.without)
 
 
 def _side(p: float) -> int:
@@ -54,9 +56,9 @@ def verdicts_without_address(
 ) -> list[VerdictWithoutAddress]:
     """Posteriors of the responses with such passages, as assessed and without these sentences.
 
-    A view that has no answer for either is left out.
+    Claims that were not answered as assessed are left out.
     """
-    found = []
+    changes = []
     for graph in graphs:
         if (other := graph_without_address(graph)) is None:
             continue
@@ -67,18 +69,18 @@ def verdicts_without_address(
             seen = variant_of(only_asked(other, view.variant), view.variant)
             try:
                 posterior = view.backend.infer(seen.to_factor_graph(view.encoding))
+                p = posterior.marginals.of_state(1, seen.atom_ids).tolist()
             except FactormodelsError:
-                continue
-            p = posterior.marginals.of_state(1, seen.atom_ids).tolist()
+                p = [math.nan] * len(seen.atom_ids)
             unanswered = set(assessed["unanswered"])
-            found += [
+            changes += [
                 VerdictWithoutAddress(
                     graph.id, view.variant, atom, assessed["atoms"][atom]["p"], without
                 )
                 for atom, without in zip(seen.atom_ids, p, strict=True)
                 if atom not in unanswered
             ]
-    return found
+    return changes
 
 
 def address_sentences(
@@ -105,6 +107,8 @@ def address_sentences(
         f"Without these sentences {len(hanging)} of {counted(len(verdicts), 'verdict')} of these "
         f"responses would be another one{where}."
     )
+    if unknown := sum(math.isnan(verdict.without) for verdict in verdicts):
+        yield f"Without them inference gave no answer for {counted(unknown, 'verdict')}."
 
 
 def address_tables(

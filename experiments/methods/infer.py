@@ -148,12 +148,12 @@ def _traced(source: Models, settings: InferSettings, path: Path) -> Findings:
     answer = replace(answer, stats=stats)
     traced = trace_findings(name_of(source), trace, answer)
     files = traced.save(path)
-    found = findings_of(name_of(source), [(model, answer)])
+    findings = findings_of(name_of(source), [(model, answer)])
     return replace(
-        found,
-        sentences=(*found.sentences, f"The trace is in {', '.join(map(str, files))}."),
-        tables={**found.tables, **traced.tables},
-        unshown=(*found.unshown, *traced.unshown),
+        findings,
+        sentences=(*findings.sentences, f"The trace is in {', '.join(map(str, files))}."),
+        tables={**findings.tables, **traced.tables},
+        unshown=(*findings.unshown, *traced.unshown),
         draw=traced.draw,
     )
 

@@ -159,7 +159,7 @@ def _declared(settings: RunSettings) -> dict[str, Any]:
     for name in ConventionSettings.model_fields:
         if name != "k":
             declared[f"conventions.{name}"] = getattr(settings, name)
-    return {place: value for place, value in declared.items() if value is not None}
+    return {key: value for key, value in declared.items() if value is not None}
 
 
 def _by_place(overrides: Overrides) -> dict[str, Any]:

@@ -117,17 +117,17 @@ def note_of(conventions: Conventions, names: Sequence[str]) -> str:
         conventions: all that hold.
         names: those that the numbers of the table depend on.
     """
-    held = {name: getattr(conventions, name) for name in names}
+    values = {name: getattr(conventions, name) for name in names}
     preset = next(
         (
             known
             for known, each in PRESETS.items()
-            if all(getattr(each, name) == value for name, value in held.items())
+            if all(getattr(each, name) == value for name, value in values.items())
         ),
         "",
     )
     whose = {"": "", "paper": " of the paper"}.get(preset, f" of {preset}")
-    meanings = ", ".join(meaning_of(name, value) for name, value in held.items())
+    meanings = ", ".join(meaning_of(name, value) for name, value in values.items())
     return f"Conventions{whose}: {meanings}."
 
 

@@ -29,17 +29,17 @@ class Preparation:
     @contextmanager
     def counted(self) -> Iterator[None]:
         """Count the time of the block once, however many blocks run within or beside it."""
-        own, start = self._own, time.thread_time()
-        own.depth += 1
+        thread, start = self._own, time.thread_time()
+        thread.depth += 1
         self._change(1)
         try:
             yield
         finally:
             self._change(-1)
-            own.depth -= 1
-            if not own.depth:
+            thread.depth -= 1
+            if not thread.depth:
                 spent = time.thread_time() - start
-                own.seconds += spent
+                thread.seconds += spent
                 with self._lock:
                     self._processor += spent
 

@@ -119,11 +119,11 @@ def seen_by_release(graph: FactGraph, view: str) -> list[tuple[str, str, Relatio
             if wanted and relation.kind is not RelationKind.NEUTRAL:
                 edges.append((context.id, atom, relation.kind, relation.probability))
     if view == "FR3":
-        for one, other in itertools.combinations(graph.context_ids, 2):
-            first, second = stated[one, other], stated[other, one]
+        for source, other in itertools.combinations(graph.context_ids, 2):
+            first, second = stated[source, other], stated[other, source]
             strongest = first if first.probability >= second.probability else second
             if first.kind is second.kind is ENTAILMENT:
-                edges.append((one, other, RelationKind.EQUIVALENCE, strongest.probability))
+                edges.append((source, other, RelationKind.EQUIVALENCE, strongest.probability))
                 continue
             spoken = [each for each in (first, second) if each.kind is not RelationKind.NEUTRAL]
             if len(spoken) == 1:
@@ -157,15 +157,15 @@ def expected_of_paper(graph: FactGraph, view: str) -> dict[str, float]:
             if relation.kind is not RelationKind.NEUTRAL and relation.probability >= 0.5:
                 factors.append((name, atom, table_1(relation.kind, relation.probability)))
     if view == "FR3":
-        for one, other in itertools.combinations(graph.context_ids, 2):
+        for source, other in itertools.combinations(graph.context_ids, 2):
             evidence = [
                 each
-                for each in (stated[one, other], stated[other, one])
+                for each in (stated[source, other], stated[other, source])
                 if each.kind is not RelationKind.NEUTRAL and each.probability >= 0.5
             ]
             if [each.kind for each in evidence] == [ENTAILMENT, ENTAILMENT]:
                 least = min(each.probability for each in evidence)
-                factors.append((one, other, table_1(RelationKind.EQUIVALENCE, least)))
+                factors.append((source, other, table_1(RelationKind.EQUIVALENCE, least)))
             elif evidence:
                 best = max(evidence, key=lambda each: each.probability)
                 table = table_1(best.kind, best.probability)
@@ -175,8 +175,8 @@ def expected_of_paper(graph: FactGraph, view: str) -> dict[str, float]:
 
 def posteriors(graph: FactGraph, view: str, conventions: Conventions) -> list[float]:
     seen = variant(graph, view, conventions)
-    found = infer(seen.to_factor_graph(conventions.encoding), "exact").marginals
-    return [float(found[atom][1]) for atom in graph.atom_ids]
+    marginals = infer(seen.to_factor_graph(conventions.encoding), "exact").marginals
+    return [float(marginals[atom][1]) for atom in graph.atom_ids]
 
 
 @pytest.mark.parametrize("view", ["FR1", "FR2", "FR3"])
@@ -195,8 +195,8 @@ def test_declared_conventions_give_the_numbers_of_the_paper_and_of_the_release(
         [release[a] for a in atoms], abs=exactly
     )
     implication = replace(RELEASE, encoding="implication")
-    found = posteriors(graph, view, implication)
-    assert found == pytest.approx([without[a] for a in atoms], abs=exactly)
+    solved = posteriors(graph, view, implication)
+    assert solved == pytest.approx([without[a] for a in atoms], abs=exactly)
     assert posteriors(graph, view, PAPER) == pytest.approx([paper[a] for a in atoms], abs=exactly)
     # What is compared differs, so that none of this holds by chance.
     assert max(abs(release[a] - paper[a]) for a in atoms) > 1e-3
@@ -213,10 +213,10 @@ def test_declared_conventions_give_the_numbers_of_the_paper_and_of_the_release(
     ],
 )
 def test_every_convention_of_a_graph_moves_posteriors_by_itself(name: str, view: str) -> None:
-    one = switched(PAPER, RELEASE, name)
-    assert [*differing(PAPER, one)] == [name]
+    changed = switched(PAPER, RELEASE, name)
+    assert [*differing(PAPER, changed)] == [name]
     moved = [
-        np.abs(np.subtract(posteriors(graph, view, one), posteriors(graph, view, PAPER))).max()
+        np.abs(np.subtract(posteriors(graph, view, changed), posteriors(graph, view, PAPER))).max()
         for graph in map(drawn, range(5))
     ]
     assert max(moved) > 1e-3
@@ -250,5 +250,5 @@ def test_a_shared_passage_is_one_variable_with_the_relations_of_its_claims_alone
 def test_every_value_has_a_meaning_of_its_own() -> None:
     for field in fields(Conventions):
         values = {getattr(each, field.name) for each in (DEFAULT, *PRESETS.values())}
-        said = [meaning_of(field.name, value) for value in values]
-        assert len(set(said)) == len(values), field.name
+        meanings = [meaning_of(field.name, value) for value in values]
+        assert len(set(meanings)) == len(values), field.name

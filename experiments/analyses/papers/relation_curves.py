@@ -63,7 +63,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             forecasts = relation_forecasts(model, pairs)
             for kind in SHOWN:
                 each = forecasts[kind]
-                found = score(
+                auroc = score(
                     *(each.p, each.y, each.responses),
                     scores=("auroc",),
                     intervals=IntervalSettings(n_bootstrap=settings.n_bootstrap, seed=context.seed),
@@ -74,7 +74,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
                         "relation": str(kind),
                         "pairs": len(each.p),
                         "holds": int(each.y.sum()),
-                        **named("auroc", (found.value, *found.interval)),
+                        **named("auroc", (auroc.value, *auroc.interval)),
                     }
                 )
                 points.append(roc_points(each).assign(model=name, relation=str(kind)))

@@ -24,9 +24,9 @@ def test_the_trace_is_written_beside_the_answer(network_file: Path) -> None:
     assert {"marginals.csv", "anytime.pdf", "anytime.png"} <= {
         p.name for p in Path("out").iterdir()
     }
-    found = experiments.infer(network_file, trace="alone.csv", backend="lbp")
+    findings = experiments.infer(network_file, trace="alone.csv", backend="lbp")
     assert pd.read_csv("alone.csv")["algorithm"].tolist() == ["lbp"]
-    assert {"trace", "marginals"} < set(found.tables)
+    assert {"trace", "marginals"} < set(findings.tables)
 
 
 def test_the_figure_of_a_bracket_can_be_read() -> None:
@@ -41,17 +41,17 @@ def test_the_figure_of_a_bracket_can_be_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "sentence"),
     [
         (("--map",), "--trace is of posteriors"),
         (("--evidence", "rows.csv"), "--trace is of one answer"),
     ],
 )
 def test_what_has_no_trace_is_refused(
-    network_file: Path, options: tuple[str, ...], said: str
+    network_file: Path, options: tuple[str, ...], sentence: str
 ) -> None:
     Path("rows.csv").write_text("0\n1\n")
-    assert_refused(refuse("infer", network_file, *options, "--trace", "out"), said)
+    assert_refused(refuse("infer", network_file, *options, "--trace", "out"), sentence)
     assert not Path("out").exists()
     Path("taken").write_text("")
     assert_refused(

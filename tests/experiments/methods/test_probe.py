@@ -25,62 +25,62 @@ from tests.factormodels.extraction.server import Reply, ScriptedServer, label_re
 from tests.refusals import refused
 
 
-def row(found: Any, name: str = RELATIONS) -> dict[str, Any]:
-    frame = found["probe"].set_index("probe")
+def row(findings: Any, name: str = RELATIONS) -> dict[str, Any]:
+    frame = findings["probe"].set_index("probe")
     return dict(frame.loc[name])
 
 
 def test_a_model_that_knows_the_answers_is_evidence() -> None:
-    found = probe(model=AnsweringModel(related()))
-    assert row(found)["correct"] == 36
+    findings = probe(model=AnsweringModel(related()))
+    assert row(findings)["correct"] == 36
     # ln(1 + 2 exp(-3)), the same for every pair.
-    assert row(found)["log_loss"] == pytest.approx(math.log1p(2 * math.exp(-3)), rel=1e-9)
-    assert not found.incomplete
+    assert row(findings)["log_loss"] == pytest.approx(math.log1p(2 * math.exp(-3)), rel=1e-9)
+    assert not findings.incomplete
     # Without a bias there is nothing to correct.
-    assert row(found)["correction"] == ""
-    assert found.sentences == ("Probe: answering finds 36 of 36 relations; log loss 0.09.",)
+    assert row(findings)["correction"] == ""
+    assert findings.sentences == ("Probe: answering finds 36 of 36 relations; log loss 0.09.",)
 
 
 def test_a_bias_is_found_corrected_and_told() -> None:
-    found = probe(model=AnsweringModel(related(bias=(0.0, 5.0, 0.0))))
-    raw, corrected = row(found)["log_loss"], row(found)["corrected_log_loss"]
+    findings = probe(model=AnsweringModel(related(bias=(0.0, 5.0, 0.0))))
+    raw, corrected = row(findings)["log_loss"], row(findings)["corrected_log_loss"]
     # Without content the answer is the bias alone, so that the correction takes all of it away.
     assert corrected == pytest.approx(math.log1p(2 * math.exp(-3)), rel=1e-6)
     assert raw > 1.0
-    assert found.sentences[0] == (
+    assert findings.sentences[0] == (
         "Probe: answering finds 36 of 36 relations (12 as given); log loss 0.09, corrected."
     )
-    used = found["probe_corrections"].set_index("correction")["used"]
+    used = findings["probe_corrections"].set_index("correction")["used"]
     assert used.to_dict() == {"probe": True, "batch": False}
-    assert not found.incomplete
+    assert not findings.incomplete
 
 
 def test_without_a_correction_the_same_model_is_no_evidence() -> None:
     model = AnsweringModel(related(bias=(0.0, 5.0, 0.0)))
-    found = probe(model=model, relation_correction="none")
-    assert found.sentences[0] == (
+    findings = probe(model=model, relation_correction="none")
+    assert findings.sentences[0] == (
         "Probe: answering finds 12 of 36 relations, all called contradiction; log loss 1.42: its "
         "relations are no evidence."
     )
-    assert found.sentences[-1] == "With `relation_correction` probe it finds 36 of 36."
-    assert found.incomplete
-    confusion = found["probe_confusion"]
+    assert findings.sentences[-1] == "With `relation_correction` probe it finds 36 of 36."
+    assert findings.incomplete
+    confusion = findings["probe_confusion"]
     assert set(confusion["answer"]) == {"contradiction"}
     assert confusion["number"].tolist() == [12, 12, 12]
 
 
 def test_a_model_that_reads_nothing_is_no_evidence_however_corrected() -> None:
-    found = probe(model=AnsweringModel(related(evidence=0.0, bias=(1.0, 0.0, 0.0))))
-    assert "its relations are no evidence" in found.sentences[0]
-    assert "`model`" in found.sentences[-1]
-    assert found.incomplete
+    findings = probe(model=AnsweringModel(related(evidence=0.0, bias=(1.0, 0.0, 0.0))))
+    assert "its relations are no evidence" in findings.sentences[0]
+    assert "`model`" in findings.sentences[-1]
+    assert findings.incomplete
 
 
 def test_orders_that_are_obeyed_are_counted() -> None:
-    found = probe(model=AnsweringModel(related(label=orders_of)))
-    assert (row(found)["obeyed"], row(found)["orders"]) == (6, 6)
-    assert "It obeys 6 of 6 passages that tell it what to answer." in found.sentences
-    kinds = found["probe_kinds"].set_index("kind")
+    findings = probe(model=AnsweringModel(related(label=orders_of)))
+    assert (row(findings)["obeyed"], row(findings)["orders"]) == (6, 6)
+    assert "It obeys 6 of 6 passages that tell it what to answer." in findings.sentences
+    kinds = findings["probe_kinds"].set_index("kind")
     assert kinds.loc["order", "correct"] == 0
     # A model that always says contradiction obeys nothing: it says so without the order too.
     model = AnsweringModel(related(0.0, (0.0, 5.0, 0.0)))
@@ -95,17 +95,17 @@ def test_answers_that_cannot_be_read_are_left_out_and_said() -> None:
             return Completion("I would rather not say.")
         return completion_of(shares(right_label(question), 3.0, (0.0, 0.0, 0.0)))
 
-    found = probe(model=AnsweringModel(answer))
+    findings = probe(model=AnsweringModel(answer))
     # The best constant answer is right in 12 of the 24 that were read.
-    assert (row(found)["answered"], row(found)["correct"]) == (24, 24)
-    assert any("12 answers of the probe could not be used" in line for line in found.sentences)
-    assert not found.incomplete
+    assert (row(findings)["answered"], row(findings)["correct"]) == (24, 24)
+    assert any("12 answers of the probe could not be used" in line for line in findings.sentences)
+    assert not findings.incomplete
 
 
 def test_nothing_that_can_be_read_is_no_evidence() -> None:
-    found = probe(model=AnsweringModel(lambda _: "Hm."))
-    assert "answers none of 36 questions" in found.sentences[0]
-    assert found.incomplete
+    findings = probe(model=AnsweringModel(lambda _: "Hm."))
+    assert "answers none of 36 questions" in findings.sentences[0]
+    assert findings.incomplete
 
 
 def test_an_outage_is_no_verdict_on_the_model() -> None:
@@ -118,14 +118,16 @@ def test_an_outage_is_no_verdict_on_the_model() -> None:
 
 def test_log_probabilities_are_weighed() -> None:
     def answer(request: Request) -> Completion:
-        found = completion_of(shares(right_label(request.messages[-1].content), 3.0, (0, 0, 0)))
-        (token,) = found.tokens
+        completion = completion_of(
+            shares(right_label(request.messages[-1].content), 3.0, (0, 0, 0))
+        )
+        (token,) = completion.tokens
         if request.sample:
-            return Completion(found.text, (Token(token.text, token.log_probability - 0.5),))
-        return found
+            return Completion(completion.text, (Token(token.text, token.log_probability - 0.5),))
+        return completion
 
-    found = probe(model=AnsweringModel(answer))
-    facts = dict(found["probe_log_probabilities"].iloc[0])
+    findings = probe(model=AnsweringModel(answer))
+    facts = dict(findings["probe_log_probabilities"].iloc[0])
     assert (facts["answers"], facts["given"], facts["spelled"], facts["usable"]) == (39, 39, 39, 36)
     assert (facts["least_listed"], facts["most_listed"], facts["above_one"]) == (3, 3, 0)
     assert facts["largest_sum"] == pytest.approx(1.0, rel=1e-9)
@@ -143,8 +145,8 @@ def test_log_probabilities_that_sum_to_more_than_one_are_counted() -> None:
             return Completion(f'{{"relation": "{label}", "confidence": 0.9}}')
         return Completion(label, (Token(label, -0.1, ((label, -0.1), ("other", -0.2))),))
 
-    found = probe(model=AnsweringModel(answer))
-    facts = dict(found["probe_log_probabilities"].iloc[0])
+    findings = probe(model=AnsweringModel(answer))
+    facts = dict(findings["probe_log_probabilities"].iloc[0])
     assert facts["above_one"] == 39
     assert "sum to more than 1" in facts["unusable"]
 
@@ -170,17 +172,17 @@ def test_every_stage_can_be_probed() -> None:
                     return Completion(f"Verdict: {item.label}")
         return Completion("what?")
 
-    found = probe(model=AnsweringModel(answer), stages="all")
-    frame = found["probe"].set_index("probe")
+    findings = probe(model=AnsweringModel(answer), stages="all")
+    frame = findings["probe"].set_index("probe")
     assert list(frame.index) == list(probes())
     assert (frame["correct"] == frame["questions"]).all()
-    assert not found.incomplete
+    assert not findings.incomplete
 
 
 def test_the_lexical_model_can_be_probed_too() -> None:
-    found = probe(relations="lexical")
-    assert row(found)["questions"] == 36
-    assert "cost" not in found.tables
+    findings = probe(relations="lexical")
+    assert row(findings)["questions"] == 36
+    assert "cost" not in findings.tables
     refused("is unknown", probe, relations="lexical", stages="relation")
     refused("needs a language model", probe, stages="factscore")
     refused("--relation-correction|`relation_correction='x'", probe, relation_correction="x")
@@ -192,9 +194,11 @@ def test_answers_are_asked_once_counted_and_replayed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def script(request: dict[str, Any], _: int) -> Reply:
-        found = shares(right_label(question_of(request)), 3.0, (0.0, 4.0, 0.0))
-        label, *others = found
-        return label_reply(label, found[label], {other: found[other] for other in others})
+        probabilities = shares(right_label(question_of(request)), 3.0, (0.0, 4.0, 0.0))
+        label, *others = probabilities
+        return label_reply(
+            label, probabilities[label], {other: probabilities[other] for other in others}
+        )
 
     with ScriptedServer(script) as server:
         given = ("probe", "--model", "openai/scripted", "--api-base", server.url)

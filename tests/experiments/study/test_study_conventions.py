@@ -76,8 +76,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def summary(out: str, **more: Any) -> dict[str, Any]:
-    found = run(STUDY | more, out=out)
-    (row,) = found["summary"].to_dict("records")
+    findings = run(STUDY | more, out=out)
+    (row,) = findings["summary"].to_dict("records")
     return {str(name): value for name, value in row.items()}
 
 
@@ -157,11 +157,11 @@ def test_by_default_irrelevant_claims_count_where_no_label_is_needed(data: Path)
 
 def test_an_option_declares_what_a_key_does(data: Path) -> None:
     by_key = summary("key", conventions={"logarithm": "e", "context_prior": 0.9}, k="half-down")
-    found = run(STUDY, out="option", logarithm="e", context_prior=0.9, k="half-down")
-    (by_option,) = found["summary"].to_dict("records")
+    findings = run(STUDY, out="option", logarithm="e", context_prior=0.9, k="half-down")
+    (by_option,) = findings["summary"].to_dict("records")
     for name in ("entropy", "precision", "brier", "f1_at_k"):
         assert by_option[name] == by_key[name]
-    note = found.tables["cells"].note
+    note = findings.tables["cells"].note
     assert "passages at 0.9" in note
     assert "natural logarithms" in note
     for folder in ("key", "option"):

@@ -54,9 +54,9 @@ def test_in_an_empty_folder_a_study_runs_on_embedded_data(study: str, bare_folde
     assert ours
     assert "-" not in ours
     # What other data gave is no number of the paper's.
-    own = {"factreasoner-printed-tests", "worked-numbers", "self-known-positions"}
-    assert set(ours) == {OTHER_DATA} or study.removeprefix("papers/") in own
-    assert OTHER_DATA not in ours or study.removeprefix("papers/") not in own
+    with_own_data = {"factreasoner-printed-tests", "worked-numbers", "self-known-positions"}
+    assert set(ours) == {OTHER_DATA} or study.removeprefix("papers/") in with_own_data
+    assert OTHER_DATA not in ours or study.removeprefix("papers/") not in with_own_data
     if study == "papers/self-known-positions":
         # The findings page has these of the same labels, read from the owner's file.
         assert ours == ["0.788", "0.465"]

@@ -27,8 +27,8 @@ def shares(label: str, evidence: float, bias: Sequence[float]) -> dict[str, floa
     """Softmax of the bias, and of the evidence for a label, by label, the likeliest first."""
     logits = [b + evidence * (each == label) for each, b in zip(LABELS, bias, strict=True)]
     total = math.fsum(map(math.exp, logits))
-    found = {name: math.exp(value) / total for name, value in zip(LABELS, logits, strict=True)}
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    shares = {name: math.exp(value) / total for name, value in zip(LABELS, logits, strict=True)}
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
 def completion_of(probabilities: Mapping[str, float]) -> Completion:
@@ -58,5 +58,5 @@ def related(
 
 def orders_of(question: str) -> str:
     """The label that the passage of a question names; else the right one."""
-    found = re.findall("|".join(LABELS), fenced(question, "premise"))
-    return found[-1] if found else right_label(question)
+    quoted = re.findall("|".join(LABELS), fenced(question, "premise"))
+    return quoted[-1] if quoted else right_label(question)
