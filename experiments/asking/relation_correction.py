@@ -18,7 +18,7 @@ from calibration.label_bias import VectorScaling, without_bias
 from calibration.validation import Floats
 from experiments.settings import Option
 from factormodels.claims import JUDGED_KINDS, likeliest_kind
-from factormodels.decoded_values import as_object
+from factormodels.decoded_values import as_object, shown
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import (
     Judgement,
@@ -38,6 +38,9 @@ FORMAT = "factormodels/relation-correction"
 VERSION = 1
 
 _LABELS = tuple(map(str, JUDGED_KINDS))
+
+_LARGEST = 1_000
+"""Largest weight or constant of a file: beyond it every answer would be certain."""
 
 CorrectionName = Annotated[str, Field(min_length=1), Option("NAME")]
 """A correction: one of `NAMED`, or a file that `write_correction` writes."""
@@ -188,17 +191,28 @@ def read_correction(path: str | os.PathLike[str]) -> RelationCorrection:
             f"or one of {', '.join(NAMED)}"
         )
     check_keys(value, ("format", "version", "weights", "constants", "learned"), where)
+    weights, constants = (_numbers_of_labels(value, key, where) for key in ("weights", "constants"))
+    return RelationCorrection(Path(where).name, scaling=VectorScaling(weights, constants))
+
+
+def _numbers_of_labels(value: Mapping[str, Any], key: str, where: str) -> tuple[float, ...]:
+    """The number of each label under a key of a file.
+
+    Raises:
+        InputError: if one is missing, or none that a scaling can have.
+    """
+    by_label = as_object(value.get(key), f"{where}: key {key!r}")
+    check_keys(by_label, _LABELS, f"{where}: key {key!r}")
     numbers = []
-    for key in ("weights", "constants"):
-        by_label = as_object(value.get(key), f"{where}: key {key!r}")
-        row = [by_label.get(label) for label in _LABELS]
-        if not all(
-            isinstance(number, int | float) and not isinstance(number, bool) and np.isfinite(number)
-            for number in row
-        ):
+    for label in _LABELS:
+        number = by_label.get(label)
+        is_number = isinstance(number, int | float) and not isinstance(number, bool)
+        # The comparison also refuses NaN, and integers that no float holds.
+        if not is_number or not -_LARGEST <= number <= _LARGEST:
             raise InputError(
-                f"{where}: key {key!r}: a number for each of {', '.join(_LABELS)} is missing; "
-                "write the file again with write_correction"
+                f"{where}: key {key!r}: {label} is {shown(number)}; give a number from "
+                f"-{_LARGEST:,} to {_LARGEST:,} for each of {', '.join(_LABELS)}, or write the "
+                "file again with fit --relations"
             )
-        numbers.append(tuple(float(number) for number in row if number is not None))
-    return RelationCorrection(Path(where).name, scaling=VectorScaling(numbers[0], numbers[1]))
+        numbers.append(float(number))
+    return tuple(numbers)

@@ -21,6 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 import httpx
+import numpy as np
 import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,6 +32,7 @@ import factormodels
 from experiments import run as run_study
 from experiments.analyses.schemas_by_name import schema
 from experiments.analyses.user_data import VARIABLE, user_data
+from experiments.asking.relation_correction import read_correction
 from experiments.columns.placed_claims import load_claims
 from experiments.columns.responses import load_responses
 from experiments.findings.markup import csv_records, read_csv
@@ -176,6 +178,14 @@ _OVERRIDES = (
     *(b"seed=3", b"backends[0].settings.damping=0.5", b"priors.atom=[0.5, 0.6]", b"k=half"),
     *(b"datasets=[{name: demonstration, limit: 2}]", b"reliability={bins: 3}", b"seeds=[1, 2]"),
     *(b"significance.resamples=100", b"variants=[given, FR1]", b"outputs=[]", b"study=name"),
+)
+_CORRECTION = _json(
+    {
+        **{"format": "factormodels/relation-correction", "version": 1},
+        "weights": {"entailment": 0.5, "contradiction": 1, "neutral": 0.75},
+        "constants": {"entailment": 0.25, "contradiction": -1.5, "neutral": 1.25},
+        "learned": {"pairs": 40},
+    }
 )
 _USER_DATA = b"datasets:\n  core-responses: file.jsonl\n  self-judged: {GPT-4: file.jsonl}\n"
 _RELATIONS = b"""response;claim;passage;relation;probability;label
@@ -349,6 +359,13 @@ def _evidence(path: Path) -> object:
 def _passages(path: Path) -> object:
     atoms = (Atom("a1", release_records.PASSAGES["sent"]),)
     return with_passages((FactGraph("r", atoms, topic=release_records.PASSAGES["name"]),), path)
+
+
+def _correction(path: Path) -> object:
+    corrected = read_correction(path).corrected(np.array([[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]]))
+    if not (np.isfinite(corrected).all() and np.allclose(corrected.sum(axis=1), 1.0)):
+        raise AssertionError(f"corrected probabilities are none: {corrected}")
+    return corrected
 
 
 def _cells(loaded: LoadedStudy) -> object:
@@ -558,6 +575,7 @@ TARGETS = (
     Target("Chroma", "chroma.sqlite3", (_chroma(),), read_documents),
     Target("study", "study.yaml", (STUDY, b"base: compare\nseed: 2\n"), _study, 60),
     Target("override", "override.txt", _OVERRIDES, _override, 60),
+    Target("correction", "c.json", (_CORRECTION,), _correction, 20),
     Target("user data", "data.yaml", (_USER_DATA,), _user_data, 20),
     Target(
         *("manifest", "manifest.json", ("out/manifest.json",)),
