@@ -1,7 +1,10 @@
-"""What a model is: claims, fact graphs, factor graphs, and their files.
+"""Model definitions: claims, fact graphs, factor graphs, and their files.
 
-from factormodels import read
-graph = read("fact_graph.json")
+Read a graph from a file:
+
+    from factormodels import read
+
+    graph = read("fact_graph.json")
 """
 
 from __future__ import annotations
@@ -38,15 +41,16 @@ __all__ = [
 ]
 
 DISTRIBUTION = "factorfacts"
-"""What the package index calls the distribution; `factormodels` is somebody else's there."""
+"""Name of the distribution on the package index, where `factormodels` belongs to another
+project."""
 
 
 _FILES = ("read", "read_many", "write", "write_many")
-"""Functions of `factormodels.io`, loaded when one is asked for: inference reads no file."""
+"""Functions of `factormodels.io`, loaded at first access, since inference reads no files."""
 
 
 def __getattr__(name: str) -> Any:
-    """A function of files, or `__version__`: of the installed distribution, else "unknown"."""
+    """Return a function of `factormodels.io`, or `__version__` ("unknown" if not installed)."""
     if name in _FILES:
         return getattr(import_module("factormodels.io"), name)
     if name != "__version__":

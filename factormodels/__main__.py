@@ -14,8 +14,7 @@ _PACKAGES = ("inference", "calibration", "experiments")
 def main() -> None:
     """Run the command line and exit with its code.
 
-    Where another package or module comes before one of this project's, that is said in one
-    sentence, and the exit code is 2: nothing of what was asked could be done.
+    Exit with code 2 and one sentence if another package or module shadows one of this project's.
     """
     hidden = shadowed()
     if hidden:
@@ -24,19 +23,19 @@ def main() -> None:
             "project; rename it, or start elsewhere\n"
         )
         raise SystemExit(2)
-    # Pydantic would look through every installed package for plugins of other programs.
+    # Without this, pydantic searches every installed package for plugins of other programs.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         from experiments.cli.main import main as command
     except KeyboardInterrupt:
-        # From here on the command says so itself.
+        # From here on, the command itself reports an interrupt.
         sys.stderr.write("factormodels: interrupted\n")
         raise SystemExit(_INTERRUPTED) from None
     command()
 
 
 def shadowed() -> list[str]:
-    """Places of what is found in place of this project's other packages; usually none."""
+    """Return the paths that shadow this project's other packages; usually none."""
     home = Path(__file__).resolve().parents[1]
     specs = {name: find_spec(name) for name in _PACKAGES}
     places = []

@@ -1,8 +1,8 @@
-"""Claims of two tools about the same responses: which of one is which of the other, by their texts.
+"""Alignment of the claims that two tools extracted from the same responses, by their texts.
 
-Tools take a response apart in their own ways, word the same claim differently, and often do not say
-which response a claim is of. Nothing is guessed beyond what words show: a claim that is like none
-of the other's is left alone, and is counted.
+Tools split a response differently, word the same claim differently, and often do not record which
+response a claim belongs to. The alignment relies on words alone: a claim that resembles no claim of
+the other tool stays unaligned and is counted.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from factormodels.recorded_verdicts import (
 from factormodels.variants import normalised_text
 
 LEAST_LIKENESS = 0.6
-"""Claims whose words are less alike are different claims."""
+"""Least `likeness` of two claims that are aligned."""
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """What was found of another tool's claims.
+    """Responses with the verdicts of one assessor of another tool.
 
     Attributes:
-        graphs: the responses, with the other's verdicts under its name.
-        name: what its verdicts are recorded as.
-        source: what it was read from.
-        n_aligned: claims of these responses that the other has too.
-        n_claims: claims of these responses.
-        n_others: claims of the other tool.
-        n_responses: responses that the other has too.
-        by_order: whether its responses could only be told by their order.
-        by_id: whether its claims have no texts and could only be told by their ids.
-        n_compared_for_equality: claims of these responses that were compared with the other's
-            texts for equality alone, as the negations of their language are not known.
+        graphs: the responses, with the other tool's verdicts under `name`.
+        name: name under which the verdicts are recorded.
+        source: the file that the verdicts were read from.
+        n_aligned: number of claims of these responses that the other tool has too.
+        n_claims: number of claims of these responses.
+        n_others: number of claims of the other tool.
+        n_responses: number of responses that the other tool has too.
+        by_order: whether responses could be matched by their order only.
+        by_id: whether the other tool's claims have no texts and were matched by their ids.
+        n_compared_for_equality: number of claims compared with the other tool's texts for equality
+            alone, because the negations of their language are not listed.
     """
 
     graphs: tuple[FactGraph, ...]
@@ -62,19 +62,19 @@ class Alignment:
 
 
 def likeness(first: str, other: str, about: str = "", language: str | None = None) -> float:
-    """Return how alike the words of two claims are, from 0 to 1: shared ones by all.
+    """Return the likeness of two claims in [0, 1]: shared words divided by all words.
 
-    Function words are left out, and words are compared by their first six letters. Claims that
-    differ in a number, a negation or a word such as *before*, or that exchange what two words stand
-    for, are not alike, whatever else they share (`factormodels.claim_words`). Nor are claims of a
-    language whose negations are not known, unless they are equal.
+    Function words are left out, and words are compared by their first six letters. The likeness is
+    0 if the claims differ in a number, a negation or a word such as *before*, or if two words
+    exchange their roles (`factormodels.claim_words`). In a language whose negations are not listed,
+    it is 1 for equal claims and 0 otherwise.
 
     Args:
         first: a claim.
-        other: another.
-        about: what both are about, such as the question. Some tools write its name where others
-            leave the pronoun: the first words of a claim that are in this text are taken for the
-            same as a pronoun that the other begins with.
+        other: another claim.
+        about: the subject of both claims, such as the question. Some tools write a name where
+            others keep the pronoun: words of this text at the beginning of a claim match a pronoun
+            at the beginning of the other.
         language: code of the language of both; None detects it from the three texts.
     """
     if are_equal(first, other):
@@ -94,11 +94,11 @@ def aligned_pairs(
     Args:
         texts: claims by id.
         others: claims of the other tool by id.
-        about: what all of them are about, as `likeness` takes it.
+        about: the subject of all claims, as in `likeness`.
         language: code of their language; None detects it from all of them.
 
     Returns:
-        The id of the other tool's claim by the id of the claim.
+        Mapping from the id of a claim to the id of the other tool's claim.
     """
     if language is None:
         language = detected_language("\n".join((*texts.values(), *others.values(), about))) or ""
@@ -110,7 +110,7 @@ def aligned_pairs(
     ]
     aligned: dict[str, str] = {}
     taken: set[str] = set()
-    # Of those that are as alike, equal texts first.
+    # Ties are broken in favor of equal texts.
     order = sorted(pairs, key=lambda pair: (-pair[0], texts[pair[1]] != others[pair[2]]))
     for alike, name, key in order:
         if alike < LEAST_LIKENESS:
@@ -128,32 +128,35 @@ def with_verdicts_of(
     language: str | None = None,
     called: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Alignment]:
-    """Responses with the verdicts that another tool recorded on the same claims.
+    """Return responses with the verdicts that another tool recorded on the same claims.
 
-    A response is found by its id, its text or its question, where only one has the same; if none
-    is, by its place, if there are as many. Claims are found by their texts (`aligned_pairs`), or by
-    their ids where one side has no texts.
+    A response is matched by its id, its text or its question, provided that only one response of
+    the other tool has the same. If none matches and both sides have equally many, responses are
+    matched by position. Claims are matched by their texts (`aligned_pairs`), or by their ids if one
+    side has no texts.
 
     Args:
-        graphs: the responses that stay, with their claims and labels.
-        others: what the other tool wrote.
-        source: its file, for messages.
-        language: code of the language of all claims; None detects it in each response, or in all
-            of them together where one is too short.
-        called: names to record its assessors under, by their own; others keep theirs.
+        graphs: the responses, with their claims and labels.
+        others: the other tool's output.
+        source: the other tool's file, for messages.
+        language: code of the language of all claims; None detects it for each response, or for all
+            together if one is too short.
+        called: new names of assessors, by the names in the other tool's output; assessors that are
+            not listed keep their names.
 
     Returns:
-        One alignment for each assessor that it recorded, each with the verdicts of those before.
+        One alignment for each recorded assessor. Its graphs also carry the verdicts of the
+        alignments before it.
 
     Raises:
-        InputError: if it recorded no verdict, its responses cannot be told, or its claims have ids
-            alone, and not those of the responses.
+        InputError: if the other tool recorded no verdict, its responses cannot be matched, or its
+            claims have ids alone that are not those of the responses.
     """
     names = dict.fromkeys(name for other in others for name in recorded_verdicts(other))
     if not names:
         raise InputError(
-            f"{source}: it holds no verdicts; give what another tool wrote (`factormodels datasets`"
-            " names the formats)"
+            f"{source}: it holds no verdicts; give the output of another tool "
+            "(`factormodels datasets` lists the formats)"
         )
     by_order, partners = _partners(graphs, others, source)
     languages = _languages(graphs, partners, language)
@@ -197,7 +200,7 @@ def with_verdicts_of(
 def _languages(
     graphs: Sequence[FactGraph], partners: Sequence[FactGraph | None], stated: str | None
 ) -> list[str]:
-    """Code of the language of each response's claims; empty where it cannot be told."""
+    """Return the code of the language of each response's claims; "" if it is not detected."""
     if stated is not None:
         return [stated] * len(graphs)
     claims = [
@@ -215,7 +218,7 @@ def _languages(
 def _by_text(
     graph: FactGraph, other: FactGraph, recorded: Mapping[str, RecordedVerdict], language: str
 ) -> dict[str, RecordedVerdict]:
-    """The other's verdicts by id of the response's own claims, which are found by their texts."""
+    """Return the other tool's verdicts by id of the claim with a matching text."""
     texts = {atom.id: atom.text for atom in graph.atoms}
     others = {atom.id: atom.text for atom in other.atoms if atom.id in recorded}
     about = f"{graph.query} {graph.topic}"
@@ -225,10 +228,11 @@ def _by_text(
 def _by_id(
     graph: FactGraph, recorded: Mapping[str, RecordedVerdict], source: str
 ) -> dict[str, RecordedVerdict]:
-    """The other's verdicts by ids alone.
+    """Return the other tool's verdicts, matched by ids alone.
 
-    Where both number claims in their own ways, ids say nothing: of a0 to a9 and a1 to a10 most are
-    in both, and none is of the same claim. Either may have fewer than the other.
+    Either side may lack some claims of the other. If each side has ids that the other lacks, the
+    two were numbered independently and ids identify nothing: a0–a9 and a1–a10 share nine ids, none
+    of which denotes the same claim.
     """
     ids = {atom.id for atom in graph.atoms}
     if recorded.keys() - ids and ids - recorded.keys():
@@ -248,7 +252,7 @@ def _has_texts(graph: FactGraph) -> bool:
 def _partners(
     graphs: Sequence[FactGraph], others: Sequence[FactGraph], source: str
 ) -> tuple[bool, list[FactGraph | None]]:
-    """The other's response for each response, and whether only their order tells."""
+    """Return whether responses were matched by order, and the other tool's response for each."""
     partners: list[FactGraph | None] = [None] * len(graphs)
     taken: set[int] = set()
     for kind in ("id", "response", "query"):
@@ -285,7 +289,7 @@ def _recorded(
 
 
 def _free_name(name: str, graphs: Sequence[FactGraph]) -> str:
-    """The name, numbered if another's verdicts have it."""
+    """Return the name, numbered if other verdicts already have it."""
     used = {known for graph in graphs for known in graph.metadata.get(ASSESSORS_KEY, {})}
     free, number = name, 2
     while free in used:

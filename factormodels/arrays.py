@@ -1,4 +1,4 @@
-"""Arrays from what a caller gives: converted, checked, and safe from later writing."""
+"""Arrays made from a caller's values: converted, checked, and read-only."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from factormodels.errors import InputError
 
 
 def frozen(array: ArrayLike, dtype: type) -> NDArray[Any]:
-    """`array` read-only, contiguous and of type `dtype`, copied if others may write to it.
+    """Return `array` read-only, contiguous and of type `dtype`, copied if others may write to it.
 
-    A read-only array that owns its data is taken as it is.
+    A read-only array that owns its data is returned without a copy.
     """
     result: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype)
     if result.base is not None or (result is array and result.flags.writeable):
@@ -25,14 +25,14 @@ def frozen(array: ArrayLike, dtype: type) -> NDArray[Any]:
 
 
 def partition(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n + 1,) starts of consecutive segments of the given (n,) lengths."""
+    """Return the starts of consecutive segments of the given (n,) lengths, int64 (n + 1,)."""
     starts = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts
 
 
 def whole_scope(scope: Sequence[int], where: str) -> tuple[int, ...]:
-    """Scope as integers.
+    """Return a scope as a tuple of integers.
 
     Raises:
         InputError: if an entry is not a whole number; `where` names the place.
@@ -47,10 +47,10 @@ def whole_scope(scope: Sequence[int], where: str) -> tuple[int, ...]:
 
 
 def number_array(values: ArrayLike, where: str) -> NDArray[np.float64]:
-    """`values` as floating-point numbers, their shape kept.
+    """Return `values` as floating-point numbers, in their shape.
 
     Raises:
-        InputError: if they are no numbers or their rows differ in length.
+        InputError: if a value is not a number or rows differ in length.
     """
     try:
         return np.asarray(values, dtype=np.float64)
@@ -67,12 +67,12 @@ def number_array(values: ArrayLike, where: str) -> NDArray[np.float64]:
 def check_axes(
     table: NDArray[np.float64], scope: tuple[int, ...], cards: NDArray[Any], where: str
 ) -> None:
-    """Check that a table with axes has one per variable of its scope, as long as its states.
+    """Check that a table with axes has one axis per variable of its scope, as long as its states.
 
-    A flat table, and a scope that refers to what does not exist, are left to later checks.
+    Flat tables, and scopes that refer to variables that do not exist, are left to later checks.
 
     Raises:
-        InputError: if the axes are others, such as those of a transposed table.
+        InputError: if the axes differ, such as those of a transposed table.
     """
     if table.ndim < 2 or not all(0 <= variable < len(cards) for variable in scope):
         return
@@ -86,11 +86,11 @@ def check_axes(
 def log_potentials(
     tables: Sequence[NDArray[np.float64]], where: Callable[[int], str]
 ) -> NDArray[np.float64]:
-    """Natural logarithms of flat tables of potentials, one table after another.
+    """Return the natural logarithms of flat tables of potentials, one table after another.
 
     Raises:
-        InputError: if a potential is negative, infinite or NaN; `where` names the place of the
-            table of a given number.
+        InputError: if a potential is negative, infinite or NaN; `where` names the place of a table
+            by its number.
     """
     if not tables:
         return np.zeros(0)

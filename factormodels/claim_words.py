@@ -1,8 +1,8 @@
-"""Words of two claims compared: whether they may say the same, and how much they share.
+"""Comparison of two claims by their words: whether they can say the same, and how much they share.
 
-One claim must be the other with words added, none of which limits or turns what it says. Words that
-are replaced or stand in another order say something else, unless the order is one of a few that are
-known to say the same: no list of opposites would ever be complete.
+Two claims can say the same if one is the other with added words, none of which limits or negates
+it. Replaced or reordered words make a different claim, except for a few reorderings that are known
+to preserve meaning. This rule needs no list of opposites, which would never be complete.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from factormodels.opposed_words import (
 )
 
 _BEGINNING = 3
-"""Letters that all forms of a word begin with."""
+"""Number of letters in the prefix that all forms of a word share."""
 
 _CLAIMS_KEPT = 4096
-"""Claims that stay taken apart, since each is compared with all claims of another tool."""
+"""Number of parsed claims to cache, since each is compared with all claims of another tool."""
 
 _TOKEN = re.compile(rf"(?P<number>{DIGITS})|(?P<word>{WORD})|(?P<sign>[%‰#&@$€£¥+<>=≠/°])")
 _CURRENCIES = frozenset("$€£¥")
 _DECISIVE_SIGNS = frozenset("‰#@+<>=≠")
-"""Signs that make another claim of a text: C# and C, A+ and A."""
+"""Tokens of a text. The signs distinguish claims: C# and C, A+ and A."""
 _PERCENT = re.compile(
     r"\b(?:per ?cent|pour cent|por ciento|por cento|per cento|prozent|procent\w*|процент\w*)\b"
     r"|प्रतिशत|فی ?صد|بالمئة|بالمائة|درصد",
@@ -76,18 +76,18 @@ _MONTHS = word_set(
 _LAST_DAY = 31
 
 _FILLING = frozenset("的了着著地得之也はがをにでともだすまして")
-"""Letters that say little in languages without spaces."""
+"""Letters of little weight in languages without spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """A text taken apart.
+    """The tokens of a text.
 
     Attributes:
         words: words in lower case, numbers in digits.
         letters: capital letters that are words, such as the C of vitamin C, and signs of
             currencies.
-        signs: signs that make another claim of a text.
+        signs: signs that distinguish claims.
         names: words that begin with a capital letter within the text.
     """
 
@@ -99,15 +99,15 @@ class _Words:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A claim without its subject, where a pronoun stands for it, and what its words are.
+    """The classified words of a claim, without its subject if the other claim has a pronoun.
 
     Attributes:
         words: all words in lower case, numbers in digits.
         content: indices in `words` of words that are no function words, and of numbers.
-        weighty: words that make a difference: `content`, and function words but the lightest.
+        weighty: words that distinguish claims: `content`, and all but the lightest function words.
         numbers: its numbers.
         negations: indices in `words` of negations.
-        beginnings: first letters of `content`, which forms of a word share.
+        beginnings: prefixes of `content`, which the forms of a word share.
     """
 
     words: tuple[str, ...]
@@ -118,7 +118,7 @@ class _Claim:
     beginnings: frozenset[str]
 
     def stems(self) -> frozenset[str]:
-        """Content words; all negations are the same word."""
+        """Stems of the content words; all negations count as the same word."""
         words = {self.words[index] for index in self.content}
         return frozenset(words | {"not"} if self.negations else words)
 
@@ -138,8 +138,8 @@ def worded_likeness(claim: str, other: str, about: str, language: str) -> float:
     Args:
         claim: a claim.
         other: another.
-        about: what both are about, for names that stand for a pronoun.
-        language: code of the language of both; 0 if its negations are not known.
+        about: the subject of both claims, whose names match a pronoun.
+        language: code of the language of both; the result is 0 if its negations are not listed.
     """
     if not is_compared_by_words(language):
         return 0.0
@@ -154,7 +154,7 @@ def worded_likeness(claim: str, other: str, about: str, language: str) -> float:
     )
     if first.numbers != second.numbers or bool(first.negations) != bool(second.negations):
         return 0.0
-    # Most pairs end here.
+    # Quick rejection of most pairs.
     if first.beginnings - second.beginnings and second.beginnings - first.beginnings:
         return 0.0
     names = frozenset() if language == "de" else texts[0].names | texts[1].names
@@ -208,7 +208,7 @@ def _words(text: str, language: str) -> _Words:
             if is_ordinal_ending(lower):
                 continue
             if lower in ("s", "er"):
-                # The 1990s are not the year 1990.
+                # "1990s" differs from the year 1990.
                 words[-1] += "s"
                 continue
         roman = roman_value(token)
@@ -230,7 +230,7 @@ def _words(text: str, language: str) -> _Words:
 
 
 def _day_first(words: Sequence[str], language: str) -> list[str]:
-    """Words with the day of an English date before its month: *3 may* for *may 3*."""
+    """Return words with the day of an English date before its month: *3 may* for *may 3*."""
     result = list(words)
     if language == "en":
         for index, (word, other) in enumerate(pairwise(words)):
@@ -268,7 +268,7 @@ def _is_number(word: str) -> bool:
 
 
 def _signs_differ(first: _Words, second: _Words) -> bool:
-    """Return whether one claim has a sign or a letter that makes another claim of it."""
+    """Return whether the claims differ in a sign or a letter that distinguishes claims."""
     letters, others = first.letters - second.letters, second.letters - first.letters
     return bool(letters and others) or first.signs != second.signs
 
@@ -278,7 +278,7 @@ def _without_subject(
 ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Return both claims without the name that one of them has where the other has a pronoun.
 
-    None if their subjects cannot be the same, as of *she* and *her mother*.
+    Return None if their subjects cannot be the same, as with *she* and *her mother*.
     """
     openings = [words.words[0] if words.words else "" for words in (first, second)]
     pronouns = [opening in _PRONOUNS for opening in openings]
@@ -296,7 +296,7 @@ def _without_subject(
         named = {*_words(about, language).words, _POSSESSIVE_MARK}
         bare = tuple(dropwhile(named.__contains__, rests[1 - pronoun_side]))
         dropped = rests[1 - pronoun_side][: len(rests[1 - pronoun_side]) - len(bare)]
-        # A pronoun does not stand for a name that stands beside it.
+        # A pronoun does not refer to a name in the same claim.
         if not set(dropped) & set(rests[pronoun_side]) - WEIGHTLESS[language]:
             if openings[pronoun_side] not in _POSSESSIVE and _POSSESSIVE_MARK in dropped[-1:]:
                 return None
@@ -307,7 +307,7 @@ def _without_subject(
 def _in_forms_of(
     first: _Claim, second: _Claim, letters: frozenset[str], names: frozenset[str], language: str
 ) -> _Claim:
-    """Return the second claim with the first one's forms of the words that both have."""
+    """Return the second claim with shared words in the first claim's forms."""
     alone = [word for word in _content(first) if word not in second.weighty]
     forms = {
         word: form
@@ -316,7 +316,7 @@ def _in_forms_of(
         for form in alone
         if are_forms(word, form, language, is_name=word in names and form in names)
     }
-    # Of "Jan saw Petra" and "Jana saw Petr", endings say who saw whom.
+    # The endings in "Jan saw Petra" and "Jana saw Petr" show who saw whom.
     longer = {len(word) > len(form) for word, form in forms.items() if {word, form} <= names}
     if not forms or (len(longer) > 1 and language in INFLECTED_NAMES):
         return second
@@ -337,13 +337,14 @@ def _is_replaced(first: _Claim, second: _Claim, language: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A content word of a claim that the other has too.
+    """A content word of a claim that the other claim has too.
 
     Attributes:
         word: the word.
-        index: where it is in the claim.
-        role: the function word that its phrase begins with, articles left out; empty if none does.
-        between: words of the claim since the content word before.
+        index: its index in the claim.
+        role: the function word at the beginning of its phrase, without articles; empty if there is
+            none.
+        between: words of the claim since the previous content word.
     """
 
     word: str
@@ -369,7 +370,7 @@ def _placed(claim: _Claim, other: _Claim, language: str) -> list[_Placed]:
 
 
 def _is_ordered(first: _Claim, second: _Claim, language: str) -> bool:
-    """Return whether the words of two claims stand for the same in both."""
+    """Return whether the order of the words gives them the same roles in both claims."""
     if _negate_another(first, second):
         return False
     here, there = _placed(first, second, language), _placed(second, first, language)
@@ -389,7 +390,7 @@ def _is_ordered(first: _Claim, second: _Claim, language: str) -> bool:
 
 
 def _have_same_roles(here: list[_Placed], there: list[_Placed], language: str) -> bool:
-    """Return whether words in the same order have the same function words before them."""
+    """Return whether words in the same order follow the same function words."""
     weightless = WEIGHTLESS[language]
     agents = AGENTS.get(language, frozenset())
     if _are_cases_exchanged(here, there, language):
@@ -408,7 +409,9 @@ def _have_same_roles(here: list[_Placed], there: list[_Placed], language: str) -
 
 
 def _are_cases_exchanged(here: list[_Placed], there: list[_Placed], language: str) -> bool:
-    """Return whether articles say who acts: *der Hund biss den Mann*, *den Hund biss der Mann*."""
+    """Return whether articles exchange the roles: *der Hund biss den Mann*, *den Hund biss der
+    Mann*.
+    """
     acting, acted_on = CASES.get(language, (frozenset(), frozenset()))
     between = [{each.word: set(each.between) for each in side} for side in (here, there)]
     return any(
@@ -419,7 +422,7 @@ def _are_cases_exchanged(here: list[_Placed], there: list[_Placed], language: st
 
 
 def _voices_differ(first: _Claim, second: _Claim, language: str) -> bool:
-    """Return whether one claim says *was taught* and the other *taught*, in the same order."""
+    """Return whether one claim is passive and the other active: *was taught* and *taught*."""
     passive = PASSIVE.get(language, frozenset())
     if language != "en":
         return bool(passive & set(first.words)) != bool(passive & set(second.words))
@@ -439,7 +442,7 @@ _PARTICIPLES = ("ed", "en", "ght", "wn", "ot", "ed", "nd", "ld", "de", "id", "pt
 
 
 def _is_adjunct(here: _Placed, there: _Placed, language: str) -> bool:
-    """Return whether the phrase that a word begins has the same preposition in both claims."""
+    """Return whether the phrase that begins at a word has the same preposition in both claims."""
     no_prepositions = (
         JOINING.get(language, frozenset())
         | PASSIVE.get(language, frozenset())
@@ -458,9 +461,10 @@ def _is_adjunct(here: _Placed, there: _Placed, language: str) -> bool:
 def _is_block_moved(
     first: _Claim, second: _Claim, here: list[_Placed], there: list[_Placed], language: str
 ) -> bool:
-    """Return whether two parts of a claim are exchanged that say the same in either order.
+    """Return whether two parts of a claim are exchanged without a change of meaning.
 
-    These are phrases with a preposition (*in 1901*), what *and* joins, *university of Ulm* and
+    Such parts are phrases with a preposition (*in 1901*), conjuncts of *and*, *university of Ulm*
+    and
     *Ulm university*, and *large birds* and *birds that are large*.
     """
     start = next(
@@ -479,7 +483,7 @@ def _is_block_moved(
     if words[cut:] + words[:cut] != others:
         return False
     size = len(words) - cut
-    # Blocks of one claim in its order, and the same ones of the other.
+    # The two blocks in the order of one claim, and the same blocks in the other.
     left, right = (moved[:cut], other[size:]), (moved[cut:], other[:size])
     seams = (right[0][0], left[1][0])
     if any(_is_adjunct(block[0][0], block[1][0], language) for block in (left, right)) and all(
@@ -494,14 +498,14 @@ def _is_block_moved(
     if language != "en":
         return False
     bare = [set(seam.between) <= {"the", "s"} for seam in seams]
-    about = [_is_told_of(seam.between, language) for seam in seams]
+    about = [_begins_relative_clause(seam.between, language) for seam in seams]
     of = ["of" in seam.between and set(seam.between) <= {"of", "the"} for seam in seams]
     turned = [with_of or other for with_of, other in zip(of, about, strict=True)]
     return (bare[0] and turned[1]) or (bare[1] and turned[0])
 
 
 def _is_light(seam: _Placed, language: str) -> bool:
-    """Return whether little stands before a word but what its phrase begins with."""
+    """Return whether a word is preceded by little but the word that begins its phrase."""
     light = WEIGHTLESS[language] | JOINING.get(language, frozenset())
     return set(seam.between) <= light | {seam.role}
 
@@ -511,8 +515,8 @@ def _is_joined(between: Sequence[str], language: str) -> bool:
     return bool(joining & set(between)) and set(between) <= joining | WEIGHTLESS[language]
 
 
-def _is_told_of(between: Sequence[str], language: str) -> bool:
-    """Return whether words begin a clause such as *that are large*."""
+def _begins_relative_clause(between: Sequence[str], language: str) -> bool:
+    """Return whether words begin a relative clause such as *that are large*."""
     relative = {"that", "which", "who"}
     forms = PASSIVE[language]
     return (
@@ -521,12 +525,12 @@ def _is_told_of(between: Sequence[str], language: str) -> bool:
 
 
 def _ends_phrase(claim: _Claim, index: int) -> bool:
-    """Return whether no content word follows a word at once."""
+    """Return whether a word is not directly followed by a content word."""
     return index + 1 == len(claim.words) or index + 1 not in claim.content
 
 
 def _is_passive(here: list[_Placed], there: list[_Placed], language: str) -> bool:
-    """Return whether *A was seen by B* and *B saw A* are said in one voice each."""
+    """Return whether one claim is the passive of the other: *A was seen by B* and *B saw A*."""
     agents = AGENTS.get(language, frozenset())
     marked = [[each for each in side if each.role in agents] for side in (here, there)]
     if sorted(map(len, marked)) != [0, 1]:
@@ -572,7 +576,7 @@ def _front_is_moved(plain: list[_Placed], fronted: list[_Placed], language: str)
 
 
 def _negate_another(first: _Claim, second: _Claim) -> bool:
-    """Return whether both claims have the word that the other negates, and negate another."""
+    """Return whether each claim negates a word that the other has without negation."""
     here, there = (
         {
             claim.words[following]
@@ -586,9 +590,9 @@ def _negate_another(first: _Claim, second: _Claim) -> bool:
 
 
 def _lettered_likeness(claim: str, other: str, language: str) -> float:
-    """Return the share of pairs of letters of two texts of a language without spaces.
+    """Return the share of letter pairs that two texts of a language without spaces have in common.
 
-    0 unless one of them is the other with letters added, none of which makes another claim of it.
+    Return 0 unless one text is the other with added letters, none of which makes a different claim.
     """
     if _digits(claim) != _digits(other):
         return 0.0
@@ -605,7 +609,10 @@ def _lettered_likeness(claim: str, other: str, language: str) -> float:
 
 
 def _added(shorter: Sequence[str], longer: Sequence[str]) -> list[str] | None:
-    """Parts that `longer` has besides `shorter`, whose parts it has in order; None if not."""
+    """Return the parts of `longer` that `shorter` lacks.
+
+    Return None unless `longer` contains the parts of `shorter` in order.
+    """
     added: list[str] = []
     at = 0
     for part in longer:

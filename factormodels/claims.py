@@ -1,4 +1,4 @@
-"""Atoms, contexts and the relations between them: what a response is taken apart into."""
+"""The parts of a fact graph: atoms, contexts, and relations between them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from factormodels.nouns import counted
 from factormodels.validation import validated_id, validated_probability
 
 ATOM_PRIOR = 0.5
-"""Default prior of an atom: nothing is assumed about the response (FactReasoner, section 3.1)."""
+"""Default prior of an atom, without assumptions on the response (FactReasoner, section 3.1)."""
 
 CONTEXT_PRIOR = 0.99
 """Default prior of a context: the knowledge source is reliable (FactReasoner, section 3.1)."""
@@ -38,8 +38,8 @@ class ModelJudgement(StrEnum):
 class RelationKind(StrEnum):
     """The logical relation that a relation model predicts for an ordered pair of texts.
 
-    The last two are relations between claims of one response: of exclusive ones exactly one holds,
-    and of co-necessary ones at least one.
+    The last two kinds relate claims of one response: exactly one of two exclusive claims holds, and
+    at least one of two co-necessary claims.
     """
 
     ENTAILMENT = "entailment"
@@ -51,34 +51,34 @@ class RelationKind(StrEnum):
 
 
 JUDGED_KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
-"""What a judgement of an ordered pair of texts can say: an equivalence entails in both orders."""
+"""Possible judgements of an ordered pair of texts; an equivalence entails in both orders."""
 
 CONFLICTS = frozenset({RelationKind.CONTRADICTION, RelationKind.EXCLUSIVE})
 """The kinds whose two texts cannot both hold."""
 
 SYMMETRIC = frozenset(RelationKind) - {RelationKind.ENTAILMENT}
-"""The kinds that say the same of a pair in either order."""
+"""The symmetric kinds."""
 
 LEAST_PROBABILITY = 0.5
 """Least probability at which a relation is evidence; see `is_evidence`."""
 
 _N_EVIDENCE_KINDS = 4
-"""The kinds that relate evidence to claims come first; a distribution may end behind them."""
+"""Number of kinds that relate evidence to claims. They come first; a distribution may end there."""
 
 SUM_TOLERANCE = 5e-3
-"""By how much probabilities of kinds may miss one: files round them to two digits and more."""
+"""Tolerance of the sum of a distribution, since files round probabilities to two digits."""
 
 
 def validated_distribution(
     value: Mapping[str, float] | tuple[float, ...] | None, where: str
 ) -> tuple[float, ...] | None:
-    """Probabilities of the kinds in the order of `RelationKind`, summing to one; or None.
+    """Return probabilities of the kinds in the order of `RelationKind`, summing to one; or None.
 
-    There are four of them, up to neutral, where those behind it have none.
+    The result has four entries, up to neutral, if the later kinds have no probability.
 
     Args:
-        value: probabilities by kind, a kind that is left out having none; or of the first four
-            kinds, or of all, in order.
+        value: probabilities by kind, where absent kinds have probability 0; or of the first four
+            kinds or all kinds, in order.
         where: names the place in errors.
 
     Raises:
@@ -110,17 +110,17 @@ def validated_distribution(
         raise InputError(
             f"{where}: the probabilities of the distribution sum to {total:g}; they must sum to 1"
         )
-    # Rounding to the last bit aside, what sums to one is kept as it was written.
+    # A distribution that sums to one up to rounding in the last bits is kept unchanged.
     return tuple(shares if abs(total - 1.0) < 1e-12 else (share / total for share in shares))
 
 
 def is_evidence(kind: RelationKind, probability: float, least: float = LEAST_PROBABILITY) -> bool:
     """Return whether a relation of this kind and probability is evidence by itself.
 
-    A neutral relation is none, and neither is one less probable than `least`: the tables of
-    *implication* and *conditional* would turn an entailment with 0.4 into evidence against its
-    target, although nothing said that a contradiction is likelier. *mixture* reads both, with
-    their distributions.
+    A neutral relation is not evidence, and neither is one less probable than `least`: the tables of
+    *implication* and *conditional* would turn an entailment with probability 0.4 into evidence
+    against its target, although no contradiction was predicted. *mixture* reads both, with their
+    distributions.
     """
     return kind is not RelationKind.NEUTRAL and probability >= least
 
@@ -130,8 +130,8 @@ def likeliest_kind(
 ) -> tuple[RelationKind, float]:
     """Return the likeliest of three kinds and its probability.
 
-    An entailment that is as likely as a contradiction is neither: the kind is then neutral, with
-    the probability of neutral.
+    If entailment and contradiction are equally likely, the kind is neutral, with the probability of
+    neutral.
     """
     if entailment == contradiction or max(entailment, contradiction) < neutral:
         return RelationKind.NEUTRAL, neutral
@@ -141,9 +141,9 @@ def likeliest_kind(
 
 
 def check_stated_kind(kind: RelationKind, distribution: Sequence[float], where: str) -> None:
-    """Refuse a kind whose opposite is likelier by the distribution beside it.
+    """Check that the opposite of a stated kind is not likelier in the distribution beside it.
 
-    A relation beside a likelier neutral was chosen by another threshold, and is no contradiction.
+    A likelier neutral is accepted: the kind was then chosen by another threshold.
 
     Args:
         kind: the stated kind.
@@ -151,8 +151,8 @@ def check_stated_kind(kind: RelationKind, distribution: Sequence[float], where: 
         where: names the place in the error.
 
     Raises:
-        InputError: if a contradiction is likelier than a stated entailment or equivalence, or an
-            entailment or equivalence than a stated contradiction.
+        InputError: if contradiction is likelier than a stated entailment or equivalence, or
+            entailment or equivalence is likelier than a stated contradiction.
     """
     entails, contradicts, equivalent, *_ = distribution
     supports = entails + equivalent
@@ -169,20 +169,20 @@ def check_stated_kind(kind: RelationKind, distribution: Sequence[float], where: 
         )
 
 
-def _fine(value: object) -> bool:
-    """Whether it is a probability as it is: then no sentence about it need be made."""
+def _is_plain_probability(value: object) -> bool:
+    """Return whether a value is a valid probability that needs no conversion."""
     return type(value) is float and 0.0 <= value <= 1.0
 
 
-def _fine_distribution(value: object) -> bool:
-    """Whether it is what `validated_distribution` returns, in the usual case of four kinds."""
+def _is_plain_distribution(value: object) -> bool:
+    """Return whether a value is already what `validated_distribution` returns for four kinds."""
     return (
         type(value) is tuple
         and len(value) == _N_EVIDENCE_KINDS
-        and _fine(value[0])
-        and _fine(value[1])
-        and _fine(value[2])
-        and _fine(value[3])
+        and _is_plain_probability(value[0])
+        and _is_plain_probability(value[1])
+        and _is_plain_probability(value[2])
+        and _is_plain_probability(value[3])
         and abs(math.fsum(value) - 1.0) < 1e-12
     )
 
@@ -198,10 +198,10 @@ class Atom:
 
     Attributes:
         id: name of the atom, unique among the atoms and contexts of its graph.
-        text: the claim, made independent of its surroundings; empty where it cannot be shipped.
+        text: the claim, understandable out of context; empty if it cannot be distributed.
         prior: prior probability of being true, in [0, 1].
-        label: the human judgement, True or False; None where there is none.
-        annotation: the annotator's own word for it ("S", "NS", "IR", "unknown", ...).
+        label: the human judgement, True or False; None if there is none.
+        annotation: the annotator's original label ("S", "NS", "IR", "unknown", ...).
         sentence: 1-based index of the sentence of the response that the atom comes from.
     """
 
@@ -216,7 +216,7 @@ class Atom:
         validated_id(self.id, "an atom")
         if type(self.text) is not str:
             _validated_text(self.text, f"text of atom {self.id!r}")
-        if not _fine(self.prior):
+        if not _is_plain_probability(self.prior):
             prior = validated_probability(self.prior, f"prior of atom {self.id!r}")
             object.__setattr__(self, "prior", prior)
         if self.label is not None and not isinstance(self.label, bool):
@@ -232,15 +232,15 @@ class Context:
 
     Attributes:
         id: name of the context, unique among the atoms and contexts of its graph.
-        text: the passage; empty where it cannot be shipped.
+        text: the passage; empty if it cannot be distributed.
         prior: prior probability of being true, in [0, 1].
         title: title of the page it comes from.
         link: address of the page.
-        snippet: the search engine's extract.
+        snippet: extract shown by the search engine.
         retrieved_for: ids of the atoms it was retrieved for (its provenance), in order.
-        key: identity of the passage; contexts with equal keys are duplicates. None: the
-            normalised text decides.
-        note: free remark, such as why the passage misleads.
+        key: identity of the passage; contexts with equal keys are duplicates. If None, contexts
+            with equal normalized texts are.
+        note: free-form remark, such as why the passage misleads.
     """
 
     id: str
@@ -257,7 +257,7 @@ class Context:
         validated_id(self.id, "a context")
         if type(self.text) is not str:
             _validated_text(self.text, f"text of context {self.id!r}")
-        if not _fine(self.prior):
+        if not _is_plain_probability(self.prior):
             prior = validated_probability(self.prior, f"prior of context {self.id!r}")
             object.__setattr__(self, "prior", prior)
         if isinstance(self.retrieved_for, str):
@@ -270,7 +270,7 @@ class Context:
 
     @property
     def content(self) -> str:
-        """What the context says: its snippet, an empty line and its text, or whichever it has.
+        """Snippet and text of the context, joined by an empty line.
 
         A snippet that the text repeats is left out.
         """
@@ -289,21 +289,21 @@ class Relation:
     """A predicted logical relation from one text to another.
 
     For an entailment, `source` entails `target`. A relation with a probability below 0.5 is kept
-    as stated, and read as neutral by the encodings that know only its kind and probability (see
+    unchanged; encodings that read only its kind and probability treat it as neutral (see
     `is_evidence`).
 
     Attributes:
         source: id of the first text (for evidence: the context).
         target: id of the second text (for evidence: the atom).
-        kind: the relation; a neutral one is recorded but makes no factor, unless it has a
-            distribution and the encoding reads it.
+        kind: the relation; a neutral one makes no factor unless it has a distribution and the
+            encoding reads it.
         probability: the relation model's probability of `kind`, in [0, 1].
-        distribution: its probabilities of all kinds, in the order of `RelationKind` (those behind
-            neutral may be left out) or by kind; None where it states only that of `kind`. Those of
-            the other kinds are read as proportions: if `probability` is another number, they share
-            what it leaves.
-        uncorrected: what the relation model gave before its label bias was corrected, in the form
-            of `distribution`; None where nothing was corrected. No posterior depends on it.
+        distribution: the relation model's probabilities of all kinds, by kind or in the order of
+            `RelationKind` (kinds after neutral may be left out); None if only that of `kind` is
+            stated. If `probability` differs from the entry of `kind`, the other kinds share the
+            remainder in proportion to their entries.
+        uncorrected: distribution before the relation model's label bias was corrected; None if
+            nothing was corrected. No posterior depends on it.
     """
 
     source: str
@@ -316,13 +316,13 @@ class Relation:
     def __post_init__(self) -> None:
         validated_id(self.source, "the source of a relation")
         validated_id(self.target, "the target of a relation")
-        # The usual case first: millions are read that need no sentence.
+        # Fast path: millions of valid relations are read.
         if (
             self.source != self.target
             and type(self.kind) is RelationKind
-            and _fine(self.probability)
-            and (self.distribution is None or _fine_distribution(self.distribution))
-            and (self.uncorrected is None or _fine_distribution(self.uncorrected))
+            and _is_plain_probability(self.probability)
+            and (self.distribution is None or _is_plain_distribution(self.distribution))
+            and (self.uncorrected is None or _is_plain_distribution(self.uncorrected))
         ):
             return
         where = f"relation {self.source!r} -> {self.target!r}"
@@ -344,10 +344,10 @@ class Relation:
 
 
 def evidence_or_neutral(relation: Relation, least: float = LEAST_PROBABILITY) -> Relation:
-    """Return the relation, or a neutral one in its place where it is less probable than `least`.
+    """Return the relation, or a neutral relation in its place if it is less probable than `least`.
 
-    The neutral one keeps the distribution, which *mixture* reads. Its probability is that of
-    neutral there; without a distribution, what the relation leaves.
+    The neutral relation keeps the distribution, which *mixture* reads. Its probability is that of
+    neutral in the distribution or, without one, 1 minus that of the relation.
     """
     if relation.kind is RelationKind.NEUTRAL or relation.probability >= least:
         return relation

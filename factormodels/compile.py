@@ -1,13 +1,13 @@
-"""From columns of facts to arrays, once: a factor graph under any priors, probabilities, encoding.
+"""Fact graphs as arrays, compiled once for any priors, probabilities and encoding.
 
     facts = fact_graph.compiled
     facts.to_factor_graph(probabilities=0.9 * facts.probabilities, encoding="conditional")
 
-Variables are the atoms, then the contexts, true in state 1; factors are their priors in that order,
-then one table for each relation that is evidence (`factormodels.claims.is_evidence`), over
-(source, target). Between settings only numbers differ: the factor graphs share the arrays of their
-structure. The encoding *mixture* reads all relations that say something, improbable ones and
-neutral ones with a distribution among them: its factor graphs have another structure.
+Variables are the atoms, then the contexts; state 1 is true. Factors are their priors in that order,
+then one table over (source, target) for each relation that is evidence
+(`factormodels.claims.is_evidence`). Settings change numbers only: their factor graphs share the
+arrays of the structure. The encoding *mixture* has a different structure, because it also reads
+improbable relations and neutral ones with an informative distribution.
 """
 
 from __future__ import annotations
@@ -41,32 +41,33 @@ from factormodels.nouns import counted
 from factormodels.validation import check_probabilities
 
 RELATION_COLUMNS = ("source", "target", "kind", "probability", "distribution")
-"""Fields of relations that make factors."""
+"""Fields of relations that determine factors."""
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledFacts:
-    """Claims and m relations between them as arrays, which are made read-only.
+    """The n claims and passages of fact graphs and the m relations between them, as read-only
+    arrays.
 
     Attributes:
         names: ids of the n atoms and contexts, one variable each.
-        is_atom: bool (n,), which of them are atoms.
-        priors: float64 (n,), prior probability that each is true, as stated.
+        is_atom: bool (n,), whether each is an atom.
+        priors: float64 (n,), stated prior probability that each is true.
         pairs: int64 (m, 2), positions of the source and the target of each relation.
-        kinds: int64 (m,), the relations, as `factormodels.encodings.KIND_CODES` numbers them, or
+        kinds: int64 (m,), kinds of relations as numbers of `factormodels.encodings.KIND_CODES`, or
             `NEUTRAL_CODE`.
-        probabilities: float64 (m,), their probabilities as stated.
-        relation_numbers: int64 (m,), position of each among all relations of its fact graph, the
-            ones without a factor included.
-        rest: float64 (m, 2), what each says where it is not of its kind, as
-            `factormodels.encodings.rest_of` returns it; zeros by default.
-        statements: bool (m,), which are statements on a claim, that no posterior moves against;
-            others are parameters of a model, as all are by default.
+        probabilities: float64 (m,), stated probabilities of relations.
+        relation_numbers: int64 (m,), position of each relation among all relations of its fact
+            graph, including those without a factor.
+        rest: float64 (m, 2), direction of each relation if it is of another kind, as returned by
+            `factormodels.encodings.rest_of`; zeros by default.
+        statements: bool (m,), whether each relation is a statement on a claim, against which no
+            posterior moves, rather than a parameter of a model; False by default.
         n_left_out: number of relations that *mixture* reads and that are left out here.
 
     Raises:
         InputError: if arrays differ in length, a name is given twice, a relation does not join two
-            of the variables, a kind is none, or a probability is outside [0, 1].
+            of the variables, a kind is invalid, or a probability is outside [0, 1].
     """
 
     names: tuple[str, ...]
@@ -90,7 +91,7 @@ class CompiledFacts:
         _validate(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Arrays lose their read-only mark when they are pickled.
+        # Pickling drops the read-only flag of arrays.
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     @property
@@ -104,7 +105,7 @@ class CompiledFacts:
         probabilities: ArrayLike | None = None,
         encoding: str = DEFAULT_ENCODING,
     ) -> FactorGraph:
-        """Factor graph under one setting; arguments are those of `log_values`."""
+        """Return the factor graph under one setting; arguments as in `log_values`."""
         values = self.log_values(priors, probabilities, encoding)
         if values.ndim != 1:
             raise InputError(
@@ -120,21 +121,21 @@ class CompiledFacts:
         probabilities: ArrayLike | None = None,
         encoding: str = DEFAULT_ENCODING,
     ) -> NDArray[np.float64]:
-        """`log_values` of the factor graph under one setting or many.
+        """Return the `log_values` of the factor graph under one or more settings.
 
         Args:
-            priors: (n,) for one setting, (n_settings, n) for many; as stated by default.
-            probabilities: of relations, (m,) or (n_settings, m); as stated by default. Settings
-                broadcast: one row stands for all.
+            priors: (n,) for one setting, (n_settings, n) for several; the stated priors by default.
+            probabilities: probabilities of relations, (m,) or (n_settings, m); the stated ones by
+                default. Settings broadcast: one row applies to all.
             encoding: name of the encoding of relations.
 
         Returns:
-            float64 (2n + 4m,) or (n_settings, 2n + 4m): for each variable the logarithms of
-            (1 - prior, prior), then for each relation its log table, row by row.
+            float64 (2n + 4m,) or (n_settings, 2n + 4m): for each variable the logarithms of (1 -
+            prior, prior), then for each relation its log table, row by row.
 
         Raises:
-            InputError: for a number outside [0, 1], an unknown encoding, or one that reads other
-                relations than these.
+            InputError: for a number outside [0, 1], an unknown encoding, or an encoding that reads
+                other relations than the compiled ones.
         """
         n, m = len(self.names), len(self.kinds)
         known = self.priors if priors is None else _checked(priors, n, "variable", "prior")
@@ -156,8 +157,8 @@ class CompiledFacts:
             )
         with np.errstate(divide="ignore"):
             logarithms = np.log(numbers).reshape(*settings, 2 * (n + m))
-        # Every entry of every table is the logarithm of one of these numbers: logarithms are taken
-        # once, and which of them stands where is a matter of whole numbers.
+        # Every table entry is the logarithm of one of these numbers. Compute each logarithm once
+        # and look entries up by index.
         tables = self._places.take(entries[self.kinds] + self._rows)
         values = logarithms.take(np.concatenate([np.arange(2 * n), tables.ravel()]), axis=-1)
         if encoding == CONDITIONAL and self.statements.any():
@@ -169,13 +170,15 @@ class CompiledFacts:
     def opposed(
         self, priors: NDArray[np.float64], probabilities: NDArray[np.float64] | None = None
     ) -> NDArray[np.bool_]:
-        """Which statements have an even row under *conditional*, bool (..., m).
+        """Return whether each statement has an even row under *conditional*, bool (..., m).
 
-        Those that would move their target the other way if their source is as likely as its prior.
+        Such a statement would otherwise move its target the other way when its source is as likely
+        as its prior.
 
         Args:
-            priors: float64 (..., n), those of the variables.
-            probabilities: float64 (..., m), those of the relations; as stated by default.
+            priors: float64 (..., n), priors of the variables.
+            probabilities: float64 (..., m), probabilities of the relations; the stated ones by
+                default.
         """
         if not self.statements.any():
             return np.zeros((*priors.shape[:-1], len(self.kinds)), dtype=np.bool_)
@@ -186,7 +189,7 @@ class CompiledFacts:
     def _mixture(
         self, priors: NDArray[np.float64], probabilities: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """`log_values` under *mixture* of priors (..., n, 2) and probabilities (..., m)."""
+        """Return `log_values` under *mixture* for priors (..., n, 2) and probabilities (..., m)."""
         if self.n_left_out:
             raise InputError(
                 f"{MIXTURE!r} reads "
@@ -202,13 +205,13 @@ class CompiledFacts:
         return values
 
     def split(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Parts (n, 2) and (m, 2, 2) of an array laid out as `log_values`, as views."""
+        """Return views (n, 2) and (m, 2, 2) of an array laid out as `log_values`."""
         cut = 2 * len(self.names)
         return values[:cut].reshape(-1, 2), values[cut:].reshape(-1, 2, 2)
 
     @cached_property
     def _structure(self) -> dict[str, NDArray[np.int64]]:
-        """What the factor graphs of all settings share, as fields of `FactorGraph`."""
+        """Fields of `FactorGraph` shared by the factor graphs of all settings."""
         n, m = len(self.names), len(self.kinds)
         starts = np.arange(n + m + 1)
         starts[n:] += starts[: m + 1]
@@ -218,7 +221,7 @@ class CompiledFacts:
             "cardinalities": np.full(n, 2, dtype=np.int64),
             "scope_starts": starts,
             "scope_variables": variables,
-            # One binary variable makes a table of two entries, two make one of four.
+            # Tables of one binary variable have two entries, tables of two have four.
             "table_starts": 2 * starts,
             "evidence": np.full(n, UNOBSERVED, dtype=np.int64),
         }
@@ -228,10 +231,10 @@ class CompiledFacts:
 
     @cached_property
     def _places(self) -> NDArray[np.int64]:
-        """Where the logarithms of (1 - p, p, 1 - q, q), numbered by `entries_of`, are, (4m,).
+        """Positions of the logarithms of (1 - p, p, 1 - q, q), numbered as in `entries_of`, (4m,).
 
-        Those of (1 - x, x) stand for the prior x of each variable, then for the probability of each
-        relation.
+        The logarithms of (1 - x, x) are stored for the prior x of each variable, then for the
+        probability of each relation.
         """
         n, m = len(self.names), len(self.kinds)
         places = np.empty((m, 2, 2), dtype=np.int64)
@@ -242,7 +245,7 @@ class CompiledFacts:
 
     @cached_property
     def _rows(self) -> NDArray[np.int64]:
-        """Where the four places of each relation begin in `_places`, (m, 1, 1)."""
+        """Start of the four positions of each relation in `_places`, (m, 1, 1)."""
         return np.arange(0, 4 * len(self.kinds), 4).reshape(-1, 1, 1)
 
 
@@ -268,15 +271,16 @@ def compile_columns(
     least: float = LEAST_PROBABILITY,
     statements: bool = True,
 ) -> CompiledFacts:
-    """Columns of a valid fact graph as arrays for an encoding; `FactGraph.compiled_for` keeps them.
+    """Compile the columns of a valid fact graph for an encoding; `FactGraph.compiled_for` caches
+    them.
 
     Args:
-        atoms, contexts: their ids.
-        priors: those of the atoms, then of the contexts.
-        relations: their values by name of the field, for all of `RELATION_COLUMNS`.
-        encoding: whose relations are read.
+        atoms, contexts: ids.
+        priors: priors of the atoms, then of the contexts.
+        relations: values of each field of `RELATION_COLUMNS`, by name.
+        encoding: the encoding whose relations are kept.
         least: least probability of a relation that has a factor; *mixture* reads all.
-        statements: whether they are statements, and no parameters.
+        statements: whether the relations are statements rather than parameters.
     """
     names = atoms + contexts
     position = dict(zip(names, range(len(names)), strict=True))
@@ -291,8 +295,8 @@ def compile_columns(
     if improbable or NEUTRAL_CODE in codes or distributions.count(None) < len(codes):
         stated = zip(kinds, distributions, strict=True)
         rests = [_NO_REST if shares is None else rest_of(kind, shares) for kind, shares in stated]
-        # A neutral one that may be nothing else, or as well one thing as its opposite, says nothing
-        # and needs no factor.
+        # A neutral relation needs no factor if it cannot be of another kind, or if entailment and
+        # contradiction are equally likely.
         says = [
             number
             for number in numbers
@@ -321,12 +325,12 @@ def compile_columns(
         "probabilities": np.array(probabilities, dtype=np.float64),
         "relation_numbers": np.array(numbers, dtype=np.int64),
         "rest": np.array(rests, dtype=np.float64).reshape(-1, 2),
-        # Between passages the table is that of FactReasoner's code: no claim is judged there.
+        # Tables between passages follow FactReasoner's code, since their targets are not claims.
         "statements": is_atom[np.array(ends, dtype=np.int64)[1::2]] & statements,
     }
     for array in arrays.values():
         array.setflags(write=False)
-    # Columns of a valid fact graph make arrays that are right by construction.
+    # The columns of a valid fact graph need no validation.
     facts = object.__new__(CompiledFacts)
     facts.__dict__.update(names=names, **arrays, n_left_out=left_out)
     return facts
@@ -336,10 +340,10 @@ _NO_REST = (0.0, 0.0)
 
 
 def side_by_side(responses: Mapping[str, CompiledFacts]) -> CompiledFacts:
-    """Responses, given by id, as one that share no variable; names are ``id/name``.
+    """Combine responses, given by id, without shared variables; names become ``id/name``.
 
     Raises:
-        InputError: if two variables get one name.
+        InputError: if two variables get the same name.
     """
     parts = list(responses.values())
     ends = np.cumsum([len(part.names) for part in parts]).tolist()
@@ -391,7 +395,7 @@ def _validate(facts: CompiledFacts) -> None:
 
 
 def _checked(values: ArrayLike, count: int, whose: str, what: str) -> NDArray[np.float64]:
-    """Probabilities, one for each of `count` along the last axis."""
+    """Return an array of probabilities with `count` entries along the last axis."""
     array = np.asarray(values, dtype=np.float64)
     if array.shape[-1:] != (count,):
         raise InputError(

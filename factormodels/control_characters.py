@@ -1,6 +1,6 @@
-"""Text of users as it may be shown: what would steer a terminal, or is no letter, is spelled.
+"""Text of users in printable form: control characters and non-characters are escaped.
 
-What is longer than anybody reads is shortened.
+Very long text is shortened.
 """
 
 from __future__ import annotations
@@ -8,26 +8,26 @@ from __future__ import annotations
 import re
 
 _STEERING = re.compile(
-    # Controls but for tab and line feed, among them ESC and the eight-bit CSI; what turns the
-    # direction of writing or ends a line unseen; halves of characters.
+    # Control characters except tab and line feed, including ESC and the eight-bit CSI; characters
+    # that change the writing direction or end a line invisibly; lone surrogates.
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 _LONG_WORD = re.compile(r"\S{401,}")
-"""Longer than a name of a file may be."""
+"""More than the longest file name."""
 
 _MOST_SHOWN = 2500
 
 
 def printable(text: str) -> str:
-    r"""`text` with control characters and lone surrogates as escapes, such as \x1b or \ud800."""
+    r"""Return `text` with control characters and lone surrogates as escapes: \x1b, \ud800."""
     return _STEERING.sub(_escape, text)
 
 
 def shortened(text: str) -> str:
-    """A message without the middle of names that nobody reads, and of a message that is too long.
+    """Return a message with very long names, and a very long message itself, cut in the middle.
 
-    Its beginning, which says where, and its end, which says what to do, are kept.
+    The beginning, which names the place, and the end, which names the fix, are kept.
     """
     text = _LONG_WORD.sub(lambda match: _without_middle(match[0], 200, 40), text)
     return _without_middle(text, 1400, 600) if len(text) > _MOST_SHOWN else text
@@ -38,8 +38,8 @@ def _without_middle(text: str, head: int, tail: int) -> str:
 
 
 def printable_json(text: str) -> str:
-    """JSON text with the same characters as JSON's own escapes, which stand for the same value."""
-    # A raw control stands in JSON only as the space between values, where line ends and tabs may.
+    """Return JSON text with the same characters as JSON escapes, which denote the same value."""
+    # The only raw control character that valid JSON may contain is the carriage return.
     return _STEERING.sub(
         lambda match: match[0] if match[0] == "\r" else f"\\u{ord(match[0]):04x}", text
     )

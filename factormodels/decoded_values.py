@@ -1,4 +1,4 @@
-"""Typed values out of decoded JSON, with one clear sentence for each fault."""
+"""Typed values from decoded JSON, with a clear error for each fault."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _SHOWN = 60
 
 
 def shown(value: object) -> str:
-    """`value` as an error repeats it: its JSON-like text, cut where it is long."""
+    """Return the JSON-like text of `value` for an error, cut if it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 @contextmanager
 def located(where: str) -> Iterator[None]:
-    """Put `where` before the message of an InputError that the block raises."""
+    """Prefix the message of an InputError that the block raises with `where`."""
     try:
         yield
     except InputError as error:
@@ -27,7 +27,7 @@ def located(where: str) -> Iterator[None]:
 
 
 def as_object(value: object, where: str) -> dict[str, Any]:
-    """`value` if it is a JSON object.
+    """Return `value` if it is a JSON object.
 
     Raises:
         InputError: if it is not; `where` names the place.
@@ -38,7 +38,7 @@ def as_object(value: object, where: str) -> dict[str, Any]:
 
 
 def as_text(value: object, where: str) -> str:
-    """`value` if it is a text.
+    """Return `value` if it is text.
 
     Raises:
         InputError: if it is not; `where` names the place.
@@ -49,7 +49,7 @@ def as_text(value: object, where: str) -> str:
 
 
 def text_field(record: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
-    """Text at `key`; `default` (if given) where it is absent or null.
+    """Return the text at `key`; `default` (if given) if it is absent or null.
 
     Raises:
         InputError: if it is not text, or absent without a default.
@@ -61,7 +61,7 @@ def text_field(record: Mapping[str, Any], key: str, where: str, default: str | N
 def list_field(
     record: Mapping[str, Any], key: str, where: str, default: list[Any] | None = None
 ) -> list[Any]:
-    """List at `key`; `default` (if given) where it is absent or null.
+    """Return the list at `key`; `default` (if given) if it is absent or null.
 
     Raises:
         InputError: if it is not a list, or absent without a default.

@@ -1,10 +1,10 @@
-"""Discourse senses between claims of one response, and the kinds of relation that they compile to.
+"""Discourse senses between claims of one response, and the kinds of relation they compile to.
 
-A reader, or a language model, says how one claim stands to another: as its cause, as a contrast,
-after it in time. The senses are those of the Penn Discourse Treebank 3.0 (Webber et al. 2019) that
-can stand between two claims. What a model of truth needs of them is whether the truth of one claim
-bears on that of the other: a cause makes its effect true, a contrast its opposite false; that one
-event came before another says nothing of either.
+A discourse sense states how one claim relates to another: as its cause, as a contrast, after it in
+time. The senses are those of the Penn Discourse Treebank 3.0 (Webber et al. 2019) that can relate
+two claims. A sense becomes a relation if the truth of one claim bears on the truth of the other: a
+cause supports its effect, and a contrast supports the falsity of its opposite. Temporal order alone
+bears on neither.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from factormodels.validation import validated_probability
 
 
 class Sense(StrEnum):
-    """How a claim stands to another, the first named in the sentence."""
+    """Discourse sense of one claim relative to another, named after the first claim's role."""
 
     CAUSE = "cause"
     EFFECT = "effect"
@@ -52,25 +52,25 @@ KINDS_OF_SENSES: Mapping[Sense, RelationKind | None] = MappingProxyType(
         Sense.SUCCESSION: None,
     }
 )
-"""The kind that each sense compiles to; None of those that tell an order only."""
+"""The kind that each sense compiles to; None for temporal senses."""
 
 REVERSED = frozenset({Sense.EFFECT})
-"""Senses whose second claim is the source: of an effect, its cause is what makes it true."""
+"""Senses whose second claim is the source, such as the cause of an effect."""
 
 CONCEDED = 0.5
-"""The probability of a concession's contradiction that no one states: the text itself names the
-tension and holds both claims, so that it is even whether they conflict."""
+"""Default probability of a concession's contradiction. It is even, because the text names the
+tension and still asserts both claims."""
 
 
 @dataclass(frozen=True)
 class SensedPair:
-    """What stands between two claims.
+    """A discourse sense between two claims.
 
     Attributes:
-        first: id of the claim that stands in the sense to the other: the cause of a cause.
+        first: id of the claim that has the sense relative to the other, such as the cause.
         second: id of the other claim.
         sense: the sense.
-        probability: how sure it is, in [0, 1]; None where nobody says.
+        probability: probability of the sense, in [0, 1]; None if not stated.
     """
 
     first: str
@@ -80,10 +80,10 @@ class SensedPair:
 
 
 def sense_named(name: str) -> Sense:
-    """The sense of a name, in any case, with spaces, hyphens or underscores.
+    """Return the sense of a name, in any case, with spaces, hyphens or underscores.
 
     Raises:
-        InputError: if there is none of that name; the message lists those there are.
+        InputError: if no sense has that name; the message lists the senses.
     """
     plain = " ".join(name.casefold().replace("_", " ").replace("-", " ").split())
     plain = _OTHER_NAMES.get(plain, plain)
@@ -95,7 +95,7 @@ def sense_named(name: str) -> Sense:
 
 _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {
-        # As FactReasoner 0.8 names them.
+        # Names in FactReasoner 0.8.
         "cause effect": "cause",
         "effect cause": "effect",
     }
@@ -103,14 +103,14 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
 
 
 def compiled_senses(pairs: Iterable[SensedPair]) -> tuple[Relation, ...]:
-    """The relations that senses between claims compile to, in their order.
+    """Return the relations that senses between claims compile to, in order.
 
-    Senses that tell an order only make none. Of several senses of one pair of claims that make a
-    relation of the same two ends the most probable stays, the first of equals.
+    Temporal senses make no relation. If several senses of a pair compile to relations with the same
+    two ends, the most probable one is kept, or the first among equals.
 
     Raises:
-        InputError: for a probability outside [0, 1], a sense without one that needs it, or a claim
-            that stands to itself.
+        InputError: for a probability outside [0, 1], a missing probability of a sense that needs
+            one, or a claim paired with itself.
     """
     strongest: dict[tuple[str, str], Relation] = {}
     for pair in pairs:

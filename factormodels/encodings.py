@@ -1,8 +1,8 @@
-"""Encodings: how a relation and its probability become a log table over two binary variables.
+"""Encodings of a relation and its probability as a log table over two binary variables.
 
-A table has shape (2, 2), indexed [state of source, state of target] with 0 = false, 1 = true,
-and holds natural logarithms of non-negative potentials. The encodings give different posteriors, so
-a result always names the one it was computed with.
+A table has shape (2, 2), indexed [state of source, state of target] with 0 = false, 1 = true, and
+holds natural logarithms of non-negative potentials. Posteriors depend on the encoding, so every
+result names the encoding that it was computed with.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Encoding = Callable[[RelationKind, float, float], NDArray[np.float64]]
 DEFAULT_ENCODING = "implication"
 
 CONDITIONAL = "conditional"
-"""The encoding in whose tables a silent source leaves its target at its prior."""
+"""Name of the encoding in which an uninformative source leaves its target at its prior."""
 
 MIXTURE = "mixture"
-"""The encoding that reads distributions over kinds, neutral relations included."""
+"""Name of the encoding that reads distributions over kinds, including neutral relations."""
 
 KIND_CODES: Mapping[RelationKind, int] = MappingProxyType(
     {
@@ -38,23 +38,23 @@ KIND_CODES: Mapping[RelationKind, int] = MappingProxyType(
         RelationKind.CO_NECESSITY: 4,
     }
 )
-"""Number of each relation that has a factor, for relations held in arrays."""
+"""Integer code of each kind of relation that has a factor."""
 
 NEUTRAL_CODE = len(KIND_CODES)
-"""Number of a neutral relation that has a factor under *mixture*, by what else it may be."""
+"""Code of a neutral relation whose distribution gives it a factor under *mixture*."""
 
 ALL_CODES: Mapping[RelationKind, int] = MappingProxyType(
     {**KIND_CODES, RelationKind.NEUTRAL: NEUTRAL_CODE}
 )
-"""Number of every relation."""
+"""Integer code of every kind, including neutral."""
 
 _DIRECTIONS = frozen(
     [[0.0, 1.0], [0.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 0.0], [0.0, 0.0]], np.float64
 )
-"""P(target true) - P(target false) under each relation where its source is [false, true]."""
+"""P(target true) - P(target false) under each relation, for a source that is [false, true]."""
 
 _NOT_P, _P, _NOT_PRIOR, _PRIOR = range(4)
-"""The numbers that tables are made of: 1 - p, p, and the same of the target's prior."""
+"""Codes of the numbers in tables: 1 - p and p, and 1 - q and q for the target's prior q."""
 
 _ENTRIES: Mapping[str, NDArray[np.int64]] = MappingProxyType(
     {
@@ -80,23 +80,22 @@ _ENTRIES: Mapping[str, NDArray[np.int64]] = MappingProxyType(
         ),
     }
 )
-"""Which number stands where, by encoding: [relation as in `KIND_CODES`, source, target].
-
-Tables of *mixture* are not such numbers: they are computed from directions."""
+"""Code of each table entry by encoding, indexed [relation as in `KIND_CODES`, source, target].
+*mixture* is absent, since its tables are computed from directions."""
 
 VIOLATED: NDArray[np.bool_] = frozen(_ENTRIES["implication"] == _NOT_P, np.bool_)
-"""In which states a relation does not hold: [relation as in `KIND_CODES`, source, target]."""
+"""Whether states violate a relation, indexed [relation as in `KIND_CODES`, source, target]."""
 
 _SAYS = frozen([1.0, -1.0, 0.0, 0.0, 1.0], np.float64)
-"""Where a relation as in `KIND_CODES` moves its target if the other row holds the target's prior:
-to true, to false, or 0 if neither row does."""
+"""Direction in which a relation, as in `KIND_CODES`, moves its target under *conditional*: 1
+(true), -1 (false), or 0 if no row holds the target's prior."""
 
 CONFLICT_CODES = tuple(KIND_CODES[kind] for kind in KIND_CODES if kind in CONFLICTS)
-"""Numbers of the relations whose two texts cannot both hold."""
+"""Codes of the relations whose two texts cannot both hold."""
 
 
 def implication(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:
-    """Log table of FactReasoner's Table 1 (`target_prior` plays no part).
+    """Return the log table of FactReasoner's Table 1 (`target_prior` is unused).
 
     Entailment: p everywhere but 1 - p at (true, false). Contradiction: p everywhere but 1 - p at
     (true, true). Equivalence: p on the diagonal, 1 - p off it. Exclusive: 1 - p on the diagonal, p
@@ -109,13 +108,14 @@ def implication(kind: RelationKind, probability: float, target_prior: float) -> 
 
 
 def conditional(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:
-    """Log table in which a source that says nothing leaves the target at its prior.
+    """Return the log table in which an uninformative source leaves the target at its prior.
 
-    The row of a source that speaks is the conditional distribution of the target given the
+    The row of an informative source state is the conditional distribution of the target given the
     relation, as in Table 1; the other row is (1 - target_prior, target_prior), as in FactReasoner's
-    released code with priors. A true source of an entailment or a contradiction speaks, and a false
-    one of a co-necessity; under equivalence and exclusion both do, as under *implication*. A graph
-    of statements has an even row in place of a prior that overrules the relation (`overruled`).
+    released code with priors. The informative state is true for entailment and contradiction, and
+    false for co-necessity; under equivalence and exclusion both states are, as under *implication*.
+    In a graph of statements, an even row replaces a prior that overrules the relation
+    (`overruled`).
 
     Raises:
         InputError: for a neutral relation, which has no factor.
@@ -124,12 +124,12 @@ def conditional(kind: RelationKind, probability: float, target_prior: float) -> 
 
 
 def mixture(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:
-    """Log table of a relation that may be of its kind or neutral (`target_prior` plays no part).
+    """Return the log table of a relation that is of its kind or neutral (`target_prior` is unused).
 
     The row of a true source is the mixture of the target's distributions under each kind: true if
-    it is entailed, false if it is contradicted, even if the relation is neutral. A false source
-    says nothing, but of an equivalent, exclusive or co-necessary target. Where a relation states a
-    whole distribution, `encode_many` takes what it says of the other kinds as `rest`.
+    it is entailed, false if it is contradicted, even if the relation is neutral. The row of a false
+    source is even, except under equivalence, exclusion and co-necessity. `encode_many` takes the
+    directions of the other kinds as `rest` if a relation states a full distribution.
     """
     kinds = [kind] if kind is not RelationKind.NEUTRAL else np.array([NEUTRAL_CODE])
     return encode_many(kinds, [probability], [target_prior], MIXTURE).reshape(2, 2)
@@ -141,10 +141,10 @@ ENCODINGS: Mapping[str, Encoding] = MappingProxyType(
 
 
 def get_encoding(name: str) -> Encoding:
-    """Encoding called `name`.
+    """Return the encoding called `name`.
 
     Raises:
-        InputError: if there is none of that name; the message lists those there are.
+        InputError: if no encoding has that name; the message lists the encodings.
     """
     _check_name(name)
     return ENCODINGS[name]
@@ -157,16 +157,16 @@ def encode_many(
     encoding: str = DEFAULT_ENCODING,
     rest: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """Log tables of many relations at once, an array of shape (m, 2, 2).
+    """Return the log tables of several relations, float64 (m, 2, 2).
 
     Args:
-        kinds: (m,) the relations, or their numbers as in `KIND_CODES`, under *mixture* also
+        kinds: (m,) the relations, or their codes in `KIND_CODES`; under *mixture* also
             `NEUTRAL_CODE`.
-        probabilities: (m,) probability of each, in [0, 1].
+        probabilities: (m,) probability of each relation, in [0, 1].
         target_priors: (m,) prior probability that each relation's target is true, in [0, 1].
         encoding: name of the encoding.
-        rest: (m, 2) what each says under *mixture* where it is not of its kind, as `rest_of`
-            returns it; zeros, as of neutral relations, by default.
+        rest: (m, 2) directions under *mixture* of the other kinds, as `rest_of` returns them; by
+            default zeros, which means neutral.
 
     Raises:
         InputError: for an unknown encoding, a neutral relation, or a number outside [0, 1].
@@ -185,13 +185,13 @@ def encode_many(
 
 
 def entries_of(encoding: str) -> NDArray[np.int64]:
-    """Which number stands in each entry of an encoding's tables, int64 (3, 2, 2).
+    """Return the code of each entry of an encoding's tables, int64 (5, 2, 2).
 
-    Indexed [relation as in `KIND_CODES`, state of source, state of target]; with p the probability
-    of the relation and q the prior of its target, 0 is 1 - p, 1 is p, 2 is 1 - q and 3 is q.
+    Indexed [relation as in `KIND_CODES`, state of source, state of target]. With p the probability
+    of the relation and q the prior of its target, code 0 is 1 - p, 1 is p, 2 is 1 - q and 3 is q.
 
     Raises:
-        InputError: if there is no such encoding.
+        InputError: if the encoding does not exist.
     """
     _check_name(encoding)
     if encoding not in _ENTRIES:
@@ -200,7 +200,7 @@ def entries_of(encoding: str) -> NDArray[np.int64]:
 
 
 def holds_prior() -> NDArray[np.bool_]:
-    """Entries of the tables of *conditional* that hold the target's prior, bool (5, 2, 2)."""
+    """Return whether each table entry of *conditional* is the target's prior, bool (5, 2, 2)."""
     return _ENTRIES[CONDITIONAL] >= _NOT_PRIOR
 
 
@@ -210,18 +210,18 @@ def overruled(
     source_priors: NDArray[np.float64],
     target_priors: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
-    """Which relations the prior in their own table of *conditional* overrules.
+    """Return whether the prior in each relation's own *conditional* table overrules the relation.
 
-    A source that speaks with probability s sends its target the message s row + (1 - s) (1 - q, q),
-    q the target's prior. Both rows sum to 1, so that the sign of
-    s (p - 1/2) + (1 - s) (q - 1/2), p taken as 1 - p of a contradiction, is where it moves.
+    A source that is informative with probability s sends its target the message s row + (1 - s) (1
+    - q, q), where q is the target's prior. Both rows sum to 1, so the target moves in the direction
+    of the sign of s (p - 1/2) + (1 - s) (q - 1/2), with 1 - p in place of p for a contradiction.
 
     Args:
         codes: int64 (m,), the relations as in `KIND_CODES`.
         probabilities, source_priors, target_priors: float64 (..., m).
 
     Returns:
-        bool (..., m): whether that is the other way than the relation says.
+        bool (..., m): whether the target moves against the relation.
     """
     says = _SAYS[codes]
     speaks = np.where(codes == KIND_CODES[RelationKind.CO_NECESSITY], 1.0 - source_priors,
@@ -234,10 +234,10 @@ def overruled(
 def mixture_tables(
     codes: NDArray[np.int64], probabilities: NDArray[np.float64], rest: ArrayLike
 ) -> NDArray[np.float64]:
-    """Log tables of relations under *mixture*, one setting of their probabilities or many.
+    """Return the log tables of relations under *mixture*, for one or more settings.
 
-    With d = p D(kind) + (1 - p) rest, D being 1 of an entailed target and -1 of a contradicted one,
-    a row is ((1 - d)/2, (1 + d)/2): affine in p, and even where nothing is known.
+    With d = p D(kind) + (1 - p) rest, where D is 1 for an entailed and -1 for a contradicted
+    target, a row is ((1 - d)/2, (1 + d)/2): affine in p, and even if d = 0.
 
     Args:
         codes: int64 (m,), the relations as in `KIND_CODES`, or `NEUTRAL_CODE`.
@@ -249,23 +249,23 @@ def mixture_tables(
     """
     p = probabilities[..., None]
     directions = p * _DIRECTIONS[codes] + (1.0 - p) * np.asarray(rest, dtype=np.float64)
-    # Rounding may carry a certain relation past one.
+    # Rounding may push a certain relation past one.
     np.clip(directions, -1.0, 1.0, out=directions)
     with np.errstate(divide="ignore"):
         return np.log(np.stack([1.0 - directions, 1.0 + directions], axis=-1) / 2.0)
 
 
 def rest_of(kind: RelationKind, distribution: Sequence[float]) -> tuple[float, float]:
-    """What a relation says where it is not of its kind.
+    """Return the direction of a relation given that it is of another kind than the stated one.
 
     Args:
-        kind: its kind.
-        distribution: probabilities of the kinds, in the order of `RelationKind`; kinds behind its
-            end have none.
+        kind: the stated kind.
+        distribution: probabilities of the kinds, in the order of `RelationKind`; missing kinds at
+            the end have probability 0.
 
     Returns:
-        P(target true) - P(target false), given that the relation is of another kind, where its
-        source is false and where it is true; 0 where no other kind is possible.
+        P(target true) - P(target false), given that the relation is of another kind, for a false
+        and for a true source; 0 if no other kind is possible.
     """
     others = {
         k: share for k, share in zip(RelationKind, distribution, strict=False) if k is not kind
@@ -283,14 +283,14 @@ def rest_of(kind: RelationKind, distribution: Sequence[float]) -> tuple[float, f
 def kind_codes(
     kinds: Sequence[RelationKind] | NDArray[np.integer], *, neutral: bool = False
 ) -> NDArray[np.int64]:
-    """Numbers of relations as in `KIND_CODES`, (m,), those of an array as they are.
+    """Return the codes of relations as in `KIND_CODES`, int64 (m,); codes are checked and returned.
 
     Args:
-        kinds: the relations, or their numbers.
-        neutral: whether `NEUTRAL_CODE` is one of them.
+        kinds: the relations, or their codes.
+        neutral: whether to accept `NEUTRAL_CODE`.
 
     Raises:
-        InputError: for a neutral relation, or a number that is none of theirs.
+        InputError: for a neutral relation, or an unknown code.
     """
     if isinstance(kinds, np.ndarray):
         codes = np.asarray(kinds, dtype=np.int64)

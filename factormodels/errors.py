@@ -1,4 +1,4 @@
-"""The exceptions that every package raises for a person to read."""
+"""Exceptions of all packages, and the wording of their messages."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from factormodels.control_characters import shortened
 
 
 class FactormodelsError(Exception):
-    """Base of every error of this project whose message is written for its user.
+    """Base class of all errors of this project whose message is written for the user.
 
-    The command line prints the message of such an error as one line and exits with code 2. A name
-    of a user's that is too long to be read is shortened in it.
+    The command line prints the message as one line and exits with code 2. Very long names are
+    shortened in the message.
     """
 
     def __str__(self) -> str:
@@ -22,29 +22,29 @@ class FactormodelsError(Exception):
 
 
 class InputError(FactormodelsError, ValueError):
-    """Bad input: the message names the file or argument, the place, the value and the mend."""
+    """Invalid input; the message names the file or argument, the place, the value and the fix."""
 
 
 class LimitReachedError(InputError):
-    """A run has asked or spent as much as its user allows, or as an account holds.
+    """The limit of calls or cost set by the user, or the balance of an account, is reached.
 
-    It ends, and can be gone on with.
+    The run stops and can be resumed.
     """
 
 
 class MissingDependencyError(FactormodelsError, ImportError):
-    """An optional library is absent: the message names the command that installs it."""
+    """A missing optional library; the message names the command that installs it."""
 
 
 @contextmanager
 def options_as_arguments(arguments: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
-    """Let errors of the block name options of the command line as arguments of a function.
+    """Rewrite options of the command line as arguments of a function in errors of the block.
 
-    Their sentences were written for the command: "drop it with --overwrite" becomes "drop it with
+    Messages are written for the command: "drop it with --overwrite" becomes "drop it with
     `overwrite`".
 
     Args:
-        arguments: names of arguments by options, where they are not those of the options.
+        arguments: names of arguments by option, if they differ.
     """
     try:
         yield
@@ -54,14 +54,14 @@ def options_as_arguments(arguments: Mapping[str, str] = MappingProxyType({})) ->
 
 
 def as_arguments(text: str, arguments: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return a text that names options of the command line as arguments of a function.
+    """Return a text with options of the command line rewritten as arguments of a function.
 
-    An option with a quoted value, as in "--p 'my p'", becomes the argument with it, `p='my p'`.
-    What stands between backticks is code, such as a command with its options, and stays.
+    An option with a quoted value, such as "--p 'my p'", becomes `p='my p'`. Text between backticks
+    is code, such as a command with its options, and is unchanged.
 
     Args:
         text: the text.
-        arguments: names of arguments by options, where they are not those of the options.
+        arguments: names of arguments by option, if they differ.
     """
 
     def argument(option: re.Match[str]) -> str:
@@ -74,7 +74,7 @@ def as_arguments(text: str, arguments: Mapping[str, str] = MappingProxyType({}))
 
 
 def nearest(name: object, known: Iterable[str]) -> str | None:
-    """Known name that `name` most likely means, or None if none is near."""
+    """Return the known name that `name` most likely means, or None if none is near."""
     import difflib
 
     by_folded = {str(known_name).casefold(): str(known_name) for known_name in known}
@@ -83,16 +83,16 @@ def nearest(name: object, known: Iterable[str]) -> str | None:
 
 
 _MOST_LISTED = 9
-"""Names that an error lists; of more it lists the nearest three."""
+"""Number of names that an error lists; if there are more, it lists the nearest three."""
 
 
 def unknown_name(subject: str, name: object, known: Iterable[str]) -> str:
-    """What an error says of a name that is not known: which ones there are, or the nearest.
+    """Return the message for an unknown name, with the known names or the nearest of them.
 
     Args:
-        subject: what is unknown, its name included, such as "the backend 'exat'".
-        name: the name that was given.
-        known: the names there are.
+        subject: the unknown thing, including its name, such as "the backend 'exat'".
+        name: the unknown name.
+        known: the known names.
     """
     import difflib
 
@@ -100,7 +100,7 @@ def unknown_name(subject: str, name: object, known: Iterable[str]) -> str:
     if len(names) > _MOST_LISTED:
         by_folded = {each.casefold(): each for each in names}
         near = difflib.get_close_matches(str(name).casefold(), by_folded, n=3, cutoff=0)
-        # Fewer than three where names differ in case alone.
+        # There are fewer than three if names differ in case alone.
         *others, last = (repr(by_folded[each]) for each in near)
         listed = " or ".join(filter(None, [", ".join(others), last]))
         return f"{subject} is unknown (did you mean {listed}?)"

@@ -1,7 +1,7 @@
-"""What made the evidence of a response: relation model, retriever and number of passages.
+"""Source of the evidence of a response: relation model, retriever and number of passages.
 
-Stages write it into the metadata of a graph, which its file keeps; here it is read back, so that
-what was learned from some evidence is not used on other evidence without a word.
+Stages write the source into the metadata of a graph, which its file keeps. Reading it back prevents
+results learned from one source of evidence from being applied to another unnoticed.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 from factormodels.fact_graph import FactGraph
 
 RELATIONS_KEY, RETRIEVAL_KEY = "relations", "retrieval"
-"""Where in a graph's metadata the stages of relations and of retrieval say what they did."""
+"""Keys of a graph's metadata under which the relation and retrieval stages record themselves."""
 
 EVIDENCE_KEY = "evidence"
-"""Where a graph says it whose evidence no stage made, by the names of `EvidenceSource`."""
+"""Metadata key of evidence that no stage made, with the fields of `EvidenceSource`."""
 
 
 WORDS = {
@@ -25,12 +25,12 @@ WORDS = {
     "retriever": "retriever",
     "top_k": "passages per query",
 }
-"""What the facts of a source are called."""
+"""Display names of the fields of a source."""
 
 
 @dataclass(frozen=True)
 class EvidenceSource:
-    """What made the evidence of a response; None where nobody recorded it.
+    """Source of the evidence of a response; fields are None if not recorded.
 
     Attributes:
         relation_model: name of the relation model.
@@ -45,7 +45,7 @@ class EvidenceSource:
     top_k: int | None = None
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Describe the source in words."""
         parts = [
             f"{WORDS[name]} {value}" for name, value in asdict(self).items() if value is not None
         ]
@@ -53,7 +53,7 @@ class EvidenceSource:
 
 
 def evidence_sources(graphs: Iterable[FactGraph]) -> tuple[EvidenceSource, ...]:
-    """What made the evidence of responses, each once, in order."""
+    """Return the distinct sources of the evidence of responses, in order of appearance."""
     return tuple(dict.fromkeys(map(_source, graphs)))
 
 
@@ -61,7 +61,7 @@ def _source(graph: FactGraph) -> EvidenceSource:
     assessment, relations, retrieval = (
         _facts(graph, key) for key in (EVIDENCE_KEY, RELATIONS_KEY, RETRIEVAL_KEY)
     )
-    # A stage that made its part anew goes before what was recorded of it.
+    # The record of a stage takes precedence over the stated source.
     made = (
         relations
         if "model" in relations
@@ -82,5 +82,5 @@ def _facts(graph: FactGraph, key: str) -> dict[str, Any]:
 
 
 def _typed(value: Any, *kinds: type) -> Any:
-    """A value of metadata, which may be anybody's, if it is what it should be."""
+    """Return a value of metadata, which is unchecked, if it has the expected type; else None."""
     return value if isinstance(value, kinds) and not isinstance(value, bool) else None

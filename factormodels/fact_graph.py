@@ -1,4 +1,4 @@
-"""FactGraph: the atoms, contexts and relations of one response, and its factor graph."""
+"""Fact graphs: the atoms, contexts and relations of a response, and its factor graph."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PARAMETERS_KEY = "relation_probabilities_are_parameters"
-"""Key of `FactGraph.metadata`; True: see `FactGraph.with_parameters`."""
+"""Key of `FactGraph.metadata`, set to True by `FactGraph.with_parameters`."""
 
 Item = TypeVar("Item", Atom, Context)
 
 Columns = Mapping[str, Sequence[Any]]
-"""Fields of claims or relations by name, each with a value for every one of them."""
+"""Columns of claims or relations: a sequence of values for each field, by name."""
 
 
 @dataclass(frozen=True, repr=False)
 class FactGraph(Previewed):
-    """The typed graph of one response: atoms, contexts and relations, in a fixed order.
+    """The typed graph of a response: atoms, contexts and relations, in a fixed order.
 
-    A graph is columns: the fields of its atoms, contexts and relations, each with a value for every
-    one of them. Claims and relations are made of the columns when they are first asked for: many a
-    graph is only written, sent or compiled.
+    A graph is stored in columns: for each field of its atoms, contexts and relations, the values of
+    all of them. `Atom`, `Context` and `Relation` objects are made at first access, since many
+    graphs are only written, sent or compiled.
 
     Attributes:
         id: name of the response, unique in its dataset.
@@ -56,12 +56,12 @@ class FactGraph(Previewed):
         contexts: the passages of evidence.
         relations: predicted relations between any two of them.
         query: the question that was asked.
-        response: the whole response text.
-        topic: what it is about.
+        response: the full text of the response.
+        topic: topic of the response.
         metadata: further facts about the response, JSON values by name.
 
     Raises:
-        InputError: if ids repeat, a relation or a provenance names what does not exist, or two
+        InputError: if ids repeat, a relation or a provenance refers to an unknown id, or two
             relations join the same ordered pair.
     """
 
@@ -84,10 +84,10 @@ class FactGraph(Previewed):
         _validate(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Worker processes need graphs; as columns of plain values these travel several times as
-        # fast as one by one, and what was validated here is not validated there again.
+        # Graphs are sent to worker processes. Columns of plain values pickle several times as fast
+        # as objects, and need no second validation.
         texts = (self.query, self.response, self.topic, dict(self.metadata))
-        return _restored, (type(self), self.id, *map(self._told_columns, _PARTS), *texts)
+        return _restored, (type(self), self.id, *map(self._stated_columns, _PARTS), *texts)
 
     @classmethod
     def unchecked(
@@ -101,17 +101,17 @@ class FactGraph(Previewed):
         topic: str = "",
         metadata: Mapping[str, Any] = MappingProxyType({}),
     ) -> FactGraph:
-        """A graph of parts that are valid by construction, which nothing here checks.
+        """Return a graph of parts that are valid by construction, without checks.
 
         Args:
             id: name of the response.
-            atoms: the fields of its atoms by name, a value for each of them; fields that are left
-                out have their defaults.
-            contexts: those of its contexts.
-            relations: those of its relations, in which `kind` is a `RelationKind`.
+            atoms: fields of the atoms by name, each with a value for every atom; missing fields
+                have their defaults.
+            contexts: fields of the contexts.
+            relations: fields of the relations; `kind` must hold `RelationKind` members.
             query: the question that was asked.
-            response: the whole response text.
-            topic: what it is about.
+            response: the full text of the response.
+            topic: topic of the response.
             metadata: further facts about the response.
         """
         graph = object.__new__(cls)
@@ -126,7 +126,7 @@ class FactGraph(Previewed):
         return graph
 
     def column(self, part: str, name: str) -> Sequence[Any]:
-        """A field of every atom, context or relation, in order; no claim or relation is made.
+        """Return a field of every atom, context or relation, in order, without making objects.
 
         Args:
             part: "atoms", "contexts" or "relations".
@@ -136,8 +136,8 @@ class FactGraph(Previewed):
         values = columns.get(name)
         return [_DEFAULTS[_PARTS[part]][name]] * _length(columns) if values is None else values
 
-    def _told_columns(self, part: str) -> dict[str, Sequence[Any]]:
-        """The columns of a part but those that hold nothing but the default."""
+    def _stated_columns(self, part: str) -> dict[str, Sequence[Any]]:
+        """Return the columns of a part that hold other values than the default."""
         columns: Columns = self.__dict__["_columns"][part]
         defaults = _DEFAULTS[_PARTS[part]]
         return {
@@ -158,15 +158,15 @@ class FactGraph(Previewed):
 
     @cached_property
     def compiled(self) -> CompiledFacts:
-        """This graph as arrays, from which factor graphs of many settings are made.
+        """This graph as arrays, from which factor graphs under many settings are made.
 
-        Neutral and improbable relations are left out; `compiled_for` has those that an encoding
-        reads.
+        Neutral and improbable relations are left out; `compiled_for` returns the relations that an
+        encoding reads.
         """
         return self._compile(DEFAULT_ENCODING)
 
     def compiled_for(self, encoding: str) -> CompiledFacts:
-        """This graph as arrays with the relations that an encoding reads."""
+        """Return this graph as arrays with the relations that an encoding reads."""
         return self._compiled_with_neutral if encoding == MIXTURE else self.compiled
 
     @cached_property
@@ -196,26 +196,28 @@ class FactGraph(Previewed):
         return 0.0 if self._has_parameters else LEAST_PROBABILITY
 
     def n_too_improbable(self, encoding: str = DEFAULT_ENCODING) -> int:
-        """Number of relations that say nothing because no kind is probable enough.
+        """Return the number of relations without effect because no kind is probable enough.
 
-        Those less probable than 1/2, and neutral ones in whose distribution an entailment or a
-        contradiction is the likeliest kind, and less probable than that. The encoding *mixture*
-        reads all of them.
+        These are relations less probable than 1/2, and neutral ones whose likeliest kind is
+        entailment or contradiction with a probability below 1/2. The encoding *mixture* reads all
+        of them.
         """
         return sum(p < self._least for p in self._silent(encoding))
 
     def n_neutral_beside_likelier(self, encoding: str = DEFAULT_ENCODING) -> int:
-        """Number of neutral relations in whose distribution another kind is probable enough.
+        """Return the number of neutral relations in whose distribution another kind is probable
+        enough.
 
-        Whoever made them neutral had another rule, such as a threshold above 1/2. The encoding
-        *mixture* reads their distributions.
+        Their author applied a different rule, such as a threshold above 1/2. The encoding *mixture*
+        reads their distributions.
         """
         return sum(p >= self._least for p in self._silent(encoding))
 
     def _silent(self, encoding: str) -> Iterator[float]:
-        """Yield probabilities of relations without a factor that say something.
+        """Yield the probabilities of informative relations that have no factor.
 
-        Each is that of the relation, or of the likeliest kind in the distribution of a neutral one.
+        Each is the probability of the relation, or of the likeliest kind in the distribution of a
+        neutral relation.
         """
         if encoding == MIXTURE:
             return
@@ -233,10 +235,11 @@ class FactGraph(Previewed):
                     yield share
 
     def with_parameters(self) -> FactGraph:
-        """This graph, its relations' probabilities declared to be parameters of a model.
+        """Return this graph with its relations' probabilities declared as parameters of a model.
 
-        Parameters are learned from labels, or are what synthetic data were drawn with. They are no
-        statements about a pair: each relation has its table, even with a probability below 1/2.
+        Parameters are learned from labels, or are the values that synthetic data were drawn with.
+        They are not statements about a pair: each relation has its table, even with a probability
+        below 1/2.
         """
         return replace(self, metadata={**self.metadata, PARAMETERS_KEY: True})
 
@@ -246,14 +249,14 @@ class FactGraph(Previewed):
         atoms: float | Mapping[str, float] | None = None,
         contexts: float | Mapping[str, float] | None = None,
     ) -> FactGraph:
-        """This graph with other priors.
+        """Return this graph with other priors.
 
         Args:
-            atoms: one prior for all atoms, or priors by id of atom (others keep theirs).
+            atoms: one prior for all atoms, or priors by id of atom (other atoms keep theirs).
             contexts: the same for contexts.
 
         Raises:
-            InputError: for an id that does not exist or a prior outside [0, 1].
+            InputError: for an unknown id or a prior outside [0, 1].
         """
         return replace(
             self,
@@ -262,9 +265,10 @@ class FactGraph(Previewed):
         )
 
     def derived(self, contexts: tuple[Context, ...], relations: tuple[Relation, ...]) -> FactGraph:
-        """This graph with some of its contexts, and valid relations between what is left.
+        """Return this graph with a subset of its contexts and valid relations between the remaining
+        ids.
 
-        Where nothing changes, it is this graph itself, with everything already worked out about it.
+        If nothing changes, return this graph itself, with its cached results.
         """
         if contexts == self.contexts and relations == self.relations:
             return self
@@ -282,11 +286,11 @@ class FactGraph(Previewed):
         return graph
 
     def to_factor_graph(self, encoding: str = DEFAULT_ENCODING) -> FactorGraph:
-        """Factor graph over one true/false variable per atom and context.
+        """Return the factor graph over one true/false variable per atom and context.
 
         Variables are the atoms, then the contexts, in order; state 1 is true. Factors are the
-        priors in that order, then one table per relation that is neither neutral nor less probable
-        than 1/2 (under *mixture* each that says something), over (source, target).
+        priors in that order, then one table over (source, target) per relation that is neither
+        neutral nor less probable than 1/2 (under *mixture*, per informative relation).
 
         Args:
             encoding: name of the encoding of relations; see `factormodels.encodings`.
@@ -297,9 +301,9 @@ class FactGraph(Previewed):
         return self.compiled_for(encoding).to_factor_graph(encoding=encoding)
 
     def to_frame(self) -> pd.DataFrame:
-        """The atoms, then the contexts, a row each: id, kind, prior, label and text.
+        """Return the atoms, then the contexts, as rows of id, kind, prior, label and text.
 
-        `factormodels.interchange.to_frames` gives every field, and the relations.
+        `factormodels.interchange.to_frames` returns every field, and the relations.
         """
         import pandas as pd
 
@@ -307,7 +311,7 @@ class FactGraph(Previewed):
         return frame.astype({"prior": float, "label": "boolean"})
 
     def preview(self, most: int) -> Preview:
-        """The heading of this graph and the first of its atoms and contexts."""
+        """Return the heading of this graph and its first atoms and contexts."""
         labels = self.column("atoms", "label")
         n_contexts, n_relations = len(self.context_ids), len(self.column("relations", "kind"))
         heading = (
@@ -322,7 +326,7 @@ class FactGraph(Previewed):
         return Preview(heading, _COLUMNS, rows, len(labels) + n_contexts)
 
     def _rows(self, most: int | None) -> list[tuple[str, str, float, bool | None, str]]:
-        """The first atoms and contexts, as `_COLUMNS` names what is of each; None: all."""
+        """Return rows of `_COLUMNS` for the first atoms and contexts, or of all (None)."""
         of_atoms = (self.column("atoms", name) for name in ("id", "prior", "label", "text"))
         of_contexts = (self.column("contexts", name) for name in ("id", "prior", "text", "title"))
         rows = chain(
@@ -351,7 +355,7 @@ _DEFAULTS: Mapping[type[Any], Mapping[str, Any]] = MappingProxyType(
 
 _SETTERS: Mapping[type[Any], Mapping[str, Callable[[Any, Any], None]]] = MappingProxyType(
     {
-        # Those of the slots, which know nothing of the dataclass being frozen.
+        # The setters of the slots, which bypass the frozen dataclass.
         cls: MappingProxyType({name: getattr(cls, name).__set__ for name in defaults})
         for cls, defaults in _DEFAULTS.items()
     }
@@ -364,7 +368,7 @@ _PARTS: Mapping[str, type[Any]] = MappingProxyType(
 
 
 class _PartOfColumns:
-    """The claims or relations of a graph, made of its columns and kept at the first access."""
+    """Descriptor that makes claims or relations from columns at first access and caches them."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -382,7 +386,7 @@ for _name in _PARTS:
 
 
 def _columns_of(cls: type[Any], items: Sequence[Any]) -> dict[str, Sequence[Any]]:
-    """A column for every field of claims or relations."""
+    """Return a column for every field of claims or relations."""
     return {name: list(map(attrgetter(name), items)) for name in _DEFAULTS[cls]}
 
 
@@ -391,12 +395,12 @@ def _length(columns: Columns) -> int:
 
 
 def _of_columns(cls: type[Any], columns: Columns) -> tuple[Any, ...]:
-    """Claims or relations of which each column holds a field."""
+    """Return claims or relations from columns of their fields."""
     n = _length(columns)
     items = tuple(map(object.__new__, repeat(cls, n)))
     for name, set_field in _SETTERS[cls].items():
         values = columns[name] if name in columns else repeat(_DEFAULTS[cls][name], n)
-        # A deque without room runs through a map without a loop of Python's.
+        # A deque of length 0 consumes the map without a Python loop.
         deque(map(set_field, items, values), maxlen=0)
     return items
 
@@ -412,7 +416,7 @@ def _restored(
     topic: str,
     metadata: dict[str, Any],
 ) -> FactGraph:
-    """The graph that was pickled."""
+    """Restore a pickled graph."""
     return cls.unchecked(id, atoms, contexts, relations, query, response, topic, metadata)
 
 

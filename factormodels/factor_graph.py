@@ -1,4 +1,4 @@
-"""FactorGraph: discrete variables and log tables over subsets of them, held in flat arrays."""
+"""Factor graphs: discrete variables and log tables over subsets of them, in flat arrays."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNOBSERVED = -1
 _UNOBSERVED_BYTES = np.int64(UNOBSERVED).tobytes()
 
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-"""Names of states that are numbers."""
+"""Pattern of state names that are numbers."""
 
 _SHOWN = 5
 
@@ -43,9 +43,9 @@ _SHOWN = 5
 class FactorGraph(Previewed):
     """An immutable factor graph over discrete variables.
 
-    Build one with `FactorGraph.from_factors`; the flat constructor serves readers and generators
-    of large graphs. Arrays are made read-only. Two factors may share a scope, a scope may be empty
-    (a constant), and a table may hold log 0 = -inf.
+    Build one with `FactorGraph.from_factors`; the constructor takes flat arrays and serves readers
+    and generators of large graphs. Arrays are made read-only. Two factors may share a scope, a
+    scope may be empty (a constant), and a table may hold log 0 = -inf.
 
     Attributes:
         names: one name per variable, in a fixed order.
@@ -57,7 +57,7 @@ class FactorGraph(Previewed):
         log_values: float64, natural logarithms of the potentials, factor after factor, the last
             variable of a scope varying fastest (as in the UAI format).
         evidence: int64 (n_variables,), observed state of each variable or `UNOBSERVED`.
-        state_names: names of the states of each variable, in order; None where states are numbers.
+        state_names: names of the states of each variable, in order; None if states are numbers.
 
     Raises:
         InputError: if the arrays do not describe a factor graph.
@@ -80,7 +80,7 @@ class FactorGraph(Previewed):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Arrays lose their read-only mark when they are pickled or deep-copied.
+        # Pickling and deep-copying drop the read-only flag of arrays.
         self.__dict__.update(state)
         self._freeze()
 
@@ -93,16 +93,17 @@ class FactorGraph(Previewed):
     def unchecked(
         cls, *, names: tuple[str, ...], log_values: NDArray[np.float64], **arrays: NDArray[np.int64]
     ) -> FactorGraph:
-        """Graph of fields that are valid by construction, with read-only arrays.
+        """Return a graph of fields that are valid by construction, with read-only arrays.
 
-        For compiled facts, whose factor graphs of many settings share all but `log_values`.
+        Compiled facts use it, since their factor graphs under different settings share all fields
+        but `log_values`.
         """
         graph = object.__new__(cls)
         graph.__dict__.update(names=names, log_values=log_values, **arrays)
         return graph
 
     def _evolve(self, **changes: Any) -> FactorGraph:
-        # For changes that are valid by construction: a large graph is not validated anew, and its
+        # Changes are valid by construction, so a large graph needs no new validation, and its
         # index, which depends on names alone, is kept.
         derived = object.__new__(type(self))
         derived.__dict__.update({**self.__dict__, **changes})
@@ -179,9 +180,9 @@ class FactorGraph(Previewed):
 
     @cached_property
     def structure(self) -> tuple[bytes, bytes, bytes]:
-        """What graphs that differ in names, tables and evidence alone have in common: a key.
+        """Key shared by graphs that differ only in names, tables and evidence.
 
-        It is the bytes of `cardinalities`, `scope_starts` and `scope_variables`.
+        It consists of the bytes of `cardinalities`, `scope_starts` and `scope_variables`.
         """
         return (
             self.cardinalities.tobytes(),
@@ -191,17 +192,17 @@ class FactorGraph(Previewed):
 
     @property
     def has_evidence(self) -> bool:
-        """Whether a variable is observed."""
-        # Comparing bytes takes a tenth of what comparing arrays does.
+        """Whether any variable is observed."""
+        # Comparing bytes is ten times as fast as comparing arrays.
         return self.evidence.tobytes() != _UNOBSERVED_BYTES * len(self.evidence)
 
     def scope(self, factor: int) -> tuple[int, ...]:
-        """Scope of factor number `factor` as indices of variables."""
+        """Return the scope of factor number `factor` as indices of variables."""
         start, stop = self.scope_starts[factor : factor + 2]
         return tuple(self.scope_variables[start:stop].tolist())
 
     def log_table(self, factor: int) -> NDArray[np.float64]:
-        """Log table of factor number `factor`, one axis per variable of its scope."""
+        """Return the log table of factor number `factor`, one axis per variable of its scope."""
         start, stop = self.table_starts[factor : factor + 2]
         return self.log_values[start:stop].reshape(self.cardinalities[list(self.scope(factor))])
 
@@ -211,11 +212,11 @@ class FactorGraph(Previewed):
             yield self.scope(factor), self.log_table(factor)
 
     def log_potential(self, states: Sequence[int] | NDArray[np.int64]) -> float:
-        """Sum of log tables at a full assignment (unnormalised log probability).
+        """Return the sum of log tables at a full assignment (unnormalized log probability).
 
         Args:
-            states: state of every variable, in order. States that contradict the evidence have
-                log potential -inf.
+            states: state of every variable, in order. The result is -inf for states that contradict
+                the evidence.
         """
         assignment = np.asarray(states, dtype=np.int64)
         observed = self.evidence != UNOBSERVED
@@ -228,11 +229,11 @@ class FactorGraph(Previewed):
             deep = np.flatnonzero(arities > axis)
             variables = self.scope_variables[self.scope_starts[deep] + axis]
             places[deep] = places[deep] * self.cardinalities[variables] + assignment[variables]
-        # One after another, so that the last digits are those of any loop over the factors.
+        # Sum sequentially, so that the last digits equal those of a loop over the factors.
         return float(sum(self.log_values[entries + places].tolist()))
 
     def with_log_values(self, log_values: NDArray[np.float64]) -> FactorGraph:
-        """This graph with other log tables, which are valid and read-only."""
+        """Return this graph with other log tables, which are valid and read-only."""
         graph = object.__new__(type(self))
         graph.__dict__.update({**self.__dict__, "log_values": log_values})
         return graph
@@ -240,16 +241,16 @@ class FactorGraph(Previewed):
     def with_evidence(
         self, states: Mapping[str, int | str] | Mapping[str, int] | Mapping[int, int]
     ) -> FactorGraph:
-        """This graph with variables observed (hard evidence), added to earlier evidence.
+        """Return this graph with variables observed (hard evidence), added to earlier evidence.
 
         Args:
-            states: observed state by name or by index of the variable: its number, or its name
-                where states have names. A variable that is given by its name, and whose states are
-                named by numbers other than their own (1 and 2, say), takes a name alone.
+            states: observed state by name or index of the variable: the state's number, or its name
+                if states have names. If the names of a variable's states are other numbers (1 and
+                2, say), a state must be given by its name, as text.
 
         Raises:
             InputError: for an unknown variable or name of a state, a state out of range, a number
-                that may be meant as a name, or a state that contradicts earlier evidence.
+                that could be a name, or a state that contradicts earlier evidence.
         """
         evidence = self.evidence.copy()
         for variable, state in states.items():
@@ -281,7 +282,7 @@ class FactorGraph(Previewed):
     def with_soft_evidence(
         self, likelihoods: Mapping[str, ArrayLike] | Mapping[int, ArrayLike]
     ) -> FactorGraph:
-        """This graph with a likelihood vector multiplied into each named variable.
+        """Return this graph with a likelihood vector multiplied into each given variable.
 
         Args:
             likelihoods: by name or index of the variable, one non-negative number per state,
@@ -317,10 +318,10 @@ class FactorGraph(Previewed):
         )
 
     def absorb_evidence(self) -> FactorGraph:
-        """Evidence-free graph in which every observed variable has a single state.
+        """Return the evidence-free graph in which every observed variable has a single state.
 
         Variables keep their names and positions; tables keep only the observed states. The log
-        partition function is that of this graph with its evidence.
+        partition function equals that of this graph with its evidence.
         """
         if not self.has_evidence:
             return self
@@ -342,7 +343,8 @@ class FactorGraph(Previewed):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """The factors, a row each: number, scope (names of variables), log table (an array).
+        """Return the factors as rows of number, scope (names of variables) and log table (an
+        array).
 
         The array has an axis per variable of the scope, as `log_table` returns it.
         """
@@ -357,7 +359,7 @@ class FactorGraph(Previewed):
         )
 
     def preview(self, most: int) -> Preview:
-        """The heading of this graph and the first of its factors."""
+        """Return the heading of this graph and its first factors."""
         observed = int(np.count_nonzero(self.evidence != UNOBSERVED))
         heading = (
             f"FactorGraph: {counted(self.n_variables, 'variable')} ({observed:,} observed), "
@@ -374,8 +376,8 @@ class FactorGraph(Previewed):
         return tuple(self.names[variable] for variable in self.scope(factor))
 
     def _consistent_entries(self, observed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        # One pass per position in a scope, from the last, whose variable has stride 1: a graph of
-        # a million factors must not cost a million turns of an interpreted loop.
+        # One vectorized pass per position in a scope, from the last, whose variable has stride 1. A
+        # Python loop over the factors would be too slow for a million of them.
         keep = np.ones(len(self.log_values), dtype=bool)
         arities = np.diff(self.scope_starts)
         sizes = np.diff(self.table_starts)
@@ -395,7 +397,7 @@ class FactorGraph(Previewed):
         return keep
 
     def _state(self, position: int, state: str) -> int:
-        """Number of a state by its name; text that names none is an error."""
+        """Return the number of a state by its name; refuse an unknown name."""
         states = (self.state_names or ())[position]
         if state not in states:
             raise InputError(
@@ -405,7 +407,7 @@ class FactorGraph(Previewed):
         return states.index(state)
 
     def _check_unambiguous(self, position: int, state: object) -> None:
-        """Refuse the number of a state where the names of states are other numbers."""
+        """Refuse the number of a state if the names of the states are other numbers."""
         named = () if self.state_names is None else self.state_names[position]
         if any(_differs(name, number) for number, name in enumerate(named)):
             raise InputError(
@@ -444,10 +446,10 @@ _ARRAYS = {
 
 
 def positions(names: Sequence[str]) -> dict[str, int]:
-    """Position of each name.
+    """Return the position of each name.
 
     Raises:
-        InputError: if one is given twice.
+        InputError: if a name is given twice.
     """
     result = dict(zip(names, range(len(names)), strict=True))
     if len(result) != len(names):
@@ -457,7 +459,7 @@ def positions(names: Sequence[str]) -> dict[str, int]:
 
 
 def default_names(count: int) -> tuple[str, ...]:
-    """Names of `count` unnamed variables: "0", "1", ..."""
+    """Return names for `count` unnamed variables: "0", "1", ..."""
     return tuple(map(str, range(count)))
 
 
@@ -481,7 +483,7 @@ def _validate(graph: FactorGraph) -> None:
     if not all(issubclass(kind, str) for kind in set(map(type, graph.names))):
         odd = next(name for name in graph.names if not isinstance(name, str))
         raise InputError(f"the variable name {odd!r} is not text; put it in quotes")
-    # The index refuses a name that is given twice.
+    # Building the index refuses duplicate names.
     if graph.index and graph.cardinalities.min() < 1:
         at = int(np.argmin(graph.cardinalities))
         raise InputError(
@@ -494,7 +496,7 @@ def _validate(graph: FactorGraph) -> None:
 
 
 def _differs(name: str, number: int) -> bool:
-    """Return whether the name of a state is a number, and not that of the state."""
+    """Return whether the name of a state is a number other than the number of the state."""
     return re.fullmatch(NUMBER, name) is not None and float(name) != number
 
 
@@ -535,7 +537,7 @@ def _validate_scopes(graph: FactorGraph) -> None:
             f"factor {factor} refers to variable {variables[at]}, which does not exist; "
             f"variables run from 0 to {graph.n_variables - 1}"
         )
-    # Scopes of one variable cannot repeat it; leaving them out spares a large graph a long sort.
+    # Scopes of one variable cannot repeat it; leaving them out shortens the sort of a large graph.
     arities = np.diff(starts)
     owner = np.repeat(np.arange(graph.n_factors), np.where(arities > 1, arities, 0))
     keys = np.sort(owner * graph.n_variables + variables[np.repeat(arities > 1, arities)])
@@ -552,7 +554,7 @@ def _validate_tables(graph: FactorGraph) -> None:
     starts = graph.table_starts
     if len(starts) != graph.n_factors + 1 or starts[0] != 0 or starts[-1] != len(graph.log_values):
         raise InputError("table_starts does not partition log_values; rebuild the graph")
-    # In floating point, because the product over an absurd scope may overflow an integer.
+    # In floating point, because the product over an absurdly large scope may overflow an integer.
     sizes = np.ones(graph.n_factors, dtype=np.float64)
     filled = np.diff(graph.scope_starts) > 0
     if filled.any():
@@ -586,7 +588,7 @@ def _validate_tables(graph: FactorGraph) -> None:
 
 
 def digest(graphs: Sequence[FactorGraph]) -> str:
-    """Digest of the numbers of graphs, whatever their variables are called."""
+    """Return a digest of the numbers of graphs, independent of the names of variables."""
     state = hashlib.sha256()
     for graph in graphs:
         for array in (
@@ -596,7 +598,7 @@ def digest(graphs: Sequence[FactorGraph]) -> str:
             graph.evidence,
         ):
             state.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
-        # The last digits of logarithms differ between mathematical libraries.
+        # The last digits of logarithms vary between mathematical libraries.
         rounded = np.round(graph.log_values, 9) + 0.0
         state.update(np.ascontiguousarray(rounded, dtype="<f8").tobytes())
     return state.hexdigest()[:16]

@@ -1,8 +1,8 @@
 """Language of a text, guessed from its script, its letters and its function words.
 
-The guess serves two purposes: where a sentence ends, and which words negate a claim. It is made
-from word lists alone, so that it needs no model, and it is None where the evidence is thin: text of
-a language that is not listed here has few of the words below, or those of several languages.
+The language determines sentence boundaries and the words that negate a claim. The guess uses word
+lists only and needs no model. It is None if the evidence is weak: a text in an unlisted language
+has few of the words below, or words of several languages.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from types import MappingProxyType
 from factormodels.errors import InputError
 
 _READ = 20_000
-"""Characters that are read of a text."""
+"""Number of characters that are read from a text."""
 
 _LEAST_VOTES = 1.0
-"""A function word of one language alone gives one vote, a word of n languages 1/n."""
+"""Least number of votes. A function word of one language is one vote; of n languages, 1/n."""
 
 _LEAST_SHARE = 0.2
-"""Share of words that tell a language; a word or two of it in a text are no evidence."""
+"""Least share of words that identify a language; one or two words in a text are no evidence."""
 
 _LEAST_MARGIN = 1.3
-"""Factor by which the votes of a language exceed those of the next."""
+"""Least ratio of the votes of a language to those of the next."""
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text, between white space, as `str.casefold` writes them.
+    """Return the words of a text, separated by white space and case-folded.
 
-    Texts are folded before their words are looked up, which writes ß as ss and ς as σ.
+    Texts are folded before their words are looked up, since `str.casefold` writes ß as ss and ς as
+    σ.
     """
     return frozenset(text.casefold().split())
 
@@ -120,8 +121,8 @@ FUNCTION_WORDS: Mapping[str, frozenset[str]] = _lists(
     ur="""میں سے کا کی کے کو پر نے ہے ہیں تھا تھی تھے اور یا وہ یہ نہیں ایک بھی ہوا ہوئی گیا بعد
     پہلے تک""",
 )
-"""Frequent words of languages, most of which say little; more languages than claims are compared
-in, so that text of a neighboring language is not taken for a known one."""
+"""Frequent words by language, mostly function words. Languages without claim comparison are listed
+too, so that their text is not mistaken for a related language."""
 
 _LETTERS: Mapping[str, str] = MappingProxyType(
     {
@@ -132,7 +133,7 @@ _LETTERS: Mapping[str, str] = MappingProxyType(
         **{"bg": "ъ"},
     }
 )
-"""Letters that few other listed languages use; a word with one is a vote."""
+"""Letters that few other listed languages use; each word with such a letter is a vote."""
 
 _OF_SCRIPT: Mapping[str, str] = MappingProxyType(
     {
@@ -142,7 +143,7 @@ _OF_SCRIPT: Mapping[str, str] = MappingProxyType(
         **{"GURMUKHI": "pa", "KANNADA": "kn", "MALAYALAM": "ml", "KHMER": "km", "LAO": "lo"},
     }
 )
-"""The language of a script that one listed language alone uses."""
+"""Language by script, for scripts that a single listed language uses."""
 
 _MOST_USED: Mapping[str, str] = MappingProxyType(
     {"CYRILLIC": "ru", "DEVANAGARI": "hi", "ARABIC": "ar"}
@@ -154,8 +155,8 @@ _MARKS = (
     r"\u0f18-\u0fbc\u102b-\u103e\u17b4-\u17d3\u200c\u200d"
 )
 WORD = rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}])*"
-"""Pattern of a word: letters with the vowel signs and accents that are characters of their own,
-which ``\\w`` does not match."""
+"""Pattern of a word: letters, and combining vowel signs and accents, which ``\\w`` does not
+match."""
 
 _WORD = re.compile(WORD)
 _ADDRESS = re.compile(r"\S*(?:://|www\.|@)\S*")
@@ -171,20 +172,20 @@ def checked_language(code: str) -> str:
     """Return the code of a language in lower case and without its region: ``de`` for ``de-AT``.
 
     Raises:
-        InputError: if it does not have the form of a language code.
+        InputError: if the text does not have the form of a language code.
     """
     if not is_language_code(code):
         raise InputError(
-            f"{code!r} is no code of a language; give two or three letters, such as en, de or zh"
+            f"{code!r} is not a language code; give two or three letters, such as en, de or zh"
         )
     return code.strip().split("-")[0].lower()
 
 
 def detected_language(text: str) -> str | None:
-    """Return the code of the language that a text is written in; None if it cannot be told.
+    """Return the code of the language of a text; None if it cannot be determined.
 
     Args:
-        text: the text; several sentences are told more surely than one.
+        text: the text; several sentences give a more reliable result than one.
     """
     plain = _ADDRESS.sub(" ", text)
     script = _script(plain)
@@ -192,16 +193,16 @@ def detected_language(text: str) -> str | None:
 
 
 def usual_language(text: str) -> str:
-    """Return the language of a text, or the most used one of its script where it cannot be told.
+    """Return the language of a text or, if undetermined, the most common language of its script.
 
-    It serves rules in which languages of a script are alike, and is English without letters.
+    Use it for rules that the languages of a script share. Text without letters is taken as English.
     """
     script = _script(_ADDRESS.sub(" ", text))
     return detected_language(text) or _MOST_USED.get(script, "en")
 
 
 def _script(text: str) -> str:
-    """The script of most letters, by its name in Unicode; empty if there is none."""
+    """Return the Unicode name of the script of most letters; empty if there are none."""
     scripts = Counter(
         unicodedata.name(letter, " ").split(" ")[0] for letter in text if letter.isalpha()
     )
@@ -236,7 +237,7 @@ def _by_words(text: str) -> str | None:
 
 @cache
 def _users() -> Mapping[str, tuple[str, ...]]:
-    """Languages that have a function word, by the word."""
+    """Return the languages that have each function word."""
     users: dict[str, tuple[str, ...]] = {}
     for code, words in FUNCTION_WORDS.items():
         for word in words:

@@ -1,8 +1,8 @@
-"""Responses whose labels taught probabilities, so that no label is used twice.
+"""Identities of the responses whose labels were learned from, so that no label is used twice.
 
-A label that taught a probability cannot judge or correct it: the error on that claim is smaller
-than on others. Whatever learns from labels therefore keeps the identities of the responses, and
-what writes probabilities marks each with `LearnedFrom`.
+A label that was learned from cannot evaluate or recalibrate the resulting probability: the error on
+that claim is smaller than on others. Everything that learns from labels therefore stores the
+identities of the responses, and marks each probability with `LearnedFrom`.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from factormodels.fact_graph import FactGraph
 from factormodels.variants import normalised_text
 
 LEARNED_FROM = "learned_from"
-"""Key of the mark in the metadata of an assessor, and the end of the name of its column."""
+"""Key of the mark in an assessor's metadata, and suffix of its column's name."""
 
 DIGITS = 12
-"""Hexadecimal digits of a digest: two texts of a million agree with a chance of .002."""
+"""Hexadecimal digits of a digest; two of a million texts collide with probability .002."""
 
 
 class LearnedFrom(StrEnum):
-    """Labels from which a probability was learned, seen from its response."""
+    """Labels from which the probability of a response's claim was learned."""
 
     THIS_RESPONSE = "this response"
-    """Labels of the response itself are among them."""
+    """Labels of the response itself, possibly among others."""
     OTHER_RESPONSES = "other responses"
-    """Only labels of other responses."""
+    """Labels of other responses only."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseIdentity:
-    """Facts by which a response is recognized, whatever its id.
+    """Properties that identify a response independently of its id.
 
     Attributes:
         id: id of the response.
-        text: digest of its text; empty without one.
+        text: digest of its text; empty without a text.
         claims: digests of the texts of its claims; empty without texts.
         evidence: digest of its relations; empty without relations.
     """
@@ -52,11 +52,11 @@ class ResponseIdentity:
 
 
 def identity_of(graph: FactGraph) -> ResponseIdentity:
-    """Identity of a response. Texts count without regard to case and white space."""
+    """Return the identity of a response, ignoring case and white space of texts."""
     claims = frozenset(_digest(text) for text in graph.column("atoms", "text") if text.strip())
     evidence = ""
     if graph.relations:
-        # Claims are numbered, since a claim without a text may be renamed with its response.
+        # Claims are numbered, because the ids of claims may change with the id of the response.
         number = {name: str(position) for position, name in enumerate(graph.atom_ids)}
         rows = sorted(
             f"{number.get(r.source, r.source)}>{number.get(r.target, r.target)}:"
@@ -69,7 +69,7 @@ def identity_of(graph: FactGraph) -> ResponseIdentity:
 
 
 def labelled_identities(graphs: Iterable[FactGraph]) -> tuple[ResponseIdentity, ...]:
-    """Identities of the responses that have a label, in order."""
+    """Return the identities of the responses that have a label, in order."""
     return tuple(
         identity_of(graph)
         for graph in graphs
@@ -80,15 +80,15 @@ def labelled_identities(graphs: Iterable[FactGraph]) -> tuple[ResponseIdentity, 
 def learned_from(
     taught: Sequence[ResponseIdentity], graphs: Iterable[FactGraph]
 ) -> list[LearnedFrom]:
-    """Mark of each response: whether it is among those whose labels taught.
+    """Return the mark of each response: whether the labels of this response were learned from.
 
-    Two responses are the same if their texts are, or if half of the claims of the smaller one are
-    claims of the other. Only where these texts are missing on one side, equal ids or equal
-    relations make two responses the same.
+    Two responses are the same if their texts are equal, or if at least half of the claims of the
+    smaller one are claims of the other. If these texts are missing on one side, responses with
+    equal ids or equal relations are the same.
 
     Args:
-        taught: identities of the responses whose labels taught.
-        graphs: the responses asked for.
+        taught: identities of the responses whose labels were learned from.
+        graphs: the responses to mark.
     """
     with_claim: dict[str, list[int]] = {}
     for number, each in enumerate(taught):
@@ -123,10 +123,11 @@ def learned_from(
 
 
 def relations_mark(graph: FactGraph) -> LearnedFrom | None:
-    """Labels that taught the relation model of a response; None if none is known to have.
+    """Return the mark of the labels that a response's relation model was learned from; None if
+    unmarked.
 
     Raises:
-        InputError: if its metadata hold something else.
+        InputError: if the metadata hold an invalid mark.
     """
     facts = graph.metadata.get(RELATIONS_KEY)
     value = facts.get(LEARNED_FROM) if isinstance(facts, Mapping) else None
@@ -134,7 +135,7 @@ def relations_mark(graph: FactGraph) -> LearnedFrom | None:
 
 
 def joined_mark(*marks: LearnedFrom | None) -> LearnedFrom | None:
-    """Mark of a probability that depends on several learned things; None if nothing is marked."""
+    """Return the mark of a probability that depends on several marked inputs; None if unmarked."""
     known = [mark for mark in marks if mark is not None]
     if LearnedFrom.THIS_RESPONSE in known:
         return LearnedFrom.THIS_RESPONSE
@@ -142,10 +143,10 @@ def joined_mark(*marks: LearnedFrom | None) -> LearnedFrom | None:
 
 
 def mark_of(value: object, where: str) -> LearnedFrom | None:
-    """Mark in a cell of a table or in metadata; None where the cell is empty.
+    """Return the mark in a cell of a table or in metadata; None if the cell is empty.
 
     Raises:
-        InputError: if it is no mark; `where` names the place.
+        InputError: if the value is not a mark; `where` names the place.
     """
     if value is None or value != value or not str(value).strip():
         return None
@@ -159,7 +160,7 @@ def mark_of(value: object, where: str) -> LearnedFrom | None:
 
 
 def _differ(identity: ResponseIdentity, other: ResponseIdentity) -> bool:
-    """Whether the texts of two responses, where both have some, show that they are different."""
+    """Return whether two responses that both have texts have different ones."""
     return bool((identity.claims and other.claims) or (identity.text and other.text))
 
 

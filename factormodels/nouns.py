@@ -1,19 +1,19 @@
-"""Counts with their nouns, in sentences for people."""
+"""Counts with their nouns, for sentences."""
 
 from __future__ import annotations
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """Return a count with its noun, "1 unit" or "2,000 units".
+    """Return a count with its noun, such as "1 unit" or "2,000 units".
 
     Args:
         count: the count.
         noun: the noun in the singular.
-        plural: its plural, where that is not the noun with an s.
+        plural: the plural, if it is not the noun with an s.
     """
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def is_or_are(count: int) -> str:
-    """Return the verb of a count, "is" or "are"."""
+    """Return the verb for a count, "is" or "are"."""
     return "is" if count == 1 else "are"

@@ -1,7 +1,7 @@
-"""Numbers in texts, whatever their notation: digits of any script, Roman numerals, words.
+"""Numbers in texts, in any notation: digits of any script, Roman numerals, words.
 
 ``1,000``, ``1.000``, ``1 000``, ``१०००`` and ``one thousand`` are the same number. *One* alone is
-not read as a number, since it is an article or a pronoun more often.
+not read as a number, since it is usually an article or a pronoun.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ DIGITS = r"(?:(?<![\w.,)])[-−+])?\d+(?:[.,'’٫٬]\d+|[ \u00a0\u202f]\d{3}(?!
 
 _GROUPED = re.compile(r"\d{1,3}(?:[.,'’٬ \u00a0\u202f]\d{3})+")
 _DECIMAL_POINT = frozenset(("en", "zh", "ja", "hi", "mr", "ur"))
-"""Languages that write a decimal point; in others it is a comma."""
+"""Languages with a decimal point; the others have a decimal comma."""
 
 _ROMAN = re.compile(r"(?=..)M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 
 
 def _values(listed: str) -> dict[str, int]:
-    """Values by word, of text such as "two 2 three 3", words as `str.casefold` writes them."""
+    """Return values by case-folded word, from text such as "two 2 three 3"."""
     parts = listed.casefold().split()
     return {word: int(value) for word, value in zip(parts[::2], parts[1::2], strict=True)}
 
@@ -199,14 +199,14 @@ _JOINING: Mapping[str, frozenset[str]] = {
     "pt": frozenset({"e"}),
     "it": frozenset({"e"}),
 }
-"""Words between the parts of a number, as in *two hundred and five*."""
+"""Words that join the parts of a number, as in *two hundred and five*."""
 
 _FUSED: Mapping[str, tuple[str, str, str]] = {
     "de": ("und", "hundert", "tausend"),
     "nl": ("en", "honderd", "duizend"),
     "it": ("", "cento", "mila"),
 }
-"""How languages that write a number as one word join ones and tens; hundred; thousand."""
+"""In languages that write a number as one word: joint of ones and tens, hundred, thousand."""
 
 _ORDINAL_ENDINGS: Mapping[str, tuple[str, ...]] = {
     "de": ("sten", "ster", "stes", "ste", "ten", "ter", "tes", "te"),
@@ -225,8 +225,8 @@ def digits_value(text: str, language: str | None = None) -> str:
 
     Args:
         text: a text that `DIGITS` matches.
-        language: decides whether a comma or a point separates decimals. A number of several groups
-            of three digits is grouped in any language, and so is one that ends in three zeros.
+        language: determines whether the decimal separator is a comma or a point. In any language, a
+            separator groups digits if there are several groups of three, or if the last is 000.
     """
     sign = "-" if text[0] in "-−" else ""
     plain = "".join(
@@ -280,7 +280,7 @@ def numbers_joined(words: Sequence[str], language: str) -> list[str]:
                 value, skipped = _value(words[index + 1], language), 1
                 if value is not None and value >= _SMALLEST_SCALE:
                     value = None
-            # Digits take a scale, as in 2 million, and add up to nothing.
+            # Digits combine with a scale, as in 2 million, but not with other numbers.
             digits = index > start and (word[0].isdigit() or words[index - 1][0].isdigit())
             if value is None or (digits and current and value < _SMALLEST_SCALE):
                 break
@@ -307,9 +307,9 @@ def is_ordinal_ending(text: str) -> bool:
 def _grown(
     total: float, current: float | None, value: float, language: str
 ) -> tuple[float, float] | None:
-    """Return a number with one more word: thousands and more, and what they do not multiply yet.
+    """Return a number extended by one word: the completed thousands, and the rest below them.
 
-    None if the word begins another number.
+    Return None if the word begins another number.
     """
     scale = value == 1000 or value >= 100000
     if current is None:
@@ -323,7 +323,7 @@ def _grown(
     if value == 100 and current < 100:
         return (total, current * 100)
     if language == "en" and 10 <= current <= 20 and 10 <= value < 100:
-        # A year, such as nineteen ninety.
+        # A year, such as *nineteen ninety*.
         return (total, current * 100 + value)
     if language == "fr" and value == 20 and current % 100 == 4:
         return (total, current + 76)
@@ -341,7 +341,7 @@ def _value(word: str, language: str) -> float | None:
 
 @lru_cache(_WORDS_KEPT)
 def _word_value(word: str, language: str) -> int | None:
-    """Value of one word; None if it is no number."""
+    """Return the value of one word; None if it is not a number."""
     listed = _WORDS.get(language, {})
     if word in listed:
         return listed[word]
@@ -357,7 +357,7 @@ def _word_value(word: str, language: str) -> int | None:
 
 
 def _fused_value(word: str, language: str) -> int | None:
-    """Value of a number that is written as one word, such as *neunzehnhundertzwölf*."""
+    """Return the value of a number written as one word, such as *neunzehnhundertzwölf*."""
     if language not in _FUSED:
         return None
     joint, hundred, thousand = _FUSED[language]

@@ -1,4 +1,4 @@
-"""What a prompt or a notebook shows of an object: a heading and the first rows of its table."""
+"""Display of objects at a prompt and in notebooks: a heading and the first rows of a table."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from factormodels.nouns import counted
 _TEXT_ROWS, _HTML_ROWS = 6, 30
 _WIDEST = 60
 _STYLES = (' style="text-align:left"', ' style="text-align:right;white-space:nowrap"')
-"""Of columns of texts, and of numbers: notebooks align all of them to the right."""
+"""Styles of text and number columns; by default, notebooks align all cells to the right."""
 
 
 class Preview(NamedTuple):
     """A heading and the first rows of a table.
 
     Attributes:
-        heading: one line, which says how much there is.
+        heading: one line, with the size of the object.
         titles: titles of the columns.
-        rows: the first rows, a text per column.
-        n_rows: number of rows of the whole table.
-        right: which columns are aligned to the right; none if empty.
-        note: what is said below the table.
+        rows: the first rows, one text per column.
+        n_rows: number of rows of the full table.
+        right: whether each column is aligned to the right; none if empty.
+        note: text below the table.
     """
 
     heading: str
@@ -36,14 +36,14 @@ class Preview(NamedTuple):
 
 
 class Previewed:
-    """An object whose `repr` is a few lines, and a table in a notebook.
+    """An object with a `repr` of a few lines, and a table in notebooks.
 
-    A subclass that is a dataclass is declared with ``repr=False``.
+    Declare subclasses that are dataclasses with ``repr=False``.
     """
 
     @abstractmethod
     def preview(self, most: int) -> Preview:
-        """The heading of this object and at most so many rows of its table."""
+        """Return the heading of this object and at most `most` rows of its table."""
 
     def __repr__(self) -> str:
         heading, titles, rows, n_rows, right, note = self.preview(_TEXT_ROWS)

@@ -1,6 +1,7 @@
-"""Words that turn or limit a claim: negations, pairs such as before and after, *only*, *almost*.
+"""Words that negate or limit a claim: negations, opposites such as before and after, *only*,
+*almost*.
 
-Claims are compared by their words only in the languages of `NEGATIONS`. A trailing ``*`` stands for
+Claims are compared by their words only in the languages of `NEGATIONS`. A trailing ``*`` matches
 any ending.
 """
 
@@ -13,10 +14,10 @@ from functools import cache, lru_cache
 from factormodels.languages import word_set
 
 Side = tuple[int, int]
-"""A group of opposites, by its index, and a side of it."""
+"""Index of a group of opposites, and of a side within the group."""
 
 _WORDS_KEPT = 65536
-"""Words whose classes are kept, since a claim is compared with many others."""
+"""Number of words whose classes are cached, since a claim is compared with many others."""
 
 
 def _sets(**words: str) -> Mapping[str, frozenset[str]]:
@@ -64,7 +65,7 @@ NEGATIONS: Mapping[str, frozenset[str]] = _sets(
     zh="不 没 沒 非 无 無 未 别 勿 否 莫 毋 假 误 除",
     ja="ない なかっ なく ませ ぬ ず 非 不 無 未 否 誤",
 )
-"""Negations by language; those of Chinese and Japanese are parts of the text."""
+"""Negations by language; in Chinese and Japanese, substrings of the text."""
 
 _PAIRS: Mapping[str, str] = {
     "en": """!before prior until | after since following ; !more most over exceed* above | less
@@ -229,9 +230,9 @@ _PAIRS: Mapping[str, str] = {
     مات ماتت توفي توفيت ; !أم والدة | أب والد ; !ابن | ابنة بنت ; !أخ شقيق | أخت شقيقة ; اشترى
     اشترت | باع باعت""",
 }
-"""Opposites by language: groups parted by ``;``, and their sides by ``|``. A claim with a word of a
-group that begins with ``!`` says something else than a claim without it: *before 1900* is not *in
-1900*, and *her mother* is not *she*."""
+"""Opposites by language: groups separated by ``;``, their sides by ``|``. Adding a word of a group
+that begins with ``!`` changes the meaning of a claim: *before 1900* is not *in 1900*, and *her
+mother* is not *she*."""
 
 _STRICT = "!"
 
@@ -241,7 +242,7 @@ DECISIVE_LETTERS: Mapping[str, str] = {
     "ja": "不非無未否誤前後先多少上下超以東南西北勝負敗増減大小早遅始終初末最一二三四五六七八九"
     "十百千万億〇零半第生死男女父母ぬずないけ可全毎各部約",
 }
-"""Letters of languages without spaces that make another claim of a text that has them besides."""
+"""Letters of languages without spaces that change the meaning of a claim when added."""
 
 ARTICLES: Mapping[str, frozenset[str]] = _sets(
     en="the a an",
@@ -283,7 +284,7 @@ JOINING: Mapping[str, frozenset[str]] = _sets(
     fa="و یا",
     ar="و أو",
 )
-"""Words between things of the same role."""
+"""Words that join phrases of the same role."""
 
 AGENTS: Mapping[str, frozenset[str]] = _sets(
     en="by",
@@ -303,7 +304,7 @@ AGENTS: Mapping[str, frozenset[str]] = _sets(
     ur="ذریعے",
     fa="توسط",
 )
-"""Words before whoever did what a passive verb says."""
+"""Words before the agent of a passive verb."""
 
 
 WEIGHTLESS: Mapping[str, frozenset[str]] = _sets(
@@ -358,7 +359,7 @@ WEIGHTLESS: Mapping[str, frozenset[str]] = _sets(
     ar="في هو هي هم كان كانت كانوا هذا هذه التي الذي أن إن عام و قد",
 )
 """Words of little weight by language: articles, forms of *to be* and *to have*, pronouns, *and*,
-*of* and *in*. That one claim has them and another has not makes no difference."""
+*of* and *in*. Adding them does not change the meaning of a claim."""
 
 LIMITING: Mapping[str, frozenset[str]] = _sets(
     en="""only solely merely just except almost nearly partly partially off out up down away or if
@@ -455,15 +456,15 @@ LIMITING: Mapping[str, frozenset[str]] = _sets(
     ar="""فقط إلا تقريبا تقريباً جزئيا أو إذا لو كل جميع بعض معظم أغلب كلا كلتا نصف ربما لعل قد يمكن
     يجب حاول حاولت مرشح سابق نائب""",
 )
-"""Words by language that limit what a claim says: *only*, *all*, *or*, *almost*, *may*, *tried*. A
-claim that has one says something else than a claim without it."""
+"""Words by language that limit a claim: *only*, *all*, *or*, *almost*, *may*, *tried*. Adding one
+changes the meaning of a claim."""
 
 PARTICLES: Mapping[str, frozenset[str]] = _sets(
     en="on off in out up down",
     de="ab an auf aus ein zu vor nach mit um unter über los weg her hin zurück vorbei",
     nl="af aan op uit in toe voor na mee om onder over weg terug",
 )
-"""Words that belong to the verb where a claim ends with them, as in *nahm zu* and *nahm ab*."""
+"""Words that are verb particles at the end of a claim, as in *nahm zu* and *nahm ab*."""
 
 PASSIVE: Mapping[str, frozenset[str]] = _sets(
     en="is are was were am be been being",
@@ -480,7 +481,7 @@ PASSIVE: Mapping[str, frozenset[str]] = _sets(
     ru="был была было были",
     uk="був була було були",
 )
-"""Forms of the verbs that make a passive: *was taught* and *taught* are different."""
+"""Forms of the auxiliary verb of the passive: *was taught* and *taught* differ."""
 
 AUXILIARIES: Mapping[str, frozenset[str]] = _sets(
     en="has had have",
@@ -494,13 +495,13 @@ AUXILIARIES: Mapping[str, frozenset[str]] = _sets(
     no="har hadde",
     sv="har hade",
 )
-"""Forms of *to have* before a verb, which are no prepositions."""
+"""Forms of *to have* as an auxiliary verb, which are not prepositions."""
 
 CASES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "de": (word_set("der ein"), word_set("den dem einen einem")),
     "el": (word_set("ο η"), word_set("τον την")),
 }
-"""Articles of whoever acts, and of whom something is done to, which no word has both of."""
+"""Articles that mark a subject, and articles that mark an object; the sets are disjoint."""
 
 _ENGLISH_ENDINGS = tuple(
     frozenset(endings)
@@ -512,37 +513,37 @@ _ENGLISH_ENDINGS = tuple(
         ("", "n", "en"),
     )
 )
-"""Endings that stand for each other. A noun of whoever acts is no form of the bare verb, since *er*
-makes a comparative too."""
+"""Interchangeable endings. An agent noun is not a form of its verb, since *er* also ends
+comparatives."""
 
 _OF_NAMES = word_set("s an n ian ean ine ish ese e a ia y") | {""}
 _DERIVED = word_set("s an n ian ean ine ish ese")
-"""Endings of names and of what is called after them, such as *Brazil* and *Brazilian*."""
+"""Endings of names and of words derived from them, such as *Brazil* and *Brazilian*."""
 
 INFLECTED_NAMES = frozenset(("de", "pl", "cs", "sk", "ru", "uk", "el", "hy", "kk"))
 """Languages that inflect names, or write all nouns with a capital letter."""
 
 _GENDERED = frozenset(("es", "it", "pt"))
-"""Languages in which *o* and *a* tell men from women, as in *Julio* and *Julia*."""
+"""Languages in which *o* and *a* mark gender in names, as in *Julio* and *Julia*."""
 
 _SUPERLATIVE_ST = frozenset(("de", "nl", "da", "no", "sv"))
-"""Languages in which *st* in the ending makes a superlative."""
+"""Languages in which *st* in the ending marks a superlative."""
 
 
 def is_compared_by_words(language: str | None) -> bool:
-    """Return whether the words that turn a claim round are listed for a language."""
+    """Return whether the negations of a language are listed."""
     return language in NEGATIONS
 
 
 @lru_cache(_WORDS_KEPT)
 def is_negation(word: str, language: str) -> bool:
-    """Return whether a word, in lower case, negates."""
+    """Return whether a word, in lower case, is a negation."""
     return _pattern(NEGATIONS[language]).fullmatch(word) is not None
 
 
 @lru_cache(_WORDS_KEPT)
 def sides_of(word: str, language: str) -> frozenset[Side]:
-    """Return the sides of opposites that a word, in lower case, is on."""
+    """Return the sides of opposites that a word, in lower case, belongs to."""
     return frozenset(
         (group, side)
         for group, patterns in enumerate(_groups(language))
@@ -553,7 +554,7 @@ def sides_of(word: str, language: str) -> frozenset[Side]:
 
 @lru_cache(_WORDS_KEPT)
 def is_limiting(word: str, language: str) -> bool:
-    """Return whether a claim says something else with a word, in lower case, than without it."""
+    """Return whether adding a word, in lower case, changes the meaning of a claim."""
     return (
         _pattern(LIMITING[language]).fullmatch(word) is not None
         or any(group in _strict_groups(language) for group, _ in sides_of(word, language))
@@ -564,11 +565,11 @@ def is_limiting(word: str, language: str) -> bool:
 
 @lru_cache(_WORDS_KEPT)
 def are_forms(word: str, other: str, language: str, *, is_name: bool) -> bool:
-    """Return whether two words are forms of one, such as *paint* and *painted*.
+    """Return whether two words are forms of the same word, such as *paint* and *painted*.
 
     Args:
         word: a word in lower case.
-        other: another.
+        other: another word in lower case.
         language: code of their language.
         is_name: whether both begin with a capital letter within a claim.
     """

@@ -1,7 +1,7 @@
-"""Figures of how much of each claim's text the passages hold, where metadata record them.
+"""Figures of how much of each claim's text the passages contain, as recorded in metadata.
 
-`factormodels.extraction.text_match` computes the figures from texts. A file without texts keeps the
-figures in the metadata of a graph.
+`factormodels.extraction.text_match` computes the figures from texts. A file without texts keeps
+them in the metadata of a graph.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 
 TEXT_MATCH_KEY = "text_match"
-"""Where a graph without texts holds the figures of its claims in its metadata, by id."""
+"""Metadata key of a graph without texts for the figures of its claims, by id."""
 
 FIGURES: Mapping[str, str] = {
     "names found": "share of the claim's names that any passage of the response holds",
@@ -24,8 +24,8 @@ FIGURES: Mapping[str, str] = {
     "sentence of a passage holds",
     "words in another": "the second largest such share",
 }
-"""Figures of a claim, the words of the topic left out, and what each says. 1 where a claim has none
-of what is looked for, and 0 where there are no passages."""
+"""Names and descriptions of the figures of a claim, which ignore the words of the topic. A figure
+is 1 if the claim has no such words, and 0 if there are no passages."""
 
 
 def recorded_match(figures: NDArray[np.float64], atoms: Sequence[str]) -> dict[str, list[float]]:
@@ -50,7 +50,7 @@ def _figures(value: object, where: str) -> list[float]:
     figures = [float(x) for x in numbers if isinstance(x, int | float) and 0 <= x <= 1]
     if len(figures) != len(FIGURES):
         raise InputError(
-            f"{where}: {shown(value)} are no figures of its text; give {len(FIGURES)} numbers "
+            f"{where}: {shown(value)} are not figures of its text; give {len(FIGURES)} numbers "
             f"from 0 to 1 ({', '.join(FIGURES)})"
         )
     return figures

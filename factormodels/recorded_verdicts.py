@@ -1,10 +1,11 @@
-"""What assessors said of the claims of a response, where its graph carries it in the metadata.
+"""Verdicts of assessors on the claims of a response, as recorded in the metadata of its graph.
 
-`metadata["assessors"]` holds, by name of the assessor, `verdicts`: by id of atom its `label`, the
-label's `probability` among the labels, and `p`, the probability of being true that the label or the
-assessor's own model states; and `missing`, the atoms without a verdict as [atom, reason]. Our own
-stages write it, and so do readers of the outputs of other tools. Where labels taught the assessor,
-`learned_from` tells whether those of this response are among them.
+`metadata["assessors"]` maps the name of an assessor to `verdicts` and `missing`. `verdicts` maps
+the id of an atom to its `label`, the label's `probability` among the labels, and `p`, the
+probability of being true that the label or the assessor's own model states. `missing` lists atoms
+without a verdict as [atom, reason]. Our own stages and the readers of other tools' outputs write
+it. If the assessor was learned from labels, `learned_from` states whether those of this response
+are among them.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from factormodels.validation import validated_probability
 ASSESSORS_KEY = "assessors"
 
 SECONDS_KEY = "seconds"
-"""What a response took to assess, where the assessor's file says it."""
+"""Metadata key of the resources used to assess a response, if the assessor's file states them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedVerdict:
-    """What an assessor said of an atom.
+    """The verdict of an assessor on an atom.
 
     Attributes:
-        label: its verdict, in words such as supported, contradicted, unsupported and undecided.
-        p_true: P(true); None where the verdict takes the atom out of the score.
+        label: the verdict in words, such as supported, contradicted, unsupported and undecided.
+        p_true: P(true); None if the verdict excludes the atom from the score.
     """
 
     label: str
@@ -41,17 +42,17 @@ class RecordedVerdict:
 SUPPORTED = RecordedVerdict("supported", 1.0)
 CONTRADICTED = RecordedVerdict("contradicted", 0.0)
 UNDECIDED = RecordedVerdict("undecided", 0.5)
-"""Verdicts of assessors that state no probability."""
+"""P(true) by verdict, for assessors that state no probability."""
 
 
 def verdict_facts(
     verdicts: Mapping[str, RecordedVerdict], learned: LearnedFrom | None = None
 ) -> dict[str, Any]:
-    """Metadata of an assessor.
+    """Return the metadata of an assessor.
 
     Args:
         verdicts: its verdicts by id of atom.
-        learned: labels from which its probabilities were learned; None if from none.
+        learned: mark of the labels from which its probabilities were learned; None if from none.
     """
     return {
         **({} if learned is None else {LEARNED_FROM: str(learned)}),
@@ -64,10 +65,10 @@ def verdict_facts(
 
 
 def recorded_verdicts(graph: FactGraph) -> dict[str, dict[str, RecordedVerdict]]:
-    """The verdicts that a graph carries, by name of the assessor and id of atom.
+    """Return the verdicts in a graph's metadata, by name of the assessor and id of atom.
 
     Raises:
-        InputError: if the metadata hold something else under that name.
+        InputError: if the metadata hold something else under that key.
     """
     assessors = graph.metadata.get(ASSESSORS_KEY)
     if assessors is None:
@@ -85,10 +86,10 @@ def recorded_verdicts(graph: FactGraph) -> dict[str, dict[str, RecordedVerdict]]
 
 
 def recorded_marks(graph: FactGraph) -> dict[str, LearnedFrom]:
-    """Labels that taught the assessors of a graph, by name of each that learned from some.
+    """Return the marks of the assessors that were learned from labels, by name of assessor.
 
     Raises:
-        InputError: if the metadata hold something else.
+        InputError: if the metadata hold an invalid mark.
     """
     where = f"response {graph.id!r}: metadata {ASSESSORS_KEY!r}"
     marks = {}
@@ -103,14 +104,14 @@ def recorded_marks(graph: FactGraph) -> dict[str, LearnedFrom]:
 
 
 def verdicts_of(graph: FactGraph, name: str = "") -> dict[str, RecordedVerdict]:
-    """The verdicts of one assessor that a graph carries, by id of atom.
+    """Return the recorded verdicts of one assessor, by id of atom.
 
     Args:
         graph: the response.
-        name: of the assessor; empty: of the only one there is.
+        name: name of the assessor; may be empty if there is only one.
 
     Raises:
-        InputError: if there are none of that name, or those of several and no name.
+        InputError: if no assessor has that name, or there are several and no name is given.
     """
     by_assessor = recorded_verdicts(graph)
     chosen = name or (next(iter(by_assessor)) if len(by_assessor) == 1 else "")

@@ -1,4 +1,4 @@
-"""What a model is made of, its ids and probabilities: checked, or refused in one sentence."""
+"""Validation of ids and probabilities."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from factormodels.errors import InputError
 
 
 def validated_probability(value: object, where: str) -> float:
-    """`value` as a float in [0, 1].
+    """Return `value` as a float in [0, 1].
 
     Raises:
         InputError: if it is not a number, NaN, or outside [0, 1]; `where` names the place.
     """
-    # The usual case, which needs no conversion.
+    # The common case, which needs no conversion.
     if type(value) is float and 0.0 <= value <= 1.0:
         return value
-    # The union spares the common types the slow look-up of the abstract class.
+    # With the union, common types avoid the slow check of the abstract class.
     if isinstance(value, bool) or not isinstance(value, float | int | Real):
         raise InputError(
             f"{where}: the probability {value!r} is not a number; give one between 0 and 1"
@@ -33,15 +33,15 @@ def validated_probability(value: object, where: str) -> float:
 
 
 def check_probabilities(array: NDArray[np.float64], whose: str, what: str) -> None:
-    """Check that probabilities, along the last axis one for each of something, are in [0, 1].
+    """Check that probabilities, one per item along the last axis, are in [0, 1].
 
     Args:
         array: (..., n).
-        whose: of what there are n, such as "relation".
-        what: which of its probabilities they are.
+        whose: noun of the items, such as "relation".
+        what: name of the probability, such as "prior".
 
     Raises:
-        InputError: if one is NaN or outside [0, 1].
+        InputError: if an entry is NaN or outside [0, 1].
     """
     bad = ~((array >= 0.0) & (array <= 1.0))
     if bad.any():
@@ -52,16 +52,16 @@ def check_probabilities(array: NDArray[np.float64], whose: str, what: str) -> No
 
 
 def validated_id(value: object, what: str) -> None:
-    """Check that `value` can name something.
+    """Check that `value` is a valid id.
 
     Raises:
-        InputError: if it is not text or empty; `what` says of what it is the name.
+        InputError: if it is empty or not text; `what` names the owner of the id.
     """
-    # The usual case: nothing in it can be wrong.
+    # The common case: an ASCII id is always valid.
     if type(value) is str and value and value.isascii():
         return
     if not isinstance(value, str) or not value:
         raise InputError(f"the id {value!r} of {what} is empty or not text; name it")
-    # Names of variables, files and rows are made of it, which are written as UTF-8.
+    # Ids become names of variables, files and rows, which are written as UTF-8.
     if not value.isascii() and re.search("[\ud800-\udfff]", value):
         raise InputError(f"the id {value!r} of {what} holds half of a character; rename it")

@@ -1,7 +1,7 @@
-"""FR1, FR2, FR3: which relations of a fact graph a variant of FactReasoner considers.
+"""FR1, FR2, FR3: the relations of a fact graph that each variant of FactReasoner considers.
 
-Source: FactReasoner, section 3.3. The views take what was recorded: a relation that a variant
-would need and that was never asked of the relation model is absent, not neutral.
+Source: FactReasoner, section 3.3. The views use recorded relations only: a relation that a variant
+would need and that the relation model was never asked for is absent, not neutral.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 
 COPY_SEPARATOR = "@"
-"""Joins a context's id and an atom's in the id of FR1's copy of a shared context."""
+"""Separator of a context's and an atom's id in the id of FR1's copy of a shared context."""
 
 
 def variant(graph: FactGraph, name: str, conventions: GraphConventions = DEFAULT) -> FactGraph:
-    """View of `graph` called `name`: "FR1", "FR2", "FR3", or "given" (its relations unchanged).
+    """Return the view of `graph` called `name`: "FR1", "FR2", "FR3" or "given" (all its relations).
 
     Args:
         graph: a response.
         name: the view.
-        conventions: how passages and relations become a model.
+        conventions: construction of the model from passages and relations.
 
     Raises:
-        InputError: if there is no view of that name.
+        InputError: if no view has that name.
     """
     try:
         view = VARIANTS[name]
@@ -45,19 +45,18 @@ def variant(graph: FactGraph, name: str, conventions: GraphConventions = DEFAULT
 
 
 def has_default_prior(context: Context) -> bool:
-    """Whether the prior of a context is one that tools write where they know nothing of it."""
+    """Return whether a context has a prior that tools write by default."""
     return context.prior in DEFAULT_PRIORS
 
 
 def fr1(graph: FactGraph, conventions: GraphConventions = DEFAULT) -> FactGraph:
-    """View in which every atom sees only the contexts retrieved for it: a forest.
+    """Return the view in which every atom depends only on the contexts retrieved for it: a forest.
 
-    A context retrieved for several atoms becomes one copy per atom, named ``context@atom``, so
-    that atoms stay independent; under the convention *one* it stays one variable, which couples
-    them. A context without provenance was retrieved for the question, and
-    serves no atom; but if no context of the graph has any, as in graphs that do not record it, each
-    counts as retrieved for every atom that a relation joins it to. Contexts that serve no atom are
-    dropped.
+    A context retrieved for several atoms becomes one copy per atom, named ``context@atom``, so that
+    atoms stay independent; under the convention *one* it stays one variable, which couples them. A
+    context without provenance was retrieved for the question and serves no atom. However, if no
+    context of the graph has provenance, as in graphs that do not record it, each context serves
+    every atom that a relation joins it to. Contexts that serve no atom are dropped.
     """
     by_pair = {(r.source, r.target): r for r in graph.relations}
     atoms = set(graph.atom_ids)
@@ -84,37 +83,37 @@ def fr1(graph: FactGraph, conventions: GraphConventions = DEFAULT) -> FactGraph:
                 contexts.append(replace(context, id=copy_id, retrieved_for=(atom,)))
             forward = by_pair.get((context.id, atom))
             backward = by_pair.get((atom, context.id))
-            # Both orders recorded would close a cycle of two factors; the evidence's view of the
-            # atom is the one that the paper defines.
+            # Relations in both orders would close a cycle of two factors. The paper defines the one
+            # from the evidence to the atom.
             if forward is not None:
                 relations.append(replace(forward, source=copy_id))
             elif backward is not None:
                 relations.append(replace(backward, target=copy_id))
-    # Ids of copies may be those of others: the view is validated.
+    # The id of a copy may collide with another id, so the view is validated.
     return replace(graph, contexts=tuple(contexts), relations=tuple(relations))
 
 
 def fr2(graph: FactGraph, conventions: GraphConventions = DEFAULT) -> FactGraph:  # noqa: ARG001
-    """View with duplicate contexts merged and every recorded atom-context relation.
+    """Return the view with duplicate contexts merged and every recorded atom-context relation.
 
-    Where both orders of a pair are recorded, the one from the context to the atom counts, as in
-    FR1: the paper has one factor per pair.
+    If both orders of a pair are recorded, the one from the context to the atom is kept, as in FR1:
+    the paper has one factor per pair.
     """
     merged = merge_duplicate_contexts(graph)
     sources, targets = (merged.column("relations", end) for end in ("source", "target"))
     atoms = set(merged.atom_ids)
-    # The usual case, for which no relation need be looked at: all are from contexts to atoms.
+    # The common case: all relations are from contexts to atoms, and none need be examined.
     if atoms.isdisjoint(sources) and atoms.issuperset(targets):
         return merged
     return merged.derived(merged.contexts, tuple(_evidence(merged)))
 
 
 def fr3(graph: FactGraph, conventions: GraphConventions = DEFAULT) -> FactGraph:
-    """FR2's view plus the recorded context-context relations, one per pair.
+    """Return FR2's view plus the recorded context-context relations, one per pair.
 
     Two contexts that entail each other, in both orders, become one equivalence; its probability is
     the smaller of the two, since equivalence claims both, or by convention the larger. Of any other
-    two relations between the same contexts the more probable one stays (the first, if they are
+    two relations between the same contexts, the more probable one is kept (the first if they are
     equal; a neutral one yields). An entailment less probable than 1/2 makes no equivalence, unless
     weak relations are kept.
     """
@@ -131,7 +130,7 @@ VARIANTS: Mapping[str, Callable[[FactGraph, GraphConventions], FactGraph]] = Map
 
 
 def between_claims(graph: FactGraph) -> tuple[Relation, ...]:
-    """The relations of a graph whose two ends are claims, which FR1, FR2 and FR3 leave out."""
+    """Return the relations whose two ends are claims, which FR1, FR2 and FR3 leave out."""
     atoms = set(graph.atom_ids)
     return tuple(
         relation
@@ -141,22 +140,22 @@ def between_claims(graph: FactGraph) -> tuple[Relation, ...]:
 
 
 def claims_alone(graph: FactGraph) -> FactGraph:
-    """View without contexts, in which the claims of a response are related to each other only."""
+    """Return the view without contexts, which keeps only relations between claims."""
     return graph.derived((), between_claims(graph))
 
 
 def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
-    """Graph with duplicate contexts merged into the first of each kind.
+    """Return the graph with duplicate contexts merged into the first of each kind.
 
-    Contexts are duplicates if their keys are equal or, where neither has one, if their normalised
-    texts are equal and not empty; a snippet stands for a text that there is not. The merged context
-    keeps the first's id and prior and is retrieved for all the atoms that any of them was retrieved
-    for. Relations follow; where two then join the same pair, the more probable one stays (the
-    first, if they are equal), and a relation between two duplicates is dropped.
+    Contexts are duplicates if their keys are equal or, if neither has a key, if their normalized
+    texts are equal and not empty; a snippet replaces a missing text. The merged context keeps the
+    first one's id and prior and is retrieved for all the atoms that any of them was retrieved for.
+    Relations are redirected; if two then join the same pair, the more probable one is kept (the
+    first if they are equal), and a relation between two duplicates is dropped.
     """
     keys, *texts = (graph.column("contexts", name) for name in ("key", "text", "snippet"))
     if keys.count(None) == len(keys) and not any(map(any, texts)):
-        # Nothing tells what any of them says.
+        # No context has a key or a text.
         return graph
     representative: dict[str, str] = {}
     first: dict[tuple[str, str], str] = {}
@@ -169,7 +168,7 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
         representative[context.id] = owner
         provenance.setdefault(owner, []).extend(context.retrieved_for)
     if len(provenance) == len(graph.contexts):
-        # Nothing is merged, and no two relations join one pair, since the graph is valid.
+        # Nothing is merged, and a valid graph has no two relations of the same pair.
         return graph
     contexts = tuple(
         _retrieved_for(context, tuple(dict.fromkeys(provenance[context.id])))
@@ -192,27 +191,27 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
 
 
 def normalised_text(text: str) -> str:
-    """`text` as compared for duplicates: NFKC, case folded, white space made single."""
+    """Return `text` normalized for comparison: NFKC, case-folded, single spaces."""
     return re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text)).strip().casefold()
 
 
 def united(
     forward: Relation, backward: Relation, conventions: GraphConventions = DEFAULT
 ) -> Relation:
-    """One relation that both orders of a pair make; see `fr3`."""
+    """Return the relation that both orders of a pair make; see `fr3`."""
     ends = forward.probability, backward.probability
     probability = max(ends) if conventions.equivalence == "larger" else min(ends)
     both = forward.kind is backward.kind is RelationKind.ENTAILMENT
     kept = conventions.weak_relations == "kept"
     if both and (kept or is_evidence(RelationKind.EQUIVALENCE, min(ends))):
         equivalence = replace(forward, kind=RelationKind.EQUIVALENCE, probability=probability)
-        # Neither order says what the pair is where it is not equivalent.
+        # Neither order states the alternatives to equivalence.
         return replace(equivalence, distribution=None, uncorrected=None)
     return max(forward, backward, key=strength)
 
 
 def _retrieved_for(context: Context, atoms: tuple[str, ...]) -> Context:
-    # Copies are validated anew: most contexts have no duplicate, and stay as they are.
+    # Most contexts have no duplicate and are returned without a copy, which would be revalidated.
     return context if context.retrieved_for == atoms else replace(context, retrieved_for=atoms)
 
 
@@ -226,9 +225,9 @@ def _identity(context: Context) -> tuple[str, str] | None:
 
 
 def strength(relation: Relation) -> tuple[bool, bool, float]:
-    """Key by which one of several relations of a pair stays, the strongest."""
-    # A recorded neutral is the absence of evidence: any other relation tells more, and evidence
-    # tells more than what is too improbable to be any.
+    """Return a sort key that ranks relations of the same pair, the strongest highest."""
+    # A neutral relation is the absence of evidence and ranks below any other; relations that are
+    # too improbable to be evidence rank below those that are evidence.
     is_neutral = relation.kind is RelationKind.NEUTRAL
     return is_evidence(relation.kind, relation.probability), not is_neutral, relation.probability
 

@@ -1,8 +1,8 @@
 """Words for true, false, neither and irrelevant, and for the relation of evidence to a claim.
 
 Labels in tables, outputs of other tools and answers of models share this vocabulary. Words are
-compared as `folded` writes them. A format that gives a word a meaning of its own keeps that meaning
-in its reader.
+compared in the form of `folded`. A format that gives a word a special meaning handles it in its
+reader.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _NEITHER = _words(
 STATEMENTS: Mapping[str, ModelJudgement] = MappingProxyType(
     {**dict.fromkeys(_TRUE, ModelJudgement.TRUE), **dict.fromkeys(_FALSE, ModelJudgement.FALSE)}
 )
-"""Words that say of a claim that it is true or false, also within a sentence."""
+"""Words that mean true or false, even within a sentence."""
 
 REPLIES: Mapping[str, ModelJudgement] = MappingProxyType(
     {
@@ -66,35 +66,35 @@ REPLIES: Mapping[str, ModelJudgement] = MappingProxyType(
         **dict.fromkeys(_NEITHER, ModelJudgement.NEITHER),
     }
 )
-"""Words that say it where they are the answer. Within a sentence they mean other things: "no
+"""Words that mean true or false as a full answer. Within a sentence they have other meanings: "no
 record", "unknown to his parents"."""
 
 LETTERS: Mapping[str, ModelJudgement] = MappingProxyType(
     {"a": ModelJudgement.TRUE, "b": ModelJudgement.FALSE, "c": ModelJudgement.NEITHER}
 )
-"""What letters usually stand for, where true, false and none of the above were offered under them.
-Only who knows that they were may read them so: "A" begins many an answer."""
+"""Usual meaning of letters if true, false and none of the above were offered as lettered options.
+Use it only if they were: many answers begin with "A"."""
 
 ABSENT = ("", "nan", "null", "na", "n/a", "#n/a", "<na>", "missing")
-"""What stands in a table where there is nothing."""
+"""Spellings of a missing value in a table."""
 
 NO_LABEL = (*ABSENT, "none", "unknown", "unlabelled", "unlabeled")
-"""Words of a column of labels for a claim without a label."""
+"""Words in a column of labels that mean that a claim has no label."""
 
 IRRELEVANT = frozenset(("ir", "irrelevant", "unverifiable"))
-"""Labels of claims that do not count."""
+"""Labels of claims that are excluded."""
 
 _LACKING = ("not enough evidence", "not enough information", "not enough info", "nei")
 UNDECIDED_EVIDENCE = (*_LACKING, "neutral", "conflicting evidence")
-"""Labels of claims whose evidence decides nothing."""
+"""Labels of claims with inconclusive evidence."""
 
 NOT_SUPPORTED = (
     *("not supported", "not-supported", "non-supported", "non supported", "unsupported"),
     *("partially supported", "partly supported", "only partially supported"),
     *("not enough evidence", "not enough information", "inconclusive"),
 )
-"""Verdicts of a model that the evidence does not support a claim, and does not contradict it. A
-model's answer is compared letter by letter, so both spellings of a hyphen are listed."""
+"""Verdicts of a model that evidence neither supports nor contradicts a claim. A model's answer is
+compared literally, so spellings with and without a hyphen are listed."""
 
 STANCES: Mapping[str, RelationKind] = MappingProxyType(
     {
@@ -122,9 +122,9 @@ _MARKS = " \t\r\n*_`\"'“”‘’«»()[]{}<>#.!:;,。！\ufe0f"
 
 
 def folded(value: Any) -> str:
-    """A value as a word to compare: lower case, without space around, dashes as spaces.
+    """Return a value as a comparable word: lower case, stripped, dashes replaced by spaces.
 
-    A whole number is written without decimals, whether a number or a text: 1.0 and "1,0" are "1".
+    A whole number is written without decimals, as a number or as text: 1.0 and "1,0" become "1".
     """
     if value is None:
         return ""
@@ -140,7 +140,7 @@ def folded(value: Any) -> str:
 
 
 def truth_of(value: Any, *, letters: bool = False) -> ModelJudgement | None:
-    """What a value says that is one word or phrase, in any case and markup; None if it is none.
+    """Return the judgement that a word or phrase expresses, in any case and markup; None if none.
 
     Args:
         value: such as True, 1.0, "Yes.", "**vrai**" or "not correct".
@@ -152,13 +152,15 @@ def truth_of(value: Any, *, letters: bool = False) -> ModelJudgement | None:
     option = _OPTION.fullmatch(word) if judgement is None and letters else None
     if option is None:
         return judgement
-    # Words say more than a letter, under which an option of another order may have stood.
+    # Words take precedence over a letter, since the options may have been in another order.
     text = option["text"] or option["before"]
     return LETTERS[option["letter"]] if text is None else truth_of(text)
 
 
 def state_of_truth(names: Sequence[str], *, truth: bool) -> str | None:
-    """Name of the state that true or false stands for; None where two names do not say it."""
+    """Return the name of the state that means true or false; None if the two names do not decide
+    it.
+    """
     of_words = {truth_of(name): name for name in names}
     if len(names) != 2 or not of_words.keys() >= {ModelJudgement.TRUE, ModelJudgement.FALSE}:
         return None

@@ -64,7 +64,7 @@ def test_a_long_line_without_any_sentence_loses_no_word() -> None:
 
 
 def test_what_is_no_code_of_a_language_is_refused() -> None:
-    refused("'english' is no code of a language", split_sentences, "A b.", "english")
+    refused("'english' is not a language code", split_sentences, "A b.", "english")
 
 
 class Case(NamedTuple):

@@ -80,4 +80,4 @@ def test_recorded_figures_stand_in_for_texts() -> None:
 def test_what_is_recorded_has_to_be_figures(value: object) -> None:
     silent = replace(GRAPH, atoms=(Atom("a"),), contexts=())
     changed = replace(silent, metadata={TEXT_MATCH_KEY: {"a": value}})
-    refused("are no figures of its text; give 3 numbers from 0 to 1", text_match, changed)
+    refused("are not figures of its text; give 3 numbers from 0 to 1", text_match, changed)
