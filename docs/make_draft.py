@@ -19,8 +19,8 @@ import cyclopts
 
 from calibration.figures.claim_parts import claim_parts_figure
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
+from experiments.findings.figures.positions import decline_figure
 from experiments.findings.paper import Paper, PaperSection, write_paper
-from experiments.findings.positions import decline_figure
 from factormodels.errors import InputError
 from factormodels.io.source.files import results_folder
 from notebooks.questions import core_on_biographies, learned_potentials, real_graphs

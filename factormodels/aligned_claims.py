@@ -11,20 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from factormodels.claim_words import are_equal, worded_likeness
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.languages import detected_language
-from factormodels.learned_from import LearnedFrom
-from factormodels.nouns import counted
-from factormodels.opposed_words import is_compared_by_words
-from factormodels.recorded_verdicts import (
+from factormodels.metadata.learned_from import LearnedFrom
+from factormodels.metadata.recorded_verdicts import (
     ASSESSORS_KEY,
     RecordedVerdict,
     recorded_marks,
     recorded_verdicts,
     verdict_facts,
 )
+from factormodels.nouns import counted
+from factormodels.texts.claim_words import are_equal, worded_likeness
+from factormodels.texts.languages import detected_language
+from factormodels.texts.opposed_words import is_compared_by_words
 from factormodels.variants import normalised_text
 
 LEAST_LIKENESS = 0.6
@@ -66,8 +66,8 @@ def likeness(first: str, other: str, about: str = "", language: str | None = Non
 
     Function words are left out, and words are compared by their first six letters. The likeness is
     0 if the claims differ in a number, a negation or a word such as *before*, or if two words
-    exchange their roles (`factormodels.claim_words`). In a language whose negations are not listed,
-    it is 1 for equal claims and 0 otherwise.
+    exchange their roles (`factormodels.texts.claim_words`). In a language whose negations are not
+    listed, it is 1 for equal claims and 0 otherwise.
 
     Args:
         first: a claim.

@@ -70,8 +70,8 @@ from experiments.columns.judged_claims import judged_claims, judged_graphs
 from experiments.columns.options import ClaimColumns
 from experiments.columns.placed_claims import claims_of_graphs
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.figures.positions import balance_rows
 from experiments.findings.notebook import fast, write_results
-from experiments.findings.positions import balance_rows
 from experiments.findings.table import Column, Table, interval_column
 from factormodels import datasets
 from factormodels.io.tables.data_table import read_table

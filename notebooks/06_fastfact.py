@@ -48,7 +48,7 @@ from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.scores.measures import choose_k, f1_of_counts
 from experiments.analyses.judged_claims import counts_of, judged_graphs
 from experiments.columns.placed_claims import claims_of_graphs
-from experiments.evaluators.costs import METHODS, Load
+from experiments.evaluators.calls.costs import METHODS, Load
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table

@@ -46,9 +46,9 @@ import pandas as pd
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
 from experiments.asking.session import language_model
-from experiments.evaluators.costs import METHODS, Load
+from experiments.evaluators.calls.costs import METHODS, Load
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.graph_figure import draw_fact_graph
+from experiments.findings.figures.graph_figure import draw_fact_graph
 from experiments.findings.notebook import write_results
 from experiments.findings.table import Column, Table
 from factormodels import RelationKind, datasets

@@ -47,8 +47,8 @@ from experiments.findings.paper import Paper, PaperSection, page_image, write_pa
 from experiments.findings.table import Column, Table
 from experiments.study.config import config_hash
 from experiments.study.reading import read_raw, validated
+from experiments.study.report.tables import cells_table, significance_table
 from experiments.study.runner import design, run_study
-from experiments.study.tables import cells_table, significance_table
 
 NOTEBOOK = "09_writing_the_paper"
 SEED = 0

@@ -40,8 +40,8 @@ from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.learned_potentials.methods import EDGES, METHODS, cross_fit_task
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.claim_scores import difference_rows, labelled_atoms, score_rows
+from experiments.findings.figures.positions import CHANGE, FIFTHS, mean_by_fifth
 from experiments.findings.notebook import fast, write_results
-from experiments.findings.positions import CHANGE, FIFTHS, mean_by_fifth
 from experiments.findings.table import Column, Table, interval_column
 from factormodels import datasets
 from factormodels.variants import variant

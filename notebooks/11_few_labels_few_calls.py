@@ -40,7 +40,7 @@ from calibration.estimation import (
 )
 from calibration.figures.panels import PAGE, nth_look, panels
 from calibration.grouping import group_by_response
-from experiments.evaluators.asking_orders import (
+from experiments.evaluators.calls.asking_orders import (
     asking_orders,
     first_of_each,
     posteriors,

@@ -26,12 +26,12 @@ LIBRARY = ("factormodels", "inference", "calibration")
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "factormodels": (
         *(("selection",), ("datasets", "extraction"), ("aligned_claims", "io")),
-        *(("recorded_verdicts",), ("learned_from",)),
-        ("evidence_source", "interchange", "recorded_match", "synthetic", "variants"),
+        ("metadata",),
+        ("interchange", "synthetic", "variants"),
         *(("fact_graph",), ("compile", "conventions")),
-        ("claim_words", "discourse", "encodings", "words"),
-        ("claims", "factor_graph", "number_words", "opposed_words"),
-        ("arrays", "decoded_values", "languages", "validation"),
+        ("discourse", "encodings", "words"),
+        ("claims", "factor_graph"),
+        ("arrays", "decoded_values", "texts", "validation"),
         *(("errors", "object_repr"), ("control_characters", "nouns")),
     ),
     "factormodels.io": (

@@ -19,7 +19,7 @@ from factormodels.claims import Atom, Relation, RelationKind
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.text_match import tells_match, text_match
 from factormodels.fact_graph import FactGraph
-from factormodels.recorded_match import FIGURES
+from factormodels.metadata.recorded_match import FIGURES
 from factormodels.variants import COPY_SEPARATOR, variant
 
 SENTENCE, RESPONSE = "sentence", "response"

@@ -34,7 +34,6 @@ from calibration.learned_potentials.modules import POTENTIALS, MakeModule, batch
 from calibration.learned_potentials.shift import LawOfEvidence, Shift, shift_of
 from calibration.validation import Floats
 from factormodels.errors import InputError
-from factormodels.evidence_source import WORDS, EvidenceSource, evidence_sources
 from factormodels.fact_graph import FactGraph
 from factormodels.io.learned_files import (
     LARGEST,
@@ -45,7 +44,8 @@ from factormodels.io.learned_files import (
 )
 from factormodels.io.source.files import read_text, write_text
 from factormodels.io.taught_responses import identities_as_plain, identities_from
-from factormodels.learned_from import (
+from factormodels.metadata.evidence_source import WORDS, EvidenceSource, evidence_sources
+from factormodels.metadata.learned_from import (
     LearnedFrom,
     ResponseIdentity,
     joined_mark,
@@ -53,8 +53,8 @@ from factormodels.learned_from import (
     learned_from,
     relations_mark,
 )
+from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdict_facts
 from factormodels.nouns import counted
-from factormodels.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdict_facts
 from factormodels.variants import VARIANTS
 
 _FILE = LearnedFormat(

@@ -116,7 +116,7 @@ def factreasoner_tables(means: pd.DataFrame, variants: Collection[str]) -> Table
     embedded biographies have other passages and another relation model than the paper's.
 
     Args:
-        means: means over responses by cell, of `experiments.study.scores.response_means`.
+        means: means over responses by cell, of `experiments.study.report.scores.response_means`.
         variants: variants of the study.
     """
     tables = printed("factreasoner_tables", dtype=str, keep_default_na=False)

@@ -32,7 +32,7 @@ from experiments.cli.console import (
 )
 from experiments.cli.front import command_of, run_command
 from experiments.cli.help import show_panel, unwrapped
-from experiments.evaluators.threads import AT_WORK
+from experiments.evaluators.batches.threads import AT_WORK
 from factormodels.errors import FactormodelsError, InputError, LimitReachedError, unknown_name
 from factormodels.io.source.opening import (
     MOST_HELD,

@@ -58,7 +58,7 @@ from factormodels.io.claim_rows import (
 )
 from factormodels.io.not_used import note_cells
 from factormodels.io.tables.data_table import DataTable
-from factormodels.learned_from import LearnedFrom, mark_of
+from factormodels.metadata.learned_from import LearnedFrom, mark_of
 from factormodels.nouns import counted, is_or_are
 from factormodels.words import folded
 

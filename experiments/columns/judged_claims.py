@@ -54,7 +54,7 @@ from factormodels.io.labels import comma_remark
 from factormodels.io.not_used import note_cells
 from factormodels.io.tables.data_table import DataTable
 from factormodels.io.tables.numbers import cell_number
-from factormodels.learned_from import LearnedFrom, mark_of
+from factormodels.metadata.learned_from import LearnedFrom, mark_of
 from factormodels.nouns import counted, is_or_are
 from factormodels.words import ABSENT, folded, truth_of
 

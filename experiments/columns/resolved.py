@@ -16,7 +16,7 @@ from experiments.columns.roles import Role
 from factormodels.errors import InputError, nearest
 from factormodels.io.claim_rows import is_blank_column
 from factormodels.io.tables.numbers import PER_CENT_HEADING
-from factormodels.learned_from import LEARNED_FROM, LearnedFrom
+from factormodels.metadata.learned_from import LEARNED_FROM, LearnedFrom
 from factormodels.words import folded
 
 _MOST_SHOWN = 30

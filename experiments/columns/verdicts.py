@@ -10,8 +10,8 @@ from factormodels.io.formats.log_rows import KEYS
 from factormodels.io.formats.logs import scored_rows
 from factormodels.io.formats.registry import format_of
 from factormodels.io.tables.data_table import DataTable
-from factormodels.learned_from import LEARNED_FROM, LearnedFrom, relations_mark
-from factormodels.recorded_verdicts import recorded_marks, recorded_verdicts
+from factormodels.metadata.learned_from import LEARNED_FROM, LearnedFrom, relations_mark
+from factormodels.metadata.recorded_verdicts import recorded_marks, recorded_verdicts
 from inference import infer_batch
 
 _JUDGED = ("fact-graph", "factreasoner", "factreasoner-results")

@@ -47,8 +47,8 @@ from factormodels.io.reading import records_of
 from factormodels.io.source.files import read_text
 from factormodels.io.source.places import location
 from factormodels.io.tables.records import strictly
+from factormodels.metadata.recorded_verdicts import recorded_verdicts
 from factormodels.nouns import counted
-from factormodels.recorded_verdicts import recorded_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd

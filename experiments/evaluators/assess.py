@@ -26,7 +26,17 @@ from experiments.evaluators.addressed import (
     address_tables,
     verdicts_without_address,
 )
-from experiments.evaluators.assess_tables import (
+from experiments.evaluators.batches.batch import (
+    Batch,
+    BatchSettings,
+    assess_responses,
+)
+from experiments.evaluators.calls.costs import CLAIMS_PER_SENTENCE
+from experiments.evaluators.calls.early_exits import EXIT_KEY, early_exit, unless
+from experiments.evaluators.calls.few_calls import DECISIVE, few_calls_sentences
+from experiments.evaluators.coherence import ClaimCoherenceSettings, coherence
+from experiments.evaluators.core import CoreSettings
+from experiments.evaluators.display.assess_tables import (
     call_table,
     claim_table,
     doubtful_table,
@@ -40,18 +50,8 @@ from experiments.evaluators.assess_tables import (
     stage_remarks,
     summary_table,
 )
-from experiments.evaluators.assessed_page import listed_responses
-from experiments.evaluators.batch import (
-    Batch,
-    BatchSettings,
-    assess_responses,
-)
-from experiments.evaluators.coherence import ClaimCoherenceSettings, coherence
-from experiments.evaluators.core import CoreSettings
-from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
-from experiments.evaluators.early_exits import EXIT_KEY, early_exit, unless
+from experiments.evaluators.display.assessed_page import listed_responses
 from experiments.evaluators.estimate import estimate
-from experiments.evaluators.few_calls import DECISIVE, few_calls_sentences
 from experiments.evaluators.probe_first import FirstProbe, probe_first
 from experiments.evaluators.response import Compared, summarise_judged, with_core
 from experiments.evaluators.setup import (
@@ -226,7 +226,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
         local = plan.asks_nobody
         elsewhere = None
         if settings.dask is not None:
-            from experiments.evaluators.on_cluster import on_cluster
+            from experiments.evaluators.batches.on_cluster import on_cluster
 
             elsewhere = places.enter_context(
                 on_cluster(settings.dask, plan.views[0].backend, plan.stages, local=local)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from experiments.asking.relation_models import relation_model
 from experiments.columns.assessed_metadata import CORE_KEY
-from experiments.evaluators.threads import LocalRelations
+from experiments.evaluators.batches.threads import LocalRelations
 from experiments.settings import Option, Settings
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel

@@ -9,7 +9,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from experiments.asking.searchers import RETRIEVERS
-from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
+from experiments.evaluators.calls.costs import CLAIMS_PER_SENTENCE
 from experiments.evaluators.setup import AssessmentPlan, stride_of
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError

@@ -29,10 +29,10 @@ from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
 from experiments.columns.responses import LoadedResponses, ResponseSettings
 from experiments.evaluators.annotated import aligned, counts_figure
-from experiments.evaluators.batch import Batch, BatchSettings, assess_responses
+from experiments.evaluators.batches.batch import Batch, BatchSettings, assess_responses
+from experiments.evaluators.calls.costs import CLAIMS_PER_SENTENCE, Load
 from experiments.evaluators.core import CoreSettings, core_stage
-from experiments.evaluators.costs import CLAIMS_PER_SENTENCE, Load
-from experiments.evaluators.fastfact_tables import (
+from experiments.evaluators.display.fastfact_tables import (
     audit_table,
     claim_table,
     columns_of,

@@ -24,7 +24,7 @@ from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.extraction.stages.relations import missing_relations, only_asked, unanswered_atoms
 from factormodels.fact_graph import FactGraph
-from factormodels.recorded_verdicts import ASSESSORS_KEY
+from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
 from factormodels.variants import variant as variant_of
 from inference import Backend
 

@@ -24,11 +24,11 @@ from experiments.asking.relation_models import (
 )
 from experiments.asking.searchers import GIVEN, RETRIEVERS, Search, build_retriever
 from experiments.columns.assessed_metadata import METADATA_KEY as ASSESSMENT_KEY
+from experiments.evaluators.batches.threads import LocalRelations
+from experiments.evaluators.calls.early_exits import early_exit
+from experiments.evaluators.calls.few_calls import DECISIVE, few_calls_stage
 from experiments.evaluators.core import core_stage
-from experiments.evaluators.early_exits import early_exit
-from experiments.evaluators.few_calls import DECISIVE, few_calls_stage
 from experiments.evaluators.response import AssessmentView, assess_graph
-from experiments.evaluators.threads import LocalRelations
 from experiments.settings import Option
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel

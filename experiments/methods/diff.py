@@ -30,7 +30,7 @@ from factormodels.nouns import counted, is_or_are
 if TYPE_CHECKING:
     import pandas as pd
 
-    from experiments.study.frame import Judgements
+    from experiments.study.report.frame import Judgements
     from experiments.study.rows import CellRows
 
 Results = str | os.PathLike[str] | Findings
@@ -469,7 +469,7 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
     Raises:
         InputError: if a folder holds no run, or a file of it cannot be read.
     """
-    from experiments.study.frame import read_judgements
+    from experiments.study.report.frame import read_judgements
     from experiments.study.rows import RowsFile
 
     # The second run says how both are scored, since two policies would differ for no other reason.
@@ -577,7 +577,7 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
     from calibration.intervals import IntervalSettings
     from calibration.scores.registry import REGISTRY
     from calibration.significance.differences import difference_of
-    from experiments.study.scores import REPLICATES
+    from experiments.study.report.scores import REPLICATES
 
     # An unlabelled claim is left out rather than refused: the runs themselves were not.
     policy = "exclude" if scoring.policy == "error" else scoring.policy

@@ -9,9 +9,9 @@ from typing import Annotated
 from pydantic import Field
 
 from experiments.findings.artefacts import PaperFigure
-from experiments.findings.drawing import draw_to, graph_figure, graph_text
+from experiments.findings.figures.drawing import draw_to, graph_figure, graph_text
+from experiments.findings.figures.graph_figure import legible
 from experiments.findings.findings import Findings
-from experiments.findings.graph_figure import legible
 from experiments.methods.infer import findings_of, name_of
 from experiments.settings import USUAL, Option, front_door
 from experiments.settings.backend_settings import AlgorithmSettings

@@ -52,7 +52,12 @@ from experiments.settings.limits import DrawnSettings, ObjectiveName, VariantNam
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.text_match import leaves_no_topic_out
 from factormodels.fact_graph import FactGraph
-from factormodels.learned_from import LEARNED_FROM, LearnedFrom, joined_mark, relations_mark
+from factormodels.metadata.learned_from import (
+    LEARNED_FROM,
+    LearnedFrom,
+    joined_mark,
+    relations_mark,
+)
 from factormodels.nouns import counted
 from factormodels.variants import variant
 from inference.batch import claim_posteriors

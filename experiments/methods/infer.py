@@ -36,8 +36,8 @@ from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from factormodels.metadata.recorded_verdicts import recorded_verdicts
 from factormodels.nouns import counted
-from factormodels.recorded_verdicts import recorded_verdicts
 
 if TYPE_CHECKING:
     from inference.backend import Backend, Recorder

@@ -43,7 +43,7 @@ def trace_findings(source: str, trace: Trace, answer: Posterior) -> Findings:
     )
 
     def draw() -> Mapping[str, PaperFigure]:
-        from experiments.findings.trace_figure import distances, trace_figure
+        from experiments.findings.figures.trace_figure import distances, trace_figure
 
         distance = distances(marginals, answer.marginals.flat)
         data = steps.assign(distance=steps["step"].map(distance))

@@ -27,7 +27,7 @@ from experiments.settings import USUAL, Option, front_door
 from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError
 from factormodels.io.source.files import write_text
-from factormodels.learned_from import LEARNED_FROM, LearnedFrom
+from factormodels.metadata.learned_from import LEARNED_FROM, LearnedFrom
 from factormodels.nouns import counted
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from experiments.asking.relation_models import relation_model
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.columns.responses import load_responses
-from experiments.evaluators.marked_texts import deciding_excerpts
+from experiments.evaluators.display.marked_texts import deciding_excerpts
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import with_interval

@@ -24,9 +24,9 @@ from factormodels.nouns import counted
 if TYPE_CHECKING:
     from experiments.study.outputs import Results
     from experiments.study.parts import FinishedUnits
+    from experiments.study.prepared.selections import Selections
     from experiments.study.reading import Configuration, LoadedStudy, Overrides, RawStudy
     from experiments.study.runner import StudyDesign, UnitFailure
-    from experiments.study.selections import Selections
 
 
 class RunSettings(CellSettings, ConventionSettings):
@@ -208,7 +208,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
     from experiments.pages.study_page import write_study_page
     from experiments.parallel_map import WorkerError, processes
     from experiments.study.files import study_folder
-    from experiments.study.frame import long_frame
+    from experiments.study.report.frame import long_frame
     from experiments.study.rows import read_rows
     from experiments.study.runner import bounded_of, design, failures_of, run_study
     from factormodels.extraction.language_model.accounting import Ledger
@@ -276,7 +276,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
 def _tables(planned: StudyDesign, results: Results, settings: RunSettings) -> dict[str, Table]:
     """Cells with their measures, those that agree in one row if there are such; tests."""
     from experiments.study.design import absent_backends
-    from experiments.study.tables import (
+    from experiments.study.report.tables import (
         cells_table,
         conventions_note,
         means_table,
@@ -317,7 +317,7 @@ def _sentences(
 ) -> Iterator[str]:
     """What is missing or failed, where the note of the table does not say it; what was found."""
     from experiments.study.design import absent_backends
-    from experiments.study.sentences import sentences
+    from experiments.study.report.sentences import sentences
 
     cells, absent = results.summary.cells, absent_backends(planned.cells)
     for label, why in absent.items():
@@ -453,7 +453,7 @@ def _planned(
     import numpy as np
 
     from experiments.study.predicted_inference import MOST_PREDICTED
-    from experiments.study.text_models import n_asked
+    from experiments.study.prepared.text_models import n_asked
 
     for dataset in planned.data:
         yield (

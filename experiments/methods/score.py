@@ -22,10 +22,10 @@ from experiments.columns.claims import read_claims
 from experiments.columns.options import ProbabilityColumns, TaughtSettings
 from experiments.columns.sources import name_of
 from experiments.columns.verdicts import mark_column, marks_by_model, posteriors_by_model
-from experiments.evaluators.batch import CONSUMPTION_KEY
+from experiments.evaluators.batches.batch import CONSUMPTION_KEY
 from experiments.findings.artefacts import PaperFigure
+from experiments.findings.figures.reliability import reliability_figure
 from experiments.findings.findings import Findings
-from experiments.findings.reliability import reliability_figure
 from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column, named
 from experiments.findings.text import interval, number
 from experiments.progress import tell
@@ -38,8 +38,8 @@ from factormodels.extraction.language_model.accounting import total
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many
 from factormodels.io.tables.data_table import DataTable
+from factormodels.metadata.recorded_verdicts import SECONDS_KEY, recorded_verdicts
 from factormodels.nouns import counted, is_or_are
-from factormodels.recorded_verdicts import SECONDS_KEY, recorded_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd

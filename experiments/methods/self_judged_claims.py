@@ -18,8 +18,8 @@ from experiments.asking.searchers import (
 )
 from experiments.asking.session import Session
 from experiments.asking.settings import AskingSettings, Model, WebSettings
-from experiments.evaluators.batch import BatchSettings, assess_responses
-from experiments.evaluators.fastfact_tables import columns_of
+from experiments.evaluators.batches.batch import BatchSettings, assess_responses
+from experiments.evaluators.display.fastfact_tables import columns_of
 from experiments.settings import USUAL, Option
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
@@ -40,8 +40,8 @@ from factormodels.extraction.self_judgement import human_label, judge_own_claims
 from factormodels.extraction.sentences import sentences_of
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.fact_graph import FactGraph
+from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
 from factormodels.nouns import counted
-from factormodels.recorded_verdicts import ASSESSORS_KEY
 
 METADATA_KEY = "self_judgements"
 DECLINES_KEY = "declines"

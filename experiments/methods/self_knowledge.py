@@ -48,8 +48,8 @@ from experiments.columns.options import ClaimColumns
 from experiments.columns.responses import load_responses
 from experiments.columns.sources import name_of
 from experiments.findings.artefacts import PaperFigure
+from experiments.findings.figures.positions import TITLES, position_table
 from experiments.findings.findings import Findings
-from experiments.findings.positions import TITLES, position_table
 from experiments.findings.table import (
     Column,
     Table,

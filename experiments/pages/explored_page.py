@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.findings.drawing import draw_to
-from experiments.findings.graph_figure import draw_fact_graph, in_words
+from experiments.findings.figures.drawing import draw_to
+from experiments.findings.figures.graph_figure import draw_fact_graph, in_words
 from experiments.study.units import strengthened
 from factormodels.encodings import ENCODINGS
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError

@@ -19,21 +19,21 @@ from experiments.study.cell_choice import select
 from experiments.study.data import StudyData, load_data
 from experiments.study.design import algorithms, cells
 from experiments.study.files import MANIFEST, REPORT, ROWS, read_manifest
-from experiments.study.learned_priors import (
+from experiments.study.manifest import file_hash, manifest_text
+from experiments.study.outputs import RunContents
+from experiments.study.parts import PRIORS, TEXTS, read_kept
+from experiments.study.prepared.learned_priors import (
     CrossFittedPriors,
     PriorRequest,
     kept_fits,
     prior_requests,
     priors_table,
 )
-from experiments.study.manifest import file_hash, manifest_text
-from experiments.study.outputs import RunContents
-from experiments.study.parts import PRIORS, TEXTS, read_kept
+from experiments.study.prepared.selections import remarks_of
+from experiments.study.prepared.text_models import RELATIONS, TextAnswers, content_hashes
 from experiments.study.reading import LoadedStudy, study_of_plain
+from experiments.study.report.scores import TESTS, study_scores
 from experiments.study.rows import RowsFile
-from experiments.study.scores import TESTS, study_scores
-from experiments.study.selections import remarks_of
-from experiments.study.text_models import RELATIONS, TextAnswers, content_hashes
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.source.files import write_text

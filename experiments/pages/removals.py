@@ -14,7 +14,7 @@ from experiments.columns.cell_names import RECORDED
 from experiments.evaluators.evidence import Removals, context_removals
 from experiments.study.data import NoRelationsError, Related, related_graph
 from experiments.study.design import NO_VIEW, GraphView
-from experiments.study.learned_priors import CrossFittedPriors, Key
+from experiments.study.prepared.learned_priors import CrossFittedPriors, Key
 from experiments.study.units import factor_graph
 from factormodels.conventions import GraphConventions
 from factormodels.errors import FactormodelsError

@@ -95,7 +95,7 @@ def report(
         InputError: if the folder holds no finished run, its data are absent or not the same, or the
             page cannot be written.
     """
-    from experiments.evaluators.batch import GRAPHS
+    from experiments.evaluators.batches.batch import GRAPHS
     from experiments.study.files import MANIFEST, REPORT
 
     source = Path(results)
@@ -135,8 +135,8 @@ def _assessed(source: Path, settings: ReportSettings) -> tuple[bytes, int]:
         InputError: if a response was not assessed, or there is none of an id.
     """
     from experiments.columns.assessed_metadata import METADATA_KEY, check_assessment
-    from experiments.evaluators.assessed_page import findings_of_graphs
-    from experiments.evaluators.batch import GRAPHS
+    from experiments.evaluators.batches.batch import GRAPHS
+    from experiments.evaluators.display.assessed_page import findings_of_graphs
     from factormodels.io import read_many
 
     graphs = read_many(source)

@@ -16,8 +16,8 @@ from experiments.study.config import OWN_PRIORS
 from experiments.study.data import StudyData
 from experiments.study.design import NO_VIEW, GraphView, StudyCell
 from experiments.study.outputs import RunContents
+from experiments.study.report.scores import REFERENCE
 from experiments.study.rows import UNANSWERED, CellKey, CellRows, RowsFile
-from experiments.study.scores import REFERENCE
 from factormodels.errors import InputError, nearest
 from factormodels.fact_graph import FactGraph
 

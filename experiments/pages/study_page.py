@@ -18,19 +18,19 @@ from experiments.pages.pages import ABSENT, Number, change, fixed, interval, rep
 from experiments.pages.report import AS_PLANNED, ReportSettings
 from experiments.pages.reported_datasets import Part, Watch, parts_of
 from experiments.pages.study_responses import listed_of_study
-from experiments.study import tables
 from experiments.study.config import Study, as_plain
-from experiments.study.diagrams import diagrams
-from experiments.study.frame import read_judgements
 from experiments.study.outputs import RunContents
-from experiments.study.scores import (
+from experiments.study.prepared.text_models import ASSESSING, RELATIONS
+from experiments.study.report import tables
+from experiments.study.report.diagrams import diagrams
+from experiments.study.report.frame import read_judgements
+from experiments.study.report.scores import (
     REFERENCE,
     AgreeingCells,
     agreeing_cells,
     with_absent_named,
 )
-from experiments.study.sentences import sentences
-from experiments.study.text_models import ASSESSING, RELATIONS
+from experiments.study.report.sentences import sentences
 from factormodels.io.yaml import yaml_text
 
 if TYPE_CHECKING:

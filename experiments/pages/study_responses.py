@@ -6,9 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
+from experiments.evaluators.display.listed_evidence import (
+    Borne,
+    evidence_of,
+    graphs_shown,
+    n_relations,
+)
+from experiments.evaluators.display.marked_texts import marked_response
 from experiments.evaluators.evidence import evidence_of_atoms
-from experiments.evaluators.listed_evidence import Borne, evidence_of, graphs_shown, n_relations
-from experiments.evaluators.marked_texts import marked_response
 from experiments.findings.responses import (
     Effect,
     Ended,

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from experiments.settings import Option, Settings
 from factormodels.encodings import ENCODINGS
-from factormodels.languages import checked_language
+from factormodels.texts.languages import checked_language
 from factormodels.variants import VARIANTS
 
 

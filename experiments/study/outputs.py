@@ -25,21 +25,15 @@ from experiments.findings.venues import venue_named
 from experiments.study.config import EVERYTHING, Study, config_hash
 from experiments.study.data import StudyData
 from experiments.study.design import StudyCell, absent_backends
-from experiments.study.diagrams import Diagram, diagrams, write_diagrams
 from experiments.study.files import MANIFEST, REPORT, ROWS, publish
-from experiments.study.learned_priors import CrossFittedPriors, priors_table
 from experiments.study.manifest import file_hash, manifest_of_units, manifest_text
 from experiments.study.packed_graphs import KnownClaims
 from experiments.study.parts import FinishedUnits
-from experiments.study.rows import (
-    GROUP_ROWS,
-    SCHEMA,
-    UNANSWERED,
-    RowsFile,
-    write_csv,
-    write_rows,
-)
-from experiments.study.scores import (
+from experiments.study.prepared.learned_priors import CrossFittedPriors, priors_table
+from experiments.study.prepared.selections import Selections, remarks_of, selections_table
+from experiments.study.prepared.text_models import TextUse, facts_of
+from experiments.study.report.diagrams import Diagram, diagrams, write_diagrams
+from experiments.study.report.scores import (
     TIMES,
     AgreeingCells,
     StudySummary,
@@ -48,16 +42,22 @@ from experiments.study.scores import (
     study_scores,
     study_tests,
 )
-from experiments.study.selections import Selections, remarks_of, selections_table
-from experiments.study.sentences import sentences
-from experiments.study.tables import (
+from experiments.study.report.sentences import sentences
+from experiments.study.report.tables import (
     cells_table,
     conventions_note,
     means_table,
     short_table,
     significance_table,
 )
-from experiments.study.text_models import TextUse, facts_of
+from experiments.study.rows import (
+    GROUP_ROWS,
+    SCHEMA,
+    UNANSWERED,
+    RowsFile,
+    write_csv,
+    write_rows,
+)
 from factormodels.io.source.files import unfinished_folder, write_text
 
 if TYPE_CHECKING:

@@ -21,12 +21,6 @@ from experiments.study.cell_choice import select
 from experiments.study.config import Study, computed_part
 from experiments.study.data import StudyData, load_data
 from experiments.study.design import StudyAlgorithm, StudyCell, algorithms, cells
-from experiments.study.learned_priors import (
-    CrossFittedPriors,
-    PriorRequest,
-    fit_all,
-    prior_requests,
-)
 from experiments.study.outputs import Results, WritePage, write_results
 from experiments.study.parts import (
     PRIORS,
@@ -38,10 +32,14 @@ from experiments.study.parts import (
     open_run,
     read_finished,
 )
-from experiments.study.reading import LoadedStudy
-from experiments.study.rows import FAILED, UNANSWERED
-from experiments.study.selections import SelectionSolver, select_all, selection_solvers
-from experiments.study.text_models import (
+from experiments.study.prepared.learned_priors import (
+    CrossFittedPriors,
+    PriorRequest,
+    fit_all,
+    prior_requests,
+)
+from experiments.study.prepared.selections import SelectionSolver, select_all, selection_solvers
+from experiments.study.prepared.text_models import (
     TextAnswers,
     TextModel,
     TextMonitor,
@@ -54,6 +52,8 @@ from experiments.study.text_models import (
     text_request_of,
     uses,
 )
+from experiments.study.reading import LoadedStudy
+from experiments.study.rows import FAILED, UNANSWERED
 from experiments.study.units import (
     Task,
     TaskQueue,

@@ -35,7 +35,7 @@ from inference.warm_up import small_graph, warm_up
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from experiments.study.learned_priors import CrossFittedPriors
+    from experiments.study.prepared.learned_priors import CrossFittedPriors
 
 logger = logging.getLogger(__name__)
 

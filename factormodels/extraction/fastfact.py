@@ -27,7 +27,7 @@ from factormodels.extraction.stages.assessors import Verdict, assess, assessor_f
 from factormodels.extraction.stages.queries import build_query
 from factormodels.extraction.stages.retrieval import with_contexts
 from factormodels.fact_graph import FactGraph
-from factormodels.recorded_verdicts import ASSESSORS_KEY
+from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
 
 _ASSESSOR = "fastfact"
 

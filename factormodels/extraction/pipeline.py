@@ -24,7 +24,7 @@ from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_K
 from factormodels.extraction.stages.retrieval import with_contexts
 from factormodels.extraction.stages.summariser import METADATA_KEY as SUMMARIES_KEY
 from factormodels.fact_graph import FactGraph
-from factormodels.recorded_verdicts import ASSESSORS_KEY
+from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
 from factormodels.variants import merge_duplicate_contexts
 
 Stage = Callable[[FactGraph], FactGraph]

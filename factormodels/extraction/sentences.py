@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.languages import (
+from factormodels.texts.languages import (
     FUNCTION_WORDS,
     WORD,
     checked_language,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from factormodels.extraction.relation_models.lexical_features import taken_apart
 from factormodels.fact_graph import FactGraph
-from factormodels.recorded_match import FIGURES, TEXT_MATCH_KEY, match_in_metadata
+from factormodels.metadata.recorded_match import FIGURES, TEXT_MATCH_KEY, match_in_metadata
 
 _DIGITS = 4
 

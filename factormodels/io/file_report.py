@@ -34,8 +34,8 @@ from factormodels.io.tables.records import (
     column_names,
     is_binary,
 )
+from factormodels.metadata.recorded_verdicts import recorded_verdicts
 from factormodels.nouns import counted
-from factormodels.recorded_verdicts import recorded_verdicts
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow", ".xlsx")
 """Files that are looked at in a folder, compressed with gzip or not."""

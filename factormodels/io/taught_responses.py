@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from factormodels.io.learned_files import Fields
-from factormodels.learned_from import DIGITS, ResponseIdentity
+from factormodels.metadata.learned_from import DIGITS, ResponseIdentity
 
 
 def identities_as_plain(identities: Sequence[ResponseIdentity]) -> dict[str, list[str]]:

@@ -19,8 +19,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.evaluators.asking_orders import asking_orders, first_of_each, posteriors, true
-from experiments.evaluators.few_calls import DECISIVE
+from experiments.evaluators.calls.asking_orders import (
+    asking_orders,
+    first_of_each,
+    posteriors,
+    true,
+)
+from experiments.evaluators.calls.few_calls import DECISIVE
 from experiments.findings.artefacts import Artefacts
 from experiments.findings.notebook import answer_question
 from experiments.findings.table import Column, Table, columns_as, data_frame

@@ -33,9 +33,9 @@ from experiments.findings.claim_scores import (
     scores_with_intervals,
 )
 from experiments.findings.figures import estimate_figure
+from experiments.findings.figures.positions import decline_figure, fifths_table, mean_by_fifth
 from experiments.findings.interval_values import Value, difference_of_clusters, tiny
 from experiments.findings.notebook import answer_question
-from experiments.findings.positions import decline_figure, fifths_table, mean_by_fifth
 from experiments.findings.table import Column, Table, columns_as, data_frame, named
 from factormodels import datasets
 from factormodels.fact_graph import FactGraph

@@ -28,8 +28,8 @@ from experiments.columns.judged_table import JudgedTable
 from experiments.columns.options import ClaimColumns
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.figures import estimate_figure, line_figure
+from experiments.findings.figures.positions import balance_rows
 from experiments.findings.notebook import answer_question
-from experiments.findings.positions import balance_rows
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import p_value
 from factormodels import datasets

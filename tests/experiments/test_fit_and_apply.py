@@ -17,8 +17,8 @@ from factormodels import Relation, RelationKind, datasets
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many, write_many
-from factormodels.recorded_match import TEXT_MATCH_KEY
-from factormodels.recorded_verdicts import recorded_verdicts
+from factormodels.metadata.recorded_match import TEXT_MATCH_KEY
+from factormodels.metadata.recorded_verdicts import recorded_verdicts
 from tests.commands import called
 from tests.refusals import refused
 

@@ -39,8 +39,8 @@ from experiments.findings.markup import csv_records, read_csv
 from experiments.settings.inputs import with_evidence
 from experiments.study.design import algorithms, cells
 from experiments.study.files import read_manifest
-from experiments.study.frame import read_judgements
 from experiments.study.reading import LoadedStudy, load_study
+from experiments.study.report.frame import read_judgements
 from experiments.study.rows import RowsFile, read_rows
 from factormodels import Atom, Context, FactGraph
 from factormodels.errors import FactormodelsError, InputError

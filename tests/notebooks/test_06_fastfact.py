@@ -63,7 +63,7 @@ def test_numbers(tmp_path: Path) -> None:
             assert thresholds.wrong[model, theta] == pytest.approx(wrong * skipped, abs=0.025)
         assert thresholds.f1[model, 1.0] == thresholds.f1_of_means[model, 1.0] == 0
     assert (thresholds.f1_of_means <= thresholds.f1 + 1e-12).all()
-    # Table 6 by hand, as in tests/experiments/evaluators/test_assessment_costs.py: N + M and
+    # Table 6 by hand, as in tests/experiments/evaluators/calls/test_assessment_costs.py: N + M and
     # N + 4M calls.
     methods: Any = pd.read_csv(folder / "methods.csv").set_index("method")
     assert methods.calls["SAFE"] - methods.calls["VeriScore"] == pytest.approx(3 * 631 / 92)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.evaluators.costs import Load, fr3
+from experiments.evaluators.calls.costs import Load, fr3
 from factormodels.extraction.retrieval.bm25 import build_collection
 from factormodels.extraction.retrieval.documents import documents_of_graphs
 from factormodels.extraction.stages.retrieval import with_contexts

@@ -11,7 +11,7 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load
 from experiments.columns.placed_claims import claims_of_graphs
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.positions import position_table
+from experiments.findings.figures.positions import position_table
 from experiments.settings.limits import Count
 from experiments.study.config import STRICT
 

@@ -12,7 +12,7 @@ from factormodels.extraction.relation_models.base import Judgement, Missing, Rel
 from factormodels.extraction.stages.atomizer import atomize, sentence_atoms
 from factormodels.extraction.stages.relations import ask
 from factormodels.fact_graph import FactGraph
-from factormodels.languages import detected_language
+from factormodels.texts.languages import detected_language
 
 SAME_FACT = 0.8
 """Facts whose words are at least so alike are one."""

@@ -17,7 +17,6 @@ from factormodels.claims import (
     likeliest_kind,
 )
 from factormodels.errors import InputError
-from factormodels.evidence_source import RELATIONS_KEY
 from factormodels.extraction.relation_models.base import (
     Judgement,
     Missing,
@@ -27,6 +26,7 @@ from factormodels.extraction.relation_models.base import (
     counted_fallbacks,
 )
 from factormodels.fact_graph import FactGraph
+from factormodels.metadata.evidence_source import RELATIONS_KEY
 from factormodels.validation import validated_probability
 from factormodels.variants import between_claims, united
 

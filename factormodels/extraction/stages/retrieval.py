@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from factormodels.claims import Context
 from factormodels.errors import InputError
-from factormodels.evidence_source import RETRIEVAL_KEY
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.fact_graph import FactGraph
+from factormodels.metadata.evidence_source import RETRIEVAL_KEY
 from factormodels.nouns import counted
 from factormodels.variants import merge_duplicate_contexts
 

@@ -34,7 +34,7 @@ from factormodels.io.formats.record import (
 )
 from factormodels.io.source.places import location, record_id
 from factormodels.io.tables.records import Source
-from factormodels.recorded_verdicts import RecordedVerdict
+from factormodels.metadata.recorded_verdicts import RecordedVerdict
 from factormodels.validation import validated_probability
 from factormodels.variants import merge_duplicate_contexts
 from factormodels.words import NO_LABEL, folded

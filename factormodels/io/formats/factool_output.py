@@ -22,8 +22,8 @@ from factormodels.io.formats.judged import assessor_metadata, truth_word
 from factormodels.io.formats.record import ToolRecord, placed, record_of, root_path, stated_id
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
+from factormodels.metadata.recorded_verdicts import CONTRADICTED, SUPPORTED, RecordedVerdict
 from factormodels.nouns import counted
-from factormodels.recorded_verdicts import CONTRADICTED, SUPPORTED, RecordedVerdict
 from factormodels.variants import merge_duplicate_contexts
 
 _ASSESSOR = "factool"

@@ -29,7 +29,7 @@ from factormodels.io.formats.format import Format
 from factormodels.io.formats.record import EMPTY_IS_NONE, ToolRecord, placed, record_of, root_path
 from factormodels.io.source.places import location, record_id
 from factormodels.io.tables.records import Source
-from factormodels.recorded_verdicts import ASSESSORS_KEY, SECONDS_KEY, verdict_facts
+from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY, SECONDS_KEY, verdict_facts
 
 
 class FactreasonerAtom(ToolRecord):
@@ -82,9 +82,9 @@ def read(obj: object, source: Source, line: int | None = None) -> FactGraph:
     annotations and leave the label None. The metadata hold `cat`, the atoms' wording before
     revision (`original`, by atom, where it differs), the contexts' summaries (`synthetic_summary`,
     by context), and what the `results` of an output say of the atoms, as
-    `factormodels.recorded_verdicts` has it; each only where there is any. Atoms that have no label
-    of their own have that of the results' `references`. Other keys are passed over, but relations
-    are refused: a graph without them says of every claim what its prior says.
+    `factormodels.metadata.recorded_verdicts` has it; each only where there is any. Atoms that have
+    no label of their own have that of the results' `references`. Other keys are passed over, but
+    relations are refused: a graph without them says of every claim what its prior says.
 
     Args:
         obj: the JSON value.

@@ -22,13 +22,13 @@ from factormodels.io.formats.format import Format
 from factormodels.io.formats.record import ToolRecord, placed, record_of, root_path
 from factormodels.io.source.places import location, record_id
 from factormodels.io.tables.records import Source
-from factormodels.nouns import counted
-from factormodels.recorded_verdicts import (
+from factormodels.metadata.recorded_verdicts import (
     ASSESSORS_KEY,
     SECONDS_KEY,
     RecordedVerdict,
     verdict_facts,
 )
+from factormodels.nouns import counted
 from factormodels.validation import validated_probability
 
 LABELS: Mapping[str, bool] = MappingProxyType({"S": True, "NS": False})

@@ -24,13 +24,13 @@ import numpy as np
 
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import InputError
-from factormodels.evidence_source import EVIDENCE_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.factscore import LABELS
 from factormodels.io.formats.format import Format
 from factormodels.io.source.places import location
 from factormodels.io.tables.records import Source
-from factormodels.recorded_match import FIGURES, TEXT_MATCH_KEY, recorded_match
+from factormodels.metadata.evidence_source import EVIDENCE_KEY
+from factormodels.metadata.recorded_match import FIGURES, TEXT_MATCH_KEY, recorded_match
 
 _UNITS = 10_000
 

@@ -15,7 +15,7 @@ from factormodels.io.formats.judged import UNSUPPORTED, judged_response
 from factormodels.io.formats.record import ToolRecord, filled, placed, record_of, root_path
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
-from factormodels.recorded_verdicts import SUPPORTED
+from factormodels.metadata.recorded_verdicts import SUPPORTED
 
 
 class FactscoreDecision(ToolRecord):

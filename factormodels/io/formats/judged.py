@@ -9,7 +9,7 @@ from factormodels.claims import Atom, ModelJudgement, RelationKind
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.recorded_verdicts import (
+from factormodels.metadata.recorded_verdicts import (
     ASSESSORS_KEY,
     CONTRADICTED,
     SUPPORTED,

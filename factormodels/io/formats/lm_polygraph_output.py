@@ -19,7 +19,7 @@ from factormodels.io.formats.judged import assessor_metadata
 from factormodels.io.formats.record import ToolRecord, filled, record_of, root_path
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
-from factormodels.recorded_verdicts import RecordedVerdict
+from factormodels.metadata.recorded_verdicts import RecordedVerdict
 
 _ASSESSOR = "lm-polygraph"
 

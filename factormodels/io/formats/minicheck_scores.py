@@ -18,7 +18,7 @@ from factormodels.io.formats.judged import judged_response
 from factormodels.io.formats.record import ToolRecord, filled, record_of, root_path
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
-from factormodels.recorded_verdicts import RecordedVerdict
+from factormodels.metadata.recorded_verdicts import RecordedVerdict
 from factormodels.validation import validated_probability
 
 _PROBABILITIES = ("raw_prob", "max_support_prob", "prob", "pred_label")

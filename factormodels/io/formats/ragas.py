@@ -31,7 +31,7 @@ from factormodels.io.formats.record import (
 )
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
-from factormodels.recorded_verdicts import SUPPORTED, RecordedVerdict
+from factormodels.metadata.recorded_verdicts import SUPPORTED, RecordedVerdict
 
 QUESTIONS = ("user_input", "question")
 RESPONSES = ("response", "answer")

@@ -38,8 +38,8 @@ from factormodels.io.formats.record import (
 )
 from factormodels.io.source.places import location, record_id
 from factormodels.io.tables.records import Source
+from factormodels.metadata.recorded_verdicts import CONTRADICTED, SUPPORTED, RecordedVerdict
 from factormodels.nouns import counted
-from factormodels.recorded_verdicts import CONTRADICTED, SUPPORTED, RecordedVerdict
 
 REFCHECKER = "refchecker"
 """Name of the assessor; that of a checker follows where the file tells it."""

@@ -36,7 +36,7 @@ from factormodels.io.formats.record import (
 )
 from factormodels.io.source.places import location, record_id
 from factormodels.io.tables.records import Source
-from factormodels.recorded_verdicts import RecordedVerdict
+from factormodels.metadata.recorded_verdicts import RecordedVerdict
 
 UQLM = "uqlm"
 """Name of the assessor, before that of a scorer."""

@@ -19,7 +19,12 @@ from factormodels.io.formats.judged import UNSUPPORTED, Judged, judged_response
 from factormodels.io.formats.record import ToolRecord, filled, placed, record_of, root_path
 from factormodels.io.source.places import record_id
 from factormodels.io.tables.records import Source
-from factormodels.recorded_verdicts import CONTRADICTED, SUPPORTED, UNDECIDED, RecordedVerdict
+from factormodels.metadata.recorded_verdicts import (
+    CONTRADICTED,
+    SUPPORTED,
+    UNDECIDED,
+    RecordedVerdict,
+)
 
 _ASSESSOR = "veriscore"
 

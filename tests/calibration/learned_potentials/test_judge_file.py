@@ -17,7 +17,7 @@ import pytest
 from calibration.learned_potentials import FieldSettings, Judge, learn_judge, read_judge
 from calibration.learned_potentials.judge import judge_of
 from factormodels import FactGraph, InputError
-from factormodels.learned_from import LearnedFrom
+from factormodels.metadata.learned_from import LearnedFrom
 from tests.calibration.learned_potentials.data import of_cities as responses
 from tests.refusals import refused
 

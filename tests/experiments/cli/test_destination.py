@@ -15,7 +15,7 @@ from experiments.cli import front
 from experiments.cli.main import COMMANDS, function_named
 from experiments.destination import FILE_FORMS, form_of
 from experiments.evaluators import assess as assessing
-from experiments.evaluators.batch import assess_responses
+from experiments.evaluators.batches.batch import assess_responses
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as
 from experiments.settings import settings_of

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.kill
 # to import, as connections of litellm do. The lock is taken last of what is done at exit.
 CODE = """
 import _imp, atexit, sys, threading, time, types
-from experiments.evaluators.threads import AT_WORK
+from experiments.evaluators.batches.threads import AT_WORK
 
 class Late:
     def __del__(self):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import experiments
-from experiments.findings.trace_figure import distances, trace_figure
+from experiments.findings.figures.trace_figure import distances, trace_figure
 from factormodels.synthetic import grid
 from inference import infer
 from tests.experiments.cli.test_bad_input import assert_refused, refuse

@@ -12,8 +12,8 @@ import pytest
 
 from experiments import report
 from experiments.columns.assessed_metadata import check_assessment
-from experiments.evaluators.assess_tables import stage_remarks
-from experiments.evaluators.assessed_page import findings_of_graphs, listed_responses
+from experiments.evaluators.display.assess_tables import stage_remarks
+from experiments.evaluators.display.assessed_page import findings_of_graphs, listed_responses
 from experiments.evaluators.response import judged
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.errors import InputError

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from experiments import assess
-from experiments.evaluators.assess_tables import stage_remarks
+from experiments.evaluators.display.assess_tables import stage_remarks
 from experiments.evaluators.response import AssessmentView, assess_graph
 from experiments.findings.claim_scores import LabelledAtoms, scores_with_intervals
 from factormodels import FactGraph, RelationKind, datasets, read, read_many, variant
@@ -271,7 +271,7 @@ def test_what_of_a_damaged_store_is_whole_is_kept(notes: Path) -> None:
 def test_an_interrupted_batch_keeps_what_is_finished(
     notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import experiments.evaluators.batch as module
+    import experiments.evaluators.batches.batch as module
 
     batch_of(notes, 4)
     invoke(*BATCH)

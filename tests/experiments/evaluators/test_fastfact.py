@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import binomtest
 
 from experiments import fastfact
-from experiments.evaluators.fastfact_tables import guaranteed_threshold
+from experiments.evaluators.display.fastfact_tables import guaranteed_threshold
 from factormodels import FactGraph, InputError, read_many
 from factormodels.extraction.fastfact import FASTFACT_KEY
 from factormodels.extraction.language_model import Completion, Failure, Request, Token

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from experiments.evaluators.assessed_page import listed_responses
+from experiments.evaluators.display.assessed_page import listed_responses
 from experiments.evaluators.response import AssessmentView, assess_graph
 from experiments.findings.findings import Findings
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets

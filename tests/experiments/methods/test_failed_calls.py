@@ -14,7 +14,7 @@ from experiments.asking.failed_calls import (
     failed_throughout,
     failure_sentences,
 )
-from experiments.evaluators.assessed_page import findings_of_graphs
+from experiments.evaluators.display.assessed_page import findings_of_graphs
 from factormodels import Context, FactGraph
 from factormodels.extraction.language_model import Completion, Failure, Request, Usage
 from factormodels.extraction.language_model.accounting import Account, Ledger

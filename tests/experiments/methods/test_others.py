@@ -16,7 +16,7 @@ from experiments.methods.score import shortest_names
 from factormodels import Atom, FactGraph, InputError, read_many
 from factormodels.aligned_claims import aligned_pairs, likeness, with_verdicts_of
 from factormodels.io.fact_graph_json import write_fact_graphs
-from factormodels.recorded_verdicts import recorded_verdicts
+from factormodels.metadata.recorded_verdicts import recorded_verdicts
 from tests.experiments.conftest import invoke
 from tests.factormodels.io.formats.release_records import (
     FACTSCORE_OUTPUT,

@@ -17,8 +17,8 @@ from factormodels import Atom, FactGraph, InputError
 from factormodels.extraction.pipeline import relation_stage
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.io import read_many, write_many
-from factormodels.learned_from import LearnedFrom, mark_of
-from factormodels.recorded_verdicts import recorded_marks
+from factormodels.metadata.learned_from import LearnedFrom, mark_of
+from factormodels.metadata.recorded_verdicts import recorded_marks
 from tests.calibration.learned_potentials.data import of_cities
 from tests.refusals import refused
 

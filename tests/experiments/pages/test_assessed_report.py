@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments import report
-from experiments.evaluators.marked_texts import deciding_sentences, marked_response
+from experiments.evaluators.display.marked_texts import deciding_sentences, marked_response
 from experiments.evaluators.response import AssessmentView, assess_graph
 from factormodels import (
     Atom,

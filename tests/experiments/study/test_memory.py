@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from experiments.study.config import DatasetChoice, Significance, Study
 from experiments.study.rows import SCHEMA, RowsFile, write_rows
-from experiments.study.scores import study_scores
+from experiments.study.report.scores import study_scores
 
 N, CELLS, PER_RESPONSE = int(sys.argv[2]), 10, 5
 shared = {"study": "s", "dataset": "d", "variant": "FR1", "encoding": "implication",

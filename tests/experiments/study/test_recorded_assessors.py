@@ -12,7 +12,7 @@ import pytest
 from calibration.learned_potentials import judged
 from experiments.study.rows import read_rows
 from factormodels import write_many
-from factormodels.learned_from import LearnedFrom
+from factormodels.metadata.learned_from import LearnedFrom
 from tests.calibration.learned_potentials.data import of_cities
 from tests.experiments.conftest import invoke
 

@@ -128,7 +128,7 @@ class Counting:
 def counting(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> Counting:
     model = Counting(**settings)
     monkeypatch.setattr(
-        "experiments.study.text_models.build_relation_model", lambda *_, **__: model
+        "experiments.study.prepared.text_models.build_relation_model", lambda *_, **__: model
     )
     return model
 
@@ -181,7 +181,7 @@ def test_a_claim_of_which_every_relation_is_missing_has_no_posterior(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "experiments.study.text_models.build_relation_model", lambda *_, **__: Losing()
+        "experiments.study.prepared.text_models.build_relation_model", lambda *_, **__: Losing()
     )
     text = STUDY.replace("[FR1, FR2, FR3]", "[FR2]").replace("[exact, lbp]", "[exact]")
     run_study(planned(tmp_path, text), tmp_path / "out", workers=1)

@@ -8,7 +8,7 @@ import pytest
 
 from factormodels import Atom, Context, FactGraph
 from factormodels.extraction.text_match import text_match
-from factormodels.recorded_match import TEXT_MATCH_KEY, recorded_match
+from factormodels.metadata.recorded_match import TEXT_MATCH_KEY, recorded_match
 from tests.refusals import refused
 
 ATOMS = (

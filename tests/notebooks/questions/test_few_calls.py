@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.evaluators.asking_orders import asking_orders, first_of_each, posteriors, true
+from experiments.evaluators.calls.asking_orders import (
+    asking_orders,
+    first_of_each,
+    posteriors,
+    true,
+)
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets, variant
 from factormodels.extraction.stages.relations import relation_pairs
 from inference import infer

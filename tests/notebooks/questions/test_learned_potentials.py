@@ -19,7 +19,7 @@ from calibration.learned_potentials.methods import (
     taught_classes,
 )
 from experiments.findings.claim_scores import difference_rows, labelled_atoms, score_rows
-from experiments.findings.positions import mean_by_fifth
+from experiments.findings.figures.positions import mean_by_fifth
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, write_many
 from factormodels.encodings import ENCODINGS
 from factormodels.variants import variant

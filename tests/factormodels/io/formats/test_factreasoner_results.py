@@ -15,7 +15,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many, write
 from factormodels.io.file_report import check_file
 from factormodels.io.formats import factreasoner, factreasoner_results
-from factormodels.recorded_verdicts import (
+from factormodels.metadata.recorded_verdicts import (
     ASSESSORS_KEY,
     RecordedVerdict,
     recorded_verdicts,

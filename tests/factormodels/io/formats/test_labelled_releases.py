@@ -12,7 +12,7 @@ from factormodels import FactGraph, read_many
 from factormodels.io.file_report import check_file
 from factormodels.io.formats.ragas import passages_of
 from factormodels.io.formats.registry import format_of
-from factormodels.recorded_verdicts import recorded_verdicts
+from factormodels.metadata.recorded_verdicts import recorded_verdicts
 from tests.factormodels.io.formats.release_records import (
     EXPERTQA,
     FACTOOL,

@@ -1,0 +1,1 @@
+"""Many responses: side by side, durably, and on a cluster."""

@@ -1,0 +1,50 @@
+"""Assessing responses on a Dask cluster: models are asked from here.
+
+There is one limit on calls under way and one cache, so that nothing is asked twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from experiments.evaluators.batches.batch import Elsewhere
+from experiments.evaluators.response import AssessmentView, assess_graph
+from experiments.parallel_map import call_on, dask_cluster
+from factormodels.extraction.pipeline import Stage, run_stages
+from factormodels.fact_graph import FactGraph
+from inference import Backend
+from inference.warm_up import warm_up
+
+
+@contextmanager
+def on_cluster(
+    address: str, backend: Backend, stages: Sequence[Stage], *, local: bool
+) -> Iterator[Elsewhere]:
+    """A Dask cluster as a place where responses are computed.
+
+    Args:
+        address: of its scheduler.
+        backend: the backend that its workers warm up.
+        stages: what makes the graphs of responses.
+        local: whether the stages ask nobody, so that they can run there too.
+
+    Raises:
+        MissingDependencyError: if Dask is not installed.
+        InputError: if no scheduler answers at the address.
+        WorkerError: if the cluster has no worker, or cannot run a task.
+    """
+    prepare = partial(warm_up, backend)
+    with dask_cluster(address, "repeat the command") as workers:
+        # Sent to every worker once, since they may hold a model or an index of documents.
+        sent = workers.shared(tuple(stages)) if local else None
+
+        def compute(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str, Any]:
+            return call_on(workers, assess_graph, graph, tuple(views), prepare=prepare)
+
+        def run(graph: FactGraph, _: Sequence[Stage]) -> FactGraph:
+            return call_on(workers, run_stages, graph, sent, prepare=prepare)
+
+        yield Elsewhere(workers.places, compute, run if local else None)

@@ -1,0 +1,1 @@
+"""Which calls an evaluation makes first, when it stops, and what all of them would cost."""

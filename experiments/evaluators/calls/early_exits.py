@@ -1,0 +1,95 @@
+"""Responses of which no relations are asked, since a rule ends them before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from experiments.evaluators.calls.likeness import shared_words
+from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.pipeline import Stage, relation_stage
+from factormodels.extraction.relation_models.base import Judgement, Missing, NotAsked, TextPair
+from factormodels.fact_graph import FactGraph
+
+EarlyExit = Callable[[FactGraph], str]
+"""From a response, its claims and the passages that were found, to why nothing more is to be asked
+of it; an empty text where it is to go on."""
+
+
+def declines(graph: FactGraph) -> str:
+    """Say why a response that declines to answer ends, by the rule of `declining_clauses`."""
+    from calibration.self_knowledge import declining_clauses
+
+    return "it declines to answer" if declining_clauses(graph.response) else ""
+
+
+def unlike_its_passages(graph: FactGraph) -> str:
+    """Say why a response ends of which no claim shares half of its words with any passage."""
+    pairs = [
+        TextPair(context.content, atom.text, title=context.title)
+        for context in graph.contexts
+        for atom in graph.atoms
+    ]
+    near = shared_words(pairs)
+    return "" if near.size and near.max() >= _HALF else "no passage is about any of its claims"
+
+
+_HALF = 0.5
+
+EARLY_EXITS: MappingProxyType[str, EarlyExit] = MappingProxyType(
+    {"declines": declines, "unlike": unlike_its_passages}
+)
+"""Rules by which a response ends before its relations are asked, by name."""
+
+
+def early_exit(rule: Any) -> EarlyExit:
+    """Return the rule of a name of `EARLY_EXITS`, or a function as it is.
+
+    Raises:
+        InputError: for an unknown name.
+    """
+    if callable(rule):
+        custom: EarlyExit = rule
+        return custom
+    if rule not in EARLY_EXITS:
+        raise InputError(unknown_name(f"the early exit {rule!r}", str(rule), EARLY_EXITS))
+    return EARLY_EXITS[rule]
+
+
+EXIT_KEY = "early_exit"
+"""Where a response's metadata says why nothing more was asked of it."""
+
+
+def unless(rule: EarlyExit, stage: Stage, variant: str, least: float) -> Stage:
+    """Return a stage of relations that asks for none of a response that a rule ends.
+
+    Its pairs are then unasked and its claims unanswered; their ranges allow every answer.
+    """
+
+    def ended(graph: FactGraph) -> FactGraph:
+        reason = rule(graph)
+        if not isinstance(reason, str):
+            raise InputError(
+                f"the early exit gave {reason!r} of {graph.id!r}; let it give a text: why nothing "
+                "more is asked, empty to go on"
+            )
+        metadata = {key: value for key, value in graph.metadata.items() if key != EXIT_KEY}
+        if not reason:
+            return stage(replace(graph, metadata=metadata))
+        bare = relation_stage(_Nobody(reason), variant, least)(graph)
+        return replace(bare, metadata={**bare.metadata, EXIT_KEY: reason})
+
+    return ended
+
+
+@dataclass(frozen=True)
+class _Nobody:
+    """A relation model that is not asked."""
+
+    reason: str
+    name: str = "nobody"
+
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        return [NotAsked(f"not asked: {self.reason}") for _ in pairs]

@@ -1,0 +1,198 @@
+"""Relations with few calls: passages of a claim in order, until one decides it or a limit ends."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from experiments.evaluators.calls.likeness import shared_words
+from factormodels.claims import LEAST_PROBABILITY, RelationKind
+from factormodels.errors import LimitReachedError
+from factormodels.extraction.pipeline import Stage
+from factormodels.extraction.relation_models.base import (
+    Judgement,
+    Missing,
+    NotAsked,
+    RelationModel,
+    TextPair,
+)
+from factormodels.extraction.stages.relations import METADATA_KEY, unanswered_atoms
+from factormodels.fact_graph import FactGraph
+from factormodels.nouns import counted
+from factormodels.variants import merge_duplicate_contexts
+
+DECISIVE = LEAST_PROBABILITY
+"""Probability from which a relation settles its claim, by default: any relation that counts."""
+
+LIMIT_KEY = "limit"
+"""Key of `metadata["relations"]` with the limit that ended the asking; absent if none did."""
+
+SETTLED = NotAsked("not asked: another relation settles the claim")
+
+
+def asking_order(graph: FactGraph, pairs: Sequence[TextPair]) -> list[int]:
+    """Return the places of the pairs in the order of asking.
+
+    Passages that were found for the claim come before others, and each group is sorted by the
+    share of the claim's words that the passage has, largest first. Equal shares keep the order of
+    `pairs`. Pairs of two passages come last.
+    """
+    claims = set(graph.atom_ids)
+    retrieved = {
+        (context.id, claim) for context in graph.contexts for claim in context.retrieved_for
+    }
+    keys = [
+        (pair.target not in claims, (pair.source, pair.target) not in retrieved, -share)
+        for pair, share in zip(pairs, shared_words(pairs).tolist(), strict=True)
+    ]
+    return sorted(range(len(pairs)), key=keys.__getitem__)
+
+
+def ask_until_settled(
+    model: RelationModel, graph: FactGraph, pairs: Sequence[TextPair], decisive: float
+) -> tuple[dict[int, Judgement | Missing], str]:
+    """Ask about every claim until a relation settles it.
+
+    Each round asks one pair of every claim that is not settled, side by side, so that a limit
+    leaves all claims with equally many answers. Pairs of two passages are asked in a last round.
+
+    Args:
+        model: what judges the pairs.
+        graph: claims and passages, equal passages merged.
+        pairs: pairs of the response.
+        decisive: least probability of an entailment or contradiction that settles its claim.
+
+    Returns:
+        Answers by place of the pair, in the order of asking, and the limit that was reached; empty
+        if none was.
+    """
+    claims = set(graph.atom_ids)
+    waiting: dict[str, deque[int]] = {}
+    between: list[int] = []
+    for index in asking_order(graph, pairs):
+        target = pairs[index].target
+        if target in claims:
+            waiting.setdefault(target, deque()).append(index)
+        else:
+            between.append(index)
+    answers: dict[int, Judgement | Missing] = {}
+    while waiting:
+        batch = {places.popleft(): claim for claim, places in waiting.items()}
+        batch_answers, limit = _within_limit(model, [pairs[index] for index in batch])
+        for (index, claim), answer in zip(batch.items(), batch_answers, strict=False):
+            answers[index] = answer
+            if _is_decisive(answer, decisive):
+                waiting[claim].clear()
+        if limit:
+            return answers, limit
+        waiting = {claim: places for claim, places in waiting.items() if places}
+    batch_answers, limit = _within_limit(model, [pairs[index] for index in between])
+    answers.update(zip(between, batch_answers, strict=False))
+    return answers, limit
+
+
+def _is_decisive(answer: Judgement | Missing, decisive: float) -> bool:
+    return (
+        isinstance(answer, Judgement)
+        and answer.kind is not RelationKind.NEUTRAL
+        and answer.probability >= decisive
+    )
+
+
+def _within_limit(
+    model: RelationModel, pairs: Sequence[TextPair]
+) -> tuple[list[Judgement | Missing], str]:
+    """Answers to the pairs in order, up to a limit on calls or costs, and what the limit says."""
+    try:
+        return (model.judge(pairs) if pairs else []), ""
+    except LimitReachedError as error:
+        limit = str(error)
+    # Calls that ended before the limit are in the cache: asked one by one they cost nothing.
+    answers: list[Judgement | Missing] = []
+    for pair in pairs:
+        try:
+            answers += model.judge([pair])
+        except LimitReachedError:
+            break
+    return answers, limit
+
+
+@dataclass
+class _Asked:
+    """A relation model that asks another about one response, as `ask_until_settled`."""
+
+    model: RelationModel
+    graph: FactGraph
+    decisive: float
+    limit: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        """Answers; `NotAsked` for pairs of settled claims and for what a limit forbids."""
+        answers, limit = ask_until_settled(self.model, self.graph, pairs, self.decisive)
+        self.limit = self.limit or limit
+        settled = {
+            pairs[index].target
+            for index, answer in answers.items()
+            if _is_decisive(answer, self.decisive)
+        }
+        beyond = NotAsked(f"not asked: {limit.partition(';')[0]}")
+        return [
+            answers.get(index, SETTLED if pair.target in settled else beyond)
+            for index, pair in enumerate(pairs)
+        ]
+
+
+def few_calls_stage(
+    stage_of: Callable[[RelationModel], Stage], model: RelationModel, decisive: float
+) -> Stage:
+    """Return a stage of relations that asks about each claim until a relation settles it.
+
+    `metadata["relations"]` has the pairs that were not asked as `unasked`, with the reason, and
+    under `LIMIT_KEY` the limit on calls or costs that was reached.
+
+    Args:
+        stage_of: makes the stage from a relation model.
+        model: what judges the pairs.
+        decisive: see `ask_until_settled`.
+    """
+
+    def stage(graph: FactGraph) -> FactGraph:
+        asked = _Asked(model, merge_duplicate_contexts(graph), decisive)
+        related = stage_of(asked)(graph)
+        if not asked.limit:
+            return related
+        facts = {**related.metadata[METADATA_KEY], LIMIT_KEY: asked.limit}
+        return replace(related, metadata={**related.metadata, METADATA_KEY: facts})
+
+    return stage
+
+
+def limit_of(graph: FactGraph) -> str:
+    """Return the limit that ended the asking about a response; empty if none did."""
+    return str(graph.metadata.get(METADATA_KEY, {}).get(LIMIT_KEY, ""))
+
+
+def few_calls_sentences(graphs: Sequence[FactGraph], decisive: float) -> Iterator[str]:
+    """Yield how many pairs were asked, and why the others were not."""
+    facts = [graph.metadata[METADATA_KEY] for graph in graphs if METADATA_KEY in graph.metadata]
+    asked = sum(graph_facts["asked"] for graph_facts in facts)
+    reasons = [reason for graph_facts in facts for *_, reason in graph_facts.get("unasked", ())]
+    settled = reasons.count(SETTLED.reason)
+    yield (
+        f"{asked:,} of {counted(asked + len(reasons), 'pair')} asked: first the passages that were "
+        "found for a claim, then by the share of its words that the passage has. "
+        f"{counted(settled, 'pair')} of claims that a relation of probability {decisive:g} or more "
+        "settles are not asked."
+    )
+    if limits := list(filter(None, map(limit_of, graphs))):
+        beyond = sum(reason.removeprefix("not asked: ") in limits[0] for reason in reasons)
+        claims = sum(len(unanswered_atoms(graph)) for graph in graphs)
+        yield (
+            f"{counted(beyond, 'pair')} more are not asked, and {counted(claims, 'claim')} have no "
+            f"answer: {limits[0]}."
+        )

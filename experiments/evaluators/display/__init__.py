@@ -1,0 +1,1 @@
+"""Tables and pages of what evaluators leave in the graphs of responses."""

@@ -1,0 +1,286 @@
+"""Assessed responses as a page lists them, from what the assessment left in their metadata.
+
+Nothing is inferred anew: posteriors, evidence and what each passage changes are those of the file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from calibration.scores.measures import entropy_warnings
+from experiments.asking.failed_calls import failure_sentences
+from experiments.columns.assessed_metadata import METADATA_KEY
+from experiments.evaluators.batches.batch import CONSUMPTION_KEY, calls_of_graphs
+from experiments.evaluators.core import kept_claims
+from experiments.evaluators.display.assess_tables import (
+    measure_sentences,
+    missing_sentences,
+    origin_table,
+    stage_failures,
+    stage_remarks,
+    summary_table,
+)
+from experiments.evaluators.display.listed_evidence import (
+    Borne,
+    evidence_of,
+    graphs_shown,
+    n_relations,
+)
+from experiments.evaluators.display.marked_texts import marked_response
+from experiments.evaluators.response import judged, summarise_judged, with_core
+from experiments.findings.findings import Findings
+from experiments.findings.responses import (
+    Effect,
+    Ended,
+    Evidence,
+    ListedClaim,
+    ListedFailure,
+    ListedJudge,
+    ListedResponse,
+    ListedResponses,
+)
+from factormodels.claims import RelationKind
+from factormodels.errors import InputError
+from factormodels.extraction.language_model.accounting import total
+from factormodels.extraction.stages.duplicates import every_atom
+from factormodels.extraction.stages.relations import only_asked
+from factormodels.fact_graph import FactGraph
+from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
+from factormodels.nouns import counted
+from factormodels.variants import variant as variant_of
+
+MOST_LISTED = 2000
+"""Responses that a page lists, the most doubtful ones of more."""
+
+CORE = "core"
+"""What the page calls the claims that count with Core."""
+
+MORE = "factormodels report FILE --response ID"
+
+
+def listed_responses(
+    graphs: Sequence[FactGraph], without_result: Iterable[tuple[str, str]] = ()
+) -> ListedResponses:
+    """The responses of an assessment, as a page lists them.
+
+    Args:
+        graphs: the responses, with their assessment in their metadata.
+        without_result: (id, reason) of responses that have no result.
+    """
+    variants = [*dict.fromkeys(name for graph in graphs for name in graph.metadata[METADATA_KEY])]
+    assessors = dict.fromkeys(
+        name for graph in graphs for name in graph.metadata.get(ASSESSORS_KEY, {})
+    )
+    shown = graphs
+    if len(graphs) > MOST_LISTED:
+        doubtful = {id(graph) for graph in sorted(graphs, key=_doubt, reverse=True)[:MOST_LISTED]}
+        shown = [graph for graph in graphs if id(graph) in doubtful]
+    return ListedResponses(
+        answers=(
+            *(ListedJudge(name, view) for view, name in enumerate(variants)),
+            *(ListedJudge(name, None) for name in assessors),
+        ),
+        views=tuple(variants),
+        responses=tuple(_listed(graph, variants, [*assessors]) for graph in shown),
+        n_responses=len(graphs),
+        failures=tuple(_failures(graphs, shown, without_result)),
+        selections=(CORE,) if any(kept_claims(graph) is not None for graph in shown) else (),
+        replaces=("claims", "evidence", "doubtful", "responses"),
+        more=MORE,
+        compared=True,
+    )
+
+
+def findings_of_graphs(graphs: Sequence[FactGraph], source: str) -> Findings:
+    """What assessed responses say of themselves, without the run that assessed them.
+
+    Args:
+        graphs: the responses, with their assessment in their metadata.
+        source: what they are called.
+    """
+    how: dict[str, tuple[str, str]] = {}
+    for graph in graphs:
+        for name, view in graph.metadata[METADATA_KEY].items():
+            if how.setdefault(name, (view["encoding"], view["backend"])) != (
+                view["encoding"],
+                view["backend"],
+            ):
+                raise InputError(
+                    f"{source}: its responses were assessed with several encodings or backends; "
+                    "assess them with one"
+                )
+    assessors = dict.fromkeys(
+        name for graph in graphs for name in graph.metadata.get(ASSESSORS_KEY, {})
+    )
+    responses = [judged(graph) for graph in graphs]
+    with entropy_warnings():
+        compared = summarise_judged(responses, (*how, *assessors))
+        kept = with_core(responses)
+        k = compared.k
+        cored = None
+        if kept and k is not None:
+            cored = summarise_judged(kept, (*how, *assessors), k)
+        summary = summary_table(compared, cored, how)
+    return Findings(
+        source=source,
+        sentences=(
+            *measure_sentences(compared),
+            *missing_sentences(responses, graphs),
+            *(f"{each}." for each in failure_sentences(calls_of_graphs(graphs))),
+            *_spent(graphs),
+        ),
+        tables={"summary": summary, "origins": origin_table(responses)},
+        listed=partial(listed_responses, graphs),
+    )
+
+
+def _spent(graphs: Sequence[FactGraph]) -> Iterator[str]:
+    """Yield what was asked of a relation model, and what its answers took."""
+    asked = [graph.metadata["relations"] for graph in graphs if "relations" in graph.metadata]
+    for model in dict.fromkeys(facts["model"] for facts in asked):
+        model_facts = [facts for facts in asked if facts["model"] == model]
+        sentence = f"{model}: {counted(sum(facts['asked'] for facts in model_facts), 'pair')} asked"
+        taken = [
+            graph.metadata[CONSUMPTION_KEY]["relations"]
+            for graph in graphs
+            if graph.metadata.get("relations", {}).get("model") == model
+            and "relations" in graph.metadata.get(CONSUMPTION_KEY, {})
+        ]
+        spent = total(taken) if taken else None
+        if spent and spent["unpriced"] < spent["answers"]:
+            sentence += f", {spent['cost']:.4f} US dollars"
+        yield f"{sentence}."
+
+
+def _doubt(graph: FactGraph) -> float:
+    """The expected share of false claims by the first variant; what is unknown counts one half."""
+    view: Mapping[str, Any] = next(iter(graph.metadata[METADATA_KEY].values()), {})
+    p = [_posterior(view, same) for _, same in every_atom(graph)]
+    return sum(0.5 if posterior is None else 1.0 - posterior for posterior in p) / max(1, len(p))
+
+
+def _posterior(view: Mapping[str, Any], atom: str) -> float | None:
+    # Of a claim whose every relation is missing nothing is known.
+    if "atoms" not in view or atom in view["unanswered"]:
+        return None
+    value: float = view["atoms"][atom]["p"]
+    return value
+
+
+def _listed(graph: FactGraph, variants: Sequence[str], assessors: Sequence[str]) -> ListedResponse:
+    views = [graph.metadata[METADATA_KEY].get(name, {}) for name in variants]
+    judges = [graph.metadata.get(ASSESSORS_KEY, {}).get(name) for name in assessors]
+    atoms = every_atom(graph)
+    pieces = marked_response(replace(graph, atoms=tuple(atom for atom, _ in atoms)))
+    evidence = _evidence(graph, views)
+    kept = kept_claims(graph)
+    seen = [
+        variant_of(only_asked(graph, name), name) if "atoms" in view else None
+        for name, view in zip(variants, views, strict=True)
+    ]
+    return ListedResponse(
+        id=graph.id,
+        dataset="",
+        topic=graph.topic,
+        query=graph.query,
+        pieces=pieces,
+        claims=tuple(
+            ListedClaim(
+                atom,
+                (
+                    *(_posterior(view, same) for view in views),
+                    *((judge or _NOBODY)["verdicts"].get(same, {}).get("p") for judge in judges),
+                ),
+                evidence.get(same, ()),
+                tuple(_range(view, same) for view in views),
+                (
+                    *("" for _ in views),
+                    *(
+                        (judge or _NOBODY)["verdicts"].get(same, {}).get("label", "")
+                        for judge in judges
+                    ),
+                ),
+                () if kept is None or atom.id not in kept else (CORE,),
+                same_as="" if same == atom.id else same,
+            )
+            for atom, same in atoms
+        ),
+        passages=graph.contexts,
+        n_relations=tuple(
+            None if view_graph is None else n_relations(graph, view_graph) for view_graph in seen
+        ),
+        ended=(
+            *(Ended(view.get("status", "failed"), view.get("error", "")) for view in views),
+            *(Ended("judged" if judge else "not asked") for judge in judges),
+        ),
+        failures=tuple((reason, tuple(where)) for reason, where in stage_failures(graph)),
+        notes=(
+            *(_told(name, view) for name, view in zip(variants, views, strict=True) if view),
+            *stage_remarks(graph),
+        ),
+        graphs=tuple(graphs_shown(graph, seen)),
+    )
+
+
+_NOBODY: Mapping[str, Any] = {"verdicts": {}}
+
+
+def _told(name: str, view: Mapping[str, Any]) -> str:
+    """How a variant was judged."""
+    by = view.get("answered_by")
+    sentence = f"{name}: {view['encoding']}, {view['backend']}"
+    if by not in (None, view["backend"]):
+        sentence += f", answered by {by}"
+    return f"{sentence}: {view['error']}" if "error" in view else f"{sentence}, {view['status']}"
+
+
+def _range(view: Mapping[str, Any], atom: str) -> tuple[float, float] | None:
+    ends = view.get("open", {}).get(atom)
+    return None if ends is None else (round(ends[0], 6), round(ends[1], 6))
+
+
+def _evidence(
+    graph: FactGraph, views: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[Evidence, ...]]:
+    borne: dict[Borne, dict[int, Effect]] = {}
+    for number, view in enumerate(views):
+        for atom, facts in view.get("atoms", {}).items():
+            for item in facts["evidence"]:
+                key = Borne(
+                    atom, item["context"], RelationKind(item["relation"]), item["probability"]
+                )
+                change, p = item["change"], facts["p"]
+                borne.setdefault(key, {})[number] = (
+                    Effect()
+                    if change is None
+                    else Effect(p - change, change, item.get("change_error") or 0.0)
+                )
+    return evidence_of(graph, borne, len(views))
+
+
+def _failures(
+    graphs: Sequence[FactGraph],
+    shown: Sequence[FactGraph],
+    without_result: Iterable[tuple[str, str]],
+) -> Iterator[ListedFailure]:
+    """Yield what is missing of all responses, by stage and reason."""
+    places = {graph.id: position for position, graph in enumerate(shown)}
+    counts_by_reason: dict[tuple[str, str], Counter[str]] = {}
+    for name, reason in without_result:
+        counts_by_reason.setdefault(("no result", reason), Counter())[name] += 1
+    for graph in graphs:
+        for failure, where in stage_failures(graph):
+            stage, _, reason = failure.partition(": ")
+            counts_by_reason.setdefault((stage, reason), Counter())[graph.id] += len(where)
+        for name, view in graph.metadata[METADATA_KEY].items():
+            if "error" in view:
+                counts_by_reason.setdefault((f"inference, {name}", view["error"]), Counter())[
+                    graph.id
+                ] += 1
+    for (stage, reason), counts in counts_by_reason.items():
+        lacking = tuple((name, places.get(name)) for name in counts)
+        yield ListedFailure(stage, reason, counts.total(), lacking)

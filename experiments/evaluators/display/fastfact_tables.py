@@ -1,0 +1,455 @@
+"""Tables of what FaStfact says of responses, from the graphs that it leaves."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.claims.counts import f1_at_k_prime, recall_at_k_prime
+from calibration.intervals import mean_interval
+from experiments.evaluators.batches.batch import CONSUMPTION_KEY
+from experiments.evaluators.calls.costs import METHODS, Load
+from experiments.evaluators.core import kept_claims
+from experiments.findings.table import Table, columns_as, data_frame, named, text_columns
+from factormodels.extraction.asking.claim_faults import CATEGORIES, MISSING
+from factormodels.extraction.asking.claim_lines import PreLabel
+from factormodels.extraction.asking.table import PRE_VERIFICATION
+from factormodels.extraction.claim_failures import METADATA_KEY as FAILURES_KEY
+from factormodels.extraction.fastfact import CLAIM_TYPES, FASTFACT_KEY, audit_of
+from factormodels.extraction.language_model.accounting import Ledger, StageUsage, total
+from factormodels.extraction.preverification import Threshold, choose_threshold
+from factormodels.fact_graph import FactGraph
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERIFICATION = "fastfact"
+"""The stage of the verifying calls, which the ledger counts under the assessor's name."""
+
+EVERYTHING = "all"
+
+_LEVEL = 0.95
+_CLAIMS = (
+    *("response", "claim", "sentence", "text", "prelabel", "confidence"),
+    *("skipped", "audited", "verdict", "type", "missing"),
+)
+_EFFORT = (
+    *("sentences", "claims", "verified_share", "extracting_calls", "verifying_calls"),
+    *("audit_calls", "searches", "audit_searches"),
+)
+_SCORES = ("precision", "k_prime", "recall", "f1")
+_OF_CORE = (
+    *("core_claims", "core_supported", "core_unsupported"),
+    *("core_precision", "core_recall", "core_f1"),
+)
+_FIRST = (
+    *("response", "supported", "unsupported", "irrelevant", "missing", "missing_chunks"),
+    "unread_lines",
+    *_SCORES,
+    *_EFFORT,
+    *("pages", "prompt_tokens", "completion_tokens", "cost"),
+)
+
+
+_SHOWN = {
+    "responses": (
+        "FaStfact's counts and scores of responses.",
+        "response | supported:0 S | unsupported:0 N | irrelevant:0 I | missing:0 | precision:3 | "
+        "k_prime:0 K' | recall:3 R_K' | f1:3 F1@K' | claims:0 | verified_share:3 p | searches:0 | "
+        "pages:0 | cost:4 cost (US$)",
+    ),
+    "core": (
+        "The claims that count alone (Core).",
+        "response | claims:0 | supported:0 S | unsupported:0 N | precision:3 | recall:3 R_K' | "
+        "f1:3 F1@K'",
+    ),
+    "summary": (
+        "F1@K', means over responses, with 95% intervals.",
+        "responses:0 | scored:0 | f1:3± F1@K' | precision:3 | claims:1 | missing:0 | "
+        "cost:4 cost (US$)",
+    ),
+    "claims": ("Claims.", "claim | prelabel | confidence:3 | verdict | text"),
+    "curve": (
+        "Means over responses for every K' that people could have found.",
+        "k_prime:0 K' | precision:3 | recall:3 R_K' | f1:3 F1@K'",
+    ),
+    "claim_failures": (
+        "Failures of extracted claims, judged by the model.",
+        "category | failure | count:0 | claims:0 | share:3",
+    ),
+    "cost": (
+        "Calls, searches and cost by stage, beside FaStfact's table 6.",
+        "stage | needed:0 | formula:0 | audit:0 of them audit | calls:0 | cached:0 | "
+        "failures:0 failed | prompt_tokens:0 tokens in | completion_tokens:0 out | "
+        "cost:4 cost (US$) | per_response:4 per response",
+    ),
+    "methods": (
+        "What methods need for these responses, by the formulas of table 6.",
+        "method | extracting:0 | verifying:0 | searches:0 | calls:0",
+    ),
+    "audit": (
+        "Skipped claims that were verified anyway.",
+        "skipped:0 | claims:0 | wrong:0 | share:3",
+    ),
+    "calls": ("What would be asked at most.", "stage | calls:0"),
+}
+"""Caption of each table, and the header of what is shown of it."""
+
+_NOTE = (
+    "Tokens and cost are of all answers, those from the cache, of no use and about responses that "
+    "failed too."
+)
+
+_CURVE = (1, 2, 5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
+"""K' of which the curve is shown."""
+
+
+def shown_table(name: str, frame: pd.DataFrame, by: Sequence[str] = ()) -> Table:
+    """A table of the evaluation as it is shown; columns that are not are data.
+
+    Args:
+        name: which one.
+        frame: its numbers.
+        by: columns of the input by which its rows are grouped, where it has them.
+    """
+    caption, header = _SHOWN[name]
+    groups = text_columns(*(each for each in by if each in frame))
+    measures = tuple(column for column in columns_as(header) if column.name in frame)
+    note = ""
+    if name == "cost":
+        unknown = "unpriced" in frame and bool(frame["unpriced"].fillna(0).sum())
+        note = _NOTE + " Of some answers no price is known." * unknown
+    return Table(frame, (*groups, *measures), caption, note=note)
+
+
+def columns_of(graph: FactGraph) -> dict[str, Any]:
+    """What the input says of a response beside its text, by name."""
+    return {**graph.metadata, **graph.metadata.get("columns", {})}
+
+
+def claim_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
+    """A row per claim: what was said of it, and what it counts as."""
+    rows = [
+        {
+            "response": graph.id,
+            "claim": atom.id,
+            "sentence": atom.sentence,
+            "text": atom.text,
+            **facts,
+            "type": CLAIM_TYPES.get(facts["verdict"], ""),
+        }
+        for graph in graphs
+        for atom in graph.atoms
+        for facts in [graph.metadata[FASTFACT_KEY]["claims"][atom.id]]
+    ]
+    return data_frame(rows, list(_CLAIMS))
+
+
+def failure_table(graphs: Iterable[FactGraph], by: Sequence[str]) -> pd.DataFrame:
+    """Failures of extracted claims, a row per group and kind (figure 5 and table 5).
+
+    `count` and `share` of the claims that the judge answered on; of missing claims the share is of
+    those that were extracted. A claim may have several failures; a category counts it once.
+
+    Args:
+        graphs: responses whose claims were judged.
+        by: columns of the input by which they are grouped, where it has them.
+    """
+    keys = [name for name in by if any(name in columns_of(graph) for graph in graphs)]
+    rows = [
+        {
+            **{name: str(columns_of(graph).get(name, "")) for name in keys},
+            **counts,
+            "unanswered": len(graph.metadata[FAILURES_KEY]["failures"]),
+        }
+        for graph in graphs
+        for counts in _failure_counts(graph)
+    ]
+    kind = [*keys, "category", "failure"]
+    frame = data_frame(rows, [*kind, "count", "claims", "unanswered"])
+    failures = frame.groupby(kind, sort=False, as_index=False).sum()
+    failures.insert(
+        len(kind) + 2, "share", failures["count"] / failures["claims"].replace(0, math.nan)
+    )
+    return failures
+
+
+def _failure_counts(graph: FactGraph) -> Iterator[dict[str, Any]]:
+    failures = graph.metadata[FAILURES_KEY]
+    judged = [set(claim_kinds) for claim_kinds in failures["claims"].values()]
+    for category, names in CATEGORIES.items():
+        for name, kinds in ((EVERYTHING, names), *((name, (name,)) for name in names)):
+            count = sum(not claim_kinds.isdisjoint(kinds) for claim_kinds in judged)
+            yield {"category": category, "failure": name, "count": count, "claims": len(judged)}
+    missing = failures["missing_claims"]
+    claims = 0 if missing is None else len(graph.atoms)
+    reasons = [reason for _, reason in missing or ()]
+    for name in (EVERYTHING, *MISSING):
+        count = len(reasons) if name == EVERYTHING else reasons.count(name)
+        yield {"category": "missing", "failure": name, "count": count, "claims": claims}
+
+
+def response_table(
+    graphs: Iterable[FactGraph],
+    k_prime: Mapping[str, float],
+    gamma: float,
+    by: Sequence[str],
+) -> pd.DataFrame:
+    """A row per response: its claims by type, its score, and what it took.
+
+    Args:
+        graphs: the responses.
+        k_prime: K' by id of response, of those that people counted.
+        gamma: of recall at K'.
+        by: columns of the input that are kept, where it has them.
+    """
+    rows = [_response(graph, k_prime.get(graph.id), gamma, by) for graph in graphs]
+    grouping = [name for name in by if any(name in row for row in rows)]
+    core = _OF_CORE if any("core_claims" in row for row in rows) else ()
+    frame = data_frame(rows, [_FIRST[0], *grouping, *_FIRST[1:], *core])
+    return frame.astype(dict.fromkeys((*_SCORES, "verified_share", "cost"), "float64"))
+
+
+def leaderboard(responses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Mean F1@K' and what it is made of, a row per group, the best first.
+
+    Args:
+        responses: of `response_table`.
+        by: columns by which responses are grouped; over the second and later ones there is a row
+            for all of them together, too. Those that the table lacks are left aside.
+    """
+    keys = [name for name in by if name in responses.columns]
+    rows = []
+    for depth in range(min(len(keys), 1), len(keys) + 1):
+        whole = dict.fromkeys(keys[depth:], EVERYTHING)
+        groups = responses.groupby(keys[:depth], sort=False, dropna=False) if depth else None
+        for values, members in [((), responses)] if groups is None else groups:
+            rows.append({**dict(zip(keys, values, strict=False)), **whole, **_mean(members)})
+    rows.sort(key=lambda row: -math.inf if math.isnan(row["f1"]) else row["f1"], reverse=True)
+    return data_frame(rows)
+
+
+def curve_table(responses: pd.DataFrame, gamma: float) -> pd.DataFrame:
+    """Precision, recall and F1@K', means over responses, for some K' up to twice their claims.
+
+    One K' stands for all responses. Nobody's count is needed, and none is put in its place.
+    """
+    s = responses["supported"].to_numpy(dtype=np.float64)
+    n = responses["unsupported"].to_numpy(dtype=np.float64)
+    longest = max(10, 2 * int((s + n).max(initial=0)))
+    table = data_frame({"k_prime": [*(k for k in _CURVE if k < longest), longest]})
+    table["precision"] = responses["precision"].mean()
+    scores = {
+        "recall": [recall_at_k_prime(s, k, gamma) for k in table["k_prime"]],
+        "f1": [f1_at_k_prime(s, n, k, gamma) for k in table["k_prime"]],
+    }
+    for name, values in scores.items():
+        table[name] = [float(each.mean()) if len(s) else math.nan for each in values]
+    return table
+
+
+def cost_table(
+    graphs: Sequence[FactGraph], ledger: Ledger, spent: Sequence[Mapping[str, Any]] = ()
+) -> pd.DataFrame:
+    """A row per stage: calls beside the formulas of table 6, tokens and cost of all answers.
+
+    `calls` were asked anew, `cached` taken from the cache, `failures` made in vain. `answers`,
+    tokens and `cost` are of all answers that the responses needed, whoever paid for them and when,
+    and of those that responses took in this run that then failed; `per_response` is the mean of
+    `cost` over both. `needed` is how many calls or searches the responses
+    need, `audit` the part of them that the audit needs, which `formula` leaves out. Pages are
+    those that gave evidence.
+
+    Args:
+        graphs: the responses.
+        ledger: what the run asked.
+        spent: what the answers of each failed response took by stage.
+    """
+    taken = [*spent, *(graph.metadata.get(CONSUMPTION_KEY, {}) for graph in graphs)]
+    efforts = [graph.metadata[FASTFACT_KEY]["effort"] for graph in graphs]
+    formulas = [METHODS["FaStfact"](_load(graph)) for graph in graphs]
+
+    def summed(name: str) -> int:
+        return sum(effort[name] for effort in efforts)
+
+    rows: list[dict[str, Any]] = []
+    for stage, needed, audit, formula in (
+        (PRE_VERIFICATION.name, "extracting_calls", 0,
+         sum(formula.extracting for formula in formulas)),
+        (VERIFICATION, "verifying_calls", summed("audit_calls"),
+         sum(formula.verifying for formula in formulas)),
+    ):  # fmt: skip
+        usage = ledger.stages.get(stage, StageUsage())
+        used = total(response_usage[stage] for response_usage in taken if stage in response_usage)
+        rows.append(
+            {
+                "stage": stage,
+                "needed": summed(needed) + audit,
+                "audit": audit,
+                "formula": formula,
+                "calls": usage.calls,
+                "cached": usage.cached,
+                "failures": usage.failures,
+                **used,
+                "cost": _price(used),
+                "per_response": _price(used) / len(taken) if taken else math.nan,
+            }
+        )
+    searches = summed("audit_searches")
+    rows.append(
+        {
+            "stage": "searches",
+            "needed": summed("searches") + searches,
+            "audit": searches,
+            "formula": sum(formula.searches for formula in formulas),
+        }
+    )
+    rows.append({"stage": "pages", "needed": sum(_pages(graph) for graph in graphs)})
+    return data_frame(rows)
+
+
+def loads_of(graphs: Iterable[FactGraph]) -> list[Load]:
+    """What responses that were judged asked of an assessor."""
+    return [_load(graph) for graph in graphs]
+
+
+def method_table(loads: Sequence[Load]) -> pd.DataFrame:
+    """Calls and searches that methods need for responses, by FaStfact's table 6.
+
+    q = 1; of FR1, FR2 and FR3, k = 3 contexts per claim, none of them alike.
+    """
+    columns = ("extracting", "verifying", "searches", "calls")
+    return data_frame(
+        [
+            {
+                "method": name,
+                **{
+                    column: sum(getattr(method(load), column) for load in loads)
+                    for column in columns
+                },
+            }
+            for name, method in METHODS.items()
+        ]
+    )
+
+
+def audit_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
+    """How often skipping was wrong, over all responses: one row.
+
+    `skipped` claims, `claims` of them that were audited, `wrong`, the share and its 95% interval
+    (Clopper and Pearson).
+    """
+    facts = [graph.metadata[FASTFACT_KEY] for graph in graphs]
+    skipped = sum(claim["skipped"] for fact in facts for claim in fact["claims"].values())
+    claims, wrong = (sum(fact["audit"][name] for fact in facts) for name in ("claims", "wrong"))
+    share = wrong / claims if claims else math.nan
+    row = {"skipped": skipped, **asdict(audit_of(claims, wrong)), "share": share}
+    return data_frame([row], ["skipped", "claims", "wrong", "share", "lower", "upper"])
+
+
+def guaranteed_threshold(claims: pd.DataFrame, target_error: float) -> Threshold:
+    """The lowest θ above which at most a share of the skipped claims is wrong, 95% sure.
+
+    Args:
+        claims: of `claim_table`, every skipped one audited.
+        target_error: that share, between 0 and 1.
+
+    Raises:
+        InputError: if no definite label was verified, or the share is out of range.
+    """
+    definite = claims["prelabel"].isin([str(label) for label in PreLabel if label.definite])
+    verified = ~claims["skipped"].astype(bool) | claims["audited"].astype(bool)
+    known = claims[definite & verified & claims["confidence"].notna() & (claims["type"] != "")]
+    right = known["prelabel"].map(CLAIM_TYPES) == known["type"]
+    return choose_threshold(known["confidence"].tolist(), right.tolist(), target_error)
+
+
+def _response(
+    graph: FactGraph, k_prime: float | None, gamma: float, by: Sequence[str]
+) -> dict[str, Any]:
+    facts = graph.metadata[FASTFACT_KEY]
+    verdicts = {claim: claim_facts["verdict"] for claim, claim_facts in facts["claims"].items()}
+    lacking = bool(facts["failures"] or facts.get("unread"))
+    selected = kept_claims(graph)
+    core: dict[str, Any] = {}
+    if selected is not None:
+        kept = [verdict for claim, verdict in verdicts.items() if claim in selected]
+        scores = {"claims": len(kept), **_scored(kept, k_prime, gamma, lacking)}
+        core = {f"core_{name}": value for name, value in scores.items()}
+    used = total(graph.metadata.get(CONSUMPTION_KEY, {}).values())
+    # The table says which of these it has.
+    return {
+        **{name: value for name, value in columns_of(graph).items() if name in by},
+        "response": graph.id,
+        **_scored([*verdicts.values()], k_prime, gamma, lacking),
+        "missing": [*verdicts.values()].count(""),
+        "missing_chunks": len(facts["failures"]),
+        "unread_lines": len(facts.get("unread", ())),
+        "k_prime": math.nan if k_prime is None else k_prime,
+        **core,
+        **facts["effort"],
+        "pages": _pages(graph),
+        **used,
+        "cost": _price(used),
+    }
+
+
+def _scored(
+    verdicts: Sequence[str], k_prime: float | None, gamma: float, failures: bool
+) -> dict[str, Any]:
+    """Claims by type, precision, recall at K' and F1@K' of some verdicts."""
+    counts = Counter(CLAIM_TYPES[verdict] for verdict in verdicts if verdict)
+    s, n = counts["supported"], counts["non-supported"]
+    recall = f1 = math.nan
+    # Without any verdict that counts there is a score only if nothing is missing.
+    if k_prime is not None and (s + n or not ("" in verdicts or failures)):
+        recall = float(recall_at_k_prime([s], [k_prime], gamma)[0])
+        f1 = float(f1_at_k_prime([s], [n], [k_prime], gamma)[0])
+    return {
+        "supported": s,
+        "unsupported": n,
+        "irrelevant": counts["irrelevant"],
+        "precision": s / (s + n) if s + n else math.nan,
+        "recall": recall,
+        "f1": f1,
+    }
+
+
+def _price(used: Mapping[str, Any]) -> float:
+    """The price of some answers in US dollars; NaN where that of none of them is known."""
+    known = used["answers"] > used["unpriced"] or not used["answers"]
+    return float(used["cost"]) if known else math.nan
+
+
+def _mean(responses: pd.DataFrame) -> dict[str, Any]:
+    return {
+        "responses": len(responses),
+        "scored": int(responses["f1"].notna().sum()),
+        **named("f1", mean_interval(responses["f1"].to_numpy(dtype=float), _LEVEL)),
+        "precision": float(responses["precision"].mean()),
+        "claims": float((responses["supported"] + responses["unsupported"]).mean()),
+        "missing": int(responses["missing"].sum()),
+        "missing_chunks": int(responses["missing_chunks"].sum()),
+        "unread_lines": int(responses["unread_lines"].sum()),
+        "cost": float(responses["cost"].mean()),
+    }
+
+
+def _load(graph: FactGraph) -> Load:
+    facts = graph.metadata[FASTFACT_KEY]
+    effort, stride = facts["effort"], facts["settings"]["stride"]
+    return Load(
+        effort["sentences"],
+        effort["claims"],
+        unsure=effort["verified_share"] or 0.0,
+        stride=max(1, effort["sentences"] if stride is None else stride),
+    )
+
+
+def _pages(graph: FactGraph) -> int:
+    return len({(context.link, context.title) for context in graph.contexts})

@@ -1,0 +1,123 @@
+"""Evidence and graphs of a response as a page lists them, of assessments and of studies alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from experiments.evaluators.display.marked_texts import deciding_sentences
+from experiments.evaluators.evidence import recorded_context
+from experiments.findings.figures.graph_figure import untangled
+from experiments.findings.responses import Effect, Evidence, GraphShown
+from factormodels.claims import RelationKind
+from factormodels.fact_graph import FactGraph
+
+MOST_NODES = 60
+MOST_RELATIONS = 200
+"""Beyond these a drawing is a tangle, and is left out."""
+
+
+class Borne(NamedTuple):
+    """A relation that joins a passage to a claim, as all views have it that agree on it.
+
+    Attributes:
+        atom: id of the claim.
+        context: id of the passage in the response as recorded.
+        relation: what the relation is.
+        probability: its probability.
+    """
+
+    atom: str
+    context: str
+    relation: RelationKind
+    probability: float
+
+
+def evidence_of(
+    graph: FactGraph, borne: Mapping[Borne, Mapping[int, Effect]], n_views: int
+) -> dict[str, tuple[Evidence, ...]]:
+    """The evidence of every claim by its id, with the sentence of each passage that decides.
+
+    Args:
+        graph: the response.
+        borne: by relation what the passage does to the claim, by number of the view.
+        n_views: how many views there are.
+    """
+    places = {context: number for number, context in enumerate(graph.context_ids)}
+    texts = {atom.id: atom.text for atom in graph.atoms}
+    # Views may differ in the probability alone: the sentence is looked for once.
+    asked = [*dict.fromkeys((bearing.context, bearing.atom, bearing.relation) for bearing in borne)]
+    passages = [
+        (graph.contexts[places[context]].content, texts[atom], relation)
+        for context, atom, relation in asked
+    ]
+    decides = dict(zip(asked, deciding_sentences(passages), strict=True))
+    evidence: dict[str, list[Evidence]] = {}
+    for bearing, effects in borne.items():
+        evidence.setdefault(bearing.atom, []).append(
+            Evidence(
+                places[bearing.context],
+                bearing.relation,
+                bearing.probability,
+                decides[bearing.context, bearing.atom, bearing.relation],
+                tuple(effects.get(view) for view in range(n_views)),
+            )
+        )
+    return {atom: tuple(items) for atom, items in evidence.items()}
+
+
+def n_relations(graph: FactGraph, seen: FactGraph) -> tuple[int, ...]:
+    """The number of relations that each passage of a response has in a view of it."""
+    counts: Counter[str] = Counter()
+    contexts = set(seen.context_ids)
+    for relation in seen.relations:
+        if relation.kind is RelationKind.NEUTRAL:
+            continue
+        ends = (relation.source, relation.target)
+        counts.update(
+            recorded_context(end, other, graph)
+            for end, other in (ends, ends[::-1])
+            if end in contexts
+        )
+    return tuple(counts[name] for name in graph.context_ids)
+
+
+def graphs_shown(graph: FactGraph, seen: Sequence[FactGraph | None]) -> Iterator[GraphShown]:
+    """Yield the graphs of the views of a response, equal ones once, without those too large.
+
+    Args:
+        graph: the response as recorded.
+        seen: its views; None where that is not known.
+    """
+    views: dict[GraphShown, list[int]] = {}
+    for number, view in enumerate(seen):
+        if view is not None and (drawn := _graph_shown(graph, view)) is not None:
+            views.setdefault(drawn, []).append(number)
+    for drawn, numbers in views.items():
+        yield drawn._replace(views=tuple(numbers))
+
+
+def _graph_shown(graph: FactGraph, seen: FactGraph) -> GraphShown | None:
+    relations = [
+        relation for relation in seen.relations if relation.kind is not RelationKind.NEUTRAL
+    ]
+    n_nodes = len(seen.atoms) + len(seen.contexts)
+    if not seen.atoms or n_nodes > MOST_NODES or len(relations) > MOST_RELATIONS:
+        return None
+    contexts = untangled(seen)
+    nodes = {name: number for number, name in enumerate(seen.atom_ids)}
+    nodes |= {context.id: -1 - number for number, context in enumerate(contexts)}
+    recorded = {name: number for number, name in enumerate(graph.context_ids)}
+    return GraphShown(
+        views=(),
+        passages=tuple(
+            # FR1 has a copy of a passage per claim.
+            recorded[recorded_context(context.id, (context.retrieved_for or ("",))[0], graph)]
+            for context in contexts
+        ),
+        relations=tuple(
+            (nodes[relation.source], nodes[relation.target], relation.kind, relation.probability)
+            for relation in relations
+        ),
+    )

@@ -1,0 +1,453 @@
+"""The priors that a study learns: before its units, once for each view of a dataset, in folds.
+
+They are fitted to the data as they are stated; strengths act on what was learned. A response is
+judged by what the other folds teach: `CrossFitting` of `calibration` learns, and a judge that `fit`
+has saved (`judge: FILE`) stands in its place where one is named. What a run keeps of it is a fit of
+each fold, so that one that is killed learns none twice, and a fit that fails fails its units alone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from calibration.learned_potentials import read_judge
+from calibration.learned_potentials.graph_fitting import (
+    WHOLE,
+    CrossFitting,
+    LearnedPotentials,
+    labelled_folds,
+)
+from calibration.learned_potentials.graph_potentials import Potentials, apply, stance_class
+from calibration.learned_potentials.judge import judge_of, with_judged_priors
+from experiments.columns.cell_names import RECORDED, cell_words
+from experiments.findings.text import some_of
+from experiments.settings.backend_settings import build_backend
+from experiments.study.config import Learned
+from experiments.study.data import StudyData, related_graph
+from experiments.study.design import GraphView, StudyCell
+from experiments.study.reading import LoadedStudy
+from experiments.study.rows import FAILED
+from experiments.study.units import sentence
+from factormodels.errors import FactormodelsError, InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.source.files import read_text
+from factormodels.io.store.results import KeptValues
+from factormodels.metadata.learned_from import LearnedFrom
+from factormodels.nouns import counted
+from inference import Backend
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+logger = logging.getLogger(__name__)
+
+COLUMNS = (
+    *("dataset", "variant", "relation_model", "encoding", "prior", "fold", "parameter", "estimate"),
+    *("standard_error", "lower", "upper", "start", "parameter_status"),
+    *("n_responses", "n_labelled", "status", "converged", "error"),
+)
+"""Columns of priors.csv; a fit that failed has one row without a parameter."""
+
+Key = tuple[str, str, str, str]
+"""Variant, relation model, encoding and what tables call the priors."""
+
+
+@dataclass(frozen=True)
+class PriorRequest:
+    """Which priors are to be learned, and of what.
+
+    Attributes:
+        dataset: name of the dataset.
+        view: view of its graphs, with the setting of the priors, at strength 1.
+        backend: the algorithm that fits.
+        key_path: what errors begin with.
+        judge: text of a judge's file, in place of what is to be learned; or empty.
+    """
+
+    dataset: str
+    view: GraphView
+    backend: Backend
+    key_path: str
+    judge: str = ""
+
+    @property
+    def view_key(self) -> Key:
+        """What tells it from the others of its dataset."""
+        view = self.view
+        return view.variant, view.relation_model, view.encoding, view.prior.title
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        variant, relation_model, encoding, prior = self.view_key
+        view = {"variant": variant, "relation_model": relation_model}
+        return f"priors {prior!r} of {self.dataset} ({cell_words(view, view)}, {encoding})"
+
+    @property
+    def learned(self) -> Learned:
+        """What is learned, and how."""
+        return self.view.prior.learned or Learned()
+
+    def key(self, fold: int) -> str:
+        """What the fit without a fold is kept under."""
+        return json.dumps([self.dataset, *self.view_key, fold])
+
+    def matches(self, dataset: str, view: GraphView) -> bool:
+        """Whether these are the priors of a view of a dataset, at whatever strength."""
+        return (self.dataset, self.view) == (dataset, replace(view, strength=1.0))
+
+
+@dataclass(frozen=True)
+class FoldFit:
+    """What the responses outside one fold teach.
+
+    Attributes:
+        weights: values of the weights by name.
+        table: rows of `calibration.learned_potentials.graph_fitting.LearnedValue`, as plain data.
+        n_responses: number of responses that it was fitted to.
+        n_labelled: number of their labelled atoms.
+        status: how the search ended, or `FAILED`.
+        error: why it failed.
+        judge: text of a judge's file, whose posteriors are the priors; or empty.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    table: Sequence[Mapping[str, Any]] = ()
+    n_responses: int = 0
+    n_labelled: int = 0
+    status: str = FAILED
+    error: str = ""
+    judge: str = ""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the search ended at an optimum, be it at the end of a range."""
+        return self.status in ("converged", "boundary")
+
+    @classmethod
+    def of(cls, learned: LearnedPotentials) -> FoldFit:
+        """The fit of what was learned."""
+        table = tuple(asdict(value) for value in learned.table())
+        counts = learned.n_responses, learned.n_labelled
+        return cls(learned.by_name, table, *counts, str(learned.status))
+
+
+_FITS = TypeAdapter(FoldFit)
+
+
+def _kept_fit(plain: Any) -> FoldFit | None:
+    """The fit that was kept as plain data; None of one that another version kept."""
+    try:
+        return _FITS.validate_python(plain)
+    except ValidationError:
+        return None
+
+
+@dataclass(frozen=True)
+class CrossFittedPriors:
+    """Priors learned for the responses of a dataset in one view.
+
+    Attributes:
+        request: which priors, and of what.
+        fold: the fold of each response, (n_responses,), or `WHOLE`.
+        fits: what was learned without each fold.
+    """
+
+    request: PriorRequest
+    fold: tuple[int, ...]
+    fits: Mapping[int, FoldFit]
+
+    def of(self, responses: Sequence[int]) -> CrossFittedPriors:
+        """The same priors for some responses alone, by position."""
+        return replace(self, fold=tuple(self.fold[response] for response in responses))
+
+    def graph(self, response: int, graph: FactGraph, recorded: FactGraph) -> FactGraph:
+        """A response's view with what was learned without its fold.
+
+        Args:
+            response: its position.
+            graph: the view.
+            recorded: the response as recorded, which a judge reads.
+
+        Raises:
+            FactormodelsError: if nothing was learned, because the fit failed.
+        """
+        fit = self.fits[self.fold[response]]
+        if fit.error:
+            raise FactormodelsError(f"its priors could not be learned: {fit.error}")
+        if fit.judge:
+            return with_judged_priors(recorded, _judge(fit.judge), graph)
+        request = self.request
+        return apply(_set(graph, request.view), potentials_of(request), fit.weights)
+
+
+def prior_requests(
+    loaded: LoadedStudy, cells: Sequence[StudyCell], data: Sequence[StudyData]
+) -> tuple[PriorRequest, ...]:
+    """Which priors the cells of a study have learned, each once.
+
+    Raises:
+        InputError: for a dataset with no label, or with fewer labelled responses than folds, or a
+            setting that the algorithm does not have.
+        MissingDependencyError: if a library that the algorithm needs is not installed.
+    """
+    by_name = {dataset.name: dataset for dataset in data}
+    # By title, since cells know their priors by title alone.
+    places = {
+        setting.title: loaded.blame(f"priors[{position}].learned")
+        for position, priors in enumerate(loaded.study.priors)
+        for setting in priors.settings()
+    }
+    requests: dict[tuple[str, GraphView], PriorRequest] = {}
+    for cell in cells:
+        view, learned = replace(cell.view, strength=1.0), cell.view.prior.learned
+        # Cells that differ only in algorithm or strength share one fit.
+        if learned is None or (cell.dataset, view) in requests:
+            continue
+        location, text = places[view.prior.title], ""
+        if learned.judge:
+            if view.relation_model != RECORDED:
+                raise InputError(
+                    f"{location}.judge: a judge reads the relations that the data record, not "
+                    f"those of {view.relation_model}; leave out relation_models, or the judge "
+                    "with `only`"
+                )
+            text = _judge_text(loaded, learned.judge, by_name[cell.dataset], location)
+        else:
+            _check_labels(by_name[cell.dataset], learned, location)
+        backend = build_backend(
+            learned.backend, learned.settings, partial("{}.settings.{}".format, location)
+        )
+        requests[cell.dataset, view] = PriorRequest(cell.dataset, view, backend, location, text)
+    return tuple(requests.values())
+
+
+def fit_all(
+    asked: Sequence[PriorRequest],
+    data: Sequence[StudyData],
+    seed: int,
+    kept: KeptValues,
+    *,
+    finished: Collection[tuple[str, GraphView]] = (),
+    again: bool = False,
+    notice: Callable[[str], None] = logger.info,
+) -> tuple[CrossFittedPriors, ...]:
+    """The learned priors; those that are kept are not fitted again.
+
+    Args:
+        asked: which priors.
+        data: the datasets of the study.
+        seed: seed of the folds.
+        kept: fits of this run that are done; what is fitted goes there at once.
+        finished: datasets and views of which units are finished: their fits must be there.
+        again: fit anew what failed.
+        notice: is told what is being fitted.
+
+    Raises:
+        InputError: for data that the specification cannot be learned of, or if the fits of
+            finished units are gone.
+    """
+    by_name = {dataset.name: dataset for dataset in data}
+    priors = []
+    for request in asked:
+        # All fits of a request are kept before its first unit is run, so fold 0 speaks for the
+        # others. Fitting anew would mix rows of two fits in one cell.
+        first = kept.get(request.key(WHOLE if request.judge else 0))
+        if any(request.matches(*view) for view in finished) and not _kept_fit(first):
+            raise InputError(
+                f"{kept.path}: the {request.title} that finished units used are not in it, or are "
+                "those of another version; start anew with --overwrite"
+            )
+        priors.append(_fitted(request, by_name[request.dataset], seed, kept, again, notice))
+    return tuple(priors)
+
+
+def kept_fits(
+    asked: Sequence[PriorRequest], data: Sequence[StudyData], seed: int, values: Mapping[str, Any]
+) -> tuple[CrossFittedPriors, ...]:
+    """The learned priors of which every fit is kept, without fitting any.
+
+    Args:
+        asked: which priors.
+        data: the datasets of the study.
+        seed: seed of the folds.
+        values: what is kept, by key.
+    """
+    by_name = {dataset.name: dataset for dataset in data}
+    priors = []
+    for request in asked:
+        fold = _folds(request, by_name[request.dataset], seed)
+        kept = {number: _kept_fit(values.get(request.key(number))) for number in _numbers(fold)}
+        fits = {number: fit for number, fit in kept.items() if fit}
+        if len(fits) == len(kept):
+            priors.append(CrossFittedPriors(request, fold, fits))
+    return tuple(priors)
+
+
+def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
+    """What was learned, one row per fold and parameter, with the columns `COLUMNS`.
+
+    The fold is empty for the fit of all labelled responses, by which those without labels are
+    judged.
+    """
+    import pandas as pd
+
+    rows = []
+    for cross in fits:
+        for fold, fit in cross.fits.items():
+            shared = {
+                "dataset": cross.request.dataset,
+                **dict(zip(COLUMNS[1:5], cross.request.view_key, strict=True)),
+                "fold": pd.NA if fold == WHOLE else fold,
+                **{name: getattr(fit, name) for name in ("n_responses", "n_labelled", "status")},
+                "converged": fit.converged,
+                "error": fit.error,
+            }
+            # A failed fit still has its row, with the error. A parameter has a status of its own,
+            # which must not hide that of the fit.
+            for value in fit.table or ({},):
+                parameter = {
+                    "parameter": value.get("name"),
+                    "parameter_status": value.get("status"),
+                }
+                rows.append({**value, **parameter, **shared})
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"fold": "Int64"})
+
+
+def potentials_of(request: PriorRequest) -> Potentials:
+    """What is made free, of graphs whose other priors are set."""
+    learned = request.learned
+    by = stance_class() if learned.by == "stance" else learned.by
+    return Potentials(learned.parameters, by, request.view.encoding)
+
+
+def _set(graph: FactGraph, view: GraphView) -> FactGraph:
+    """A graph with the priors that a view sets."""
+    return graph.with_priors(atoms=view.prior.atom, contexts=view.prior.context)
+
+
+_judge = cache(judge_of)
+"""The judge of a file's text, made once in each process."""
+
+
+def _judge_text(loaded: LoadedStudy, name: str, dataset: StudyData, location: str) -> str:
+    """Text of a judge's file, which suits a dataset."""
+    path = loaded.folder / name
+    try:
+        judge = read_judge(path)
+        judge.table(dataset.graphs)
+    except InputError as error:
+        raise InputError(f"{location}.judge: {error}") from None
+    marks = judge.learned_from(dataset.graphs)
+    taught = [
+        graph.id
+        for graph, mark in zip(dataset.graphs, marks, strict=True)
+        if mark is LearnedFrom.THIS_RESPONSE
+    ]
+    if taught:
+        raise InputError(
+            f"{location}.judge: labels of {counted(len(taught), 'response')} of {dataset.name!r} "
+            f"({some_of(taught)}) taught the judge, and cannot score it; give data without these "
+            "responses, or learn the priors in the folds of the study with the other keys of "
+            "`learned`"
+        )
+    return read_text(path)
+
+
+def _check_labels(dataset: StudyData, learned: Learned, location: str) -> None:
+    labelled = sum(any(a.label is not None for a in graph.atoms) for graph in dataset.graphs)
+    if not labelled:
+        raise InputError(
+            f"{location}: no atom of {dataset.name!r} has a label to learn from; leave the dataset "
+            "out of these priors with `only`, or give labelled data"
+        )
+    # Every fold must hold a labelled response; checked before anything is fitted.
+    if labelled < learned.folds:
+        raise InputError(
+            f"{location}.folds: {counted(learned.folds, 'fold')}, but {dataset.name!r} has "
+            f"{counted(labelled, 'labelled response')}, which are never split; "
+            + (f"give at most {labelled}" if labelled > 1 else "give more labelled data")
+        )
+
+
+def _fitted(
+    request: PriorRequest,
+    dataset: StudyData,
+    seed: int,
+    kept: KeptValues,
+    again: bool,
+    notice: Callable[[str], None],
+) -> CrossFittedPriors:
+    """The fits of one request, those that are kept from the store; failures are kept as well."""
+    fold = _folds(request, dataset, seed)
+    needed = _numbers(fold)
+
+    # Built on demand: a run that is resumed with all its fits needs no view.
+    @cache
+    def crossing() -> CrossFitting:
+        notice(f"learning {request.title}: {counted(len(needed), 'fit')}")
+        related, view = dataset.related or ({},) * len(dataset.graphs), request.view
+        views = tuple(
+            _set(
+                related_graph(
+                    graph,
+                    graph_relations,
+                    view.relation_model,
+                    view.variant,
+                    view.conventions,
+                ),
+                view,
+            )
+            for graph, graph_relations in zip(dataset.graphs, related, strict=True)
+        )
+        names = ("objective", "penalty", "max_iterations")
+        settings = {name: getattr(request.learned, name) for name in names}
+        settings["backend"] = request.backend
+        return CrossFitting(views, np.array(fold), potentials_of(request), settings)
+
+    def fitted(number: int) -> FoldFit:
+        if request.judge:
+            # What was learned elsewhere tells no status.
+            return FoldFit(status="converged", judge=request.judge)
+        try:
+            return FoldFit.of(crossing().without(number))
+        except InputError as error:
+            raise InputError(f"{request.key_path}: {request.title}: {error}") from None
+        except Exception as error:
+            # As with a unit, the rest of the study must not be lost to one fit.
+            logger.debug("%s, fold %d: the fit failed", request.title, number, exc_info=error)
+            return FoldFit(error=sentence(error))
+
+    fits = {}
+    # Every fit is in the store before the next begins, so a run that dies loses one at most.
+    for number in needed:
+        fit = _kept_fit(kept.get(request.key(number)))
+        # A failure is kept as well, or every resumption would try in vain again.
+        if fit is None or (again and fit.error):
+            fit = fitted(number)
+            kept.put(request.key(number), asdict(fit))
+        fits[number] = fit
+    return CrossFittedPriors(request, fold, fits)
+
+
+def _folds(request: PriorRequest, dataset: StudyData, seed: int) -> tuple[int, ...]:
+    """The fold of every response."""
+    # A judge was learned elsewhere: no response has a fold.
+    if request.judge:
+        return (WHOLE,) * len(dataset.graphs)
+    return tuple(labelled_folds(dataset.graphs, request.learned.folds, seed).tolist())
+
+
+def _numbers(fold: Sequence[int]) -> list[int]:
+    """The folds without which is fitted, `WHOLE` last."""
+    return sorted(set(fold), key=lambda number: (number == WHOLE, number))

@@ -1,0 +1,659 @@
+"""The relation models and assessors of a study: they are asked once, before its units, and kept.
+
+Relations are found in the process that runs the study, so that its workers need no model; they
+are sent the graphs. Who answers are the stages of the evaluators, `with_relations` and `assess`,
+and a language model's answers are in its own cache. What a run keeps beside that is what no cache
+holds: answers of local models, and failures, which are results until `--retry-failed`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.asking.failed_calls import StageCalls, calls_of_responses
+from experiments.asking.relation_models import (
+    build_relation_model,
+    relation_model_facts,
+)
+from experiments.asking.session import answering
+from experiments.columns.cell_names import RECORDED
+from experiments.study.config import (
+    AssessorChoice,
+    LanguageModelChoice,
+    RelationModelChoice,
+)
+from experiments.study.data import Related, StudyData
+from experiments.study.design import StudyCell
+from experiments.study.reading import LoadedStudy
+from experiments.study.rows import FAILED
+from experiments.study.units import UnitResult, sentence
+from factormodels.claims import Relation, RelationKind
+from factormodels.errors import InputError
+from factormodels.extraction.asking.table import ASSESSORS
+from factormodels.extraction.language_model import lacking_parameters
+from factormodels.extraction.language_model.accounting import Consumption, Ledger, total
+from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, read_prompts
+from factormodels.extraction.relation_models.base import (
+    Judgement,
+    Missing,
+    RelationModel,
+    TextPair,
+    counted_fallbacks,
+)
+from factormodels.extraction.stages.assessors import assess, verdict_fallbacks
+from factormodels.extraction.stages.relations import (
+    EXTRACTED_VARIANTS,
+    METADATA_KEY,
+    relation_pairs,
+    with_relations,
+)
+from factormodels.fact_graph import FactGraph
+from factormodels.io.store.results import KeptValues
+from factormodels.metadata.learned_from import LearnedFrom
+from factormodels.metadata.recorded_verdicts import recorded_marks, verdicts_of
+from factormodels.variants import merge_duplicate_contexts
+
+RELATIONS, ASSESSING = "relation_models", "assessors"
+"""Keys of a study under which its text models stand."""
+
+JUDGED = "judged"
+"""How a unit of an assessor ends."""
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """A relation model or an assessor of a study: it reads texts, before any inference.
+
+    Attributes:
+        key: the study's key that it stands under.
+        position: its place there.
+        title: what tables call it.
+        facts: what its answers depend on, as JSON values.
+    """
+
+    key: str
+    position: int
+    title: str
+    facts: Mapping[str, Any]
+
+    @property
+    def key_path(self) -> str:
+        """Its place in the study."""
+        return f"{self.key}[{self.position}]"
+
+
+@dataclass(frozen=True)
+class OpenedTextModel:
+    """A text model that can be asked.
+
+    Attributes:
+        model: the text model.
+        relations: the relation model; None of an assessor.
+        consumption: the language model behind it; None if there is none.
+        prompts: what that is asked with.
+    """
+
+    model: TextModel
+    relations: RelationModel | None
+    consumption: Consumption | None
+    prompts: Prompts
+
+
+class TextRequest(NamedTuple):
+    """What a text model is asked about one response.
+
+    Attributes:
+        key: the study's key of the text model.
+        title: the text model.
+        dataset: name of the dataset.
+        variant: the variant whose relations were requested; "" of an assessor.
+        response: position of the response in its dataset.
+    """
+
+    key: str
+    title: str
+    dataset: str
+    variant: str
+    response: int
+
+
+Answer = dict[str, Any]
+"""JSON values. `found`: relations as [source, target, kind, probability, distribution], or
+verdicts as [atom, label, probability, P(true), why it is missing]; `asked`;
+`missing`; `reason`, the first one; `lost`, of relations those that are missing, as [source,
+target, reason]; `origins`, counts, and `fallbacks`, as [origin, reason, count]; `consumption`, what
+the answers of a language model took; or `error`, why there is nothing."""
+
+TextMonitor = Callable[[int], AbstractContextManager[Callable[[], None]]]
+"""Responses to be asked about -> a context with what is to be called after each."""
+
+
+@dataclass(frozen=True)
+class TextAnswers:
+    """All that text models have said in a run.
+
+    Attributes:
+        by_request: the answers.
+    """
+
+    by_request: dict[TextRequest, Answer] = field(default_factory=dict)
+
+    @staticmethod
+    def of(kept: Iterable[tuple[str, Answer]]) -> TextAnswers:
+        """The answers of a store."""
+        return TextAnswers({TextRequest(*json.loads(key)): answer for key, answer in kept})
+
+    def has(self, request: TextRequest, *, again: bool = False) -> bool:
+        """Whether there is an answer; `again`: and it is no failure."""
+        answer = self.by_request.get(request)
+        return answer is not None and not (again and "error" in answer)
+
+    def keep(self, request: TextRequest, answer: Answer, kept: KeptValues) -> None:
+        """Add an answer, to the store first."""
+        # An answer may have cost money: it is safe before anything else happens.
+        kept.put(json.dumps(request), answer)
+        self.by_request[request] = answer
+
+    def related(self, data: Sequence[StudyData]) -> tuple[StudyData, ...]:
+        """The data with the graphs of the relations that were found."""
+        graphs: dict[tuple[str, int], dict[tuple[str, str], FactGraph | str]] = {}
+        merged: dict[tuple[str, int], FactGraph] = {}
+        by_name = {dataset.name: dataset.graphs for dataset in data}
+        # All answers that are kept, even those that this run did not ask for: they do no harm.
+        for request, answer in self.by_request.items():
+            if request.key != RELATIONS:
+                continue
+            response = (request.dataset, request.response)
+            if response not in merged:
+                graph = by_name[request.dataset][request.response]
+                # Relations refer to the contexts as merged, so the graph has to be merged the same
+                # way.
+                merged[response] = merge_duplicate_contexts(graph)
+            by_view = graphs.setdefault(response, {})
+            # An error stands in place of the graph, and fails those units that ask for it.
+            by_view[request.title, request.variant] = answer.get("error") or replace(
+                merged[response],
+                relations=tuple(_relations(answer["found"])),
+                metadata={
+                    **merged[response].metadata,
+                    METADATA_KEY: {"missing": answer.get("lost", [])},
+                },
+            )
+        if not graphs:
+            return tuple(data)
+        # For responses about which nothing was asked.
+        nothing: Related = {}
+        return tuple(
+            replace(
+                dataset,
+                related=tuple(
+                    graphs.get((dataset.name, position), nothing)
+                    for position in range(len(dataset.graphs))
+                ),
+            )
+            for dataset in data
+        )
+
+    def unit(self, cell: int, request: TextRequest) -> UnitResult:
+        """What became of a unit of an assessor."""
+        answer = self.by_request[request]
+        if "error" in answer:
+            return UnitResult(cell, request.response, FAILED, error=answer["error"])
+        p = [np.nan if p_true is None else p_true for *_, p_true, _ in answer["found"]]
+        return UnitResult(
+            cell, request.response, JUDGED, p=np.array(p, dtype=np.float64), log_z_kind="none"
+        )
+
+
+class TextUse(NamedTuple):
+    """What a text model was asked in a run, over all its responses, and what the answers took.
+
+    Attributes:
+        model: the text model.
+        facts: what a manifest says of it. `responses`, of a relation model for each variant anew;
+            `asked`, pairs or claims; `missing`, those of them without an answer; `dropped`, claims
+            that the assessor takes out of the score; `failed`, responses without any answer. Of a
+            language model the parameters that it does not take, `not_sent`, and answers, tokens
+            and US dollars; an answer from the cache counts as when it was new. `origins`: the
+            number of relations by where their probabilities come from. `fallbacks`: [origin,
+            reason, number] of answers that log-probabilities gave no probability. `in_sample`: of
+            the lexical model the number of the passages, beside claims with labels, to which it was
+            fitted.
+        reason: why the first answer is missing, or the first response failed.
+        calls: calls of a language model by stage, whichever run made them.
+    """
+
+    model: TextModel
+    facts: Mapping[str, Any]
+    reason: str
+    calls: Mapping[str, StageCalls]
+
+
+def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
+    """The text models of a study, none of them opened.
+
+    Raises:
+        InputError: if the file or folder of one, or of the prompts, is not there or is no such.
+    """
+    study = loaded.study
+    prompts = _prompts(loaded)
+    models = []
+    for position, choice in enumerate(study.relation_models):
+        if not choice.as_recorded:
+            title = choice.title(study.language_model)
+            facts = _relation_facts(loaded, position, choice, prompts)
+            models.append(TextModel(RELATIONS, position, title, facts))
+    for position, judging in enumerate(study.assessors):
+        facts = {"assessor": judging.assessor, **judging.setting(study.language_model)}
+        if not judging.as_recorded:
+            # An edited prompt gives other answers, and so makes this another run.
+            facts["prompts"] = [
+                prompts.identity_of(name) for name in ASSESSORS[judging.assessor].prompts
+            ]
+        models.append(TextModel(ASSESSING, position, judging.title, facts))
+    return tuple(models)
+
+
+def check_texts(
+    loaded: LoadedStudy, models: Sequence[TextModel], data: Iterable[StudyData]
+) -> None:
+    """Check that every dataset has the texts that text models read.
+
+    Raises:
+        InputError: if one has none, so that all there is to say of it would be missing.
+    """
+    related = [model for model in models if model.key == RELATIONS]
+    models = [model for model in models if model.facts.get("assessor") != RECORDED]
+    for position, dataset in enumerate(data):
+        for what, reading, texts_of in (
+            ("claims", models, lambda graph: graph.column("atoms", "text")),
+            ("contexts", related, lambda graph: [each.content for each in graph.contexts]),
+        ):
+            # Reading all of a large dataset takes long, and most studies have no text model.
+            graphs = dataset.graphs if reading else ()
+            texts = [text for graph in graphs for text in texts_of(graph)]
+            # Only a dataset without any text is refused; a single empty one is left to the model.
+            if texts and not any(text.strip() for text in texts):
+                raise InputError(
+                    f"{loaded.blame(f'datasets[{position}]')}: the {what} of {dataset.name!r} have "
+                    f"no texts, which {reading[0].title!r} ({reading[0].key_path}) reads; leave "
+                    "one of the two out"
+                )
+
+
+def open_models(
+    loaded: LoadedStudy, models: Iterable[TextModel], ledger: Ledger
+) -> tuple[OpenedTextModel, ...]:
+    """Text models, opened: local ones loaded, language models behind their caches.
+
+    Args:
+        loaded: the study.
+        models: its text models that are to be asked.
+        ledger: where what language models answer is counted.
+
+    Raises:
+        InputError: if one cannot be used.
+        MissingDependencyError: if a library that one needs is not installed.
+    """
+    study, shared = loaded.study, loaded.study.language_model
+    # Models with the same access share a client, and so its cache and its limit on concurrency.
+    behind: dict[LanguageModelChoice, Any] = {}
+    prompts = _prompts(loaded)
+    opened: list[OpenedTextModel] = []
+    for model in models:
+        choice: RelationModelChoice | AssessorChoice = (
+            study.relation_models if model.key == RELATIONS else study.assessors
+        )[model.position]
+        access = choice.resolved(shared)
+        consumption = None
+        facts = model.facts
+        judges = model.key == ASSESSING
+        asks = facts["assessor"] != RECORDED if judges else facts["model"] == "prompted"
+        if access is not None and asks:
+            if access not in behind:
+                behind[access] = _language_model(loaded, model, access, ledger)
+            consumption = Consumption(behind[access])
+        relations = None
+        # Assessors need no more than the language model: their prompts come with each call.
+        if isinstance(choice, RelationModelChoice):
+            try:
+                relations = build_relation_model(
+                    choice.model,
+                    path=_path(loaded, choice),
+                    model=None if consumption is None else WithPrompts(consumption, prompts),
+                    method=choice.method,
+                    samples=choice.samples,
+                    openness=choice.openness,
+                )
+            except InputError as error:
+                raise InputError(f"{loaded.blame(model.key_path)}: {error}") from None
+        opened.append(OpenedTextModel(model, relations, consumption, prompts))
+    return tuple(opened)
+
+
+def text_request_of(cell: StudyCell) -> TextRequest | None:
+    """What a text model is to say before the units of a cell, of no response in particular.
+
+    None if relations are the data's own.
+    """
+    if cell.algorithm.assessor:
+        return TextRequest(ASSESSING, cell.algorithm.title, cell.dataset, "", -1)
+    if cell.view.relation_model == RECORDED:
+        return None
+    return TextRequest(RELATIONS, cell.view.relation_model, cell.dataset, cell.view.variant, -1)
+
+
+def n_asked(
+    requests: Iterable[TextRequest], data: Sequence[StudyData], models: Iterable[TextModel]
+) -> dict[str, tuple[int, str]]:
+    """How many pairs or claims each text model is asked about, by its title.
+
+    Recorded verdicts ask nobody and are left out.
+    """
+    recorded = {model.title for model in models if model.facts.get("assessor") == RECORDED}
+    by_name = {dataset.name: dataset.graphs for dataset in data}
+    # By response: of its variants only the widest asks anything new.
+    widest: dict[tuple[str, str, str, int], str] = {}
+    # In reverse the widest variant comes last and stays; its pairs include those of the others.
+    for request in sorted(set(requests), key=_order, reverse=True):
+        if request.key != ASSESSING or request.title not in recorded:
+            widest[request.key, request.title, request.dataset, request.response] = request.variant
+    counts: dict[str, tuple[int, str]] = {}
+    for (key, title, dataset, response), variant in widest.items():
+        graph = by_name[dataset][response]
+        if key == RELATIONS:
+            asked, what = len(relation_pairs(merge_duplicate_contexts(graph), variant)), "pair"
+        else:
+            asked, what = len(graph.atoms), "claim"
+        counts[title] = (counts.get(title, (0, ""))[0] + asked, what)
+    return counts
+
+
+def ask_texts(
+    requests: Iterable[TextRequest],
+    data: Sequence[StudyData],
+    opened: Iterable[OpenedTextModel],
+) -> Iterator[tuple[TextRequest, Answer]]:
+    """Yield the answers that are asked for.
+
+    Of a response the relations of all its variants are found before the next one, the widest
+    variant first, so that no pair is asked twice.
+
+    Raises:
+        InputError: for what the user has to mend: a key that is missing, a replay without answer.
+    """
+    by_name = {dataset.name: dataset.graphs for dataset in data}
+    by_title = {
+        (opened_model.model.key, opened_model.model.title): opened_model for opened_model in opened
+    }
+    remembering: tuple[TextRequest, _Remembering] | None = None
+    for request in sorted(set(requests), key=_order):
+        opened_model = by_title[request.key, request.title]
+        graph = by_name[request.dataset][request.response]
+        of_all = request._replace(variant="")
+        # The order keeps the variants of a response together, so one response at a time is
+        # remembered.
+        if opened_model.relations is not None and (remembering is None or remembering[0] != of_all):
+            remembering = (of_all, _Remembering(opened_model.relations))
+        try:
+            # InputError is for the user to mend (a key, a replay) and ends the run; whatever else
+            # is raised concerns this response alone.
+            if opened_model.relations is None or remembering is None:
+                answer = _verdicts(graph, opened_model)
+            else:
+                least = opened_model.model.facts["least"]
+                answer = _found_relations(graph, remembering[1], request.variant, least)
+        except InputError:
+            raise
+        except Exception as error:
+            answer = {"error": sentence(error)}
+        if opened_model.consumption is not None:
+            # Taken after each response, so that an answer carries its own cost into the store.
+            answer["consumption"] = opened_model.consumption.take()
+            answer["not_sent"] = sorted(lacking_parameters(opened_model.consumption))
+        yield request, answer
+
+
+def uses(
+    models: Iterable[TextModel], answers: TextAnswers, data: Sequence[StudyData]
+) -> tuple[TextUse, ...]:
+    """What each text model of a study was asked."""
+    text_uses = []
+    for model in models:
+        answered = {
+            request: answers.by_request[request]
+            for request in sorted(answers.by_request)
+            if (request.key, request.title) == (model.key, model.title)
+        }
+        fitted = model.key == RELATIONS and model.facts["model"] == "lexical"
+        text_uses.append(
+            _use(model, list(answered.values()), _in_sample(answered, data) if fitted else 0)
+        )
+    return tuple(text_uses)
+
+
+def _in_sample(requests: Iterable[TextRequest], data: Sequence[StudyData]) -> int:
+    """Number of the passages of responses to which the lexical model was fitted."""
+    from experiments.evaluators.relation_quality import in_sample, passages_of
+
+    by_name = {dataset.name: dataset.graphs for dataset in data}
+    responses = {(request.dataset, request.response) for request in requests}
+    read = (passages_of(by_name[name][response]) for name, response in responses)
+    return in_sample(frozenset[str]().union(*read))
+
+
+def facts_of(texts: Iterable[TextUse]) -> dict[str, dict[str, Any]]:
+    """What a manifest says of text models, by key of the study and title."""
+    facts: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        facts.setdefault(text.model.key, {})[text.model.title] = text.facts
+    return facts
+
+
+def content_hashes(answers: TextAnswers) -> dict[str, dict[str, dict[str, str]]]:
+    """The hash of the relations found, by dataset, relation model and variant."""
+    digests: dict[tuple[str, str, str], Any] = {}
+    # In sorted order, so that the hash does not depend on when an answer came in.
+    for request in sorted(answers.by_request):
+        if request.key == RELATIONS:
+            digest = digests.setdefault(
+                (request.dataset, request.title, request.variant), hashlib.sha256()
+            )
+            answer = answers.by_request[request]
+            content = [request.response, answer.get("found"), answer.get("error")]
+            digest.update(json.dumps(content).encode())
+    hashes: dict[str, dict[str, dict[str, str]]] = {}
+    for (dataset, title, variant), digest in digests.items():
+        hashes.setdefault(dataset, {}).setdefault(title, {})[variant] = digest.hexdigest()
+    return hashes
+
+
+def _language_model(
+    loaded: LoadedStudy, model: TextModel, access: LanguageModelChoice, ledger: Ledger
+) -> Any:
+    there = access.model_copy(update={"cache": loaded.folder / access.cache})
+    try:
+        return answering(access.model, there, ledger, there.budget)
+    except InputError as error:
+        raise InputError(f"{loaded.blame(model.key_path)}: {error}") from None
+
+
+def _prompts(loaded: LoadedStudy) -> Prompts:
+    folder = loaded.study.prompts
+    try:
+        return read_prompts(None if folder is None else loaded.folder / folder)
+    except InputError as error:
+        raise InputError(f"{loaded.blame('prompts')}: {error}") from None
+
+
+def _relation_facts(
+    loaded: LoadedStudy, position: int, choice: RelationModelChoice, prompts: Prompts
+) -> dict[str, Any]:
+    try:
+        facts = relation_model_facts(
+            choice.model,
+            path=_path(loaded, choice),
+            method=choice.method,
+            samples=choice.samples,
+            openness=choice.openness,
+            prompts=prompts,
+        )
+    except InputError as error:
+        raise InputError(f"{loaded.blame(f'{RELATIONS}[{position}].path')}: {error}") from None
+    access = choice.resolved(loaded.study.language_model)
+    asked = {} if choice.model != "prompted" or access is None else {"language_model": access.model}
+    return {"model": choice.model, **asked, "least": choice.least, **facts}
+
+
+def _path(loaded: LoadedStudy, choice: RelationModelChoice) -> Path | None:
+    return None if choice.path is None else loaded.folder / choice.path
+
+
+class _Remembering:
+    """A relation model that is asked about each pair of texts and ids once."""
+
+    def __init__(self, model: RelationModel) -> None:
+        self._model = model
+        self._known: dict[TextPair, Judgement | Missing] = {}
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        new = [pair for pair in pairs if pair not in self._known]
+        if new:
+            self._known.update(zip(new, self._model.judge(new), strict=True))
+        return [self._known[pair] for pair in pairs]
+
+
+def _order(request: TextRequest) -> tuple[Any, ...]:
+    """By text model; within a response the widest variant first, which the narrower ones reuse."""
+    widest_first = -EXTRACTED_VARIANTS.index(request.variant) if request.variant else 0
+    return request.key, request.title, request.dataset, request.response, widest_first
+
+
+def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least: float) -> Answer:
+    """The relations found for one response, as JSON values, or why there are none."""
+    related = with_relations(merge_duplicate_contexts(graph), model, variant, least=least)
+    facts = related.metadata[METADATA_KEY]
+    missing, asked = facts["missing"], facts["asked"]
+    # A response without a single answer is a failure, not one without relations.
+    if asked and len(missing) == asked:
+        return {
+            "error": f"none of {asked} relations was found: {missing[0][2]}",
+            **{"asked": asked, "missing": asked},
+        }
+    relations = [
+        [r.source, r.target, str(r.kind), r.probability, r.distribution] for r in related.relations
+    ]
+    reasons = [reason for *_, reason in missing]
+    counts = _counted(relations, asked, reasons)
+    fallbacks = {name: facts[name] for name in ("fallbacks",) if name in facts}
+    return {**counts, "lost": missing, "origins": facts["origins"], **fallbacks}
+
+
+def _relations(recorded: Iterable[Sequence[Any]]) -> Iterator[Relation]:
+    # An answer of an older version has no distribution.
+    for source, target, kind, probability, *shares in recorded:
+        distribution = tuple(shares[0]) if shares and shares[0] is not None else None
+        yield Relation(source, target, RelationKind(kind), probability, distribution)
+
+
+def _verdicts(graph: FactGraph, opened: OpenedTextModel) -> Answer:
+    """An assessor's verdicts on one response, as JSON values, or why there are none."""
+    facts = opened.model.facts
+    if facts["assessor"] == RECORDED:
+        return _recorded_verdicts(graph, facts["of"] or "")
+    if opened.consumption is None:
+        raise InputError(f"{opened.model.key_path}: the assessor has no language model; name one")
+    verdicts = assess(
+        graph,
+        facts["assessor"],
+        WithPrompts(opened.consumption, opened.prompts),
+        all_contexts=facts["all_contexts"],
+        expected=facts["expected"],
+    )
+    reasons = [verdict.missing for verdict in verdicts if verdict.missing]
+    if verdicts and len(reasons) == len(verdicts):
+        return {
+            "error": f"none of {len(reasons)} claims has a verdict: {reasons[0]}",
+            **{"asked": len(reasons), "missing": len(reasons)},
+        }
+    answers = [[v.atom, v.label, v.probability, v.p_true, v.missing] for v in verdicts]
+    return {**_counted(answers, len(answers), reasons), **verdict_fallbacks(verdicts)}
+
+
+def _recorded_verdicts(graph: FactGraph, name: str) -> Answer:
+    """The verdicts that a response carries, as JSON values, or why there are none."""
+    try:
+        verdicts = verdicts_of(graph, name)
+        marks = recorded_marks(graph)
+    except InputError as error:
+        return {"error": str(error)}
+    # Where no name is given there is one assessor only.
+    if marks.get(name or next(iter(marks), "")) is LearnedFrom.THIS_RESPONSE:
+        return {
+            "error": f"response {graph.id!r}: its own labels taught these verdicts and cannot "
+            "score them; leave it out of the data, or give cross-fitted posteriors, which "
+            "factormodels fit writes"
+        }
+    absent = "no verdict was recorded"
+    answers = [
+        [atom, verdict.label, None, verdict.p_true, ""]
+        if (verdict := verdicts.get(atom)) is not None
+        else [atom, "", None, None, absent]
+        for atom in graph.atom_ids
+    ]
+    return _counted(answers, len(answers), [absent for *_, missing in answers if missing])
+
+
+def _counted(answers: list[Any], asked: int, reasons: list[str]) -> Answer:
+    missing = {"reason": reasons[0]} if reasons else {}
+    return {"found": answers, "asked": asked, "missing": len(reasons), **missing}
+
+
+def _use(model: TextModel, answers: Sequence[Answer], in_sample: int) -> TextUse:
+    """The counts of one text model over all its answers."""
+    failed = [answer["error"] for answer in answers if "error" in answer]
+    answered = [answer for answer in answers if "error" not in answer]
+    dropped = 0
+    if model.key != RELATIONS:
+        verdicts = [verdict for answer in answered for verdict in answer["found"]]
+        # The assessor answered, and its verdict is one that takes the claim out of the score.
+        dropped = sum(bool(label) and p is None for _, label, _, p, _ in verdicts)
+    # Of all answers that are kept, whether this run asked or an earlier one.
+    stages = [stage for answer in answers for stage in answer.get("consumption", {}).values()]
+    asked_a_model = any("consumption" in answer for answer in answers)
+    facts = {
+        **model.facts,
+        "responses": len(answers),
+        # A response that failed before it was asked about has no counts.
+        "asked": sum(answer.get("asked", 0) for answer in answers),
+        "missing": sum(answer.get("missing", 0) for answer in answers),
+        "dropped": dropped,
+        "failed": len(failed),
+    }
+    if asked_a_model:
+        facts["not_sent"] = sorted({name for a in answers for name in a.get("not_sent", ())})
+    origins = sum((Counter(answer.get("origins", {})) for answer in answers), Counter[str]())
+    facts |= {"origins": dict(origins)} if origins else {}
+    fallbacks: Counter[tuple[str, str]] = Counter()
+    for answer in answers:
+        for origin, reason, count in answer.get("fallbacks", ()):
+            fallbacks[origin, reason] += count
+    facts |= counted_fallbacks(fallbacks.elements())
+    facts |= {"in_sample": in_sample} if in_sample else {}
+    # A response without any answer says more than a single answer that is missing.
+    reason = next(iter([*failed, *(a["reason"] for a in answered if "reason" in a)]), "")
+    calls = calls_of_responses(answer.get("consumption", {}) for answer in answers)
+    return TextUse(model, facts | (total(stages) if asked_a_model else {}), reason, calls)

@@ -1,0 +1,233 @@
+"""The reliability diagrams of a study: few curves, each one that can be told from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.cells import are_close
+from experiments.columns.cell_names import NO_GRAPH
+from experiments.findings.artefacts import Origin, PaperFigure, write_artefact
+from experiments.findings.figures.reliability import reliability_figure
+from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
+from experiments.study.config import OWN_PRIORS
+from experiments.study.report.frame import read_judgements
+from experiments.study.report.scores import REFERENCE
+from experiments.study.rows import UNANSWERED, CellRows, RowsFile
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from calibration.curves import CorpCurve, ReliabilityBins
+    from experiments.study.config import Study
+
+MAX_CURVES = 9
+"""Curves in one diagram; beyond these, backends other than the exact one are left out first."""
+
+_DIMENSIONS = ("variant", "relation_model", "prior", "strength", "seed", "backend_label")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Cells that share a curve.
+
+    Attributes:
+        cells: what each is called, part by part, the drawn one first.
+        p: posteriors (n,).
+        label: human labels (n,), NaN where there is none.
+        response: positions of the responses (n,).
+    """
+
+    cells: tuple[tuple[str, ...], ...]
+    p: NDArray[np.float64]
+    label: NDArray[np.float64]
+    response: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A reliability diagram.
+
+    Attributes:
+        stem: name of its files.
+        title: its dataset and encoding.
+        shown: the diagram and its numbers.
+    """
+
+    stem: str
+    title: str
+    shown: PaperFigure
+
+    @property
+    def remark(self) -> str:
+        """A sentence on why it is not written; empty if it is."""
+        why = self.shown.absence
+        return f"There is no reliability diagram of {self.title}: {why}." if why else ""
+
+    @property
+    def figure(self) -> Figure:
+        """The diagram alone."""
+        return self.shown.figure
+
+
+def write_diagrams(
+    drawn: Iterable[Diagram], folder: Path, origin: Origin, venue: Venue = VENUES[DEFAULT_VENUE]
+) -> list[Path]:
+    """Write reliability diagrams that say something, with their numbers as CSV; return the files.
+
+    Args:
+        drawn: the diagrams.
+        folder: where to write.
+        origin: where they come from.
+        venue: where they are printed.
+    """
+    return [
+        path
+        for diagram in drawn
+        if not diagram.shown.absence
+        for path in write_artefact(diagram.shown, folder, diagram.stem, origin, venue)
+    ]
+
+
+def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
+    """Yield a reliability diagram per encoding and dataset with labels.
+
+    The dataset with the most labelled atoms under the study's first encoding is called
+    reliability, each other diagram reliability-DATASET-ENCODING. A dataset without labels has none.
+
+    Args:
+        rows: tidy rows of a study.
+        study: the study; its seed is that of the bootstrap over responses.
+    """
+    panels: dict[tuple[str, str], list[CellRows]] = {}
+    assessors: list[CellRows] = []
+    for cell in rows.cells():
+        named = cell.named()
+        if named["variant"] == NO_GRAPH:
+            assessors.append(cell)
+        else:
+            panels.setdefault((named["dataset"], named["encoding"]), []).append(cell)
+    # An assessor has no encoding, so it appears in every diagram of its dataset.
+    for (dataset, _), cells in panels.items():
+        cells += [cell for cell in assessors if cell.named()["dataset"] == dataset]
+    labelled = {
+        # The most of any cell, since one with missing units has fewer rows.
+        key: max(rows.read(cell, ["label"])["label"].drop_null().length() for cell in cells)
+        for key, cells in panels.items()
+    }
+    # Of equals the first one, which is the study's first encoding.
+    main = max(labelled, key=lambda key: labelled[key], default=None)
+    for key, cells in panels.items():
+        if not labelled[key]:
+            continue
+        curves = _readable(distinct_curves(rows, cells))
+        if not curves:
+            continue
+        # Only what differs among the cells of this diagram is worth a word in its legend.
+        everything = [cell for curve in curves for cell in curve.cells]
+        labels = [_curve_label(curve.cells, everything) for curve in curves]
+        drawn = {label: _drawn(curve, study) for label, curve in zip(labels, curves, strict=True)}
+        # Curves of one variant stand beside each other: what backends make of it is the question.
+        together = {
+            label: " = ".join(dict.fromkeys(cell[0] for cell in curve.cells))
+            for label, curve in zip(labels, curves, strict=True)
+        }
+        stem = "reliability" if key == main else f"reliability-{'-'.join(key)}"
+        title = ", ".join(key)
+        shown = reliability_figure(
+            {label: line for label, (line, _) in drawn.items()},
+            {label: bins for label, (_, bins) in drawn.items()},
+            f"Reliability: {title}",
+            panels=together,
+        )
+        yield Diagram(stem, title, shown)
+
+
+def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
+    """The curves of one dataset and encoding; cells with the same posteriors share one.
+
+    Cells with a failed unit are left out: a curve over fewer atoms is another question.
+    """
+    curves: list[Curve] = []
+    for cell in cells:
+        judgements = read_judgements(rows, cell)
+        if np.isin(judgements.status, UNANSWERED).any():
+            continue
+        p, label, response = judgements.claims
+        key = _curve_key(cell)
+        for position, curve in enumerate(curves):
+            # Cells of one dataset have the same atoms in the same order, so a comparison of arrays
+            # will do.
+            if p.shape == curve.p.shape and are_close(p, curve.p):
+                curves[position] = replace(curve, cells=(*curve.cells, key))
+                break
+        else:
+            curves.append(Curve((key,), p, label, response))
+    return curves
+
+
+def _curve_key(cell: CellRows) -> tuple[str, ...]:
+    """What tells the curves of a diagram apart, as `_DIMENSIONS` names it."""
+    named = cell.named()
+    if named["variant"] == NO_GRAPH:
+        return (*[""] * (len(_DIMENSIONS) - 1), named["backend_label"])
+    prior = "the data's priors" if named["prior"] == OWN_PRIORS else f"priors {named['prior']}"
+    return (
+        named["variant"],
+        f"{named['relation_model']} relations",
+        prior,
+        f"strength {named['strength']:g}",
+        f"seed {named['seed']}",
+        named["backend_label"],
+    )
+
+
+def _readable(curves: Sequence[Curve]) -> list[Curve]:
+    if len(curves) <= MAX_CURVES:
+        return list(curves)
+    exact = [curve for curve in curves if any(cell[-1] == REFERENCE for cell in curve.cells)]
+    others = [curve for curve in curves if curve not in exact]
+    # By identity: curves hold arrays, which do not compare to a single truth value.
+    kept = {id(curve) for curve in (exact + others)[:MAX_CURVES]}
+    # In the order of the study, whichever were kept.
+    return [curve for curve in curves if id(curve) in kept]
+
+
+def _drawn(curve: Curve, study: Study) -> tuple[CorpCurve, ReliabilityBins]:
+    """The CORP line of a curve, and its bins."""
+    from calibration.curves import corp_curve, reliability_bins
+    from calibration.labels import apply_policy
+
+    scored = apply_policy(curve.p, curve.label, study.unlabelled)
+    bins = reliability_bins(
+        scored.p,
+        scored.y,
+        n_bins=study.reliability.bins,
+        strategy=study.reliability.strategy,
+        responses=curve.response if scored.kept.all() else curve.response[scored.kept],
+        seed=study.seed,
+    )
+    # The bins have the intervals, so that the line needs no band.
+    return corp_curve(scored.p, scored.y, band="none"), bins
+
+
+def _curve_label(cells: Sequence[tuple[str, ...]], everything: Sequence[tuple[str, ...]]) -> str:
+    """The name of a curve: its cells, less what every cell of the diagram shares."""
+    parts = []
+    values = [list(dict.fromkeys(cell[d] for cell in cells)) for d in range(len(_DIMENSIONS))]
+    product = 1
+    for titles in values:
+        product *= len(titles)
+    # Only a full grid of values can be named by its values one dimension at a time.
+    if product != len(cells):
+        varying = [d for d in range(len(_DIMENSIONS)) if len({cell[d] for cell in everything}) > 1]
+        return "; ".join(" ".join(cell[d] for d in varying if cell[d]) for cell in cells)
+    for dimension, titles in enumerate(values):
+        if len({cell[dimension] for cell in everything}) > 1:
+            parts.append(" = ".join(titles))
+    return ", ".join(filter(None, parts)) or cells[0][-1]

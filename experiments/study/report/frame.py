@@ -1,0 +1,196 @@
+"""The long frame of a study, a cell at a time: what one cell judged, as arrays, from its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from calibration.cells import CellClaims
+from calibration.validation import Booleans
+from experiments.columns.cell_names import CELL
+from experiments.study.config import Study
+from experiments.study.rows import UNANSWERED, CellRows, RowsFile
+from factormodels.conventions import DEFAULT, Conventions
+from factormodels.words import IRRELEVANT
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from experiments.study.data import StudyData
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements(CellClaims):
+    """The rows of one cell: its claims, and how inference ended.
+
+    Of a million responses there may be some millions of rows: ids become objects of Python only
+    where they are asked for.
+
+    Attributes:
+        status: object (n_responses,), how inference ended.
+        seconds: float64 (n_responses,), NaN where it failed.
+        kept_by: which selections may keep an atom, each as rows have it.
+        kept: int64 (n,), the position in `kept_by` of every row's.
+        counts: bool (n,), whether the atom is in the selection that is looked at.
+        irrelevant: bool (n,), whether people call the claim irrelevant.
+    """
+
+    status: NDArray[Any]
+    seconds: NDArray[np.float64]
+    kept_by: tuple[str, ...]
+    kept: NDArray[np.int64]
+    counts: Booleans
+    irrelevant: Booleans
+
+    def under(self, conventions: Conventions) -> Judgements:
+        """The same rows with irrelevant claims as conventions have them."""
+        if conventions.irrelevant == "left-out":
+            counts = self.counts & ~self.irrelevant
+            return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
+        if conventions.irrelevant == "false":
+            return replace(self, label=np.where(self.irrelevant, 0.0, self.label))
+        return self
+
+    def selected(self, selection: str | None) -> Judgements:
+        """The same rows, NaN in place of the posteriors of atoms that a selection leaves out.
+
+        Args:
+            selection: its name; None keeps every atom.
+        """
+        if selection is None:
+            return self
+        keeps = np.array([selection in names.split() for names in self.kept_by], dtype=np.bool_)
+        counts = self.counts & keeps[self.kept]
+        return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
+
+    @property
+    def n_missing(self) -> int:
+        """Number of claims without a posterior in responses that did not fail."""
+        failed = np.isin(self.status, UNANSWERED)[self.index]
+        claims = self.atoms.is_valid().to_numpy()
+        return int((claims & self.counts & ~self.judged & ~failed).sum())
+
+
+def long_frame(rows: pd.DataFrame, data: Iterable[StudyData]) -> pd.DataFrame:
+    """A row per claim and cell, as `calibration.score` takes it, with what the claim says.
+
+    Columns: response, claim, text, p, label; those of a cell, by which it is scored; selections
+    and status.
+
+    Args:
+        rows: tidy rows.
+        data: the datasets that they are of.
+    """
+    import pandas as pd
+
+    known = pd.DataFrame(
+        [
+            (dataset.name, graph.id, *claim)
+            for dataset in data
+            for graph in dataset.graphs
+            for claim in zip(graph.atom_ids, graph.column("atoms", "text"), strict=True)
+        ],
+        columns=["dataset", "response", "claim", "text"],
+        dtype="string",
+    )
+    claims = rows[rows["atom"].notna()].rename(columns={"atom": "claim"})
+    with_texts = claims.merge(known, how="left", on=["dataset", "response", "claim"])
+    return with_texts[["response", "claim", "text", "p", "label", *CELL, "selections", "status"]]
+
+
+def cross_fitted_folds(study: Study, judgements: Judgements) -> dict[str, int] | None:
+    """Fold of every response of a cell, -1 without a label; None if its priors were not learned.
+
+    Responses are dealt out as `experiments.study.prepared.learned_priors` does.
+    """
+    from calibration.folds import response_folds
+
+    title = judgements.named["prior"]
+    learned = next(
+        (setting.learned for setting in study.prior_settings if setting.title == title), None
+    )
+    if learned is None or learned.judge:
+        return None
+    labelled = np.unique(judgements.index[~np.isnan(judgements.label)])
+    names = [judgements.responses[at] for at in labelled.tolist()]
+    folds = response_folds(names, learned.folds, study.seed) if names else np.zeros(0, np.int64)
+    return dict.fromkeys(judgements.responses, -1) | dict(zip(names, folds.tolist(), strict=True))
+
+
+def read_judgements(
+    rows: RowsFile, cell: CellRows, conventions: Conventions = DEFAULT
+) -> Judgements:
+    """The judgements of one cell, read from its rows; those of a small file are kept.
+
+    Args:
+        rows: the tidy rows.
+        cell: the cell.
+        conventions: those that say what irrelevant claims are.
+    """
+    judgements: Judgements = rows.kept(("judgements", cell.key), partial(_read, rows, cell))
+    return judgements.under(conventions)
+
+
+def _read(rows: RowsFile, cell: CellRows) -> Judgements:
+    def column(name: str) -> pa.ChunkedArray:
+        return rows.read(cell, [name])[name]
+
+    # The usual case: the rows of a response stand together, in the order of the data.
+    response = column("response").cast(pa.string())
+    begins = _changes(response)
+    ids = response.filter(pa.array(begins))
+    if pc.count_distinct(ids).as_py() == len(ids):
+        index = np.cumsum(begins, dtype=np.int64) - 1
+    else:
+        # The dictionary lists ids by first appearance, which is the order of the data.
+        encoded = response.combine_chunks().dictionary_encode()
+        index, ids = (
+            encoded.indices.cast("int64").to_numpy(),
+            pa.chunked_array([encoded.dictionary]),
+        )
+        begins = np.isin(np.arange(len(index)), np.unique(index, return_index=True)[1])
+    del response
+    # What is the same for a whole response is taken from its first row.
+    first = pa.array(begins)
+    annotation = column("annotation").fill_null("").combine_chunks().dictionary_encode()
+    status = column("status").filter(first).combine_chunks().dictionary_encode()
+    selections = column("selections").fill_null("").combine_chunks().dictionary_encode()
+    return Judgements(
+        named=cell.named(),
+        ids=ids,
+        index=index,
+        atoms=column("atom").cast(pa.string()),
+        p=_floats(column("p")),
+        label=_floats(column("label").cast("uint8")),
+        status=np.array(status.dictionary.to_pylist(), dtype=object)[status.indices.to_numpy()],
+        seconds=_floats(column("seconds").filter(first)),
+        kept_by=tuple(selections.dictionary.to_pylist()),
+        kept=selections.indices.to_numpy().astype(np.int64),
+        counts=np.ones(len(index), dtype=np.bool_),
+        irrelevant=np.array(
+            [word.casefold() in IRRELEVANT for word in annotation.dictionary.to_pylist()],
+            dtype=np.bool_,
+        )[annotation.indices.to_numpy()],
+    )
+
+
+def _changes(texts: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Whether each text is another one than the one before, bool (n,)."""
+    changed = np.ones(len(texts), dtype=np.bool_)
+    differ = pc.not_equal(texts[1:], texts[:-1]).fill_null(True)
+    changed[1:] = differ.to_numpy()
+    return changed
+
+
+def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """A column as float64 (n,), null as NaN; read-only, so that nobody need copy it."""
+    numbers = np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
+    numbers.flags.writeable = False
+    return numbers

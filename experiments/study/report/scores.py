@@ -1,0 +1,559 @@
+"""The scores of a study: of each cell, and of pairs of cells, from the tidy rows alone.
+
+A cell of the long frame is scored by `calibration.score`, cells are compared by `calibration.cells`
+and `calibration.significance`; what is here says which cells, and reads them one at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.cells import (
+    agreeing,
+    claims_of_each,
+    largest_difference,
+    paired_claims,
+    significantly_best,
+)
+from calibration.intervals import IntervalSettings
+from calibration.scores.estimates import judged_claims, labelled_claims
+from calibration.scores.measures import entropy_warnings
+from calibration.scores.registry import MEASURES, REGISTRY
+from calibration.scoring import DEFAULT_INTERVALS
+from experiments.columns.cell_names import CELL, NO_GRAPH, cell_words
+from experiments.evaluators.response import COLUMNS, measured
+from experiments.findings.table import named
+from experiments.study.config import Selector, Study
+from experiments.study.report.frame import Judgements, cross_fitted_folds, read_judgements
+from experiments.study.rows import ABSENT, FAILED, CellRows, RowsFile
+from factormodels.conventions import Conventions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REFERENCE = "exact"
+"""The backend whose posteriors the others are compared with."""
+
+WITHIN_FOLDS = "within_folds"
+"""Status of an AUROC that compares claims of one fold, since priors were learned in folds."""
+
+TIMES = ("seconds_total", "seconds_median")
+"""Columns that no two runs have alike; they have a file of their own."""
+
+COMPARED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
+"""Measures of which better and worse can be said, because they are against labels."""
+
+REPLICATES = 2000
+"""Replicates of the intervals of differences."""
+
+TESTS = (
+    *("dataset", "first", "second", "elsewhere", "measure", "n_responses", "n_claims"),
+    *("value_first", "value_second", "difference", "lower", "upper", "coverage"),
+    *("p_value", "resamples", "corrected", "stars", "status", "reason"),
+)
+"""Columns of significance.csv; `elsewhere` is what both sides share, `n_claims` those of the first:
+sides that differ in selection are each over their own. `coverage` is what intervals of such a
+difference cover in simulations where that is not their level. `resamples` is how many swaps or
+replicates a p-value is counted in."""
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """What a study found, cell by cell.
+
+    Attributes:
+        cells: one row per cell, in the order of the study; missing numbers are NaN. Columns: those
+            of a cell, `backend`, `setting`; `n_responses`, `n_failed` and `n_absent`
+            (units; those whose backend lacks its library are absent);
+            `n_atoms` and `n_labelled` (of those judged); `n_missing` (claims of units that did not
+            fail, on which an assessor has no verdict or one that takes them out, or all of whose
+            relations were requested in vain); the measures of
+            `experiments.evaluators.response`, with the ends of their 95% intervals over
+            responses as MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the
+            largest |Δp| against the exact backend over atoms that both judged (NaN for itself);
+            `seconds_total` and `seconds_median` per response. Of further scores that the study asks
+            for there is MEASURE_status too, which says why one has no value, or of an AUROC that it
+            is within folds. MEASURE_best says which cells are significantly the best of their
+            dataset, for each of `COMPARED`. Where there are selections a row each, with
+            `selection`, over the atoms that it keeps.
+        n_misordered: number of rows in which E does not order responses by truth.
+    """
+
+    cells: pd.DataFrame
+    n_misordered: int
+
+
+def study_scores(study: Study, rows: RowsFile) -> StudySummary:
+    """The summary of a study's rows.
+
+    Args:
+        study: the study.
+        rows: its tidy rows; those of one cell are in memory at a time, and of the exact backend's.
+
+    Raises:
+        InputError: for unlabelled atoms under the policy "error".
+    """
+    import pandas as pd
+
+    # Every cell would repeat the warning about E.
+    with entropy_warnings() as misordered:
+        cells = pd.DataFrame(list(_summary(study, rows)))
+    return StudySummary(cells.join(_best(study, rows, cells)), len(misordered))
+
+
+def _summary(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
+    # Cells of one question follow each other in the file, so at most two are in memory: the
+    # reference and the one that is summarised.
+    for _, group in itertools.groupby(rows.cells(), key=lambda cell: cell.question):
+        cells = list(group)
+        exact = next((cell for cell in cells if cell.backend == REFERENCE), None)
+        # Read before the others, wherever it stands among them.
+        reference = None if exact is None else read_judgements(rows, exact, study.declared)
+        for cell in cells:
+            known = reference if cell is exact else None
+            judged = known or read_judgements(rows, cell, study.declared)
+            against = None if cell is exact else reference
+            folds = cross_fitted_folds(study, judged) if "auroc" in study.measures else None
+            for name in study.selected or (None,):
+                yield {
+                    **cell.named(),
+                    **({} if name is None else {"selection": name}),
+                    "backend": cell.backend,
+                    "setting": cell.setting,
+                    **_scored(study, judged.selected(name), against, folds),
+                }
+
+
+def _scored(
+    study: Study, cell: Judgements, reference: Judgements | None, folds: dict[str, int] | None
+) -> dict[str, Any]:
+    """One row of the summary, over the atoms that have a posterior."""
+    more = tuple(name for name in study.measures if name not in MEASURES)
+    p, label, index = cell.claims
+    row: dict[str, Any] = {"n_atoms": 0, "n_labelled": 0, **dict.fromkeys(_of_measures(MEASURES))}
+    added: dict[str, Any] = {}
+    for name in more:
+        added |= {**named(name, (np.nan,) * 3), f"{name}_status": "no_labels"}
+    if p.size:
+        fold = None
+        if folds is not None:
+            fold = np.array([folds[response] for response in cell.responses])[index]
+        scored = measured(
+            *(p, label, index),
+            policy=study.unlabelled,
+            k=study.k,
+            intervals=DEFAULT_INTERVALS,
+            more=more,
+            folds=fold,
+        )
+        scored = _in_logarithms(scored, study.declared)
+        row = {name: value for name, value in scored.items() if name not in added}
+        added = {name: scored[name] for name in added}
+        if fold is not None and added.get("auroc_status") == "ok":
+            added["auroc_status"] = WITHIN_FOLDS
+    # Units that failed have no time.
+    done = cell.seconds[~np.isnan(cell.seconds)]
+    return {
+        **row,
+        "n_responses": len(cell.ids),
+        "n_failed": int((cell.status == FAILED).sum()),
+        "n_absent": int((cell.status == ABSENT).sum()),
+        "n_missing": cell.n_missing,
+        "n_not_converged": int((cell.status == "not_converged").sum()),
+        "max_difference": np.nan if reference is None else largest_difference(cell, reference),
+        "seconds_total": float(done.sum()) if done.size else np.nan,
+        "seconds_median": float(np.median(done)) if done.size else np.nan,
+        **added,
+    }
+
+
+_BASES = {"10": 10.0, "e": math.e, "2": 2.0}
+
+
+def _factor(measure: str, conventions: Conventions) -> float:
+    """What a score in logarithms to base 10 is multiplied by under other conventions."""
+    of_logarithms = measure in ("entropy", "mean_surprisal")
+    return 1.0 / math.log10(_BASES[conventions.logarithm]) if of_logarithms else 1.0
+
+
+def _in_logarithms(row: dict[str, Any], conventions: Conventions) -> dict[str, Any]:
+    """A row of measures with those of logarithms, and their intervals, to another base."""
+    if conventions.logarithm == "10":
+        return row
+    changed = {
+        name: row[name] * _factor(measure, conventions)
+        for measure in ("entropy", "mean_surprisal")
+        for name in (measure, f"{measure}_lower", f"{measure}_upper")
+        if name in row
+    }
+    return row | changed
+
+
+def response_means(study: Study, rows: RowsFile) -> pd.DataFrame:
+    """Means and standard deviations over responses of every cell, as papers print them.
+
+    A row per cell and selection: its columns, and MEASURE and MEASURE_sd for each measure of the
+    study that every response has a number of. No row unless F1 is a mean over responses by
+    convention.
+    """
+    import pandas as pd
+
+    if study.declared.f1 == "pooled":
+        return pd.DataFrame()
+    return pd.DataFrame(
+        [
+            {
+                **side.named(),
+                "n_responses": len(np.unique(judged.claims[2])),
+                **_moments(study, judged),
+            }
+            for side in _sides(study, rows)
+            if (judged := side.judgements(rows)).judged.any()
+        ]
+    )
+
+
+def _moments(study: Study, cell: Judgements) -> dict[str, float]:
+    """The mean and the standard deviation of each measure of one cell."""
+    every = judged_claims(*cell.claims, k=study.k)
+    labelled = labelled_claims(every, study.unlabelled, study.k)
+    moments = {}
+    for name in study.measures:
+        score = REGISTRY[name]
+        claims = labelled if score.needs_labels else every
+        if score.ratio is None or claims is None:
+            continue
+        sums = score.ratio(claims)
+        numerator, denominator = sums.numerator[:, 0], sums.denominator[:, 0]
+        known = denominator > 0
+        values = _factor(name, study.declared) * numerator[known] / denominator[known]
+        moments[name] = float(values.mean()) if values.size else math.nan
+        moments[f"{name}_sd"] = float(values.std(ddof=1)) if values.size > 1 else math.nan
+    return moments
+
+
+def _of_measures(names: Sequence[str]) -> Iterator[str]:
+    """Columns of a row of measures that have no value where nothing was judged."""
+    yield from (name for name in COLUMNS if not name.startswith("n_"))
+    yield from (f"{name}_{end}" for name in names for end in ("lower", "upper"))
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What may be compared with another: a cell, and which of its atoms count.
+
+    Attributes:
+        cell: the cell.
+        selection: what counts; None where every atom does and nothing else.
+        conventions: those of the study.
+    """
+
+    cell: CellRows
+    selection: str | None
+    conventions: Conventions
+
+    def named(self) -> dict[str, Any]:
+        """What tells it from the others, by column."""
+        selection = {} if self.selection is None else {"selection": self.selection}
+        return {**self.cell.named(), **selection}
+
+    def judgements(self, rows: RowsFile) -> Judgements:
+        """Its judgements, those of atoms that the selection leaves out made NaN."""
+        return read_judgements(rows, self.cell, self.conventions).selected(self.selection)
+
+    @property
+    def without_graph(self) -> bool:
+        """Whether it is of an assessor."""
+        return bool(self.named()["variant"] == NO_GRAPH)
+
+
+def _sides(study: Study, rows: RowsFile) -> list[_Side]:
+    """What may be compared, in the order of the summary's rows."""
+    return [
+        _Side(cell, name, study.declared)
+        for cell in rows.cells()
+        for name in study.selected or (None,)
+    ]
+
+
+def _best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
+    """Whether cells are significantly the best of their dataset, a column MEASURE_best each.
+
+    Cells with failed or missing units or verdicts are left out.
+    """
+    import pandas as pd
+
+    best = pd.DataFrame(False, index=cells.index, columns=[f"{name}_best" for name in COMPARED])
+    sides = _sides(study, rows)
+    # Of two selections the claims differ, so that neither can be better over the same ones.
+    together = ["dataset", *(["selection"] if study.selected else [])]
+    for _, group in cells.groupby(together, sort=False):
+        # A cell that lacks units would be compared over other responses than the rest.
+        whole = group["n_responses"] == group["n_responses"].max()
+        # Only over the same claims does better mean anything.
+        complete = group[whole & (group[["n_failed", "n_absent", "n_missing"]] == 0).all(axis=1)]
+        if len(complete) < 2 or not complete["n_labelled"].max():
+            continue
+        readers = [partial(sides[row].judgements, rows) for row in complete.index]
+        for measure in COMPARED:
+            leaders = significantly_best(
+                readers,
+                complete[measure],
+                measure,
+                unlabelled=study.unlabelled,
+                k=study.k,
+                n_resamples=study.significance.resamples,
+                seed=study.seed,
+            )
+            best.loc[complete.index[leaders], f"{measure}_best"] = True
+    return best
+
+
+def study_tests(study: Study, rows: RowsFile) -> pd.DataFrame:
+    """Every test that a study asks for, with p-values corrected over all of them.
+
+    A pair is tested wherever two cells differ in it alone, over the labelled claims that both
+    judged or, where they differ in selection, over those of each; `lower` and `upper` bound the
+    difference, paired by response. A difference that is not defined, such as that of an infinite
+    log loss, has a `status` and a `reason`. AUROC is within folds where priors were learned.
+    """
+    import pandas as pd
+
+    from calibration.significance import adjust, stars
+
+    tests = list(_tests(study, rows))
+    # Corrected over all tests of the study at once, so every one of them is computed first.
+    correction = study.significance.correction
+    if correction != "none" and tests:
+        corrected = adjust([test["p_value"] for test in tests], correction)
+        for test, value in zip(tests, corrected.tolist(), strict=True):
+            test |= {"corrected": value, "stars": stars(value)}
+    return pd.DataFrame(tests, columns=list(TESTS))
+
+
+_COLUMN = {"backend": "backend_label"}
+
+
+def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
+    sides = _sides(study, rows)
+    for first, second in study.significance.pairs:
+        # The first side of a pair runs over all cells it matches; the second is then determined.
+        for side in sides:
+            if not _matches(side, first):
+                continue
+            others = (other for other in sides if _counterpart(side, other, second))
+            # An assessor has one cell, to be compared with every view's.
+            for other in others if side.without_graph else islice(others, 1):
+                yield from _compared(study, rows, (side, first), (other, second))
+
+
+def _matches(side: _Side, selector: Selector) -> bool:
+    """Whether a side has the values that a selector names."""
+    values = side.named()
+    # A study of a single selection, all, has no such column.
+    return all(
+        values.get(_COLUMN.get(name, name), value) == value
+        for name, value in selector.given().items()
+    )
+
+
+def _told_apart(selector: Selector) -> set[str]:
+    """The columns that the two sides of a pair may differ in."""
+    return {_COLUMN.get(name, name) for name in selector.given()}
+
+
+def _counterpart(side: _Side, other: _Side, selector: Selector) -> bool:
+    """Whether two sides are the same in all but what the pair tells apart."""
+    told_apart = _told_apart(selector)
+    if "backend_label" in told_apart:
+        # Of a backend without seeds there is one cell, to be compared with every seed's.
+        told_apart.add("seed")
+        if side.without_graph != other.without_graph:
+            # Without a graph there is no variant, encoding or prior to agree in.
+            told_apart |= set(CELL) - {"dataset"}
+    own_names, its = side.named(), other.named()
+    return _matches(other, selector) and all(
+        own_names[name] == its[name] for name in own_names if name not in told_apart
+    )
+
+
+def _compared(
+    study: Study,
+    rows: RowsFile,
+    first: tuple[_Side, Selector],
+    second: tuple[_Side, Selector],
+) -> Iterator[dict[str, Any]]:
+    """Yield a row per measure for one pair of sides."""
+    from calibration.significance import compare_judged
+
+    settings = study.significance
+    cells = [side.judgements(rows) for side, _ in (first, second)]
+    shared = {
+        "dataset": first[0].named()["dataset"],
+        **{
+            name: " ".join(str(value) for value in side[1].given().values())
+            for name, side in (("first", first), ("second", second))
+        },
+        "elsewhere": _elsewhere(*(second if first[0].without_graph else first)),
+        "corrected": np.nan,
+        "stars": "",
+    }
+    # What was learned on one side alone is compared within its folds on both.
+    folds = (cross_fitted_folds(study, cell) for cell in cells)
+    # With one selection on both sides, both are taken over the very same claims.
+    pair = paired_claims if first[0].selection == second[0].selection else claims_of_each
+    sides = pair(
+        *cells,
+        unlabelled=study.unlabelled,
+        k=study.k,
+        folds=next((fold for fold in folds if fold is not None), None),
+    )
+    if sides is None:
+        shared |= dict.fromkeys(("resamples", "n_responses", "n_claims"), 0)
+        shared |= {"p_value": np.nan, "status": "no_labels"}
+        shared["reason"] = "no claim with a label was judged by both"
+        yield from (shared | {"measure": measure} for measure in settings.measures)
+        return
+    for difference in compare_judged(
+        *sides,
+        settings.measures,
+        test=settings.test,
+        alternative=settings.alternative,
+        n_resamples=settings.resamples,
+        intervals=IntervalSettings(n_bootstrap=REPLICATES, seed=study.seed),
+    ):
+        factor = _factor(difference.name, study.declared)
+        yield {
+            **shared,
+            "measure": difference.name,
+            "n_responses": len(sides[0].grouping.responses),
+            "n_claims": sides[0].y.size,
+            "value_first": factor * difference.first,
+            "value_second": factor * difference.second,
+            "difference": factor * difference.value,
+            "lower": factor * difference.lower,
+            "upper": factor * difference.upper,
+            "coverage": difference.coverage,
+            "p_value": difference.p_value,
+            "resamples": difference.n_resamples,
+            "status": str(difference.status),
+            "reason": difference.reason,
+        }
+
+
+def _elsewhere(side: _Side, selector: Selector) -> str:
+    values = side.named()
+    told_apart = _told_apart(selector)
+    return cell_words(values, [name for name in values if name not in {"dataset", *told_apart}])
+
+
+@dataclass(frozen=True)
+class AgreeingCells:
+    """Cells of one dataset (and selection) whose posteriors agree.
+
+    Attributes:
+        dataset: the dataset.
+        selection: the selection of claims; empty where there are none.
+        rows: positions of the cells in the summary, in its order.
+        name: what the cells are called together, such as "FR2 = FR3, exact = lbp".
+        apart: the largest difference between two of their posteriors of one claim; NaN for one
+            cell alone, and for cells without any posterior.
+        answered: whether they have posteriors; those without any are together too, and agree in
+            nothing.
+    """
+
+    dataset: str
+    selection: str
+    rows: tuple[int, ...]
+    name: str
+    apart: float
+    answered: bool = True
+
+
+_NAMED = (
+    "variant", "relation_model", "encoding", "prior", "strength", "backend_label", "seed",
+)  # fmt: skip
+"""The columns that tell the cells of one dataset apart, in the order in which a name has them."""
+
+
+def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
+    """The cells of a study, those together whose posteriors never differ by more than 0.005.
+
+    Datasets in which cells differ come first, the one in which they differ most at the head.
+
+    Args:
+        rows: the tidy rows.
+        cells: the summary, one row per cell, or per cell and selection.
+    """
+    by_key = {cell.key: cell for cell in rows.cells()}
+    parts: dict[tuple[str, str], list[tuple[int, CellRows]]] = {}
+    columns = [name for name in (*CELL, "selection") if name in cells]
+    for row, record in enumerate(cells[columns].to_dict("records")):
+        part = (record["dataset"], str(record.get("selection", "")))
+        cell = by_key[tuple(record[name] for name in CELL)]
+        parts.setdefault(part, []).append((row, cell))
+    agreements = {
+        (dataset, selection): agreeing(
+            read_judgements(rows, cell).selected(selection or None) for _, cell in part
+        )
+        for (dataset, selection), part in parts.items()
+    }
+    most: dict[str, float] = {}
+    for (dataset, _), agreement in agreements.items():
+        most[dataset] = max(most.get(dataset, 0.0), agreement.spread)
+    inferred = cells[cells["variant"] != NO_GRAPH]
+    varying = [name for name in _NAMED if inferred[name].nunique() > 1 or name == "backend_label"]
+    records = with_absent_named(cells)[list(CELL)].to_dict("records")
+    groups = []
+    # Sorting keeps the order of the study among equals.
+    for dataset, selection in sorted(agreements, key=lambda part: -most[part[0]]):
+        for group in agreements[dataset, selection].groups:
+            members = tuple(parts[dataset, selection][at][0] for at in group.positions)
+            name = _name([records[row] for row in members], varying)
+            alone = len(members) == 1 or not group.answered
+            apart = np.nan if alone else group.apart
+            groups.append(AgreeingCells(dataset, selection, members, name, apart, group.answered))
+    return groups
+
+
+def with_absent_named(cells: pd.DataFrame) -> pd.DataFrame:
+    """The summary with "(absent)" behind the backends whose library is not installed."""
+    labels = zip(cells["backend_label"], cells["n_absent"], strict=True)
+    return cells.assign(backend_label=[f"{name} (absent)" if n else name for name, n in labels])
+
+
+def _name(cells: Sequence[dict[Any, Any]], varying: Sequence[str]) -> str:
+    """Cells by name: as few blocks as are found in which every combination of values occurs."""
+    blocks = [{name: [cell[name]] for name in varying} for cell in cells]
+    for name in reversed(varying):
+        merged: list[dict[str, list[Any]]] = []
+        for block in blocks:
+            rest = {other: values for other, values in block.items() if other != name}
+            for earlier in merged:
+                if rest == {other: earlier[other] for other in rest}:
+                    earlier[name] = [*earlier[name], *block[name]]
+                    break
+            else:
+                merged.append(block)
+        blocks = merged
+    return "; ".join(", ".join(filter(None, _parts(block))) for block in blocks)
+
+
+def _parts(block: dict[str, list[Any]]) -> list[str]:
+    return [
+        " = ".join(filter(None, (cell_words({name: value}, [name]) for value in values)))
+        if len(values) == 1
+        # Beside other values, what otherwise goes without saying is said.
+        else " = ".join(
+            f"{value:g}" if isinstance(value, float) else str(value) for value in values
+        )
+        for name, values in block.items()
+    ]

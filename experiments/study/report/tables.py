@@ -1,0 +1,372 @@
+"""The tables of a study, of its cells and its tests: on the terminal, and as tables of a paper.
+
+The latter hold no timings, so that two runs of one study give the same bytes; times are in the
+terminal and in times.csv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
+from experiments.columns.cell_names import NO_GRAPH, shown
+from experiments.findings.table import Column, Table
+from experiments.findings.text import duration, small
+from experiments.settings.conventions import graph_names, note_of
+from experiments.study.config import Study
+from experiments.study.report.scores import WITHIN_FOLDS, AgreeingCells, with_absent_named
+from factormodels.nouns import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BELOW = 1e-12
+"""Differences below this are rounding, which may change with the machine: shown as "<1e-12"."""
+
+
+def difference(value: float | None) -> str:
+    return "<1e-12" if value is not None and value < _BELOW else small(value)
+
+
+def _count(value: float) -> str:
+    return f"{int(value):,}"
+
+
+def _plain(value: float) -> str:
+    return f"{value:g}"
+
+
+_VARYING = (
+    Column("relation_model", "relations", "Relations", show=shown),
+    Column("prior", "priors", "Priors", show=shown),
+    Column("strength", "strength", "Strength", show=_plain),
+    Column("seed", "seed", "Seed"),
+    Column("selection", "selection", "Selection"),
+)
+"""Columns that tell cells apart only where a study has several of them."""
+
+
+def keys(cells: pd.DataFrame) -> tuple[Column, ...]:
+    """The columns that tell the cells of a study apart."""
+    # An assessor's "none" is not a further value of a column.
+    inferred = cells[cells["variant"] != NO_GRAPH] if "variant" in cells else cells
+    varying = {c.name: c for c in _VARYING if c.name in cells and inferred[c.name].nunique() > 1}
+    return (
+        Column("variant", "variant", "Variant", show=shown),
+        *(varying[name] for name in ("relation_model",) if name in varying),
+        Column("encoding", "encoding", "Encoding", show=shown),
+        *(varying[name] for name in ("prior", "strength") if name in varying),
+        Column("backend_label", "backend", "Backend"),
+        *(varying[name] for name in ("seed", "selection") if name in varying),
+    )
+
+
+MEASURES = (
+    Column("precision", "Pr", r"$\mathit{Pr}$", digits=3),
+    Column("f1_at_k", "F1@K", "F1@$K$", digits=3),
+    Column("entropy", "E", r"$\mathcal{E}$", digits=3),
+    Column("precision_mae", "MAE", "MAE", digits=3),
+    Column("f1", "F1", "F1", digits=3),
+    Column("brier", "Brier", "Brier", digits=3),
+    Column("log_loss", "log loss", "Log loss", digits=3),
+    Column("accuracy", "accuracy", "Accuracy", digits=3),
+    Column("expected_precision", "E[Pr]", r"$\mathbb{E}[\mathit{Pr}]$", digits=3),
+    Column("mean_surprisal", "surprisal", "Surprisal", digits=3),
+    Column("human_precision", "Pr*", r"$\mathit{Pr}^*$", digits=3),
+    Column("supported", "#S", r"\#S", digits=3),
+    Column("contradicted", "#C", r"\#C", digits=3),
+    Column("undecided", "#U", r"\#U", digits=3),
+)
+
+
+AGREEMENT = (
+    Column("max_difference", "max |Δp|", r"$\max|\Delta p|$", show=difference),
+    Column("n_not_converged", "not conv.", "Not conv.", show=_count),
+)
+
+TROUBLES = (
+    Column("n_missing", "missing", "Missing", show=_count),
+    Column("n_failed", "failed", "Failed", show=_count),
+)
+"""Columns that are shown only where there is something to tell."""
+
+TIMES = (
+    Column("seconds_total", "time", "Time", show=duration),
+    Column("seconds_median", "per resp.", "Per resp.", show=duration),
+)
+
+
+def chosen(measures: Iterable[str]) -> tuple[Column, ...]:
+    """The columns of measures, in the order of their names given."""
+    by_name = {column.name: column for column in MEASURES}
+    # Few studies show another score.
+    return tuple(
+        by_name.get(name) or Column(name, REGISTRY[name].title, digits=3) for name in measures
+    )
+
+
+def conventions_note(study: Study) -> str:
+    """The sentence about the conventions that the numbers of a study's tables depend on."""
+    of_measures = {
+        "k": ("f1_at_k",),
+        "f1": ("f1", "f1_by_response"),
+        "logarithm": ("entropy", "mean_surprisal"),
+        "irrelevant": study.measures,
+    }
+    names = [name for name in graph_names(study.variants) if name != "encoding"]
+    names += [name for name, of in of_measures.items() if set(of) & set(study.measures)]
+    return note_of(study.declared, names)
+
+
+def cells_table(
+    cells: pd.DataFrame,
+    title: str,
+    measures: Iterable[str] = DEFAULT_MEASURES,
+    absent: Mapping[str, str] = MappingProxyType({}),
+    *,
+    times: bool = False,
+    conventions: str = "",
+) -> Table:
+    """The summary as a table, a block per dataset.
+
+    Scores against labels have intervals, and the best is in bold where MEASURE_best says so,
+    if the summary has these columns.
+
+    Args:
+        cells: the summary.
+        title: what the table is of.
+        measures: names of the measures to show.
+        absent: labels of backends whose library is not installed, with the sentence that says so
+            and how to install it.
+        times: whether it shows how long computation took, in place of intervals: for a terminal.
+        conventions: the sentence about the conventions that hold.
+    """
+    key_columns, measures = keys(cells), tuple(measures)
+    columns = (*shown_columns(cells, key_columns, measures), *(TIMES if times else ()))
+    blocks = {
+        dataset: f"{dataset}: {size_of(group)}"
+        for dataset, group in cells.groupby("dataset", sort=False)
+    }
+    frame = with_absent_named(cells).assign(block=[blocks[dataset] for dataset in cells["dataset"]])
+    set_columns = tuple(set_column(column, frame, column not in key_columns) for column in columns)
+    if times:
+        set_columns = _without_intervals(set_columns)
+    else:
+        frame = _without_times(frame)
+    within = "auroc" in measures and (cells["auroc_status"] == WITHIN_FOLDS).any()
+    sentences = [f"{label} is absent: {why}." for label, why in absent.items()]
+    notes = [NOTE * _have_intervals(set_columns), _FOLDS * bool(within), *sentences, conventions]
+    return Table(frame, set_columns, title, "block", " ".join(filter(None, notes)))
+
+
+def means_table(means: pd.DataFrame, study: Study, title: str) -> Table:
+    """Means over responses ± standard deviations, as FactReasoner's tables 10 to 19 have them.
+
+    Args:
+        means: a row per cell and selection, of `experiments.study.report.scores.response_means`.
+        study: the study.
+        title: what the table is of.
+    """
+    frame = means.copy()
+    columns = []
+    for column in chosen(study.measures):
+        if column.name not in means:
+            continue
+        ends = zip(means[column.name], means[f"{column.name}_sd"], strict=True)
+        frame[f"{column.name}_text"] = [f"{mean:.3f} ± {sd:.3f}" for mean, sd in ends]
+        columns.append(Column(f"{column.name}_text", column.title, column.latex, right=True))
+    caption = " ".join(filter(None, [title, "Means over responses ± standard deviations."]))
+    return Table(frame, (*keys(means), *columns), caption, "dataset", conventions_note(study))
+
+
+def _without_times(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame without times, which differ from run to run: what is kept must not."""
+    return frame.drop(columns=[column.name for column in TIMES if column.name in frame])
+
+
+def _without_intervals(columns: Iterable[Column]) -> tuple[Column, ...]:
+    return tuple(replace(column, lower="", upper="") for column in columns)
+
+
+def _have_intervals(columns: Iterable[Column]) -> bool:
+    return any(column.interval for column in columns)
+
+
+_FOLDS = "AUROC of learned priors compares claims of one fold."
+
+
+NOTE = (
+    "In brackets: 95% intervals over responses. In bold: the best of a dataset (within a selection "
+    "if there are several) and rows with the same posteriors, if every other row differs from it "
+    "(paired permutation tests over responses, p < 0.05 after Holm's correction for the rows)."
+)
+
+
+def set_column(column: Column, frame: pd.DataFrame, right: bool) -> Column:
+    """A column with what `frame` knows of it: intervals, and which values are the best."""
+    if column.digits is None:
+        return replace(column, right=right)
+    best = f"{column.name}_best"
+    # Intervals of every measure would not fit on a page: those of scores against labels do.
+    scored = best in frame or f"{column.name}_status" in frame
+    compared = scored and frame[f"{column.name}_lower"].notna().any()
+    return replace(
+        column,
+        lower=f"{column.name}_lower" if compared else "",
+        upper=f"{column.name}_upper" if compared else "",
+        bold=best if best in frame else "",
+    )
+
+
+def shown_columns(
+    cells: pd.DataFrame, leading: tuple[Column, ...], measures: Iterable[str]
+) -> tuple[Column, ...]:
+    """The columns of a table without timings: `leading`, measures, agreement, failures if any."""
+    troubles = (column for column in TROUBLES if column.name in cells and cells[column.name].any())
+    return (*leading, *chosen(measures), *AGREEMENT, *troubles)
+
+
+def size_of(group: pd.DataFrame) -> str:
+    """The size of a dataset in words, from the summary of its cells."""
+    # The largest of any cell: one with failures has judged fewer atoms than there are.
+    responses, atoms, labelled = group[["n_responses", "n_atoms", "n_labelled"]].max()
+    sizes = f"{counted(int(responses), 'response')}, {counted(int(atoms), 'atom')}"
+    return f"{sizes}, {labelled:,} labelled"
+
+
+_SHORT = ("precision", "brier", "log_loss", "accuracy")
+"""Measures of the short table; one that a study adds to the usual ones is there too."""
+
+
+_APART = Column("apart", "agree to", "Agree to", show=difference)
+
+_NOTE = (
+    "Cells whose posteriors never differ by more than 0.005 are one row, with the numbers of the "
+    "first; agree to: the largest difference of two of its posteriors."
+)
+
+
+def short_table(
+    cells: pd.DataFrame,
+    groups: Sequence[AgreeingCells],
+    title: str,
+    measures: Iterable[str] = DEFAULT_MEASURES,
+    *,
+    times: bool = False,
+    conventions: str = "",
+) -> Table:
+    """The summary with cells whose posteriors agree as one row.
+
+    Args:
+        cells: the summary.
+        groups: its cells by whether they agree.
+        title: what the table is of.
+        measures: names of the measures that the study shows.
+        times: whether it shows how long computation took, in place of intervals: for a terminal.
+        conventions: the sentence about the conventions that hold.
+    """
+    import pandas as pd
+
+    wanted = [name for name in measures if name in _SHORT or name not in DEFAULT_MEASURES]
+    by_dataset = dict(list(cells.groupby("dataset", sort=False)))
+    records: list[dict[str, Any]] = []
+    for group in groups:
+        group_cells = cells.iloc[list(group.rows)]
+        size = size_of(by_dataset[group.dataset])
+        # Of cells that agree, the one that the study names first.
+        first: dict[str, Any] = {str(name): value for name, value in group_cells.iloc[0].items()}
+        records.append(
+            first
+            | {
+                "cells": _title(group),
+                "n_cells": len(group_cells),
+                "apart": group.apart,
+                # From how far cells are from exact, not from how far they are from each other.
+                "max_difference": group_cells["max_difference"].max(),
+                **{
+                    name: group_cells[name].sum()
+                    for name in ("n_not_converged", "n_missing", "n_failed")
+                },
+                "block": f"{group.dataset}: {size}",
+                **{
+                    str(name): group_cells[name].any()
+                    for name in group_cells
+                    if str(name).endswith("_best")
+                },
+            }
+        )
+    frame = pd.DataFrame(records)
+    troubled = tuple(
+        column
+        for column in (AGREEMENT[1], *TROUBLES)
+        if not frame.empty and frame[column.name].any()
+    )
+    shown = [column for column in chosen(wanted) if frame[column.name].notna().any()]
+    columns = (
+        Column("cells", "cells that agree", "Cells that agree"),
+        *(set_column(column, frame, True) for column in shown),
+        *(replace(column, right=True) for column in (_APART, AGREEMENT[0], *troubled)),
+    )
+    frame = _without_times(frame)
+    if times:
+        frame["times"] = [_times(cells, group) for group in groups]
+        columns = (*_without_intervals(columns), Column("times", "per resp.", right=True))
+        return Table(frame, columns, title, "block", conventions)
+    notes = [_NOTE, NOTE * _have_intervals(columns), conventions]
+    return Table(frame, columns, title, "block", " ".join(filter(None, notes)))
+
+
+def _title(group: AgreeingCells) -> str:
+    """What a row is called; cells that have nothing to agree in are said to have nothing."""
+    title = ", ".join(filter(None, [group.name, group.selection]))
+    return title if group.answered else f"{title}: no posterior"
+
+
+def _times(cells: pd.DataFrame, group: AgreeingCells) -> str:
+    """The median times per response of the fastest and the slowest of cells that agree."""
+    seconds = cells["seconds_median"].iloc[list(group.rows)]
+    least, most = duration(seconds.min()), duration(seconds.max())
+    if least == most:
+        return least
+    # One unit is enough for both, and leaves its room to the names.
+    return f"{least.removesuffix(most[most.rindex(' ') :])}–{most}"
+
+
+def significance_table(tests: pd.DataFrame, study: Study) -> Table:
+    """The tests of a study as a table of a paper, a block per dataset."""
+    settings = study.significance
+    corrected = settings.correction != "none"
+    measured = bool(tests["coverage"].notna().any())
+    p_value = "corrected" if corrected else "p_value"
+    texts = (("first", "First"), ("second", "Second"), ("elsewhere", "Where"))
+    columns = (
+        *(Column(name, title.lower(), title) for name, title in texts),
+        Column("measure", "measure", "Measure"),
+        Column(
+            "difference", "difference", "Difference", digits=4,
+            lower="lower", upper="upper", stars="stars",
+        ),
+        *((Column("coverage", "covers", "Covers", digits=2),) if measured else ()),
+        Column(p_value, "p", "$p$", digits=4),
+    )  # fmt: skip
+    note = "p not corrected; "
+    if corrected:
+        how = f"corrected ({settings.correction}) over {len(tests)} tests"
+        note = f"* p < 0.05, ** p < 0.01, *** p < 0.001, {how}; "
+    within = "auroc" in settings.measures and any(prior.learned for prior in study.priors)
+    notes = [
+        f"{note}in brackets: 95% intervals of the difference, paired by response.",
+        _COVERS * measured,
+        _FOLDS * within,
+    ]
+    title = f"Paired {settings.test} tests over responses, {settings.alternative}."
+    return Table(tests, columns, title, "dataset", " ".join(filter(None, notes)))
+
+
+_COVERS = (
+    "Covers: what intervals of such a difference of so many responses cover in simulations, where "
+    "that is not their level."
+)

@@ -1,0 +1,149 @@
+"""Figures can be read at every venue: nothing overlaps, is cut off, covered or empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calibration.figures.panels import COLUMN
+from calibration.figures.style import laid_out, paper_style
+from experiments.findings.artefacts import PaperFigure
+from experiments.findings.figures.graph_figure import LETTERS_SIZE, draw_fact_graph
+from experiments.findings.venues import VENUES, Venue, fitted
+from factormodels.datasets import load
+from tests.experiments.findings.embedded_figures import of_commands, of_studies
+from tests.figure_faults import figure_faults
+
+SAME = 0.1
+"""Share by which widths may differ that count as one."""
+
+
+def faults(figures: Mapping[str, PaperFigure], venues: Iterable[Venue]) -> dict[str, list[str]]:
+    """Return what is wrong with figures, by name and width in points."""
+    faults_of = {}
+    for name, shown in figures.items():
+        widths: list[float] = []
+        for venue in venues:
+            with fitted(shown.figure, venue), paper_style(), laid_out(shown.figure):
+                width = shown.figure.get_figwidth()
+                if any(abs(width - other) < SAME * width for other in widths):
+                    continue
+                widths.append(width)
+                if wrong := figure_faults(shown.figure):
+                    faults_of[f"{name} at {72 * width:.0f} points"] = wrong
+    return faults_of
+
+
+def narrow_and_wide(figures: Mapping[str, PaperFigure]) -> dict[str, list[str]]:
+    """Return what is wrong with figures in the narrowest column, or on the narrowest page."""
+    narrow = {name for name, shown in figures.items() if shown.figure.get_figwidth() <= COLUMN}
+    wide = figures.keys() - narrow
+    return {
+        **faults({name: figures[name] for name in narrow}, [VENUES["acl"]]),
+        **faults({name: figures[name] for name in wide}, [VENUES["slides"]]),
+    }
+
+
+@pytest.mark.slow
+def test_figures_of_commands_can_be_read_where_there_is_least_room() -> None:
+    assert narrow_and_wide(of_commands()) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("drawn", [of_commands, of_studies])
+def test_figures_can_be_read_at_every_venue(drawn: Callable[[], dict[str, PaperFigure]]) -> None:
+    """Some hundred pictures."""
+    assert faults(drawn(), VENUES.values()) == {}
+
+
+@pytest.mark.parametrize("pixels", [390, 662])
+def test_a_drawn_graph_has_letters_of_eleven_pixels_at_any_width(pixels: int) -> None:
+    graph = load("at-odds").graphs[0]
+    figure = draw_fact_graph(graph, title="A title", width=pixels / 96)
+    with paper_style(), laid_out(figure):
+        assert figure_faults(figure) == []
+        # A point is 96 / 72 pixels.
+        assert LETTERS_SIZE * 96 / 72 >= 11
+        texts = [*figure.texts, *figure.axes[0].texts, *figure.legends[0].get_texts()]
+        assert {text.get_fontsize() for text in texts} == {LETTERS_SIZE}
+        assert figure.get_figwidth() * 96 == pytest.approx(pixels)
+
+
+def legend_over_data(axes: Axes) -> None:
+    axes.plot([0, 1], [0, 1], label="line")
+    axes.legend(loc="center")
+
+
+def empty(axes: Axes) -> None:
+    axes.plot([0, 1], [0, 1], color="0.5")
+
+
+def without_finite_points(axes: Axes) -> None:
+    axes.plot([0, 1], [float("nan")] * 2)
+
+
+def cut_label(axes: Axes) -> None:
+    axes.plot([0, 1])
+    axes.set_ylabel("a label that is longer than the figure is high")
+
+
+def crowded_ticks(axes: Axes) -> None:
+    axes.plot([0, 1])
+    axes.set_xticks([0.2, 0.25], ["one tick", "other tick"])
+
+
+def text_over_data(axes: Axes) -> None:
+    axes.plot([0, 1], [0, 1])
+    axes.text(0.5, 0.5, "covered", ha="center", va="center")
+
+
+def slanted_texts(axes: Axes) -> None:
+    axes.plot([0, 1])
+    for shift in (0.0, 0.02):
+        axes.text(0.1 + shift, 0.5, f"slanted {shift}", rotation=45)
+
+
+def axis_below_bars(axes: Axes) -> None:
+    axes.bar([0, 1], [1, 2])
+    axes.tick_params(axis="y", direction="in", pad=-22)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (legend_over_data, "the legend that begins with 'line' is over data"),
+        (empty, "panel 1 is empty"),
+        (without_finite_points, "panel 1 is empty"),
+        (cut_label, "'a label that is longer than the figure is high' is outside the figure"),
+        (crowded_ticks, "'one tick' is over 'other tick'"),
+        (text_over_data, "'covered' is over data"),
+        (slanted_texts, "'slanted 0.0' is over 'slanted 0.02'"),
+        (axis_below_bars, "'1.0' is over data"),
+    ],
+)
+def test_what_is_wrong_with_a_figure_is_noticed(
+    spoil: Callable[[Axes], None], message: str
+) -> None:
+    with paper_style():
+        figure = Figure((2.4, 1.6), layout="constrained")
+        spoil(figure.add_subplot())
+        with laid_out(figure):
+            # Without the breaking of long labels, which would mend one of them.
+            for axes in figure.axes:
+                axes.set_ylabel(axes.get_ylabel().replace("\n", " "))
+            assert message in figure_faults(figure)
+
+
+def test_nothing_is_wrong_with_slanted_texts_side_by_side() -> None:
+    with paper_style():
+        figure = Figure((3.0, 2.4), layout="constrained")
+        axes = figure.add_subplot()
+        axes.plot([0, 1, 2], [1, 2, 3], label="line")
+        axes.set_xticks(range(3), [f"a long name {at}" for at in range(3)], rotation=45)
+        figure.legend(loc="outside upper center")
+        with laid_out(figure):
+            assert figure_faults(figure) == []
