@@ -1,1 +1,1 @@
-"""From text to graph: the only place that knows that a language model exists."""
+"""Extraction of graphs from text, the only package that calls language models."""

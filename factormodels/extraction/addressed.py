@@ -1,15 +1,15 @@
-"""Sentences of a passage that address whoever reads it, in order to change what is answered.
+"""Sentences of a passage that address its reader in order to change a judgement.
 
-A page that is found on the web may hold orders to the model that judges it. The rule marks a
+A page found on the web may contain instructions to the model that judges it. The rule marks a
 sentence that
 
 - tells its reader to ignore instructions, the text or the question;
 - tells its reader what to answer, reply, say or output, by the name of a verdict;
-- speaks to a language model, an assistant or a bot, and tells it what to do.
+- addresses a language model, an assistant or a bot, and tells it what to do.
 
-To tell is to use the imperative, or to say what "you must" or "your answer" has to be: what a
-sentence reports of others ("he was told to answer") is not marked. English alone; an order in
-another language, or one spread over sentences that each say nothing, is not found.
+Instructions are imperatives, and statements of what "you must" do or what "your answer" has to be.
+Reported instructions ("he was told to answer") are not marked. The rule covers English only, and
+misses instructions that are spread over several sentences, each harmless by itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ANSWER = (
     r"|choose|select|report|declare|give|pick"
 )
 _OPENING = (
-    # Where an imperative may stand: first, behind a mark, an address or a word that leads to it.
+    # An imperative begins a sentence, or follows punctuation, an address or an introductory word.
     r"(?:^|[:;,.!–—(\[\"“«]\s*|\b(?:please|kindly|just|now|then|simply|only|always|instead|and|so)\s+"
     r"|\byou (?:must|should|shall|will|have to|need to|are to|are required to|are instructed to|can"
     r"|may) (?:now |only |always |just |simply )?)"
@@ -46,7 +46,7 @@ _OVERRIDES = re.compile(
     rf"{_OPENING}(?:{_OVERRIDE})\b[^.!?]{{0,60}}\b(?:{_OVERRIDDEN})\b", re.IGNORECASE
 )
 _ANSWERS = re.compile(
-    # No other subject stands between: "choose a plan that she may call true" orders no verdict.
+    # No other subject may intervene: "choose a plan that she may call true" demands no verdict.
     rf"{_OPENING}(?:{_ANSWER})\b(?:(?!\b(?:he|she|they|we|i|who|which)\b)[^.!?]){{0,60}}?"
     rf"\b(?:with |is |as |that |only |just |: ?)?[\"'“‘*`]?(?:{_VERDICTS})\b",
     re.IGNORECASE,
@@ -73,9 +73,9 @@ _QUESTION = re.compile(r"\?\s*[\"'”’)]*$")
 
 
 def addresses_reader(sentence: str) -> bool:
-    """Whether a sentence tells the reader of a passage what to answer, or to ignore something."""
+    """Return whether a sentence tells its reader what to answer, or to ignore something."""
     text = " ".join(sentence.split())
-    # A question, as on a page of questions and answers, orders nothing.
+    # Questions, as on a page of questions and answers, are not instructions.
     if _QUESTION.search(text):
         return False
     return bool(
@@ -90,7 +90,7 @@ def _commands_a_verdict(text: str) -> bool:
     match = _ANSWERS.search(text)
     if match is None:
         return False
-    # "Say yes", "Answer: true"; not "Write about true events", where the verdict goes on.
+    # Match "Say yes" and "Answer: true", but not "Write about true events".
     after = text[match.end() :].lstrip(" \"'”’*`)]")
     return not after or bool(
         re.match(r"[.,;:!–—)\]]|(?:only|to|for|and|in|as|whatever|regardless|no matter)\b", after)
@@ -98,7 +98,7 @@ def _commands_a_verdict(text: str) -> bool:
 
 
 def addressing_sentences(text: str, language: str | None = None) -> tuple[str, ...]:
-    """Sentences of a passage that address its reader, in order.
+    """Return the sentences of a passage that address its reader, in order.
 
     Args:
         text: the passage.
@@ -108,7 +108,7 @@ def addressing_sentences(text: str, language: str | None = None) -> tuple[str, .
 
 
 def without_sentences(text: str, sentences: tuple[str, ...]) -> str:
-    """A text without some of its sentences; white space around what is left is made single."""
+    """Return a text without the given sentences, with single spaces in their place."""
     for sentence in sentences:
         text = text.replace(sentence, " ", 1)
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""What is wrong with extracted claims: a judge of unverifiable, redundant and missing ones.
+"""Failures of extracted claims: a judge of unverifiable, redundant and missing claims.
 
 Source: FaStfact, section 3, figure 5, table 5 and appendix L; the prompts are ours.
 """
@@ -21,13 +21,13 @@ METADATA_KEY = "claim_failures"
 
 @dataclass(frozen=True)
 class ClaimFailures:
-    """What a judge says of the claims of a response.
+    """A judge's verdicts on the extraction of a response's claims.
 
     Attributes:
-        of_claims: failures by id of claim, none where it is as it should be; a claim that the judge
-            did not answer on is not there.
-        missing_claims: (text, reason) of claims that are missing; None where nobody knows.
-        failures: why an answer is missing.
+        of_claims: failures by id of claim, empty for a correct claim; claims that the judge did not
+            answer about are absent.
+        missing_claims: (text, reason) of missing claims; None if unknown.
+        failures: reasons for missing answers.
     """
 
     of_claims: Mapping[str, tuple[str, ...]]
@@ -36,7 +36,7 @@ class ClaimFailures:
 
 
 def judge_claims(graph: FactGraph, model: LanguageModel) -> ClaimFailures:
-    """Failures of the claims of a response: a call for every forty of them, and one for what lacks.
+    """Judge the claims of a response: one call per forty claims, and one for missing claims.
 
     Args:
         graph: the response's text and its claims.
@@ -74,7 +74,7 @@ def judge_claims(graph: FactGraph, model: LanguageModel) -> ClaimFailures:
 
 
 def claim_failures_stage(model: LanguageModel) -> Stage:
-    """Stage that keeps `judge_claims` in `metadata["claim_failures"]`."""
+    """Return the stage that stores `judge_claims` in `metadata["claim_failures"]`."""
 
     def stage(graph: FactGraph) -> FactGraph:
         judged = judge_claims(graph, model)

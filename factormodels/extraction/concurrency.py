@@ -1,4 +1,4 @@
-"""Many calls under way at a time, and never more of them than are wanted."""
+"""Concurrent calls with an upper limit."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MOST_WAITING = 4096
-"""Most questions of one stage that wait for a model at a time: the model's own limit says how many
-of them are under way."""
+"""Maximum number of questions of a stage that wait for a model at a time. The model's own limit
+determines how many are sent."""
 
 _FAREWELL = 1.0
-"""Seconds that cancelled tasks have to end when the interpreter does."""
+"""Seconds that canceled tasks have to finish when the interpreter exits."""
 
 
 async def each(
@@ -24,15 +24,15 @@ async def each(
     items: Iterable[Item],
     limit: int = MOST_WAITING,
 ) -> list[Result]:
-    """Results of an asynchronous function, in the order of the items.
+    """Return the results of an asynchronous function, in the order of the items.
 
-    Items are taken one by one as calls end, so that a generator may yield a million of them. The
-    first exception ends the rest.
+    Items are consumed as calls finish, so a generator may yield a million of them. The first
+    exception cancels the remaining calls.
 
     Args:
-        function: what to call.
+        function: function to call.
         items: its arguments.
-        limit: most calls under way at a time.
+        limit: maximum number of concurrent calls.
     """
     results: dict[int, Result] = {}
     taken = 0
@@ -47,18 +47,18 @@ async def each(
     async with asyncio.TaskGroup() as group:
         for _ in range(min(limit, len(items)) if isinstance(items, Sized) else limit):
             group.create_task(work())
-    # A group takes a task that was cancelled from within for one that has ended.
+    # A task group treats a task that was canceled from within as finished.
     if len(results) < taken:
         raise RuntimeError(f"{taken - len(results)} of {taken} calls ended without a result")
     return [results[number] for number in range(taken)]
 
 
 def run_until_done(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine from ordinary code, in a notebook too, and return its result.
+    """Run a coroutine from synchronous code, including a notebook, and return its result.
 
-    All threads share one event loop, which stays for the next call, and so the connections, limits
-    and waiting of a model that they all ask. An exception of one of several calls comes out as
-    itself, not as a group.
+    All threads share one event loop that persists between calls, and with it the connections,
+    limits and waits of a model. The exception of one of several calls is raised by itself, not as a
+    group.
     """
     future = asyncio.run_coroutine_threadsafe(coroutine, _LOOP.running())
     try:
@@ -69,12 +69,12 @@ def run_until_done(coroutine: Coroutine[Any, Any, Result]) -> Result:
             first = first.exceptions[0]
         raise first from None
     finally:
-        # After an interrupt of this thread; to a future that is done it does nothing.
+        # Needed after an interrupt of this thread; it has no effect on a finished future.
         future.cancel()
 
 
 class _SharedLoop:
-    """An event loop in a thread of its own, started when it is first wanted."""
+    """An event loop in a separate thread, started on demand."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -82,9 +82,9 @@ class _SharedLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def running(self) -> asyncio.AbstractEventLoop:
-        """The loop."""
+        """Return the running loop."""
         with self._lock:
-            # In a fork of the process the thread is gone.
+            # A fork of the process does not have the thread.
             if self._loop is None or self._thread is None or not self._thread.is_alive():
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
@@ -95,12 +95,12 @@ class _SharedLoop:
             return self._loop
 
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Run a loop, and close it where an interrupt that a task raised has ended it."""
+        """Run a loop, and close it if an interrupt raised by a task has stopped it."""
         try:
             loop.run_forever()
         except (KeyboardInterrupt, SystemExit):
             with self._lock:
-                # Before the task's caller is told, who may want a loop again at once.
+                # Reset before the task's caller is notified, who may need a new loop immediately.
                 self._loop = None
             loop.run_until_complete(_cancel_others())
             loop.close()
@@ -115,7 +115,7 @@ async def _cancel_others() -> None:
 
 
 def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    """End a loop with all that still runs in it, before the interpreter takes it apart."""
+    """Stop a loop and its remaining tasks before the interpreter shuts down."""
     if not thread.is_alive():
         return
 

@@ -1,4 +1,4 @@
-"""Embeddings of texts: by a provider through litellm, or by a model in a folder on this disk."""
+"""Embeddings of texts, from a provider through litellm or from a model in a local folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ATTEMPTS = 4
 _TIMEOUT = 120.0
 
 TEXTS_AT_ONCE = 64
-"""Texts of one call, which are kept as soon as it is answered."""
+"""Number of texts per call. Vectors are stored after each call."""
 
 STAGE = "embeddings"
 
@@ -46,15 +46,15 @@ _LAYOUT = StoreLayout(
 
 
 class EmbeddingError(FactormodelsError):
-    """A provider gave no embeddings: the message says why, without keys."""
+    """A provider returned no embeddings; the message gives the reason, without keys."""
 
 
 class Embedded(NamedTuple):
-    """What an embedder gives.
+    """The result of an embedder.
 
     Attributes:
         vectors: (n, d), in the order of the texts.
-        usage: what a provider took for them; None where nobody was asked.
+        usage: the provider's consumption; None if no provider was asked.
     """
 
     vectors: Vectors
@@ -66,19 +66,19 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Model's name in tables and manifests."""
+        """Name of the model in tables and manifests."""
         ...
 
     @property
     def identity(self) -> str:
-        """What vectors depend on beside the text: equal identities give equal vectors."""
+        """Key of everything that vectors depend on besides the text."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        """Vectors of texts, at most `TEXTS_AT_ONCE` of them.
+        """Return vectors of texts, at most `TEXTS_AT_ONCE` of them.
 
         Raises:
-            EmbeddingError: if there are none to be had.
+            EmbeddingError: if the provider returns none.
             LimitReachedError: if the budget allows no further call.
         """
         ...
@@ -86,13 +86,13 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True)
 class LitellmEmbedder:
-    """Embeddings of a provider, its key in the environment.
+    """Embeddings from a provider, whose key is in the environment.
 
     Attributes:
         name: the model as litellm spells it, such as openai/text-embedding-3-small.
         api_base: address of a compatible server; None for the provider's own.
-        price: US dollars per token; None where it is not known.
-        budget: what may be asked and spent.
+        price: US dollars per token; None if unknown.
+        budget: limits of calls and cost.
     """
 
     name: str
@@ -102,11 +102,11 @@ class LitellmEmbedder:
 
     @property
     def identity(self) -> str:
-        """The model's name: a provider does not say more."""
+        """The model's name, since a provider reports nothing more."""
         return self.name
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        """Vectors of texts, by one call."""
+        """Return vectors of texts, with one call."""
         from factormodels.extraction.concurrency import run_until_done
         from factormodels.extraction.language_model.call_errors import (
             describe,
@@ -123,10 +123,10 @@ class LitellmEmbedder:
             options["api_base"] = self.api_base
             lacking = litellm.validate_environment(model=self.name).get("missing_keys") or []
             if lacking and not any(os.environ.get(name) for name in lacking):
-                # A server of one's own asks for none, and the client library for some.
+                # A local server needs no key, but the client library requires one.
                 options["api_key"] = "none"
 
-        # No token is less than a byte.
+        # A token has at least one byte.
         size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
         longest = (self.price or 0.0) * size
 
@@ -138,7 +138,7 @@ class LitellmEmbedder:
                 max_retries=0,
                 **options,
             )
-            # Its own time-out begins anew with every byte that arrives.
+            # The library's own time-out restarts with every byte received.
             return await asyncio.wait_for(call, _TIMEOUT)
 
         async def ask() -> tuple[Any, Usage]:
@@ -153,8 +153,8 @@ class LitellmEmbedder:
             return answer, usage
 
         try:
-            # In the loop of all other calls: litellm's own form for ordinary code leaves an event
-            # loop behind, open, in the thread that asks.
+            # Use the loop of all other calls: litellm's synchronous function leaves an open event
+            # loop in the calling thread.
             answer, usage = run_until_done(ask())
             rows = sorted(answer.data, key=lambda row: int(row["index"]))
             vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
@@ -179,7 +179,7 @@ class LitellmEmbedder:
 
 @dataclass(frozen=True)
 class FolderEmbedder:
-    """Embeddings of a model of sentence-transformers in a folder, as `load_embedder` opens it.
+    """Embeddings from a sentence-transformers model in a folder, as `load_embedder` opens it.
 
     Attributes:
         name: the model's name in tables and manifests.
@@ -191,20 +191,20 @@ class FolderEmbedder:
     model: Any = field(repr=False, compare=False)
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        """Vectors of texts, computed here."""
+        """Return vectors of texts, computed locally."""
         vectors = self.model.encode(list(texts), convert_to_numpy=True, show_progress_bar=False)
         return Embedded(np.asarray(vectors, dtype=np.float32))
 
 
 def load_embedder(folder: str | os.PathLike[str], identity: str) -> FolderEmbedder:
-    """Model of embeddings in a folder that sentence-transformers can read; nothing is downloaded.
+    """Load an embedding model from a folder with sentence-transformers; nothing is downloaded.
 
     Args:
         folder: the folder.
         identity: hash of its content.
 
     Raises:
-        InputError: if there is no such folder, or no such model in it.
+        InputError: if the folder does not exist or contains no such model.
         MissingDependencyError: if sentence-transformers is not installed.
     """
     path = Path(folder)
@@ -223,19 +223,19 @@ def load_embedder(folder: str | os.PathLike[str], identity: str) -> FolderEmbedd
 
 
 class VectorStore:
-    """Vectors of one model by the hash of their text, in a file: no text is embedded twice.
+    """Vectors of one model by the hash of their text, in a file, so that no text is embedded twice.
 
-    The file is SQLite, to which the vectors of each call are appended once it is answered, so that
-    a process that is killed loses at most the call that was under way.
+    The file is a SQLite database. The vectors of each call are appended when it is answered, so a
+    killed process loses at most the pending call.
 
     Args:
-        embedder: embeds what is not stored.
-        folder: where the file is; it is made if needed. None keeps vectors in memory.
-        replay: whether every vector is taken from the file.
-        ledger: where calls of a provider are counted; None counts none.
+        embedder: computes vectors that are not stored.
+        folder: folder of the file, created if needed; None keeps vectors in memory.
+        replay: whether every vector must be in the file.
+        ledger: counter of a provider's calls; None for none.
 
     Raises:
-        InputError: if the file is there and cannot be read.
+        InputError: if the file exists and cannot be read.
     """
 
     def __init__(
@@ -255,17 +255,17 @@ class VectorStore:
         if folder is not None:
             digest = hashlib.sha256(embedder.identity.encode()).hexdigest()
             self._path = folder / f"{digest[:16]}.sqlite"
-            self._stored(())  # so that a file that cannot be read is told before anything is asked
+            self._stored(())  # reports an unreadable file before any call
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of texts, each of length one, (n, d).
+        """Return unit vectors of texts, (n, d).
 
         Raises:
-            EmbeddingError: if there are none to be had.
+            EmbeddingError: if the provider returns none.
             InputError: in a replay, for a text without a vector; or if the file cannot be written.
-            LimitReachedError: if no more may be asked or paid; what was answered is stored.
+            LimitReachedError: if no further call or cost is allowed; answered calls are stored.
         """
-        # Responses are assessed side by side, and equal texts are not to be embedded twice.
+        # Responses are assessed concurrently, and equal texts must not be embedded twice.
         with self._lock:
             return self._vectors(texts)
 
@@ -285,7 +285,7 @@ class VectorStore:
         return np.stack([self._known[key] for key in keys])
 
     def _embed(self, texts: Mapping[str, str]) -> None:
-        """Have texts embedded, given by their keys, and keep their vectors."""
+        """Embed texts, given by their keys, and store their vectors."""
         vectors, usage = self.embedder.embed(list(texts.values()))
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
@@ -305,7 +305,7 @@ class VectorStore:
                 store.put(_VECTORS.name, *rows)
 
     def _stored(self, keys: Iterable[str]) -> None:
-        """Take what the file has of some keys into memory."""
+        """Load the stored vectors of some keys into memory."""
         if self._path is None or not self._path.is_file():
             return
         usages = []
@@ -332,7 +332,7 @@ class VectorStore:
 def _shares(
     usage: Usage | None, lengths: Sequence[int]
 ) -> Iterator[tuple[int | None, float | None]]:
-    """Tokens and cost of each text of a call, by its length: a provider says their sums."""
+    """Yield tokens and cost of each text of a call, since a provider reports the sums."""
     done, assigned = 0, 0
     whole = max(1, sum(lengths))
     for length in lengths:

@@ -1,4 +1,4 @@
-"""FaStfact from a response to verdicts: extract and pre-verify, search the rest, verify, audit."""
+"""FaStfact from response to verdicts: extract and pre-verify, search, verify, audit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
 _ASSESSOR = "fastfact"
 
 FASTFACT_KEY = "fastfact"
-"""Where in a graph's metadata the stage says what it did."""
+"""Metadata key of the stage's record."""
 
 _P_TRUE: Mapping[PreLabel, float | None] = {
     PreLabel.SUPPORTED: 1.0,
@@ -48,19 +48,20 @@ CLAIM_TYPES: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("unverifiable", "irrelevant"), "irrelevant"),
     }
 )
-"""What the score counts a verdict or a definite label as: S, N, or neither (table 2)."""
+"""Type of a verdict or a definite label in the score: S, N, or neither (table 2)."""
 
 
 @dataclass(frozen=True)
 class FastFactSettings:
-    """How the pipeline runs.
+    """Settings of the pipeline.
 
     Attributes:
         stride: sentences w per extracting call; None takes the whole response at once.
-        context: what the extracting model is shown of the response: the sentences of the call, or
+        context: part of the response shown to the extracting model: the sentences of the call, or
             all of it.
-        threshold: confidence theta above which a definite label spares the search; 1 spares none.
-        audit_rate: share of the skipped claims that are verified anyway, drawn by the seed.
+        threshold: confidence theta above which a claim with a definite label is not searched; at 1,
+            all claims are searched.
+        audit_rate: share of the skipped claims that are verified anyway, drawn with the seed.
         seed: seed of the audit's draw, a whole number.
     """
 
@@ -81,13 +82,13 @@ class FastFactSettings:
 
 @dataclass(frozen=True)
 class Audit:
-    """How often skipping was wrong, from the skipped claims that were verified anyway.
+    """Error rate of skipping, from the skipped claims that were verified anyway.
 
     Attributes:
-        claims: how many were verified, with a verdict.
-        wrong: how many got a verdict of another type.
-        lower, upper: 95 % interval of the share that is wrong (Clopper and Pearson); 0 and 1
-            without claims.
+        claims: number of audited claims with a verdict.
+        wrong: number of them whose verdict has another type than the label.
+        lower, upper: 95% interval of the share that is wrong (Clopper and Pearson); 0 and 1 without
+            claims.
     """
 
     claims: int
@@ -122,16 +123,16 @@ class Effort:
 
 @dataclass(frozen=True)
 class FastFact:
-    """What the pipeline says of a response.
+    """The result of the pipeline for a response.
 
     Attributes:
         graph: the claims as atoms, with the contexts of those that were searched.
         extraction: claims with the extracting model's labels, in the order of the atoms.
-        verdicts: by atom id, of the claims that were verified, audited ones among them unless
-            their verdict is missing.
-        p_true: P(true) by atom id, None where a claim is dropped or has no verdict.
+        verdicts: verdicts by atom id of the verified claims, including audited ones; missing
+            verdicts of audited claims are absent.
+        p_true: P(true) by atom id; None if a claim is dropped or has no verdict.
         audited: ids of the skipped claims that were verified anyway.
-        audit: how often skipping was wrong.
+        audit: error rate of skipping.
         effort: calls and searches.
     """
 
@@ -150,18 +151,19 @@ def fastfact(
     retriever: Retriever,
     settings: FastFactSettings | None = None,
 ) -> FastFact:
-    """FaStfact's verdicts on the claims of a response.
+    """Return FaStfact's verdicts on the claims of a response.
 
     Args:
-        graph: the response with its query and topic; atoms and contexts that it has are replaced.
+        graph: the response with its query and topic; existing atoms and contexts are replaced.
         model: the language model that extracts and verifies.
-        retriever: what is searched for the claims that are not skipped.
-        settings: how the pipeline runs; None for the defaults.
+        retriever: searched for the claims that are not skipped.
+        settings: settings of the pipeline; None for the defaults.
 
     Raises:
         InputError: if a setting is out of range.
 
-    Source: FaStfact, section 4. An audited claim counts by its verdict, which is the better one.
+    Source: FaStfact, section 4. The verdict of an audited claim, being more reliable, replaces its
+    label.
     """
     chosen = settings or FastFactSettings()
     extraction = extract(
@@ -190,7 +192,7 @@ def fastfact(
     if queries:
         searched = with_contexts(searched, retriever, queries)
     verdicts = {verdict.atom: verdict for verdict in assess(searched, _ASSESSOR, model)}
-    # An audit that fails leaves a claim as it would have been without: skipped.
+    # If an audit fails, the claim stays skipped.
     verdicts = {
         atom: verdict for atom, verdict in verdicts.items() if verdict.label or atom not in audited
     }
@@ -222,15 +224,18 @@ def fastfact(
 def fastfact_stage(
     model: LanguageModel, retriever: Retriever, settings: FastFactSettings | None = None
 ) -> Stage:
-    """Stage that runs the pipeline; a response of which no chunk was answered cannot go on.
+    """Return the stage that runs the pipeline; it raises a StageError if no chunk was answered.
 
-    `metadata["fastfact"]` holds `claims`, by id of atom: `prelabel`, `confidence` (and `unusable`,
-    why log-probabilities give none), `skipped`,
-    `audited`, the `verdict` (of the verifier, or of the extracting model where it was skipped; ""
-    where it is missing) and `missing`, why; `audit`, `effort`, the prompts, the settings,
-    `failures`, as [first sentence of a chunk, reason], and `unread`, as [first sentence of a chunk,
-    line of its answer that was not clear]. The verdicts stand among the assessors'
-    too.
+    `metadata["fastfact"]` holds:
+
+    - `claims`, by id of atom: `prelabel`, `confidence` (and `unusable`, the reason if
+      log-probabilities give none), `skipped`, `audited`, the `verdict` (of the verifier, or of the
+      extracting model if skipped; "" if missing) and `missing`, the reason;
+    - `audit`, `effort`, the prompts and the settings;
+    - `failures`, as [first sentence of a chunk, reason];
+    - `unread`, as [first sentence of a chunk, line of its answer that could not be parsed].
+
+    The verdicts are also recorded among the assessors'.
     """
     chosen = settings or FastFactSettings()
 
@@ -292,7 +297,7 @@ def _claims(result: FastFact, settings: FastFactSettings) -> dict[str, dict[str,
 
 
 def _drawn(skipped: list[str], settings: FastFactSettings) -> set[str]:
-    """Skipped claims that are verified anyway."""
+    """Return the skipped claims that are verified anyway."""
     count = round(settings.audit_rate * len(skipped))
     return set(Random(settings.seed).sample(skipped, count))
 
@@ -310,7 +315,7 @@ def _audit(
 
 
 def audit_of(claims: int, wrong: int) -> Audit:
-    """How often skipping was wrong, of some claims of which some were judged otherwise."""
+    """Return the audit of `claims` claims, `wrong` of which were judged differently."""
     from scipy.stats import beta
 
     right = claims - wrong

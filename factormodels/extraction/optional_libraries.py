@@ -1,4 +1,4 @@
-"""Libraries that only some stages need: imported when one of these is built."""
+"""Optional libraries, imported when a stage that needs them is built."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from factormodels.errors import MissingDependencyError
 
 
 def optional_module(name: str, extra: str) -> Any:
-    """Module `name`, which the extra `extra` installs.
+    """Return the module `name`, which the extra `extra` installs.
 
     Raises:
         MissingDependencyError: if it is not installed; the message names the command.

@@ -1,4 +1,4 @@
-"""Stages in a row: from a response to its atoms, contexts and relations."""
+"""Pipeline of stages: from a response to its atoms, contexts and relations."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
 from factormodels.variants import merge_duplicate_contexts
 
 Stage = Callable[[FactGraph], FactGraph]
-"""A step of the pipeline: takes what there is of a response, returns it with more."""
+"""Step of the pipeline: returns a response's graph with additions."""
 
 ATOMS_KEY = "atoms"
 REVISION_KEY = "revision"
 QUERIES_KEY = "queries"
 STAGE_KEYS = (ATOMS_KEY, REVISION_KEY, QUERIES_KEY, RETRIEVAL_KEY, SUMMARIES_KEY)
-"""Where in a graph's metadata a stage says what it did; each has a list `failures`."""
+"""Metadata keys of the stages' records, each of which has a list `failures`."""
 
 
 class StageError(FactormodelsError):
-    """A stage that cannot go on with a response: the message says which and why."""
+    """A stage cannot process a response; the message names the stage and the reason."""
 
 
 def run_stages(graph: FactGraph, stages: Sequence[Stage]) -> FactGraph:
-    """What the stages make of a response, one after another.
+    """Return the result of applying the stages to a response in order.
 
     Raises:
-        StageError: if one of them cannot go on.
+        StageError: if a stage cannot process it.
     """
     for stage in stages:
         graph = stage(graph)
@@ -53,7 +53,7 @@ def run_stages(graph: FactGraph, stages: Sequence[Stage]) -> FactGraph:
 
 
 def sentences_stage() -> Stage:
-    """Stage that takes every sentence of the response for an atom."""
+    """Return the stage that makes every sentence of the response an atom."""
 
     def stage(graph: FactGraph) -> FactGraph:
         atoms = atomizer.sentence_atoms(graph.response, stated_language(graph))
@@ -65,9 +65,9 @@ def sentences_stage() -> Stage:
 
 
 def atomizer_stage(model: LanguageModel, stride: int | None = None) -> Stage:
-    """Stage in which a language model lists the claims of a response.
+    """Return the stage in which a language model lists the claims of a response.
 
-    A response of which no chunk was answered cannot go on; one without claims can.
+    The stage raises a StageError if no chunk was answered, but not for a response without claims.
     """
 
     def stage(graph: FactGraph) -> FactGraph:
@@ -92,7 +92,7 @@ def atomizer_stage(model: LanguageModel, stride: int | None = None) -> Stage:
 
 
 def reviser_stage(model: LanguageModel) -> Stage:
-    """Stage in which a language model makes every atom understandable alone."""
+    """Return the stage in which a language model makes every atom self-contained."""
 
     def stage(graph: FactGraph) -> FactGraph:
         revised = reviser.revise(graph.atoms, graph.response, model, query=graph.query)
@@ -108,12 +108,12 @@ def reviser_stage(model: LanguageModel) -> Stage:
 def retrieval_stage(
     retriever: Retriever, model: LanguageModel | None = None, *, for_question: bool = False
 ) -> Stage:
-    """Stage that searches for every atom.
+    """Return the stage that searches for every atom.
 
     Args:
-        retriever: what is asked.
-        model: the language model that writes the queries; None takes the atom and its topic.
-        for_question: whether the question of the response is searched for as well.
+        retriever: the retriever.
+        model: the language model that writes the queries; None uses the atom and its topic.
+        for_question: whether to also search for the question of the response.
     """
 
     def stage(graph: FactGraph) -> FactGraph:
@@ -130,7 +130,8 @@ def retrieval_stage(
 
 
 def summary_stage(model: LanguageModel, *, log_probabilities: bool = True) -> Stage:
-    """Stage in which a language model cuts every context down to what bears on its claims.
+    """Return the stage in which a language model reduces every context to the parts about its
+    claims.
 
     Args:
         model: the language model.
@@ -160,13 +161,14 @@ def relation_stage(
     both_orders: bool = True,
     unite: bool = True,
 ) -> Stage:
-    """Stage that merges equal contexts and asks for the relations of a variant.
+    """Return the stage that merges equal contexts and predicts the relations of a variant.
 
     Args:
-        model: what judges the pairs.
+        model: the relation model.
         variant: "FR1", "FR2" or "FR3".
         least: see `factormodels.extraction.stages.relations.with_relations`.
-        facts: what else the answers depend on, such as prompts, for `metadata["relations"]`.
+        facts: further facts that the predictions depend on, such as prompts, for
+            `metadata["relations"]`.
         both_orders: see there too.
         unite: see there too.
     """
@@ -188,17 +190,17 @@ def relation_stage(
 def assessor_stage(
     names: Sequence[str], model: LanguageModel, retriever: Retriever | None = None
 ) -> Stage:
-    """Stage in which prompt-based assessors judge every atom, those that search last.
+    """Return the stage in which prompt-based assessors judge every atom, those that search last.
 
-    `metadata["assessors"]` holds for each its prompt, `verdicts` by id of atom (`label`, its
-    `probability`, and `p` of being true, None where the label takes the atom out of the score) and
-    `missing`, as [atom, reason]; of one with several steps `prompts` and `claims` too, as
-    `assessor_facts` says.
+    `metadata["assessors"]` holds for each assessor its prompt, `verdicts` by id of atom (`label`,
+    its `probability`, and `p` of being true, None if the label excludes the atom from the score)
+    and `missing`, as [atom, reason]; for an assessor with several steps also `prompts` and
+    `claims`, as in `assessor_facts`.
 
     Args:
         names: names of assessors.
         model: the language model that judges.
-        retriever: what is searched by those that search; others judge by the contexts.
+        retriever: searched by the assessors that search; the others use the contexts.
 
     Raises:
         InputError: for an unknown assessor, or one that searches without a retriever.
@@ -220,8 +222,8 @@ def assessor_stage(
 def _with_atoms(graph: FactGraph, atoms: tuple[Atom, ...], facts: dict[str, Any]) -> FactGraph:
     metadata = {**graph.metadata, ATOMS_KEY: facts}
     for key in (DUPLICATES_KEY, ASSESSORS_KEY):
-        metadata.pop(key, None)  # of the atoms that these take the place of
-    # Passages were found for the claims that there were; without any, for the response as a whole.
+        metadata.pop(key, None)  # of the replaced atoms
+    # Passages belong to the former claims or, without any, to the response as a whole.
     contexts = () if graph.atoms else graph.contexts
     return replace(graph, atoms=atoms, contexts=contexts, relations=(), metadata=metadata)
 

@@ -1,4 +1,4 @@
-"""FaStfact's first step: one call extracts claims and says which of them need no search."""
+"""FaStfact's first step: a call extracts claims and pre-verifies those that need no search."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from factormodels.extraction.language_model import Failure, LanguageModel
 from factormodels.extraction.sentences import Chunk, split_chunks, split_sentences
 
 ShownContext = Literal["chunk", "response"]
-"""What the extracting model is shown beside the question: the chunk alone, as in the paper's
-template, or the whole response with it."""
+"""Text shown to the extracting model besides the question: the chunk alone, as in the paper's
+template, or the whole response too."""
 
 STAGES: Mapping[str, ModelStage[ClaimLines]] = MappingProxyType(
     {"chunk": table.PRE_VERIFICATION, "response": table.PRE_VERIFICATION_IN_RESPONSE}
 )
-"""The stage by what is shown."""
+"""The stage by the shown text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What one pass over a response extracts.
+    """The result of one pass over a response.
 
     Attributes:
         claims: the claims, in the order of their sentences.
         sentences: number N of sentences.
-        chunks: number of chunks, N/w rounded up; those that were cut in two, since the answer was
-            longer than it may be, count as two.
-        calls: number of questions, also about chunks that were then cut in two, or of whose
-            answers some lines could not be read.
-        failures: (first sentence of the chunk, reason) of chunks without a readable answer: their
-            claims are missing, which is not the same as having none.
-        unread: (first sentence of the chunk, line) of lines of answers that state a claim, as it
-            seems, and were not clear the second time either.
+        chunks: number of chunks, N/w rounded up; chunks that were split because of a cut-off answer
+            count as two.
+        calls: number of questions, including those about chunks that were then split, and repeated
+            ones about partly parsed answers.
+        failures: (first sentence of the chunk, reason) of chunks without a parsable answer: their
+            claims are missing, which differs from having none.
+        unread: (first sentence of the chunk, line) of lines of answers that seem to state a claim
+            and could not be parsed in the second answer either.
     """
 
     claims: tuple[PreVerified, ...]
@@ -61,15 +61,15 @@ def extract(
     context: ShownContext = "chunk",
     language: str | None = None,
 ) -> Extraction:
-    """Claims of a response with the model's own verdict on each.
+    """Extract the claims of a response with the model's own verdict on each.
 
     Args:
         response: the response.
         model: the language model, which must report log-probabilities for a claim to skip search.
-        query: what was asked.
+        query: the question that was asked.
         stride: sentences per call; None takes the whole response at once.
-        context: what the model is shown of the response: the sentences of the call, or all of it.
-        language: as `split_sentences` takes it.
+        context: part of the response shown to the model: the sentences of the call, or all of it.
+        language: as in `split_sentences`.
 
     Raises:
         InputError: if the context is unknown, the stride is not a whole number from 1, or the
@@ -96,7 +96,7 @@ def extract(
         first = await ask_one(model, question)
         if isinstance(first, Failure) or not first.unread:
             return first
-        # Once more, whatever comes: what was clear is there already.
+        # One repetition only, since the parsed claims are kept.
         again += 1
         second = await ask_one(model, replace(question, mended=first.fault))
         return first if isinstance(second, Failure) else max(first, second, key=_clear)
@@ -117,18 +117,18 @@ def extract(
 
 
 def _clear(lines: ClaimLines) -> tuple[int, int]:
-    """How much of an answer is clear: its claims, then how few lines are not."""
+    """Return a sort key of how much of an answer was parsed: claims, then unparsed lines."""
     return len(lines.claims), -len(lines.unread)
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A threshold on confidence, and what it costs.
+    """A threshold on confidence, and its error rate.
 
     Attributes:
-        value: theta; claims with a definite label above it skip the search. 1 lets none skip.
-        skipped: how many of the labelled claims would skip.
-        error: share of these whose label is wrong; NaN if none would.
+        value: theta; claims with a definite label above it skip the search. At 1, none skips.
+        skipped: number of labeled claims that would skip.
+        error: share of these whose label is wrong; NaN if none would skip.
         upper: upper confidence bound of that share.
     """
 
@@ -139,7 +139,7 @@ class Threshold:
 
 
 _LEVEL, _CANDIDATES = 0.95, 20
-"""Confidence that no more than the target is wrong, and how many thresholds are tried."""
+"""Confidence level of the bound on the error, and the number of candidate thresholds."""
 
 
 def choose_threshold(
@@ -147,20 +147,20 @@ def choose_threshold(
     correct: Sequence[bool],
     target_error: float,
 ) -> Threshold:
-    """Lowest threshold at which few of the skipped claims are wrong, for certain enough.
+    """Return the lowest threshold whose error, with 95% confidence, is at most the target.
 
-    The bound is Clopper and Pearson's, at a level for each of the candidates at which it holds with
-    95 % for the one that is chosen. Candidates are 20 quantiles of the confidences. Claims
-    are taken to be right or wrong independently of each other: claims of one response are not, so
-    give claims of many responses, few of each.
+    The bound is Clopper and Pearson's, at a level per candidate that makes it hold with 95% for the
+    chosen one. Candidates are 20 quantiles of the confidences. Claims are assumed to be
+    independent, which claims of the same response are not; give claims of many responses, few of
+    each.
 
     Args:
-        confidence: of the definite labels of claims whose truth is known.
+        confidence: confidences of the definite labels of claims with known truth.
         correct: whether each label is right.
-        target_error: largest share of wrong labels among skipped claims, in (0, 1).
+        target_error: maximum share of wrong labels among skipped claims, in (0, 1).
 
     Raises:
-        InputError: if lengths differ, a number is out of range, or there is nothing to learn from.
+        InputError: if lengths differ, a number is out of range, or there are no claims.
     """
     if len(confidence) != len(correct) or not len(confidence):
         raise InputError(
@@ -176,7 +176,7 @@ def choose_threshold(
 
     ranked = sorted(confidence)
     places = (math.ceil(len(ranked) * part / _CANDIDATES) for part in range(_CANDIDATES))
-    # Just below a quantile, so that claims with that very confidence skip.
+    # Just below a quantile, so that claims with exactly that confidence skip.
     tried = sorted({math.nextafter(ranked[rank], -1.0) for rank in places if rank < len(ranked)})
     for value in tried:
         skipped = [right for c, right in zip(confidence, correct, strict=True) if c > value]

@@ -1,4 +1,4 @@
-"""Which responses decline to answer, as a language model says."""
+"""Detection of responses that decline to answer, by a language model."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from factormodels.fact_graph import FactGraph
 
 
 def judge_refusals(graphs: Sequence[FactGraph], model: LanguageModel) -> list[bool | Failure]:
-    """Whether each response declines, in order, one call for each.
+    """Return whether each response declines to answer, in order, with one call each.
 
-    The rule that needs no model is `calibration.self_knowledge.declining_clauses`.
+    `calibration.self_knowledge.declining_clauses` is the rule that needs no model.
 
     Args:
-        graphs: the responses, with their texts and what was asked.
+        graphs: the responses, with their texts and questions.
         model: the language model.
     """
     questions = [

@@ -1,4 +1,4 @@
-"""What a model says of its own claims: directly, by question and answer, with none of the above."""
+"""Judgements of a model on its own claims: directly, or by question and answer."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from factormodels.fact_graph import FactGraph
 
 @dataclass(frozen=True, slots=True)
 class SelfJudgedClaim:
-    """What a model says of a claim.
+    """Judgements of a model on a claim.
 
     Attributes:
         claim: id of the atom.
-        judgements: by name of setting; a setting that is missing has none.
-        missing: why a setting has no judgement, by its name.
-        pair: the question and the answer made from the claim; None where none were needed or made.
+        judgements: judgements by name of setting; a missing setting has none.
+        missing: reasons for missing judgements, by name of setting.
+        pair: the question and the answer made from the claim; None if not needed or not made.
     """
 
     claim: str
@@ -41,18 +41,18 @@ def judge_own_claims(
     *,
     settings: Sequence[str] = tuple(SELF_SETTINGS),
 ) -> tuple[SelfJudgedClaim, ...]:
-    """What the model that wrote a response says of its claims, in order.
+    """Return the judgements on a response's claims by the model that wrote it, in order.
 
-    An answer that says that it is neither, or cannot be told, is "neither", as in the paper; one
-    that is not understood is missing.
+    An answer that a claim is neither true nor false, or cannot be determined, is "neither", as in
+    the paper; an answer that is not understood is missing.
 
     Args:
-        graph: the claims; its topic, or else its query, tells what they are about.
-        model: the model that wrote the response; it makes the questions too.
+        graph: the claims; its topic, or else its query, gives their subject.
+        model: the model that wrote the response; it also makes the questions.
         settings: names of `SELF_SETTINGS`.
 
     Raises:
-        InputError: if there is no such setting.
+        InputError: if a setting is unknown.
 
     Source: Self-Known paper, section 3 and appendix B.
     """
@@ -102,18 +102,18 @@ def judge_own_claims(
 
 
 def claim_records(graph: FactGraph, judged: Iterable[SelfJudgedClaim]) -> list[dict[str, Any]]:
-    """Records of claims that `calibration.self_knowledge` reads, as JSON objects.
+    """Return records of claims for `calibration.self_knowledge`, as JSON objects.
 
-    A claim without a human label has no record; a setting that is missing is left out of one.
+    A claim without a human label has no record; missing settings are left out.
 
     Args:
         graph: the claims with their labels; metadata `sentences`: number of the response's
             sentences.
-        judged: what the model says of them.
+        judged: the model's judgements.
 
     Raises:
-        InputError: if a labelled claim does not say which sentence it is from, the response does
-            not say how many it has, or a judged claim is not in the graph.
+        InputError: if a labeled claim has no sentence index, the response has no number of
+            sentences, or a judged claim is not in the graph.
     """
     atoms = {atom.id: atom for atom in graph.atoms}
     records = []
@@ -145,7 +145,7 @@ def claim_records(graph: FactGraph, judged: Iterable[SelfJudgedClaim]) -> list[d
 
 
 def human_label(atom: Atom) -> str | None:
-    """S, NS or IR, as a person said of a claim; None where nobody did."""
+    """Return the human label of a claim, S, NS or IR; None if there is none."""
     if atom.annotation in {"S", "NS", "IR"}:
         return atom.annotation
     return None if atom.label is None else "S" if atom.label else "NS"

@@ -1,4 +1,4 @@
-"""Sentences of a response, and the chunks of consecutive sentences that a stage reads at once."""
+"""Sentences of a response, and chunks of consecutive sentences for a stage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from factormodels.texts.languages import (
 )
 
 LANGUAGE_KEY = "language"
-"""Where the metadata of a response have the code of its language, if somebody stated it."""
+"""Metadata key of the code of a response's language, if stated."""
 
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -39,7 +39,7 @@ _LIST_END = re.compile(
     r"(?:\b(?:etc|ecc|usw|enz|itd|itp|osv|m\.\s?fl|u\.\s?a)|[ви] т\. ?[дп])$", re.IGNORECASE
 )
 _ORDINAL_LANGUAGES = frozenset(("cs", "da", "de", "et", "fi", "hr", "hu", "lv", "no", "sk", "sl"))
-"""Languages that write ordinal numbers with a full stop."""
+"""Languages that write ordinal numbers with a period."""
 
 _ABBREVIATIONS: Mapping[str, frozenset[str]] = {
     "ar": word_set("د أ م ص ج"),
@@ -59,14 +59,14 @@ _ABBREVIATIONS: Mapping[str, frozenset[str]] = {
     "ru": word_set("им ул проф акад ген см стр св пр пл"),
     "sv": word_set("t.ex bl.a"),
 }
-"""Abbreviations that stand before a name or a number and end no sentence, in lower case."""
+"""Abbreviations before a name or a number, in lower case; they do not end a sentence."""
 
 _TITLES = word_set(
     """sra sras sres srta dra dras profs profa dott avv ing sig dhr mevr mme mlle mgr gebr gebrs fam
     hna hno excmo excma ilmo ilma"""
 )
-"""Titles that are no words of another language: they end no sentence before a name, where the
-language of a short text cannot be told either."""
+"""Titles that are not words of another language. They do not end a sentence before a name, even if
+the language of a short text is unknown."""
 
 _DOUBLED = re.compile(r"([A-Z])\1")
 """Spanish plurals of abbreviations: EE. UU., FF. AA."""
@@ -78,25 +78,25 @@ _BEFORE_NUMBERS = word_set(
     """approx ca c no nos nr núm núms vol p pp fig figs eq eqs sec tab tbl abb abs kap ch art est
     env tel стр рис табл"""
 )
-"""Abbreviations that end no sentence before a number, in lower case."""
+"""Abbreviations that do not end a sentence before a number, in lower case."""
 
 _NUMBER = re.compile(r"[(\[]?\d")
 
 _GOES_ON = re.compile(
     r"[\"'”’»“]*\s*[—–-]\s+[^\W\d_A-Z]|[」』][とっはがをのにもで]|[”」]?[他她它我你]们?[说說问問道]"
 )
-"""What follows a mark in a quotation after which the sentence goes on."""
+"""Text after a mark in a quotation that continues the sentence."""
 
 _SHORTEST_WORD = 3
 _WINDOW, _WORDS = 300, 40
-"""Characters around a mark in which brackets and words are looked for, so that time grows with the
-length of a text and not with its square."""
+"""Number of characters around a mark that are searched for brackets and words, so that the time is
+linear in the length of a text."""
 
 _PARTICLES = word_set(
     """De La Le Les Los Las El Du Des Di Da Do Dos Dal Della Del Van Von Den Ten Ter Zu Al An Will
     May So No As A Am Im Van San"""
 )
-"""Words that open sentences and names alike."""
+"""Words that begin sentences as well as names."""
 
 _LABELED = tuple(
     word_set(
@@ -108,7 +108,7 @@ _LABELED = tuple(
         point punkt punto"""
     )
 )
-"""Beginnings of nouns that a single letter follows: vitamin C, plan B."""
+"""Nouns that may precede a single letter: vitamin C, plan B."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,22 +125,22 @@ class Chunk:
 
     @property
     def text(self) -> str:
-        """The sentences, one space between them."""
+        """The sentences, separated by single spaces."""
         return " ".join(self.sentences)
 
     @property
     def numbered(self) -> str:
-        """The sentences, a line each, with their numbers in the response."""
+        """The sentences, one per line, with their numbers in the response."""
         numbers = enumerate(self.sentences, self.first)
         return "\n".join(f"{number}: {sentence}" for number, sentence in numbers)
 
     @property
     def can_be_halved(self) -> bool:
-        """Return whether it has more than one sentence."""
+        """Whether it has more than one sentence."""
         return len(self.sentences) > 1
 
     def halves(self) -> tuple[Chunk, Chunk]:
-        """The two chunks that it falls into, the first the longer one."""
+        """Return its two halves; the first has the extra sentence, if any."""
         middle = (len(self.sentences) + 1) // 2
         return (
             Chunk(self.first, self.sentences[:middle]),
@@ -149,14 +149,14 @@ class Chunk:
 
 
 def split_sentences(text: str, language: str | None = None) -> tuple[str, ...]:
-    """Sentences of `text`, stripped, without the marks of lists, headings and bold words.
+    """Return the sentences of `text`, stripped, without marks of lists, headings and bold words.
 
-    A line end ends a sentence, since responses hold lists and headings.
+    A line end ends a sentence, since responses contain lists and headings.
 
     Args:
         text: the text.
-        language: code of its language, such as de; None detects it (`usual_language`). A
-            language that sentencex does not know is split by the rules of one written alike.
+        language: code of its language, such as de; None detects it (`usual_language`). A language
+            that sentencex does not support is split by the rules of a similar one.
 
     Raises:
         InputError: if `language` does not have the form of a code.
@@ -177,25 +177,25 @@ def split_sentences(text: str, language: str | None = None) -> tuple[str, ...]:
 
 
 def sentences_of(graph: FactGraph) -> tuple[str, ...]:
-    """Sentences of a response, by the rules of its `stated_language`."""
+    """Return the sentences of a response, by the rules of its `stated_language`."""
     return split_sentences(graph.response, stated_language(graph))
 
 
 def stated_language(graph: FactGraph) -> str | None:
-    """Return the code of a response's language in its metadata; None if they hold none.
+    """Return the code of a response's language in its metadata; None if there is none.
 
-    Datasets also name languages in other ways, which are ignored.
+    Other notations of languages in datasets are ignored.
     """
     stated = graph.metadata.get(LANGUAGE_KEY)
     return stated if isinstance(stated, str) and is_language_code(stated) else None
 
 
 def split_chunks(sentences: tuple[str, ...], stride: int | None) -> tuple[Chunk, ...]:
-    """Chunks of `stride` sentences that a response falls into, without overlap.
+    """Return the chunks of `stride` sentences of a response, without overlap.
 
     Args:
         sentences: the sentences of the response.
-        stride: sentences per chunk, from 1; None takes the whole response as one chunk.
+        stride: sentences per chunk, from 1; None makes the whole response one chunk.
 
     Raises:
         InputError: if the stride is not a whole number from 1.
@@ -213,9 +213,9 @@ def split_chunks(sentences: tuple[str, ...], stride: int | None) -> tuple[Chunk,
 
 
 def _begins_with_ordinal(line: str, numbers: set[int], language: str) -> bool:
-    """Return whether a line begins with an ordinal, as *3. Mai*, and not with the mark of a list.
+    """Return whether a line begins with an ordinal, as in *3. Mai*, rather than a list number.
 
-    A list has a neighbor of the number at another line, or its text opens with a function word.
+    In a list, an adjacent number begins another line, or the text begins with a function word.
 
     Args:
         line: the line.
@@ -230,16 +230,16 @@ def _begins_with_ordinal(line: str, numbers: set[int], language: str) -> bool:
 
 
 def _ends(text: str, language: str) -> list[int]:
-    """Offsets in `text` at which its sentences end, the last of which is its length."""
+    """Return the offsets in `text` at which sentences end, the last of which is its length."""
     import sentencex
 
-    # sentencex refuses half of a character; what stands in its place has the same length.
+    # sentencex refuses lone surrogates; the replacement has the same length.
     whole = _HALF.sub("\ufffd", text)
     ends = {part["end_index"] for part in sentencex.get_sentence_boundaries(language, whole)}
     for match in _MARK.finditer(text):
         decided = _decided(text, match, language)
-        # sentencex counts the space after a mark to either sentence, and may part a mark from the
-        # bracket that follows it.
+        # sentencex assigns the space after a mark to either sentence, and may separate a mark from
+        # a following bracket.
         around = ends.intersection(range(match.start() + 1, match.end() + 1))
         ends -= around
         if decided or (decided is None and around):
@@ -257,7 +257,7 @@ def _decided(text: str, match: re.Match[str], language: str) -> bool | None:
     if _GOES_ON.match(closing + space + after):
         return False
     if any(bracket in closing for bracket in _BRACKETS):
-        # A bracket that holds whole sentences ends with them; one within a sentence does not.
+        # Brackets around whole sentences end with a sentence; brackets within a sentence do not.
         parted = _opens_sentence(before, closing) or (_opener(after, language) and "." in mark)
         return (parted and (bool(space) or not after[0].isascii())) or None
     if space and _is_within(before, after):
@@ -275,15 +275,15 @@ def _decided(text: str, match: re.Match[str], language: str) -> bool | None:
 
 
 def _is_within(before: str, after: str) -> bool:
-    """Return whether a sentence goes on after a mark with a small letter: *Jeopardy! is a quiz.*
+    """Return whether a lower-case letter continues a sentence after a mark: *Jeopardy! is a quiz.*
 
-    A text that begins no sentence with a capital letter shows nothing.
+    A text in which no sentence begins with a capital letter gives no evidence.
     """
     return after[0].islower() and not before.islower() and not _MIXED_CASE.match(after)
 
 
 def _ends_at_full_stop(before: str, after: str, language: str) -> bool | None:
-    """Decide whether a sentence ends at a full stop with a space; None leaves it to sentencex."""
+    """Decide whether a sentence ends at a period and a space; None leaves it to sentencex."""
     match = _LAST_WORD.search(before)
     word = match[0] if match else ""
     opener = _opener(after, language)
@@ -308,10 +308,10 @@ def _ends_at_full_stop(before: str, after: str, language: str) -> bool | None:
 
 
 def _ends_with_letter(previous: str, after: str, language: str) -> bool | None:
-    """Decide whether a single capital letter and its full stop end a sentence.
+    """Decide whether a single capital letter and its period end a sentence.
 
-    An initial stands before a name, the letter of a label ("vitamin C") may end a sentence: it does
-    if the next word opens a sentence and no name, or the word before the letter takes one.
+    An initial precedes a name. The letter of a label ("vitamin C") may end a sentence: it does if
+    the next word begins a sentence and not a name, or if the word before takes a letter.
     """
     if _opener(after, language):
         return True
@@ -322,7 +322,7 @@ def _ends_with_letter(previous: str, after: str, language: str) -> bool | None:
 
 
 def _opens_sentence(before: str, closing: str) -> bool:
-    """Return whether the bracket that is closed here was opened where a sentence begins."""
+    """Return whether the closing bracket's opening one is at the beginning of a sentence."""
     bracket = next(character for character in closing if character in _BRACKETS)
     opened, depth = len(before), 1
     for index in range(len(before) - 1, -1, -1):
@@ -336,7 +336,7 @@ def _opens_sentence(before: str, closing: str) -> bool:
 
 
 def _opener(after: str, language: str) -> bool:
-    """Return whether a text begins with a capitalized function word, which no name is."""
+    """Return whether a text begins with a capitalized function word, which is not a name."""
     word = _first_word(after)
     if not word[:1].isupper() or _INITIAL.match(after):
         return False

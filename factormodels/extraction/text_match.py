@@ -1,8 +1,7 @@
-"""How much of a claim's text its response's passages hold: figures that stand in for both texts.
+"""Share of a claim's text in its response's passages: figures that replace both texts.
 
-The words of the response's topic are left out, since every passage about it holds them: what is
-compared is what the claim says of the topic. All passages of the response count, not only those
-that were retrieved for the claim.
+Words of the response's topic are left out, since all passages about it contain them. All passages
+of the response count, not only those retrieved for the claim.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ _WORD = re.compile(r"\w")
 
 
 def text_match(graph: FactGraph) -> NDArray[np.float64] | None:
-    """`FIGURES` of a response's claims, (n, 3), each from 0 to 1; None where no texts tell them.
+    """Return the `FIGURES` of a response's claims, (n, 3), each in [0, 1]; None if unavailable.
 
-    They come from the texts if every claim has words and every passage a text, since what is not
-    known holds nothing of a claim; else from the metadata.
+    They are computed from the texts if every claim has words and every passage a text, and
+    otherwise taken from the metadata.
 
     Raises:
         InputError: if the metadata hold something else under `TEXT_MATCH_KEY`.
@@ -41,12 +40,12 @@ def text_match(graph: FactGraph) -> NDArray[np.float64] | None:
 
 
 def tells_match(graph: FactGraph) -> bool:
-    """Whether `text_match` has figures of a response."""
+    """Return whether `text_match` has figures of a response."""
     return _has_texts(graph) or TEXT_MATCH_KEY in graph.metadata
 
 
 def leaves_no_topic_out(graph: FactGraph) -> bool:
-    """Whether figures of a response come from texts whose topic nobody named."""
+    """Return whether figures of a response come from texts without a stated topic."""
     return _has_texts(graph) and not graph.topic
 
 
@@ -66,7 +65,7 @@ def _matched(topic: str, claims: Sequence[str], passages: Sequence[str]) -> NDAr
         shares = nlargest(2, (_share(words, there) for there in sentences))
         row[0] = _share(names, known) if sentences else 0.0
         row[1 : 1 + len(shares)] = shares
-    # As files keep them, so that a judge reads the same of texts and of recorded figures.
+    # Rounded as in files, so that texts and recorded figures give a judge the same values.
     return rows.round(_DIGITS)
 
 

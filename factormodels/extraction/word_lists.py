@@ -1,4 +1,4 @@
-"""English words that say little, turn a sentence round, or stand for numbers."""
+"""English function words, negations and number words."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ STOP_WORDS = _words(
     there these they this those through to together too under until up upon us very was we well
     were what when where which while who whom whose why will with within would you your"""
 )
-"""Words that carry no content. Negations are none of them: they are counted apart."""
+"""Words without content, except for negations, which are counted separately."""
 
 NEGATIONS = _words(
     """no not never none neither nor nobody nothing nowhere cannot without hardly false falsely myth
     untrue incorrect incorrectly wrong wrongly deny denies denied contrary fails failed
     refused"""
 )
-"""Words that turn a statement round; so does the ending n't."""
+"""Words that negate a statement, as does the ending n't."""
 
 NUMBER_WORDS: Mapping[str, str] = MappingProxyType(
     {
@@ -37,4 +37,4 @@ NUMBER_WORDS: Mapping[str, str] = MappingProxyType(
         **{"seventeen": "17", "eighteen": "18", "nineteen": "19", "twenty": "20"},
     }
 )
-"""Numbers that texts spell out. *One* is left out: it is a pronoun more often."""
+"""Numbers in words, without *one*, which is more often a pronoun."""

@@ -1,1 +1,1 @@
-"""What is asked of a language model: the table of stages, and the loop that asks."""
+"""Questions to language models: the table of stages, and the loop that asks."""

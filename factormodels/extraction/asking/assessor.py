@@ -1,4 +1,4 @@
-"""An assessor: a way to judge claims by prompts alone, in one question or in several."""
+"""Assessors: judges of claims that consist of prompts alone, with one or more questions."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ _WORD_TOKENS, _REASONING_TOKENS = 16, 1024
 
 @dataclass(frozen=True)
 class Step:
-    """What is asked about each claim before its verdict.
+    """A question about each claim before its verdict.
 
     A claim without an answer has no verdict.
 
     Attributes:
         stage: the stage that asks. Its prompt may have the slots `claim`, `question`, `response`,
-            `passages` (also called `knowledge`: those retrieved for the claim, or found by
-            searches so far), and those that steps before fill.
-        fills: the slot of the prompts after it that its answer fills; "claim" takes the claim's
-            place.
-        drops: the answer that takes a claim out of the score, and is then its label.
-        searches: searches per claim at most, each for an answer, until an answer is empty or
-            nothing new is found; 0 where the answer is not searched for.
+            `passages` (also called `knowledge`: the passages retrieved for the claim, or found by
+            searches so far), and those that earlier steps fill.
+        fills: slot of the later prompts that receives the answer; "claim" replaces the claim.
+        drops: the answer that excludes a claim from the score, and then becomes its label.
+        searches: maximum number of searches per claim, one for each answer, until an answer is
+            empty or a search finds nothing new; 0 if the answer is not searched for.
     """
 
     stage: ModelStage[str]
@@ -43,13 +42,14 @@ class Assessor:
     """A way to judge a claim by prompts.
 
     Attributes:
-        name: the name in tables, and of the stage that its verdicts are counted under.
+        name: the name in tables, and of the stage that counts its verdicts.
         prompt: name of the template of its verdict.
-        values: P(true) by label, in the order of the labels; None drops the claim from the score.
-        reasons: whether words come before the label.
-        source: the paper whose assessor this is.
+        values: P(true) by label, in the order of the labels; None excludes the claim from the
+            score.
+        reasons: whether reasoning precedes the label.
+        source: the paper that describes the assessor.
         words: other words that mean a label, lower case.
-        steps: what is asked before the verdict.
+        steps: questions before the verdict.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Assessor:
 
     @property
     def searches(self) -> int:
-        """Searches per claim at most; 0 where the passages of the graph are judged by."""
+        """Maximum number of searches per claim; 0 if claims are judged by the graph's passages."""
         return sum(step.searches for step in self.steps)
 
     @cached_property
@@ -80,7 +80,7 @@ class Assessor:
             label_reading(self.labels, self.words),
             tokens=tokens,
             top_logprobs=5,
-            # Nobody knows how long it reasons.
+            # The length of the reasoning is unknown.
             usual_tokens=tokens,
             calls=each_search(self.searches) if self.searches else each_claim,
         )
@@ -92,5 +92,5 @@ class Assessor:
 
 
 def unsupported_as(label: str) -> Mapping[str, str]:
-    """Return a label by each verdict that the evidence does not support a claim."""
+    """Return a mapping from each verdict of missing support to a label."""
     return MappingProxyType(dict.fromkeys(NOT_SUPPORTED, label))

@@ -1,4 +1,4 @@
-"""What is wrong with extracted claims, by its names, and how the judge's answers are read.
+"""Failures of extracted claims by name, and the parsers of the judge's answers.
 
 Source: FaStfact, figure 5 and table 5.
 """
@@ -17,16 +17,16 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "redundant": ("intra-sentence", "inter-sentence"),
     }
 )
-"""Failures of claims that are there, by the category that figure 5 has them under."""
+"""Failures of extracted claims, by their category in figure 5."""
 
 MISSING = ("relevance", "extractor")
-"""Why claims are missing (table 5): removed as irrelevant, or missed by the extractor."""
+"""Reasons for missing claims (table 5): removed as irrelevant, or missed by the extractor."""
 
 FAILURES = tuple(name for names in CATEGORIES.values() for name in names)
 
 
 def failures_of(value: Any, count: int) -> tuple[tuple[str, ...], ...] | None:
-    """Return the failures of every claim, in order; None unless there are those of each.
+    """Return the failures of every claim, in order; None unless all claims are covered.
 
     Args:
         value: the JSON value of an answer.
@@ -47,7 +47,7 @@ def failures_of(value: Any, count: int) -> tuple[tuple[str, ...], ...] | None:
 
 
 def missing_claims(value: Any, _about: Any) -> tuple[tuple[str, str], ...] | None:
-    """Return (text, reason) of the claims that are missing."""
+    """Return (text, reason) of the missing claims."""
     value = listed(value, "claims")
     if not isinstance(value, list):
         return None

@@ -1,4 +1,4 @@
-"""Claims with verdicts, line by line: how the answers of FaStfact's first step are read."""
+"""Parser of claims with verdicts, one per line: the answers of FaStfact's first step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from factormodels.extraction.sentences import Chunk
 
 
 class PreLabel(StrEnum):
-    """What the extracting model says of a claim by what it knows (FaStfact, section 4.1)."""
+    """The extracting model's verdict on a claim from its own knowledge (FaStfact, section 4.1)."""
 
     SUPPORTED = "supported"
     NON_SUPPORTED = "non-supported"
@@ -39,21 +39,21 @@ class PreLabel(StrEnum):
 
     @property
     def definite(self) -> bool:
-        """Whether the label may spare a claim the search."""
+        """Whether the label may exempt a claim from search."""
         return self in (PreLabel.SUPPORTED, PreLabel.NON_SUPPORTED, PreLabel.IRRELEVANT)
 
 
 @dataclass(frozen=True, slots=True)
 class PreVerified:
-    """A claim with what the extracting model says of it.
+    """A claim with the extracting model's verdict.
 
     Attributes:
         claim: the claim.
-        sentence: 1-based index of its sentence; None where the answer does not say.
+        sentence: 1-based index of its sentence; None if the answer does not state it.
         label: the model's label.
-        confidence: probability of the label given all that stands before it, the product over its
-            tokens (FaStfact, equation 1); None where the log-probabilities give none.
-        unusable: why there is no confidence; None where there is one.
+        confidence: probability of the label given the preceding text, the product over its tokens
+            (FaStfact, equation 1); None if the log-probabilities give none.
+        unusable: reason for a missing confidence; None if there is a confidence.
     """
 
     claim: str
@@ -63,17 +63,17 @@ class PreVerified:
     unusable: Unusable | None = field(default=None, compare=False)
 
     def skips(self, threshold: float) -> bool:
-        """Whether the claim needs no search: a definite label above the threshold."""
+        """Return whether the claim needs no search: a definite label above the threshold."""
         return self.label.definite and self.confidence is not None and self.confidence > threshold
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimLines:
-    """What an answer lists, line by line.
+    """The parsed lines of an answer.
 
     Attributes:
-        claims: the claims that are clear, in the order of their sentences if those are known.
-        unread: the lines that seem to state a claim and are not clear.
+        claims: the claims that were parsed, in the order of their sentences if those are known.
+        unread: lines that seem to state a claim and could not be parsed.
     """
 
     claims: tuple[PreVerified, ...]
@@ -81,7 +81,7 @@ class ClaimLines:
 
     @property
     def fault(self) -> str:
-        """What is wrong with the lines that are not clear; empty where all are."""
+        """Description of the lines that could not be parsed; empty if there are none."""
         if not self.unread:
             return ""
         count = f"{len(self.unread)} line{'s do' if len(self.unread) > 1 else ' does'}"
@@ -89,14 +89,14 @@ class ClaimLines:
 
 
 def read_claims(answer: Completion, chunk: Chunk) -> ClaimLines | Fault:
-    """Claims that an answer lists, read line by line; a fault if no line can be read.
+    """Parse the claims of an answer line by line; return a fault if no line can be parsed.
 
-    A line gives a claim after its sentence's number, if any, and before its verdict, if what
-    separates them is plain: bars, tabs, colons, dashes, brackets, or the paper's "###". Headings,
-    headers and rules of tables, and prose before the first claim and after the last say nothing.
+    A line consists of an optional sentence number, a claim and a verdict, separated by bars, tabs,
+    colons, dashes, brackets, or the paper's "###". Headings, table headers and rules, and prose
+    before the first and after the last claim are ignored.
 
     Args:
-        answer: lines "SENTENCE | CLAIM | VERDICT", or the like.
+        answer: lines "SENTENCE | CLAIM | VERDICT", or similar.
         chunk: the sentences that were asked about.
     """
     if answer.finish == "length":
@@ -110,7 +110,7 @@ def read_claims(answer: Completion, chunk: Chunk) -> ClaimLines | Fault:
 
 
 def _plain(answer: Completion) -> Completion:
-    """An answer with plain bars and without what is not seen, its tokens likewise."""
+    """Return an answer with plain bars and no invisible characters, and its tokens likewise."""
     signs = str.maketrans(dict.fromkeys("｜│┃║¦", "|") | dict.fromkeys("\u200b\u2060\ufeff", ""))
     return replace(
         answer,
@@ -124,14 +124,14 @@ _WORDS: Mapping[PreLabel, str] = MappingProxyType(
     {
         PreLabel.LIKELY_NON_SUPPORTED: r"(?:likely|probably)[\s_-]*(?:non?t?[\s_-]*|un)supported",
         PreLabel.LIKELY_SUPPORTED: r"(?:likely|probably)[\s_-]*supported",
-        # Table 2 of the paper counts what is refuted as N.
+        # Table 2 of the paper counts refuted claims as N.
         PreLabel.NON_SUPPORTED: r"(?:non?t?[\s_-]*|un)supported|refuted",
         PreLabel.SUPPORTED: r"supported",
         PreLabel.IRRELEVANT: r"irrelevant|not[\s_-]*relevant",
         PreLabel.UNSURE: r"unsure|not[\s_-]*sure|uncertain",
     }
 )
-"""How answers write the labels, in any case; in this order, so that none is read within another."""
+"""Patterns of the labels, in any case; ordered so that no label matches within another."""
 
 _SUPPORTING = (PreLabel.SUPPORTED, PreLabel.LIKELY_SUPPORTED)
 _LABEL = "|".join(f"(?P<{label.name}>{words})" for label, words in _WORDS.items())
@@ -139,11 +139,11 @@ _NUMBER = (
     r"(?:sentences?\s*|s|#)?[\[(]?(?P<number>\d{1,9})(?!\d)(?:\s*(?:[-–,&]|and|to)\s*\d+)*[\])]?"
 )
 _END = re.compile(
-    # What separates it from the claim, and perhaps says that it is the verdict.
+    # The separator from the claim, and optionally the word "verdict" or "label".
     r"(?:[-=]+>|[|\t:;,#\[({<>→=]|\s[-–—]+\s)"
     rf"[\s*_`\"'“#\[({{<>{_RIGHT}{_CROSSED}\uFE0F]*(?:(?:verdict|label)\W+)?"
     rf"(?P<label>{_LABEL})(?!\w)"
-    # A sign, then a confidence or a remark: in brackets, behind a dash or in a column of its own.
+    # A sign, then a confidence or a remark: in brackets, after a dash or in a separate column.
     rf"(?P<sign>[\s*_`\"'”#\])}}>.{_RIGHT}{_CROSSED}\uFE0F]*)"
     r"(?P<rest>[|,]?\s*\([^()|]*\)|\|[^|]*|,?\s*\d*\.?\d+\s*%?|(?P<reason>[-–—]+\s[^|]*))?"
     r"[\s.|]*\Z",
@@ -152,15 +152,15 @@ _END = re.compile(
 _CUT_VERDICT = re.compile(
     r"\W*(?:likely|probably|not?|non|un|partly|partially|mostly|verdict|label)\W*", re.I
 )
-"""What the last column of a claim holds where it is a part of the verdict."""
+"""Content of the last column if it belongs to the verdict."""
 _STRANGE_NUMBER = re.compile(r"\W*\d\w*(?:\.\w+)*\W*\|")
-"""A first column that is a number, but none of a sentence: "1.2 |"."""
+"""A first column that is a number, but not the number of a sentence: "1.2 |"."""
 _LONGEST_NUMBER = 10
 _LONGEST_END = 300
-"""Characters at the end of a line in which its verdict is looked for."""
+"""Number of characters at the end of a line that are searched for its verdict."""
 
 _START = re.compile(
-    # A quotation or code; a bullet, or the number of an item before that of the sentence.
+    # A quotation mark or code; a bullet, or the item number before the sentence number.
     rf"[\s|]*(?:[>`]\s*(?=\d+\s*[|\t:]))?(?P<item>[-*•]\s+|\(?\d+[.)]\s+(?=\d+\s*[|\t:]))?"
     rf"(?:[*_]*{_NUMBER}[*_]*\s*(?P<after>[|\t:;,]|\s[-–—]\s|$)[\s|]*)?"
     r"(?P<text>(?P<listed>\(?\d+[.)]\s)?.*)",
@@ -183,20 +183,20 @@ def _listed_lines(answer: Completion, chunk: Chunk) -> ClaimLines | Fault:
     for line in answer.text.splitlines(keepends=True):
         text, at = line.strip(), start
         start += len(line)
-        # Without a letter or a number it is empty, or a rule of a table, however that is drawn.
+        # A line without letters or digits is empty, or a rule of a table.
         if re.fullmatch(r"```\w*|[\W_]*", text):
             continue
         begin = _START.fullmatch(text)
         number, rest = _numbered(begin, chunk) if begin is not None else (None, "")
         known = heading if number is None else number
         if number is not None and (not rest or rest == chunk.sentences[number - chunk.first]):
-            # "2:", or the sentence itself: what follows is about it.
+            # "2:", or the sentence itself: the following lines belong to it.
             heading, broken = number, False
             continue
         if says_none(rest):
             read, broken = True, False
             continue
-        # A line that goes on with one that was not clear is no claim of its own.
+        # The continuation of an unparsed line is not a separate claim.
         claim = None if broken and number is None else _claim(line, at, known, chunk, tokens)
         if claim is not None:
             unread += between
@@ -207,7 +207,7 @@ def _listed_lines(answer: Completion, chunk: Chunk) -> ClaimLines | Fault:
                 unread.append(text)
                 broken = True
         elif claims and not re.search(r"^#|[:*_]$", text):
-            # Counted if a claim follows: then it stands where one was to be.
+            # Reported only if a claim follows, since a claim was then expected here.
             between.append(text)
     if not claims and not read:
         example = f": {unread[0][:60]!r}" if unread else ""
@@ -216,7 +216,7 @@ def _listed_lines(answer: Completion, chunk: Chunk) -> ClaimLines | Fault:
 
 
 def _numbered(begin: re.Match[str], chunk: Chunk) -> tuple[int | None, str]:
-    """The sentence that a line names, and the rest of it; all of it where it names none."""
+    """Return the sentence number of a line (None if absent), and the rest of the line."""
     number = begin["number"]
     if number is None or not 0 <= int(number) - chunk.first < len(chunk.sentences):
         return None, begin["text"]
@@ -226,7 +226,7 @@ def _numbered(begin: re.Match[str], chunk: Chunk) -> tuple[int | None, str]:
 def _claim(
     line: str, at: int, known: int | None, chunk: Chunk, tokens: Sequence[Token] | Unusable
 ) -> PreVerified | None:
-    """The claim of a line that begins at a place of the answer; None if the line is not clear."""
+    """Parse the claim of a line, given its offset in the answer; None if it cannot be parsed."""
     text = line.rstrip("\r\n")
     end = _END.search(text, max(0, len(text) - _LONGEST_END))
     if end is None:
@@ -251,15 +251,15 @@ def _claim(
     if number is not None and not 0 <= int(number) - chunk.first < len(chunk.sentences):
         if begin["after"] in "|\t":
             return None
-        # No number of a sentence, but how the claim begins: "1890: it opened".
+        # The number begins the claim and is not a sentence number: "1890: it opened".
         claim = text[: end.start()].strip(" |\t-*•")
     enclosed = re.fullmatch(r"([\"“`*_]+)(.*?)[\"”`*_]+", claim.strip(" |\t"))
     if enclosed is not None and enclosed[1] not in enclosed[2]:
         claim = enclosed[2]
-    # Half of a mark is around more than the claim.
+    # An unpaired mark encloses more than the claim.
     claim = plain_claim(claim.strip(" |\t*" if claim.count("**") % 2 else " |\t"), chunk.text)
     listed = number or begin["item"] or begin["listed"] or text.lstrip()[:1] == "|"
-    # Prose may end so: "my verdict: supported".
+    # Prose may end like a verdict: "my verdict: supported".
     if not any(map(str.isalpha, claim)) or not (listed or end[0][0] in "|\t#[({<"):
         return None
     span = (at + end.start("label"), at + end.end("label"))
@@ -270,7 +270,7 @@ def _claim(
 
 
 def _listed_objects(text: str, chunk: Chunk) -> ClaimLines | None:
-    """Claims of an answer that is JSON: objects with "claim", "verdict" and perhaps "sentence"."""
+    """Parse a JSON answer: objects with "claim", "verdict" and an optional "sentence"."""
     values: list[Any] = []
     for value in json_values(text):
         inner = value.get("claims", value) if isinstance(value, dict) else value
@@ -294,7 +294,7 @@ def _listed_objects(text: str, chunk: Chunk) -> ClaimLines | None:
 
 
 def _digits(text: str) -> bool:
-    """Whether a text is a whole number of which no interpreter refuses to read so many digits."""
+    """Return whether a text is a whole number short enough for `int`."""
     return text.isdecimal() and len(text) < _LONGEST_NUMBER
 
 
@@ -305,7 +305,7 @@ def _in_order(claims: list[PreVerified]) -> tuple[PreVerified, ...]:
 
 
 def _probability(tokens: Sequence[Token] | Unusable, begin: int, end: int) -> float | Unusable:
-    """Probability of the characters from `begin` to `end`."""
+    """Return the probability of the characters from `begin` to `end`."""
     if isinstance(tokens, Unusable):
         return tokens
     values = token_log_probabilities(tokens, begin, end)

@@ -1,4 +1,4 @@
-"""Claims by sentence: how the answers of the atomizer are read."""
+"""Parsers of claims by sentence: the answers of the atomizer."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from factormodels.extraction.language_model.answers import (
 from factormodels.extraction.sentences import Chunk
 
 SentenceClaims = list[tuple[int | None, str]]
-"""(sentence, claim); None where a chunk has several and the answer does not say which."""
+"""(sentence, claim) pairs; the sentence is None if the answer does not state which of several."""
 
 
 def claims_of_value(value: Any, chunk: Chunk) -> SentenceClaims | None:
-    """Return the claims of a JSON value: a list, or one under "claims"; None unless all are clear.
+    """Return the claims of a JSON value: a list, or a list under "claims"; None if any is unclear.
 
     Args:
         value: the value.
@@ -45,14 +45,14 @@ def claims_of_value(value: Any, chunk: Chunk) -> SentenceClaims | None:
         if not claim:
             return None
         claims.append((number, claim))
-    # Claims of a sentence stay in their order, and sentences in theirs.
+    # A stable sort keeps the order of claims within a sentence.
     if all(number is not None for number, _ in claims):
         claims.sort(key=lambda item: item[0] or 0)
     return claims
 
 
 def claims_of_text(text: str, chunk: Chunk) -> SentenceClaims | None:
-    """Return the claims of an answer that is an object a line, a list in words, or says "none"."""
+    """Return the claims of an answer with an object per line, a plain list, or "none"."""
     objects = [value for value in json_values(text) if isinstance(value, dict)]
     if objects:
         return claims_of_value(objects, chunk)

@@ -1,7 +1,7 @@
-"""The loop that asks for every stage: one request a question, and one reading of its answer.
+"""The loop that asks the questions of all stages and parses the answers.
 
-Whoever is asked keeps the budget, the count of calls, the cache and the repetition of calls that
-failed: see `factormodels.extraction.language_model`.
+The language model handles the budget, the count of calls, the cache and retries: see
+`factormodels.extraction.language_model`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Read = TypeVar("Read")
 
 
 def request_of(model: LanguageModel, question: Question[Read]) -> Request:
-    """Return the request that asks a question of a model, with the prompts that it comes with."""
+    """Return the request that asks a question of a model, with the prompts in effect."""
     stage = question.stage
     prompt = prompts_of(model)[stage.prompt]
 
@@ -50,18 +50,18 @@ def request_of(model: LanguageModel, question: Question[Read]) -> Request:
 
 
 def _schema(stage: ModelStage[Any], prompt: PromptTemplate) -> str:
-    """Return the schema that an answer is held to, as JSON text; empty for none.
+    """Return the JSON schema that an answer must match, as text; empty for none.
 
-    A prompt with words of its own for labels has another form of answers. Where log-probabilities
-    are read nothing is forced: servers report what the model thinks of a token before the schema
-    forbids the others, so that a forced token is as improbable as the model finds it.
+    A prompt with its own words for labels has another form of answers. If log-probabilities are
+    read, no schema is enforced: servers report the model's probability of a token before the schema
+    forbids the others, so a forced token may be reported as improbable.
     """
     free = stage.schema is None or prompt.labels or stage.top_logprobs
     return "" if free else json.dumps(stage.schema)
 
 
 async def ask_one(model: LanguageModel, question: Question[Read]) -> Read | Failure:
-    """Return what the answer to a question is read as; a call that fails is a value."""
+    """Return the parsed answer to a question, or the failure of the call."""
     answer = await model.complete(request_of(model, question))
     if isinstance(answer, Failure):
         return answer
@@ -73,12 +73,12 @@ async def ask_one(model: LanguageModel, question: Question[Read]) -> Read | Fail
 def ask_all(
     model: LanguageModel, questions: Sequence[Question[Read]], concurrency: int = MOST_WAITING
 ) -> list[Read | Failure]:
-    """Return what the answers to questions are read as, in order; many are under way at a time.
+    """Return the parsed answers to questions, in order; many calls run at a time.
 
     Args:
-        model: who is asked.
-        questions: the questions, of one stage or of several.
-        concurrency: most questions that wait for the model at a time.
+        model: the model.
+        questions: the questions, of one or more stages.
+        concurrency: maximum number of questions that wait for the model at a time.
     """
     return run_until_done(each(partial(ask_one, model), questions, concurrency))
 
@@ -86,7 +86,7 @@ def ask_all(
 def ask_each(
     model: LanguageModel, questions: Mapping[str, Question[Read]]
 ) -> tuple[dict[str, Read], tuple[tuple[str, str], ...]]:
-    """Return what the answers are read as by id, and (id, reason) of those without one."""
+    """Return the parsed answers by id, and (id, reason) of the questions without an answer."""
     answers = dict(zip(questions, ask_all(model, list(questions.values())), strict=True))
     read = {id: answer for id, answer in answers.items() if not isinstance(answer, Failure)}
     failed = {id: answer for id, answer in answers.items() if isinstance(answer, Failure)}
@@ -96,13 +96,14 @@ def ask_each(
 def ask_chunks(
     chunks: Iterable[Chunk], ask: Callable[[Sequence[Chunk]], Sequence[Read | Failure]]
 ) -> tuple[list[tuple[Chunk, Read | Failure]], int]:
-    """Return the answers about chunks of a response, in order, and how many questions these took.
+    """Return the answers about chunks of a response, in order, and the number of questions asked.
 
-    A chunk whose answer was cut off at its longest is asked about in halves, down to a sentence.
+    A chunk whose answer was cut off at the maximum length is split into halves, down to one
+    sentence.
 
     Args:
         chunks: the chunks.
-        ask: asks about some of them, and returns an answer to each.
+        ask: asks about some chunks, and returns an answer to each.
     """
     answered: dict[int, tuple[Chunk, Read | Failure]] = {}
     waiting, calls = list(chunks), 0

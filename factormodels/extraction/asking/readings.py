@@ -1,4 +1,4 @@
-"""What answers are read as: JSON, texts, labels. A reading returns a fault where it cannot read."""
+"""Parsers of answers: JSON, texts, labels. An answer that cannot be parsed is a fault."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def json_reading(
     of_value: Callable[[Any, Any], Read | None],
     of_text: Callable[[str, Any], Read | None] = lambda _text, _about: None,
 ) -> Reader[Read]:
-    """Return a reading of answers that are JSON, the same however often they say it.
+    """Return a parser of JSON answers, which may repeat the same value.
 
     Args:
-        of_value: what a JSON value says, by what the question was about; None if it is not of the
-            kind asked for.
-        of_text: what an answer says that holds no such value, but may say the same in another
-            form; None if it does not.
+        of_value: result for a JSON value and the subject of the question; None if the value is not
+            of the requested kind.
+        of_text: result for an answer without such a value that states the same in another form;
+            None if it does not.
     """
 
     def value_in(text: str, about: Any) -> Read | None:
@@ -58,10 +58,10 @@ def json_reading(
 
 
 def text_at(key: str, *, or_empty: bool = False) -> Reader[str]:
-    """Return a reading of an object with one text, white space made single.
+    """Return a parser of an object with one text, in which white space becomes single spaces.
 
     Args:
-        key: where the text is.
+        key: key of the text.
         or_empty: whether an empty text is an answer.
     """
 
@@ -74,7 +74,7 @@ def text_at(key: str, *, or_empty: bool = False) -> Reader[str]:
 
 
 def flag_at(key: str) -> Reader[bool]:
-    """Return a reading of an object that says true or false."""
+    """Return a parser of an object with a true or false value."""
 
     def of_value(value: Any, _about: Any) -> bool | None:
         stated = value.get(key) if isinstance(value, dict) else None
@@ -84,7 +84,7 @@ def flag_at(key: str) -> Reader[bool]:
 
 
 def choice_at(key: str, true: str, false: str) -> Reader[str]:
-    """Return a reading of an object that says true or false, as a word for each."""
+    """Return a parser of an object with a true or false value, given as a word for each."""
     flag = flag_at(key)
 
     def read(answer: Completion, prompt: PromptTemplate, about: Any) -> str | Fault:
@@ -97,12 +97,12 @@ def choice_at(key: str, true: str, false: str) -> Reader[str]:
 def label_reading(
     labels: Sequence[str], words: Mapping[str, str] = _NO_WORDS, openness: float = OPENNESS
 ) -> Reader[Label]:
-    """Return a reading of a label, with its probability among the labels.
+    """Return a parser of a label, with its probability among the labels.
 
     Args:
         labels: the labels, lower case.
-        words: other words that mean one of them, lower case.
-        openness: the widest interval that the probability of a label may have.
+        words: other words that mean one of the labels, lower case.
+        openness: maximum width of the interval of a label's probability.
     """
 
     def read(answer: Completion, prompt: PromptTemplate, _about: Any) -> Label | Fault:
@@ -113,7 +113,7 @@ def label_reading(
 
 
 def stated_label(labels: Sequence[str]) -> Reader[tuple[str, float]]:
-    """Return a reading of one of some labels and the confidence that the model states."""
+    """Return a parser of a label and the confidence that the model states."""
 
     def read(answer: Completion, prompt: PromptTemplate, _about: Any) -> tuple[str, float] | Fault:
         words = prompt.words(labels)
@@ -126,7 +126,7 @@ def stated_label(labels: Sequence[str]) -> Reader[tuple[str, float]]:
 
 
 def sense_of(value: Any, _about: Any) -> tuple[Sense | None, float] | None:
-    """Return the sense and its probability; a sense of None where nothing relates the claims."""
+    """Return the sense and its probability; the sense is None if the claims are unrelated."""
     if not isinstance(value, dict):
         return None
     name, confidence = value.get("relation"), value.get("confidence")
@@ -143,7 +143,7 @@ def sense_of(value: Any, _about: Any) -> tuple[Sense | None, float] | None:
 
 
 def question_and_answer(value: Any, _about: Any) -> tuple[str, str] | None:
-    """Return the question and the answer that a claim was made into."""
+    """Return the question and the answer that a claim was turned into."""
     if not isinstance(value, dict) or value.keys() != {"question", "answer"}:
         return None
     texts = [" ".join(text.split()) for text in value.values() if isinstance(text, str)]
@@ -153,7 +153,7 @@ def question_and_answer(value: Any, _about: Any) -> tuple[str, str] | None:
 
 
 def texts_of(value: Any, most: int) -> list[str] | None:
-    """Return the texts of a list, the first `most` of them."""
+    """Return the first `most` texts of a list."""
     value = listed(value, "sentences")
     if not isinstance(value, list) or not value:
         return None

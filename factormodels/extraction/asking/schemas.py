@@ -1,9 +1,9 @@
-"""JSON schemas of answers, which servers with structured output hold a model to.
+"""JSON schemas of answers, which servers with structured output enforce.
 
-A schema is a constant of its stage: providers compile each new one before they answer, for some
-seconds. Each is an object with every key required and no other, as OpenAI's strict mode demands, so
-that a list is under a key; limits of lengths and numbers, which that mode refuses, are left to the
-reading of the answer.
+Each schema is a constant of its stage, since providers spend seconds compiling a new one. Each is
+an object in which every key is required and no other is allowed, as OpenAI's strict mode demands;
+lists are therefore under a key. That mode refuses limits of lengths and numbers, so the parser
+checks them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def list_of(items: Schema) -> Schema:
 
 
 def listed(value: Any, key: str) -> Any:
-    """Return what an object of a schema has under a key; any other value is returned as it is."""
+    """Return the entry of an object under a key; return any other value unchanged."""
     return value[key] if isinstance(value, dict) and value.keys() == {key} else value
 
 
 def one_of(words: Sequence[str]) -> Schema:
-    """Return the schema of one of some words."""
+    """Return the schema of one of the given words."""
     return {"type": "string", "enum": list(words)}

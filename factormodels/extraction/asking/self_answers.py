@@ -1,4 +1,4 @@
-"""What a model says of its own claims, in the settings of the Self-Known paper, and how it is read.
+"""Judgements of a model on its own claims in the settings of the Self-Known paper.
 
 Source: Self-Known paper, section 3.
 """
@@ -18,7 +18,7 @@ from factormodels.extraction.language_model.truth_answers import read_truth, tru
 from factormodels.extraction.prompts import PromptTemplate
 
 SELF_JUDGEMENT = "self-judgement"
-"""Name of the stage that all settings are counted under."""
+"""Name of the stage that counts the calls of all settings."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class SelfSetting:
     """A way to ask a model about its own claim.
 
     Attributes:
-        name: the name that records have.
+        name: name in records.
         prompt: name of its template.
         choices: judgements by the word that the model is asked for.
-        needs_pair: whether a question and an answer made from the claim are judged, in place of
-            the claim itself.
+        needs_pair: whether a question and an answer made from the claim are judged instead of the
+            claim itself.
     """
 
     name: str
@@ -48,15 +48,16 @@ class SelfSetting:
 
 @dataclass(frozen=True, slots=True)
 class SelfJudgement:
-    """What a model says of a claim in one setting.
+    """The judgement of a model on a claim in one setting.
 
     Attributes:
         judgement: "true", "false" or "neither".
         log_probabilities: natural logarithms of the choices' probabilities, by judgement,
-            normalized over the choices, as `label_shares` computes them; a choice that has none is
-            left out. Empty where the log-probabilities of the answer cannot be used, or it makes no
-            choice.
-        unusable: why the log-probabilities cannot be used; "" where they can, or are not needed.
+            normalized over the choices, as `label_shares` computes them; choices without a
+            probability are left out. Empty if the log-probabilities of the answer are unusable or
+            the answer makes no choice.
+        unusable: reason why the log-probabilities are unusable; "" if they are usable or not
+            needed.
     """
 
     judgement: str
@@ -67,10 +68,10 @@ class SelfJudgement:
 def read_judgement(
     answer: Completion, setting: SelfSetting, prompt: PromptTemplate
 ) -> SelfJudgement | Fault:
-    """Judgement that an answer to a prompt gives in a setting, or why none can be read.
+    """Return the judgement in an answer to a prompt of a setting, or why it cannot be parsed.
 
-    Plain words for true and false are understood beside those that the prompt asks for, as
-    `read_truth` says. What is not understood is a fault, and never counts as false.
+    Plain words for true and false are accepted besides those that the prompt asks for, as in
+    `read_truth`. An answer that is not understood is a fault, and never counts as false.
     """
     asked_for = prompt.words(tuple(setting.choices))
     meanings = dict(zip(asked_for, setting.choices.values(), strict=True))

@@ -1,4 +1,4 @@
-"""A stage that asks a language model: what a row of the table says of it."""
+"""Stages that ask a language model: the fields of a row of the table of stages."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from factormodels.extraction.language_model import Completion
 from factormodels.extraction.prompts import PromptTemplate
 
 CUT_OFF = "cut off at its longest"
-"""What a fault says where an answer was longer than it may be."""
+"""Text of the fault of an answer that exceeded the maximum length."""
 
 CLAIM_CHARACTERS = 41
-"""Of a claim, on the average of 974 claims in 31 biographies (FActScore, labelled by people)."""
+"""Mean number of characters of 974 claims in 31 biographies (FActScore, human labels)."""
 
 Read = TypeVar("Read", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why an answer cannot be read.
+    """Reason why an answer cannot be parsed.
 
     Attributes:
-        words: what is wrong with it, in words that can be said to the model.
+        words: the reason, in words that are also sent to the model.
     """
 
     words: str
 
 
 Reader = Callable[[Completion, PromptTemplate, Any], Read | Fault]
-"""What an answer says; it is given the prompt, and what the question was about."""
+"""Parser of an answer, given the prompt and the subject of the question."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How large a response is, counted or assumed: what a dry run knows of it.
+    """The size of a response, counted or assumed, from which a dry run predicts calls.
 
     Attributes:
         sentences: number of its sentences.
         atoms: number of its claims.
-        contexts: number of its passages, equal ones counted once.
+        contexts: number of its distinct passages.
         retrieved: number of pairs of a claim and a passage retrieved for it.
         pairs: number of pairs of texts that are related.
-        windows: parts in which a pair is read, on the average.
-        overlap: share of a part that is read with the part after it too.
+        windows: mean number of windows in which a pair is read.
+        overlap: share of a window that the next one repeats.
         stride: sentences per call that lists claims; None for all.
-        passage_characters: characters of a passage, on the average.
-        atom_characters: characters of a claim, on the average.
+        passage_characters: mean characters of a passage.
+        atom_characters: mean characters of a claim.
         response_characters: characters of the response and its question.
-        found_characters: characters of what one search finds, as SAFE shows it.
+        found_characters: characters of the results of a search, as SAFE shows them.
     """
 
     sentences: int = 0
@@ -69,14 +69,14 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What a stage asks about a response.
+    """The calls of a stage for a response.
 
     Attributes:
-        number: how often it asks.
-        filled: characters that fill the prompt each time.
-        besides: characters that fill the prompts of all calls together, beside these.
-        listed: things that the answers list in all; None for one thing each.
-        at_most: whether the number may turn out to be smaller.
+        number: number of calls.
+        filled: characters that fill the prompt of each call.
+        besides: further characters that fill the prompts of all calls together.
+        listed: total number of items that the answers list; None for one item per answer.
+        at_most: whether the number is an upper bound.
     """
 
     number: float
@@ -87,16 +87,16 @@ class Calls:
 
 
 def each_claim(extent: Extent, slots: Mapping[str, str]) -> Calls:
-    """A call about each claim, filled with what the slots of its prompt hold."""
+    """Return one call per claim, filled with the slots of its prompt."""
     filled = extent.atom_characters + ("response" in slots) * extent.response_characters
     shown = ("passages" in slots) * extent.retrieved * extent.passage_characters
     return Calls(extent.atoms, filled, shown)
 
 
 def each_search(times: int) -> Callable[[Extent, Mapping[str, str]], Calls]:
-    """Return the calls of a stage that searches some times for each claim, or judges what is found.
+    """Return a function for the calls of a stage that searches, or judges the results.
 
-    A search is shown what the searches before it found, a verdict all of it.
+    Each search is shown the results of the earlier searches; a verdict is shown all of them.
     """
 
     def calls(extent: Extent, slots: Mapping[str, str]) -> Calls:
@@ -113,20 +113,20 @@ class ModelStage(Generic[Read]):
     """A stage that asks a language model.
 
     Attributes:
-        name: its calls and their costs are counted under it.
+        name: name under which its calls and costs are counted.
         prompt: name of the prompt template.
-        read: what an answer is read as; an answer with a fault is asked for once more, and then
-            is a failure: missing, counted, shown, and never kept.
-        tokens: tokens of the longest answer, for each part that it has.
-        most_tokens: tokens of the longest answer, however many parts it has.
-        top_logprobs: alternatives per token that are asked for; 0 asks for no log-probabilities.
+        read: parser of an answer. A fault is asked about once more, and is then a failure: missing,
+            counted, shown, and never cached.
+        tokens: maximum tokens of an answer, for each part of it.
+        most_tokens: maximum tokens of an answer, regardless of the number of parts.
+        top_logprobs: number of alternatives per token to request; 0 requests no log-probabilities.
         needs_logprobs: whether an answer without log-probabilities is of little use.
         temperature: sampling temperature; 0 is greedy.
         seed: sampling seed; None leaves it to the provider.
-        usual_tokens: tokens of a usual answer, or of each thing that it lists.
-        calls: the calls that it takes, by the extent of a response and the slots of its prompt.
-        schema: JSON schema of an answer, to which servers with structured output hold the model;
-            None where an answer is no JSON.
+        usual_tokens: tokens of a typical answer, or of each item that it lists.
+        calls: number of calls, given the extent of a response and the slots of its prompt.
+        schema: JSON schema of an answer, enforced by servers with structured output; None if the
+            answer is not JSON.
     """
 
     name: str
@@ -143,12 +143,12 @@ class ModelStage(Generic[Read]):
     schema: Schema | None = None
 
     def longest(self, parts: int) -> int:
-        """Return the tokens of the longest answer of some parts."""
+        """Return the maximum tokens of an answer with `parts` parts."""
         tokens = self.tokens * parts
         return tokens if self.most_tokens is None else min(self.most_tokens, tokens)
 
     def number(self, extents: Iterable[Extent]) -> int:
-        """Return the number of calls that it takes for some responses."""
+        """Return the number of calls for the given responses."""
         return round(sum(self.calls(extent, {}).number for extent in extents))
 
 
@@ -158,12 +158,12 @@ class Question(Generic[Read]):
 
     Attributes:
         stage: the stage.
-        fields: texts by name of slot; those for which the prompt has no slot are left out.
-        about: what the reader has to know beside the answer.
-        parts: number of parts that the answer has, by which its longest grows.
+        fields: texts by name of slot; texts without a slot in the prompt are ignored.
+        about: subject of the question, for the parser.
+        parts: number of parts of the answer, to which its maximum length is proportional.
         sample: index among repeated samples of the same question.
-        mended: what was wrong with an earlier answer, of which the rest counts: this one is asked
-            for once, and counts as far as it can be read; "" where there was none.
+        mended: fault of an earlier, partly parsed answer. Such a question is asked once, and as
+            much of its answer as can be parsed counts; "" if there was no fault.
     """
 
     stage: ModelStage[Read]

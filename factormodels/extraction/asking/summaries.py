@@ -1,4 +1,4 @@
-"""Summaries of passages: how the answers of the summariser are read."""
+"""Parsers of summaries of passages: the answers of the summarizer."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from factormodels.extraction.prompts import PromptTemplate
 
 @dataclass(frozen=True, slots=True)
 class ContextSummary:
-    """What a language model made of a passage.
+    """A language model's summary of a passage.
 
     Attributes:
-        text: what bears on the claims; empty where nothing does.
-        confidence: how sure the model is of it, in [0, 1].
-        fell_back: why the confidence is not that of the tokens, where it was to be.
+        text: the part that bears on the claims; empty if there is none.
+        confidence: the model's confidence in the summary, in [0, 1].
+        fell_back: reason why the confidence was not computed from the tokens; empty if it was, or
+            need not be.
     """
 
     text: str
@@ -40,21 +41,21 @@ def _of_value(value: Any, _about: Any) -> ContextSummary | None:
     if stated is None or not (text is None or isinstance(text, str)):
         return None
     words = " ".join((text or "").split())
-    # What a model writes for null as often as not.
+    # Models often write "none" for null.
     return ContextSummary("" if words.strip(".").casefold() in ("none", "null") else words, stated)
 
 
 stated_summary = json_reading(_of_value)
-"""Reading of a summary with the confidence that the model states."""
+"""Parser of a summary with the confidence that the model states."""
 
 
 def weighed_summary(
     answer: Completion, prompt: PromptTemplate, about: Any
 ) -> ContextSummary | Fault:
-    """Return the summary with the confidence that its tokens show.
+    """Return the summary with a confidence computed from its tokens.
 
-    The confidence is the geometric mean of the probabilities of the answer's tokens; it is as
-    stated where they cannot be used.
+    The confidence is the geometric mean of the probabilities of the answer's tokens, or the stated
+    one if the tokens are unusable.
     """
     summary = stated_summary(answer, prompt, about)
     if isinstance(summary, Fault):

@@ -1,7 +1,7 @@
-"""Every stage that asks a language model, a row each, and the assessors that are made of them.
+"""Table of all stages that ask a language model, and the assessors built from them.
 
-A new assessor is a row of `ASSESSORS` and its prompt, in `factormodels/extraction/prompts`; what it
-asks before its verdict is a `Step`, with a prompt of its own.
+To add an assessor, add a row to `ASSESSORS` and its prompt to `factormodels/extraction/prompts`. A
+question before its verdict is a `Step` with its own prompt.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ from factormodels.extraction.asking.stage import (
 )
 from factormodels.extraction.asking.summaries import weighed_summary
 
-# What a response says, and how it is searched for.
+# Claims of a response, and search queries.
 
 
 def _each_chunk(extent: Extent, slots: Mapping[str, str]) -> Calls:
-    # A stride of None takes the whole response at once.
+    # A stride of None covers the whole response.
     chunks = ceil(extent.sentences / (extent.stride or max(1, extent.sentences)))
     whole = extent.response_characters
-    # A call that is shown the response repeats it; the chunks together make it once more.
+    # Each call that is shown the response repeats it; the chunks add up to the response once.
     return Calls(chunks, ("response" in slots) * whole, whole, extent.atoms)
 
 
@@ -122,11 +122,11 @@ PRE_VERIFICATION = ModelStage(
 )
 PRE_VERIFICATION_IN_RESPONSE = replace(PRE_VERIFICATION, prompt="preverify_in_response")
 
-# How texts stand to each other.
+# Relations between texts.
 
 
 def _each_window(extent: Extent, _slots: Mapping[str, str]) -> Calls:
-    # Of windows each repeats the prompt and the claim, and a part of the one before it.
+    # Each window repeats the prompt, the claim, and a part of the previous window.
     return Calls(
         extent.pairs * extent.windows,
         extent.atom_characters,
@@ -165,7 +165,7 @@ CLAIM_RELATION = ModelStage(
     schema=object_of(relation=one_of((*map(str, Sense), "none")), confidence=NUMBER),
 )
 
-# What is made of claims, and what is said of them.
+# Transformations and judgements of claims.
 
 CORRECTION = ModelStage(
     "corrections",
@@ -188,7 +188,7 @@ RELEVANCE = replace(SAFE_RELEVANCE, name="relevance")
 FACT_RELEVANCE = replace(SAFE_RELEVANCE, name="relevance of facts")
 
 CLAIMS_AT_ONCE = 40
-"""Claims that the judge of claims is asked about in one call."""
+"""Number of claims per call of the judge of claims."""
 
 CLAIM_FAILURES = ModelStage(
     "claim failures",
@@ -259,7 +259,7 @@ PADDING = ModelStage(
 _SUPPORT = MappingProxyType({"supported": 1.0, "contradicted": 0.0, "undecided": 0.5})
 
 SAFE_SEARCHES = 5
-"""Searches per claim of SAFE at most, as in the paper; fewer where it has no more to ask."""
+"""Maximum number of searches per claim of SAFE, as in the paper."""
 
 SAFE_SEARCH = ModelStage(
     "safe-search",
@@ -278,8 +278,8 @@ ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
             Assessor(
                 "factscore",
                 "assess_factscore",
-                # What the passages do not bear out is undecided: FactReasoner's tables 3 to 7 count
-                # it under #U and none under #C.
+                # Claims without support are undecided: FactReasoner's tables 3 to 7 count them
+                # under #U and none under #C.
                 MappingProxyType({"true": 1.0, "false": 0.5}),
                 source="Min et al. 2023",
                 words=MappingProxyType({**unsupported_as("false"), "not true": "false"}),
@@ -334,7 +334,7 @@ ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
             Assessor(
                 "safe",
                 "assess_safe",
-                # What the searches do not bear out is undecided, as with `factscore`.
+                # Claims without support are undecided, as with `factscore`.
                 MappingProxyType({"supported": 1.0, "unsupported": 0.5}),
                 reasons=True,
                 source="Wei et al. 2024, section 3",
@@ -348,7 +348,7 @@ ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
         )
     }
 )
-"""The assessors of the papers. A claim that is undecided has P(true) 1/2: it is not supported."""
+"""The assessors of the papers. An undecided claim has P(true) 1/2: it is not supported."""
 
 STAGES: tuple[ModelStage[Any], ...] = (
     *(ATOMIZER, REVISER, QUERIES, SUMMARISER, PRE_VERIFICATION, PRE_VERIFICATION_IN_RESPONSE),
@@ -358,4 +358,4 @@ STAGES: tuple[ModelStage[Any], ...] = (
     *(step.stage for assessor in ASSESSORS.values() for step in assessor.steps),
     *(assessor.verdict for assessor in ASSESSORS.values()),
 )
-"""Every stage that asks a language model."""
+"""All stages that ask a language model."""

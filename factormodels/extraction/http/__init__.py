@@ -1,6 +1,6 @@
-"""HTTP: which addresses are asked, through which transport, how long, and how often.
+"""HTTP: permitted addresses, the transport, limits, retries and waits.
 
-`addresses` reads addresses and tells which of them everybody can reach; `transport` connects to
-those alone and bounds what comes back; `bounds` holds the bounds, for the clients of other
-libraries too; `requests` repeats and redirects; `waits` reads how long a server asks to wait.
+`addresses` parses addresses and determines which are public; `transport` connects to public
+addresses only and limits the size of answers; `bounds` applies these limits to the clients of other
+libraries; `requests` retries and follows redirects; `waits` reads how long a server asks to wait.
 """

@@ -1,6 +1,6 @@
-"""Addresses of the web: read without a surprise, and which of them everybody can reach.
+"""Web addresses: strict parsing, and which addresses are public.
 
-Whatever an address is, what reads it is here: texts of servers and users pass no other library.
+All addresses given by servers and users are parsed here and by no other library.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _NAME = 253
-"""The longest name of a host (RFC 1035)."""
+"""Maximum length of a host name (RFC 1035)."""
 
 _LABEL = re.compile("[a-z0-9_-]{1,63}", re.IGNORECASE)
-"""A part of one, letters of other alphabets encoded."""
+"""Label of a host name, with non-ASCII letters encoded."""
 
 _PLACE_CHARACTERS = 200
 
@@ -33,61 +33,61 @@ _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+", re.IGNORECASE)
 _NOT_PUBLIC_4 = tuple(
     ipaddress.IPv4Network(network)
     for network in (
-        # IANA's registry of special purposes (RFC 6890), whatever the Python; 192.0.0.0/24 holds a
-        # cloud's metadata as well.
+        # IANA's registry of special-purpose addresses (RFC 6890), independent of the Python
+        # version; 192.0.0.0/24 also contains a cloud's metadata service.
         *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
         *("172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16"),
         *("198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
-        # Azure's service for the machine within, at an address that looks like any other.
+        # Azure's internal service, at an address that appears to be public.
         "168.63.129.16/32",
     )
 )
 
 _UNICAST = ipaddress.IPv6Network("2000::/3")
-"""Where all addresses are that everybody can reach; what is outside is local, reserved or old."""
+"""The network of all public IPv6 addresses; addresses outside are local, reserved or obsolete."""
 
 _NOT_PUBLIC_6 = tuple(
-    # Protocols, among them Teredo; documentation, twice.
+    # Protocol assignments, including Teredo; two documentation networks.
     ipaddress.IPv6Network(network)
     for network in ("2001::/23", "2001:db8::/32", "3fff::/20")
 )
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _ISATAP = (0x00005EFE, 0x02005EFE)
-"""The upper half of an interface's number that holds an IPv4 address (RFC 5214)."""
+"""Upper half of an interface identifier that embeds an IPv4 address (RFC 5214)."""
 
 
 class AddressError(Exception):
-    """A text is no address of the web; the message is one sentence, without query or key."""
+    """A text is not a web address; the message is one sentence without query or key."""
 
 
 class PrivateAddressError(Exception):
-    """A host stands inside this machine or a private network."""
+    """A host is on this machine or in a private network."""
 
 
 class UnknownHostError(Exception):
-    """The name of a host has no address."""
+    """A host name has no address."""
 
 
 def web_address(text: str, base: str = "") -> httpx.URL:
-    """An address of http or https of which every part can be asked for.
+    """Parse an http or https address of which every part can be requested.
 
-    A host that is a number in any spelling, such as 0x7f.1, becomes the IPv4 address that
-    resolvers and proxies take it for.
+    A host that is a number in any spelling, such as 0x7f.1, becomes the IPv4 address that resolvers
+    and proxies take it for.
 
     Args:
-        text: what a server or a user calls an address.
-        base: what a relative address is relative to.
+        text: address given by a server or a user.
+        base: base of a relative address.
 
     Raises:
-        AddressError: if it is none.
+        AddressError: if the text is not an address.
         MissingDependencyError: if httpx is not installed.
     """
     library = optional_module("httpx", "llm")
     try:
         parsed: httpx.URL = library.URL(urljoin(base, text))
-        # Decoded only when it is asked for, within the library at the latest; of the wrong
-        # encodings of names and paths each has an exception of its own, all of them ValueErrors.
+        # httpx decodes these parts on access. Each kind of invalid encoding raises a different
+        # exception, all of them ValueErrors.
         host, name, port = parsed.host, parsed.raw_host.decode("ascii"), parsed.port
         number = None if ":" in name else _ipv4(name)
         fits = ":" in name or _fits(name)
@@ -102,7 +102,7 @@ def web_address(text: str, base: str = "") -> httpx.URL:
 
 
 def place_of(url: str) -> str:
-    """What an error says of an address: no query, which may hold a key or a claim."""
+    """Return an address for errors, without the query, which may contain a key or a claim."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -111,7 +111,7 @@ def place_of(url: str) -> str:
 
 
 def host_of(address: str) -> str:
-    """The host of a URL, or of an address without a scheme; empty where there is none."""
+    """Return the host of a URL, or of an address without a scheme; empty if there is none."""
     try:
         return urlsplit(address if "//" in address else f"//{address}").hostname or ""
     except ValueError:
@@ -119,10 +119,10 @@ def host_of(address: str) -> str:
 
 
 async def public_addresses(host: str, port: int) -> list[str]:
-    """Addresses of a host, as the system's resolver orders them, all of them public.
+    """Return the addresses of a host in the resolver's order, all of them public.
 
     Raises:
-        PrivateAddressError: if any of them is inside a machine or a private network.
+        PrivateAddressError: if any address is on this machine or in a private network.
         UnknownHostError: if the host has no address.
     """
     loop = asyncio.get_running_loop()
@@ -131,17 +131,17 @@ async def public_addresses(host: str, port: int) -> list[str]:
     except (OSError, UnicodeError):
         raise UnknownHostError from None
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
-    # One private address is enough: which of them is connected to is not the caller's choice.
+    # One private address suffices, since the caller does not choose which one is connected to.
     if not all(is_public(address) for address in addresses):
         raise PrivateAddressError
     return addresses
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address can be reached by everybody, and stands for no other that cannot.
+    """Return whether an IP address is public, and embeds no address that is not.
 
-    What is not known to be public is not: of IPv6 the unicast space alone is, and forms that
-    translate to IPv4.
+    Addresses are private unless known to be public: for IPv6, only the unicast space is, without
+    forms that translate to IPv4.
     """
     try:
         known = ipaddress.ip_address(address.partition("%")[0])
@@ -155,7 +155,7 @@ def is_public(address: str) -> bool:
 
 
 def proxy_of(scheme: str, host: str) -> str | None:
-    """The proxy through which the environment has requests to a host go; None if it names none."""
+    """Return the proxy that the environment sets for requests to a host; None if there is none."""
     proxies = getproxies()
     proxy = proxies.get(scheme) or proxies.get("all")
     if not proxy or proxy_bypass(host):
@@ -164,7 +164,7 @@ def proxy_of(scheme: str, host: str) -> str | None:
 
 
 def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
-    """IPv4 addresses that an IPv6 address stands for."""
+    """Return the IPv4 addresses embedded in an IPv6 address."""
     addresses = [address.ipv4_mapped, address.sixtofour]
     if address in _NAT64 or (int(address) >> 32) & 0xFFFFFFFF in _ISATAP:
         addresses.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
@@ -172,10 +172,10 @@ def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
 
 
 def _ipv4(host: str) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that a host spells, if its last part is a number (WHATWG's URL standard).
+    """Return the IPv4 address of a host whose last part is a number (WHATWG's URL standard).
 
     Raises:
-        ValueError: if it is a number, and no address.
+        ValueError: if the host is a number but not an address.
     """
     name = host.removesuffix(".")
     if not _NUMBER.fullmatch(name.rpartition(".")[2]):

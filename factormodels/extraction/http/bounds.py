@@ -1,4 +1,4 @@
-"""Bounds on the answers of HTTP servers: how long they are, and where they redirect."""
+"""Limits on the answers of HTTP servers: their length, and the targets of redirects."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     import httpx
 
 MOST_BYTES = 10_000_000
-"""Bytes of the longest answer that is read, after decompression, by default."""
+"""Default maximum length of an answer after decompression, in bytes."""
 
 ENCODINGS = "gzip, deflate"
-"""The value of `Accept-Encoding`: the codings that `AnswerBody` decodes within a bound."""
+"""Value of `Accept-Encoding`: the codings that `AnswerBody` decodes with a limit."""
 
 DECODED = ("content-encoding", "content-length", "transfer-encoding")
-"""Headers that say how a body was sent, and do not hold for one that is whole and decoded."""
+"""Headers of the transfer of a body, which do not apply to a decoded body."""
 
 _MOST_CODINGS = 3
 _MOST_MEMBERS = 100
@@ -26,15 +26,15 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class AnswerRefused(Exception):
-    """An answer that is not read or followed; the message is a sentence without keys or queries."""
+    """An answer is not read or followed; the message is a sentence without keys or queries."""
 
 
 class AnswerBody:
-    """Body of an answer that is received in chunks, at most so many bytes when decoded.
+    """The body of an answer received in chunks, with a maximum length.
 
     Args:
         response: the answer, whose headers name the codings.
-        most: the largest number of bytes, before and after decompression.
+        most: maximum number of bytes, before and after decompression.
 
     Raises:
         AnswerRefused: if the headers announce more bytes or too many codings.
@@ -55,23 +55,23 @@ class AnswerBody:
             raise AnswerRefused(f"the answer is compressed {len(self._codings)} times over")
 
     def add(self, chunk: bytes) -> None:
-        """Append a chunk as it was received.
+        """Append a chunk as received.
 
         Raises:
-            AnswerRefused: if the body has become too long.
+            AnswerRefused: if the body is now too long.
         """
         if len(self._received) + len(chunk) > self._most:
             raise self._too_long()
         self._received += chunk
 
     def decoded(self) -> bytes:
-        """The whole body without its codings.
+        """Return the whole body, decoded.
 
         Raises:
             AnswerRefused: if it is too long, or its compression is damaged.
         """
         body = bytes(self._received)
-        # The last coding was applied last.
+        # Codings are listed in the order in which they were applied.
         for coding in reversed(self._codings):
             try:
                 body = self._inflated(body, _wbits(coding, body))
@@ -80,13 +80,13 @@ class AnswerBody:
         return body
 
     def _inflated(self, body: bytes, wbits: int) -> bytes:
-        """A body without one coding, which may consist of several members (RFC 1952)."""
+        """Remove one coding from a body, which may consist of several members (RFC 1952)."""
         inflated = bytearray()
         for _ in range(_MOST_MEMBERS):
             if not body:
                 return bytes(inflated)
             member = zlib.decompressobj(wbits)
-            # One byte more than allowed shows that there is more, whatever would follow.
+            # Decompress one byte more than allowed to detect a longer body.
             inflated += member.decompress(body, self._most + 1 - len(inflated))
             if len(inflated) > self._most:
                 raise self._too_long()
@@ -100,7 +100,7 @@ class AnswerBody:
 
 
 def _wbits(coding: str, body: bytes) -> int:
-    """The format of a compressed body: "deflate" is sent with and without the header of zlib."""
+    """Return the format of a compressed body: "deflate" is sent with and without zlib's header."""
     if coding != "deflate":
         return _GZIP
     zlib_header = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2], "big") % 31 == 0
@@ -108,13 +108,13 @@ def _wbits(coding: str, body: bytes) -> int:
 
 
 def refuse_foreign_redirect(response: httpx.Response) -> None:
-    """Refuse a redirect that would send a question, and what opens the door, to another server.
+    """Refuse a redirect that would send a question and its credentials to another server.
 
-    The same host, scheme and port is the same server; so is its https in the place of its http,
-    both at their usual ports.
+    The same host, scheme and port are the same server; so is https in place of http, both at their
+    default ports.
 
     Raises:
-        AnswerRefused: if the answer redirects to another server, or to what is no address.
+        AnswerRefused: if the answer redirects to another server, or to an invalid address.
     """
     if not response.has_redirect_location:
         return

@@ -1,4 +1,4 @@
-"""Requests to the web that end: time limits, retries, sizes, redirects and addresses controlled."""
+"""Web requests with limits: time-outs, retries, sizes, redirects and permitted addresses."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     import tenacity
 
 LONGEST_WAIT = 300.0
-"""Seconds that a server may ask to wait, by default."""
+"""Default maximum wait that a server may ask for, in seconds."""
 
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class RequestFailed(Exception):
-    """A request failed for good: the message is one sentence without query, header or key.
+    """A request failed permanently; the message is one sentence without query, header or key.
 
     Attributes:
-        lasting: whether it would fail tomorrow as well: the page is not there, or no page.
+        lasting: whether the failure persists: the page does not exist, or is not a page.
     """
 
     def __init__(self, reason: str, *, lasting: bool = True) -> None:
@@ -56,19 +56,19 @@ class HttpSettings:
 
     Attributes:
         timeout: seconds to connect, and between two parts of an answer.
-        total: seconds for an attempt, from the first look-up of a name to the last byte.
-        attempts: how often a request is sent at most; repeated are time-outs, lost connections,
-            429 and the transient errors of servers.
-        first_wait: seconds before the second attempt; doubled before each further one, or what
-            the server asks for.
-        longest_wait: the longest of these waits, in seconds.
-        max_bytes: the longest answer, after decompression.
-        max_redirects: redirects that are followed; only to http and https.
-        concurrency: requests that a retriever has open at once.
-        contact: an e-mail or web address, sent with every request: services such as
-            Wikipedia's ask whom to turn to.
-        allow_private_hosts: whether addresses inside this machine or a private network are
-            asked too, for a server of one's own.
+        total: seconds for an attempt, from the name look-up to the last byte.
+        attempts: maximum number of attempts; time-outs, lost connections, status 429 and transient
+            server errors are retried.
+        first_wait: seconds before the second attempt; doubled before each further one, unless the
+            server asks for a wait.
+        longest_wait: maximum of these waits, in seconds.
+        max_bytes: maximum length of an answer, after decompression.
+        max_redirects: maximum number of redirects; only http and https are followed.
+        concurrency: number of concurrent requests of a retriever.
+        contact: an e-mail or web address, sent with every request: services such as Wikipedia's ask
+            for a contact.
+        allow_private_hosts: whether to permit addresses on this machine or in a private network,
+            for your own server.
     """
 
     timeout: float = 15.0
@@ -103,14 +103,14 @@ class HttpSettings:
 
     @property
     def user_agent(self) -> str:
-        """What requests say of their sender."""
+        """Value of the User-Agent header."""
         whom = f"; {self.contact}" if self.contact else ""
         return f"factormodels (research on factuality{whom}) python-httpx"
 
 
 @asynccontextmanager
 async def http_client(settings: HttpSettings) -> AsyncIterator[httpx.AsyncClient]:
-    """Yield a client that follows no redirect by itself.
+    """Yield a client that does not follow redirects itself.
 
     Raises:
         MissingDependencyError: if httpx is not installed.
@@ -139,10 +139,10 @@ async def request(
     headers: Mapping[str, str] | None = None,
     json: Any = None,
 ) -> tuple[bytes, str]:
-    """(body, character set or "") of the answer to a request, after retries.
+    """Return (body, character set or "") of the answer to a request, after retries.
 
     Raises:
-        RequestFailed: if there is no good answer within the limits.
+        RequestFailed: if there is no valid answer within the limits.
         MissingDependencyError: if tenacity is not installed.
     """
     library = optional_module("tenacity", "llm")
@@ -158,7 +158,7 @@ async def request(
 
     async def attempt() -> tuple[bytes, str]:
         try:
-            # Around everything: a server may send a byte of its headers now and then, for ever.
+            # Covers the whole attempt, since a server may send its headers byte by byte forever.
             async with asyncio.timeout(settings.total):
                 return await _followed(
                     client, method, url, settings, sent_params, dict(headers or {}), sent_json
@@ -186,7 +186,7 @@ async def request(
 
 
 def _sendable(value: Any) -> Any:
-    """Texts as UTF-8 holds them: halves of characters, which JSON can name, as question marks."""
+    """Replace lone surrogates, which JSON can express and UTF-8 cannot, by question marks."""
     if isinstance(value, dict):
         return {name: _sendable(item) for name, item in value.items()}
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
@@ -212,7 +212,7 @@ async def _followed(
         if status not in _REDIRECTS or not target:
             return body, charset
         base = str(address)
-        # The address that a redirect names is complete, and what a key opened is not passed on.
+        # A redirect's address is complete, and credentials are not passed on.
         method, params, headers, json = "GET", {}, {}, None
     raise RequestFailed(f"{location}: more than {settings.max_redirects} redirects")
 
@@ -243,7 +243,7 @@ async def _sent(
     except httpx.TimeoutException:
         raise _Transient("no answer in time") from None
     except httpx.TransportError as error:
-        # Messages of libraries may repeat a header; the kind of error does not.
+        # The library's message may repeat a header; the type of the error does not.
         raise _Transient(f"the connection failed ({type(error).__name__})") from None
     except httpx.HTTPError as error:
         raise RequestFailed(f"{location}: {type(error).__name__}") from None

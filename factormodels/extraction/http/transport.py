@@ -1,9 +1,9 @@
-"""The transport of requests to the web: it connects to public addresses and bounds answers.
+"""Transport for web requests that connects to public addresses only and limits answers.
 
-It is a transport of httpx, so that any client of httpx may use it. A name is resolved once, for the
-connection itself: the address that is looked at is the one that is connected to, which a name that
-points elsewhere a moment later does not change. Import this module only where requests are made: it
-needs libraries of the extra `llm`.
+It is an httpx transport, so that any httpx client can use it. A name is resolved once, for the
+connection itself: the checked address is the one that is connected to, even if the name changes a
+moment later. Import this module only where requests are made, since it needs libraries of the extra
+`llm`.
 """
 
 from __future__ import annotations
@@ -20,31 +20,30 @@ from factormodels.extraction.http.bounds import DECODED, AnswerBody, AnswerRefus
 
 _MOST_ADDRESSES = 3
 _MOST_OF_AN_ERROR = 65_536
-"""Bytes of the body of an error that is read."""
+"""Maximum number of bytes that are read from the body of an error."""
 
 _ERROR = 400
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """Transport that sends requests and receives whole answers, at most so many bytes when decoded.
+    """Transport that sends requests and receives whole answers of limited length.
 
-    An answer has its body decoded. The address that a redirect names is its extension `location`,
-    so that the client does not read it: of what is no address httpx has exceptions of many kinds.
-    The body of an error that is too long is left empty.
+    Answers have decoded bodies. The address of a redirect is stored in the extension `location` and
+    not parsed by the client, since httpx raises many kinds of exceptions for invalid addresses. The
+    body of an error that is too long is replaced by an empty one.
 
-    Proxies of the environment are used as urllib reads them. Through one a name may have no address
-    here; it is looked up all the same, and what is known to be private is not asked for.
+    Proxies of the environment are used as urllib reads them. Through a proxy, a name may have no
+    address here; it is looked up nevertheless, and known private addresses are refused.
 
     Args:
-        most: the largest number of bytes of an answer, before and after decompression.
-        allow_private_hosts: whether addresses inside this machine or a private network are
-            connected to.
+        most: maximum number of bytes of an answer, before and after decompression.
+        allow_private_hosts: whether to permit addresses on this machine or in a private network.
 
     Raises:
-        PrivateAddressError: for a request to such an address, if they are not allowed.
+        PrivateAddressError: for a request to such an address, if they are not permitted.
         UnknownHostError: for a request to a name without an address.
         AnswerRefused: for an answer that is too long, or whose compression is damaged.
-        httpx.TransportError: for a connection that fails.
+        httpx.TransportError: for a failed connection.
     """
 
     def __init__(self, most: int, *, allow_private_hosts: bool = False) -> None:
@@ -82,7 +81,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
     async def _sent(self, request: httpx.Request) -> httpx.Response:
         if self._direct is None:
-            # When it is first needed: a replay reads no certificates. The bounds are those of
+            # Created on demand, since a replay needs no certificates. The limits are those of
             # httpx's own clients.
             self._direct = httpcore.AsyncConnectionPool(
                 ssl_context=httpx.create_ssl_context(),
@@ -131,7 +130,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
 
 class _Network(httpcore.AsyncNetworkBackend):
-    """Network on which hosts are connected to by addresses that were looked at."""
+    """Network backend that connects hosts by checked addresses."""
 
     def __init__(self, *, allow_private_hosts: bool) -> None:
         self._allow_private_hosts = allow_private_hosts
@@ -145,7 +144,7 @@ class _Network(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first address of a host that answers, of a few."""
+        """Connect to the first of a few addresses of a host that answers."""
         addresses = [host]
         if not self._allow_private_hosts:
             addresses = (await public_addresses(host, port))[:_MOST_ADDRESSES]
@@ -165,7 +164,7 @@ class _Network(httpcore.AsyncNetworkBackend):
 
 
 class _Stream(httpx.AsyncByteStream):
-    """The body of an answer of httpcore."""
+    """Body of an answer from httpcore."""
 
     def __init__(self, answer: httpcore.Response) -> None:
         self._answer = answer
@@ -181,7 +180,7 @@ class _Stream(httpx.AsyncByteStream):
 
 @contextmanager
 def _errors_of_httpx() -> Iterator[None]:
-    """Raise the errors of httpcore as those of httpx, which have the same names."""
+    """Raise the errors of httpcore as the httpx errors of the same names."""
     try:
         yield
     except (

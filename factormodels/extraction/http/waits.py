@@ -1,4 +1,4 @@
-"""Read how long a server asks its clients to wait, from the headers and body of an answer.
+"""Parser of the wait that a server asks for, from the headers and body of an answer.
 
 The conventions are public: `Retry-After` (RFC 9110, section 10.2.3), `retry-after-ms` (OpenAI and
 Azure), limits with their resets in headers (OpenAI, Azure, Anthropic, Groq, Mistral, OpenRouter,
@@ -32,32 +32,32 @@ _DURATION = rf"{_PART}(?:(?:,? and |,? ){{0,1}}{_PART})*"
 _WHOLE_DURATION = re.compile(_DURATION, re.I)
 
 _FIRST_EPOCH = 1e9
-"""Smallest number that is read as a time since 1970 (here 2001) and not as seconds to wait."""
+"""Smallest number that is read as a time since 1970 (year 2001) rather than as a wait."""
 
 _LAST_EPOCH = 1e11
-"""Smallest number of a time since 1970 that has to be in a unit smaller than the second."""
+"""Smallest number that is read as a time since 1970 in a unit smaller than the second."""
 
 _SAID = re.compile(
     r"(?:(?:try|retry)(?: (?:your|this|the) request)?(?: again)? (?:in|after):?|available in"
     rf"|\bresets? (?:in|after)|\bwait(?: for)?)(?: about| at least| another)? ({_DURATION})",
     re.I,
 )
-"""A sentence with a duration."""
+"""Sentence with a duration."""
 _SAID_INSTANT = re.compile(
     r"(?:try|retry)(?: again)? (?:at|after):? (\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)",
     re.I,
 )
-"""A sentence with an instant of RFC 3339."""
+"""Sentence with an instant in the format of RFC 3339."""
 _RETRY_KEY = re.compile(
     r"\bretry[_-]?after(?:[_-]?(ms|milliseconds|s|secs?|seconds))?[\\\"']*\s*[:=]\s*[\\\"']*"
     r"(\d+(?:\.\d+)?)(?![\w.-])",
     re.I,
 )
-"""A key with a number: of seconds, or of milliseconds where its name says so."""
+"""Key with a number of seconds, or of milliseconds if its name says so."""
 _RETRY_INFO = re.compile(r"retry_?delay[\\\"'\s:={]*(?:seconds[\s:=]*)?(\d+(?:\.\d+)?)", re.I)
 _QUOTED_LIMIT = re.compile(r"\"(x-ratelimit-[\w-]+)\"\s*:\s*\"?([^\",}]+)", re.I)
 _MOST_BODY = 65_536
-"""Characters of a body that are searched; an error that says how long to wait is short."""
+"""Number of characters of a body that are searched; errors that state a wait are short."""
 
 _RESET = re.compile(r"(?:rate-?|token)limit.*reset")
 _LEFT = re.compile(r"\b(?:r|remaining) ?= ?(\d+(?:\.\d+)?)", re.I)
@@ -68,21 +68,22 @@ _TOO_MANY_REQUESTS = 429
 def seconds_to_wait(
     headers: Mapping[str, str], status: int | None = None, body: str = "", *, now: datetime
 ) -> float | None:
-    """Seconds that a server asks to wait before the next attempt; None if it asks for none.
+    """Return the seconds that a server asks to wait before the next attempt; None if it asks for
+    none.
 
     An explicit request (`retry-after-ms`, `Retry-After`, the body) takes precedence over the resets
-    of limits. Among these the limits with nothing left count; for an answer with status 429 that
-    names no such limit, the longest reset counts. Values that are negative, not finite or past are
-    not used.
+    of limits. Among resets, those of exhausted limits count; for an answer with status 429 that
+    reports no exhausted limit, the longest reset counts. Values that are negative, not finite or
+    past are ignored.
 
     Args:
         headers: the headers of the answer.
-        status: its HTTP status; None if it is not known.
+        status: its HTTP status; None if unknown.
         body: its body as text.
         now: the time, with a zone; the server's own `Date` header replaces it for instants.
     """
     body = body[:_MOST_BODY]
-    # OpenRouter repeats the headers of the provider behind it in the body.
+    # OpenRouter repeats the headers of the underlying provider in the body.
     quoted = {name.lower(): value for name, value in _QUOTED_LIMIT.findall(body)}
     known = quoted | {name.lower(): str(value).strip() for name, value in headers.items()}
     now = _instant(known.get("date", "")) or now
@@ -97,7 +98,7 @@ def seconds_to_wait(
 
 
 def longer_than_allowed(asked: float, longest: float) -> str:
-    """Sentence that compares a wait that a server asks for with the longest one, in seconds."""
+    """Return a sentence that compares the wait a server asks for with the maximum, in seconds."""
     return (
         f"the server asks to wait {asked:,.10g} seconds, and {longest:,.10g} seconds are the "
         "longest wait"
@@ -105,12 +106,12 @@ def longer_than_allowed(asked: float, longest: float) -> str:
 
 
 def seconds_until(value: str, now: datetime) -> float | None:
-    """Seconds that a header's value stands for; None if it is none, or a time that is past.
+    """Return the seconds that a header's value denotes; None if it is invalid or in the past.
 
     Args:
         value: a number of seconds, a duration such as `1m6.5s`, a time since 1970 in seconds or a
             smaller unit, a date of HTTP, or an instant of RFC 3339. Without a zone it is in UTC.
-        now: the time that instants count from, with a zone.
+        now: the reference time of instants, with a zone.
     """
     value = value.strip().strip('"')
     try:
@@ -144,7 +145,7 @@ def _number_of_milliseconds(value: str) -> float | None:
 
 
 def _duration(text: str) -> float | None:
-    """Seconds of a duration that is written with units; None if the text is no such duration."""
+    """Return the seconds of a duration with units; None if the text is not a duration."""
     if _WHOLE_DURATION.fullmatch(text) is None:
         return None
     return sum(
@@ -164,7 +165,7 @@ def _instant(value: str) -> datetime | None:
 
 
 def _asked_in(body: str, now: datetime) -> Iterable[float | None]:
-    """What the body of an error asks for: the field of Google's errors, other keys, its words."""
+    """Yield the waits in the body of an error: Google's field, other keys, sentences."""
     delay = _RETRY_INFO.search(body)
     yield None if delay is None else _usable(float(delay[1]))
     key = _RETRY_KEY.search(body)
@@ -178,7 +179,7 @@ def _asked_in(body: str, now: datetime) -> Iterable[float | None]:
 
 
 def _until_reset(headers: Mapping[str, str], status: int | None, now: datetime) -> float | None:
-    """Seconds until the limits reset that keep a request from being answered."""
+    """Return the seconds until the limits that block a request reset."""
     limits = [
         (remaining, seconds)
         for name, value in headers.items()
@@ -187,7 +188,7 @@ def _until_reset(headers: Mapping[str, str], status: int | None, now: datetime) 
     ]
     exhausted = [seconds for remaining, seconds in limits if remaining == 0.0]
     if not exhausted and status == _TOO_MANY_REQUESTS:
-        # One of them was exceeded, and the answer does not say which.
+        # The answer does not state which limit was exceeded.
         exhausted = [seconds for _, seconds in limits]
     return max(exhausted, default=None)
 
@@ -195,7 +196,7 @@ def _until_reset(headers: Mapping[str, str], status: int | None, now: datetime) 
 def _limits_in(
     name: str, value: str, headers: Mapping[str, str], now: datetime
 ) -> Iterable[tuple[float | None, float | None]]:
-    """(what a limit has left, seconds until it resets) of the limits that a header tells of."""
+    """Yield (remaining, seconds until reset) of the limits in a header."""
     if _RESET.search(name):
         left = re.sub(r"reset(?:-after)?", "remaining", name)
         yield _number(headers.get(left)), seconds_until(value, now)

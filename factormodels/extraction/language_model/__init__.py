@@ -1,4 +1,4 @@
-"""Language models of any provider: what is asked and answered, kept, counted, paid and limited."""
+"""Language models of any provider: requests, answers, cache, accounting and limits."""
 
 from factormodels.extraction.language_model.interface import (
     LOG_PROBABILITIES,

@@ -1,4 +1,4 @@
-"""What answers took and cost: `Ledger` of what a run paid, `Account` of what a response took."""
+"""Accounting of answers: `Ledger` for the cost of a run, `Account` for that of a response."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from factormodels.extraction.language_model import (
 
 @dataclass(frozen=True)
 class StageUsage:
-    """What one stage asked.
+    """Usage of one stage.
 
     Attributes:
-        calls: answers that a provider gave and that could be read.
-        cached: answers from the cache, at no cost now.
-        failures: calls that failed for good, also for an answer that could not be read.
-        prompt_tokens, completion_tokens: tokens of the calls, failed ones among them, as providers
-            reported them.
-        cost: price in US dollars of the calls whose price is known.
-        unpriced: calls whose price is not known.
-        cached_prompt_tokens, cached_completion_tokens: tokens that answers from the cache took when
-            they were requested.
-        cached_cost: their price in US dollars, as far as it is known.
-        cached_unpriced: those of them whose price is not known.
-        prefix_tokens: those of the prompt tokens, of answers from the cache too, that a server took
-            from its prefix cache.
-        reason: why the first call failed; empty if none did.
+        calls: answers that a provider gave and that could be parsed.
+        cached: answers from the cache, without cost now.
+        failures: calls that failed permanently, including answers that could not be parsed.
+        prompt_tokens, completion_tokens: tokens of the calls, including failed ones, as reported by
+            the provider.
+        cost: price in US dollars of the calls with a known price.
+        unpriced: number of calls without a known price.
+        cached_prompt_tokens, cached_completion_tokens: original tokens of the answers from the
+            cache.
+        cached_cost: their original price in US dollars, as far as known.
+        cached_unpriced: number of them without a known price.
+        prefix_tokens: prompt tokens, including those of cached answers, that a server took from its
+            prefix cache.
+        reason: reason of the first failure; empty if no call failed.
     """
 
     calls: int = 0
@@ -57,12 +57,12 @@ class StageUsage:
 
     @property
     def made(self) -> int:
-        """Number of calls, whoever answered them and whether or not they failed."""
+        """Number of calls, cached and failed ones included."""
         return self.calls + self.cached + self.failures
 
     @property
     def taken(self) -> Usage:
-        """What all answers took, whenever they were asked for."""
+        """Usage of all answers, including the original usage of cached ones."""
         unknown = self.unpriced or self.cached_unpriced
         return Usage(
             self.prompt_tokens + self.cached_prompt_tokens,
@@ -82,7 +82,7 @@ class StageUsage:
 
 @dataclass
 class Ledger:
-    """A count that grows while stages run.
+    """Usage by stage, added up while stages run.
 
     Attributes:
         stages: usage by name of stage, in the order of their first calls.
@@ -96,17 +96,17 @@ class Ledger:
 
     @property
     def total(self) -> StageUsage:
-        """The sum over the stages."""
-        # A copy: another thread may add a stage meanwhile.
+        """Return the sum over the stages."""
+        # Copied, since another thread may add a stage at the same time.
         return sum(tuple(self.stages.values()), StageUsage())
 
 
 class MeteredModel(WrappedModel):
-    """A language model whose answers are counted.
+    """A language model whose answers are counted in a ledger.
 
     Args:
-        model: who answers.
-        ledger: where its answers are counted.
+        model: the model.
+        ledger: the ledger.
     """
 
     def __init__(self, model: LanguageModel, ledger: Ledger) -> None:
@@ -114,7 +114,7 @@ class MeteredModel(WrappedModel):
         self._ledger = ledger
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Model's answer, counted."""
+        """Return the model's answer, and count it."""
         answer = await self._model.complete(request)
         self._ledger.add(request.stage, answer)
         return answer
@@ -125,7 +125,7 @@ def _usage(answer: Completion | Failure) -> StageUsage:
     cost, unpriced = usage.cost or 0.0, int(usage.cost is None)
     failed = isinstance(answer, Failure)
     reason = answer.reason if isinstance(answer, Failure) else ""
-    # A call that nobody answered has no price; one whose answer was of no use has.
+    # An unanswered call has no price; an answered one has, even if the answer is unusable.
     if failed and not usage.prompt_tokens and not usage.completion_tokens:
         return StageUsage(failures=1, reason=reason)
     if answer.cached:
@@ -152,17 +152,17 @@ def _usage(answer: Completion | Failure) -> StageUsage:
 
 
 class StoppedError(FactormodelsError):
-    """Nobody waits for the answer any more."""
+    """The caller no longer waits for the answer."""
 
 
 @dataclass
 class Account:
-    """What answers took since it was opened, or since the last `take`.
+    """Usage since the account was opened, or since the last `take`.
 
     Attributes:
-        outages: why calls failed that may succeed later.
-        lacking: parameters that the model does not take, as far as is known.
-        stopped: whether nobody waits for answers any more: then none is asked for.
+        outages: reasons of failures that may be temporary.
+        lacking: parameters that the model is known not to take.
+        stopped: whether the caller no longer waits for answers; no more calls are then made.
     """
 
     outages: list[str] = field(default_factory=list)
@@ -173,7 +173,7 @@ class Account:
     _failed: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, stage: str, answer: Completion | Failure) -> None:
-        """Add what an answer of a stage took, also one that could not be read."""
+        """Add the usage of an answer of a stage, even if it could not be parsed."""
         usage = answer.usage
         self._made[stage] += 1
         if isinstance(answer, Failure):
@@ -184,18 +184,17 @@ class Account:
             self.outages.append(answer.reason)
 
     def costs(self, stage: str) -> list[float | None]:
-        """US dollars of each answer of a stage, in turn; None where its price is not known."""
+        """Return the US dollars of each answer of a stage, in order; None if unknown."""
         return [usage.cost for usage in self._stages.get(stage, ())]
 
     def take(self) -> dict[str, Any]:
-        """Answers, tokens and cost by stage, and begin anew.
+        """Return answers, tokens and cost by stage, and reset the account.
 
-        `cost` is in US dollars, of the answers whose price is known; `unpriced` counts the others.
-        `prefix_tokens`, where there are any, counts the tokens of questions that a server took from
-        its prefix cache. `not_sent` names the parameters that the model does not take, where there
-        are any. `failed`,
-        where calls failed, has the number of all `calls`, that of the `failures` among them, and
-        the `reason` of the first.
+        `cost` is in US dollars, for the answers with a known price; `unpriced` counts the others.
+        `prefix_tokens`, if any, counts the prompt tokens that a server took from its prefix cache.
+        `not_sent`, if any, names the parameters that the model does not take. `failed`, if calls
+        failed, has the number of all `calls`, the number of `failures`, and the `reason` of the
+        first.
         """
         not_sent = {"not_sent": sorted(self.lacking)} if self.lacking else {}
         stages, self._stages = self._stages, {}
@@ -210,7 +209,7 @@ class Account:
                 "answers": len(taken),
                 "prompt_tokens": sum(usage.prompt_tokens for usage in taken),
                 "completion_tokens": sum(usage.completion_tokens for usage in taken),
-                # Calls end in any order, and the order of a sum of floats shows.
+                # Sorted, since calls end in any order and a sum of floats depends on the order.
                 "cost": sum(sorted(usage.cost for usage in taken if usage.cost is not None)),
                 "unpriced": sum(usage.cost is None for usage in taken),
                 **({"prefix_tokens": prefix} if prefix else {}),
@@ -228,9 +227,9 @@ _ACCOUNT: ContextVar[Account | None] = ContextVar("account", default=None)
 
 @contextmanager
 def charged_to(account: Account) -> Iterator[None]:
-    """Let the block's answers be added to an account, whatever other threads ask meanwhile.
+    """Add the block's answers to an account, regardless of calls from other threads.
 
-    Tasks and callbacks that the block starts in an event loop belong to it too.
+    This includes tasks and callbacks that the block starts in an event loop.
     """
     token = _ACCOUNT.set(account)
     try:
@@ -240,18 +239,19 @@ def charged_to(account: Account) -> Iterator[None]:
 
 
 def charged_account() -> Account | None:
-    """The account that answers are added to here; None outside of every `charged_to`."""
+    """Return the account in effect; None outside of `charged_to`."""
     return _ACCOUNT.get()
 
 
 class Consumption(WrappedModel):
-    """A language model that adds up what its answers took: in an account, or until it is asked.
+    """A language model that adds up the usage of its answers, in the current account or until
+    `take`.
 
-    An answer from the cache counts like a new one, so that a run that was interrupted tells the
-    same of a response as one that was not; `Ledger` has what a run itself paid.
+    Cached answers count like new ones, so that an interrupted and resumed run reports the same
+    usage of a response as an uninterrupted one; `Ledger` has the cost of the run itself.
 
     Args:
-        model: who answers.
+        model: the model.
     """
 
     def __init__(self, model: LanguageModel) -> None:
@@ -259,10 +259,10 @@ class Consumption(WrappedModel):
         self._own = Account()
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Model's answer, added up.
+        """Return the model's answer, and add up its usage.
 
         Raises:
-            StoppedError: if nobody waits for it any more.
+            StoppedError: if the caller no longer waits for it.
         """
         account = charged_account() or self._own
         if account.stopped():
@@ -273,13 +273,13 @@ class Consumption(WrappedModel):
         return answer
 
     def take(self) -> dict[str, Any]:
-        """What answers took outside of accounts since the last call, as `Account.take`."""
+        """Return usage outside of accounts since the last call, as `Account.take`."""
         return self._own.take()
 
 
 def total(stages: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Sum of what stages took, each as `Account.take` tells it."""
+    """Return the sum over stages of usages in the form of `Account.take`."""
     names = ("answers", "prompt_tokens", "completion_tokens", "cost", "unpriced")
     listed = list(stages)
-    # The order of a sum of floats shows.
+    # Sorted, since a sum of floats depends on the order.
     return {name: sum(sorted(stage[name] for stage in listed)) for name in names}

@@ -1,6 +1,6 @@
-"""What an answer says: labels with their probabilities, confidences, JSON; never more than that.
+"""Parsers of answers: labels with their probabilities, confidences, JSON.
 
-Answers are data. Nothing in them is evaluated or obeyed; what does not parse is missing.
+Answers are data. They are never evaluated or obeyed; parts that do not parse are missing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from factormodels.extraction.language_model.log_probabilities import (
 )
 
 SUREST = 1.0 - 1e-6
-"""No probability read from an answer is higher: two certain answers may contradict each other."""
+"""Maximum probability read from an answer, since two certain answers may contradict each other."""
 
 _SHOWN = 60
 _MOST_OPENINGS = 100
@@ -48,10 +48,10 @@ _NONE = re.compile(
     rf"(?:in|of|from) (?:this|the|these|that) {_TEXT}))*",
     re.I,
 )
-"""How an answer says that there is no claim, without punctuation around it."""
+"""Pattern of an answer that states that there are no claims, without surrounding punctuation."""
 
 AMBIGUOUS = object()
-"""Stands for a JSON value in which a key has two values."""
+"""Marker for a JSON value in which a key has two values."""
 
 DENIAL = re.compile(
     r"\b(?:not|no|non|nor|neither|never|cannot|without|whether|instead|rather)\b|n['’]t\b", re.I
@@ -61,7 +61,7 @@ _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z]\w{1,30});", re.I)
 _TAGS = re.compile(
     r"^(?:\s*</?[a-z][\w:-]*(?:\s[^<>]*)?>)+|(?:\s*</[a-z][\w:-]*\s*>)+(?=[.,;!?\s]*$)|"
     r"(?:\s*</[a-z][\w:-]*\s*>)+(?=\s*<)|<(?:br|hr)\s*/?>|</(?:[a-z][\w:-]*)?\s*$|"
-    # What a chat's template ends a turn with.
+    # Markers of the end of a turn in chat templates.
     r"^\s*<\|\w{1,30}\|>|<\|\w{1,30}\|>\s*$",
     re.I,
 )
@@ -83,45 +83,45 @@ _ANSWER = (
 _OPENING = r"[\s*_`\"'“‘«(\[{$#]*(?:\\boxed\{\s*)?(?:\\text(?:bf)?\{\s*)?"
 _ALONE = r"[\s*_`\"'”’»)\]}$#]*(?:[.,;:!\n。，！]|</[a-z]|$)"
 _MARKS = (
-    # The strongest first: where it stands, the weaker ones belong to what was thought before.
+    # The strongest mark first: if it occurs, weaker marks belong to the preceding reasoning.
     rf"(?:\bfinal\W+(?:\w+\W+)?{_ANSWER}\b[*_`\"'\s]*(?::|=|\bis\b)[*_`\"'\s]*:?|"
     rf"<(?:final[\s_-]?)?{_ANSWER}>){_OPENING}",
     rf"\b{_ANSWER}\b[*_`\"'\s]*(?::|=|\bis\b)[*_`\"'\s]*:?{_OPENING}",
     r"\\boxed\{\s*(?:\\text(?:bf)?\{\s*)?",
     r"\*\*\s*",
 )
-"""What stands before an answer that is marked as one."""
+"""Patterns of marks before an answer, the strongest first."""
 
 _EXCLUDED = re.compile(
     r"[(\[]\s*(?:(?:and|but)\s+)?(?:not|no|rather\s+than|instead\s+of)\s+(?:an?\s+)?\Z", re.I
 )
-"""What stands before a label, to the end, that a remark in brackets says the answer is not."""
+"""Text before a label that a remark in brackets excludes as the answer."""
 _ASKED = re.compile(r"[\s*_`\"')\]]*\?[\s*_`\"'(]*(?P<reply>yes|no)\b", re.I)
-"""What stands behind a label that an answer asks about and decides on: "Neutral? No."."""
+"""Text after a label that an answer raises as a question and decides: "Neutral? No."."""
 _STATING = re.compile(
     r"(?:^|,\s*so\b)[\W_]*(?:(?:so|and|wait|actually|it|this|that|is|s|an?|the)\b[\W_]*)*\Z", re.I
 )
-"""What stands before a label in its clause, to the end, where it is all that is said."""
+"""Text before a label in its clause, if the label is the whole statement."""
 _STATED = re.compile(r"[\s*_`\"')\]}#]*(?:[.:;!\n]|$)")
-"""What stands behind a label that is stated alone."""
+"""Text after a label that is stated alone."""
 
 _PAIR = re.compile(
     r"\s*([\"'])(?P<key>\w+)\1\s*:\s*"
     r"(?:([\"'])(?P<text>[^\"'{}]*)\3|(?P<number>\d{0,9}[.,]?\d{1,20}\s?%?))\s*(?:,|$)"
 )
-"""A key and a value of an object that is nearly JSON: quotes of either kind, numbers as written."""
+"""Key and value of an object that is nearly JSON: single quotes, informal numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label that an answer gives.
+    """A label in an answer.
 
     Attributes:
-        name: one of the labels that were requested.
-        probability: of the label among the labels; None if the log-probabilities of the answer give
-            none.
-        distribution: probabilities of all labels, in the order they were requested; None likewise.
-        unusable: why there is no probability; None if there is one, or nobody asked for it.
+        name: one of the requested labels.
+        probability: probability of the label among the labels; None if the log-probabilities of the
+            answer give none.
+        distribution: probabilities of all labels, in the order of the request; None likewise.
+        unusable: reason for the missing probability; None if there is one, or none was requested.
     """
 
     name: str
@@ -137,25 +137,25 @@ def read_label(
     also: Mapping[str, str] = MappingProxyType({}),
     openness: float = OPENNESS,
 ) -> Label | None:
-    """Label that an answer gives; None if it gives none, or leaves open which.
+    """Return the label that an answer gives; None if it gives none or more than one.
 
-    The label is the one that is marked as the answer, such as "**Final answer:** neutral"; or the
-    only one that is mentioned, with no denial before it; or it begins the answer and stands alone,
-    in any case and markup. Its probability is that of its tokens up to where they tell labels
-    apart, normalized over the labels, as `label_shares` computes it (FactReasoner, section 3.1: the
+    The label is the one marked as the answer, such as "**Final answer:** neutral"; or the only one
+    that is mentioned and not denied; or one that begins the answer and stands alone, in any case
+    and markup. Its probability is that of its tokens up to the point that distinguishes the labels,
+    normalized over the labels, as `label_shares` computes it (FactReasoner, section 3.1: the
     log-probability of the predicted label).
 
     Args:
         answer: the model's answer.
         labels: the labels, lower case.
-        after: what stands before the label, such as "verdict:" or "[", where reasoning precedes
-            it; the last one counts, in any case and markup. Without one the label is the last line
-            alone, or one that is marked.
+        after: mark before the label, such as "verdict:" or "[", if reasoning precedes it; the last
+            occurrence counts, in any case and markup. Without such a mark, the label is alone on
+            the last line, or marked otherwise.
         also: other words that mean a label, lower case, each with its label.
-        openness: as for `label_shares`.
+        openness: as in `label_shares`.
     """
     spelled = {label: label for label in labels}
-    # In the order of the labels, and what a label says of itself before what another means by it.
+    # Keep the order of the labels; a label's own spelling takes precedence over other meanings.
     meanings = {**spelled, **also, **spelled}
     skipped = end_of_marker(answer.text, after) if after else 0
     if skipped is None:
@@ -174,15 +174,15 @@ def weighed_label(
     meanings: Mapping[str, str],
     openness: float = OPENNESS,
 ) -> Label:
-    """Label that a word of an answer means, with its probability among the labels.
+    """Return the label that a word of an answer means, with its probability among the labels.
 
     Args:
         answer: the answer.
         start: index of the word's first character in the answer.
         word: the word, lower case.
-        meanings: labels by the words that mean them, lower case, the word among them. Labels are
-            ordered as they first occur.
-        openness: as for `label_shares`.
+        meanings: labels by the words that mean them, lower case, including `word`. Labels are
+            ordered by first occurrence.
+        openness: as in `label_shares`.
     """
     labels, name = list(dict.fromkeys(meanings.values())), meanings[word]
     computed = label_shares(answer, start, word, meanings, openness)
@@ -199,11 +199,12 @@ def weighed_label(
 
 
 def marked_place(text: str, words: Sequence[str]) -> tuple[str, int] | None:
-    """Word that a text marks as its answer, and where; None where none is, or several differ.
+    """Return the word that a text marks as its answer, and its index; None if none, or several
+    differ.
 
     Args:
-        text: an answer, with reasoning perhaps.
-        words: the words that may be answers, lower case.
+        text: an answer, possibly with reasoning.
+        words: the possible answers, lower case.
     """
     word = any_of(words)
     for mark in _MARKS:
@@ -218,25 +219,25 @@ def marked_place(text: str, words: Sequence[str]) -> tuple[str, int] | None:
 
 
 def any_of(words: Sequence[str]) -> str:
-    """Pattern of any of some words, a longer one before its beginning."""
+    """Return a pattern of any of the words, longer ones before their prefixes."""
     ordered = sorted(words, key=len, reverse=True)
     return "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in ordered)
 
 
 def clause_before(text: str, start: int) -> str:
-    """What stands before a place in its clause."""
+    """Return the text before an index in the same clause."""
     return re.split(r"[.;:!?\n]|\b(?:but|however|therefore|hence|thus)\b", text[:start])[-1]
 
 
 def json_values(text: str) -> Iterator[Any]:
-    """JSON objects and lists in a text, in prose, code blocks or bullets, in their order.
+    """Yield the JSON objects and lists in a text, in prose, code blocks or bullets, in order.
 
-    An empty one counts only where it stands on a line of its own: in a sentence it is a part of
-    that. The search ends with `AMBIGUOUS` at a value in which a key has two values.
+    Empty ones count only if they are alone on a line. The search ends with `AMBIGUOUS` at a value
+    in which a key has two values.
     """
     decoder = json.JSONDecoder(object_pairs_hook=_object_of)
     at = 0
-    # An answer of nothing but brackets is not worth a search that takes their square.
+    # Limits a search that would take quadratic time for an answer of brackets only.
     for _ in range(_MOST_OPENINGS):
         opening = re.compile(r"[\[{]").search(text, at)
         if opening is None:
@@ -255,15 +256,15 @@ def json_values(text: str) -> Iterator[Any]:
 
 
 def contradicts_itself(text: str) -> bool:
-    """Return whether JSON in a text has a key with two values, so that it cannot be read."""
+    """Return whether JSON in a text has a key with two values, and is therefore ambiguous."""
     return any(value is AMBIGUOUS for value in json_values(text))
 
 
 def list_items(text: str) -> list[str] | None:
-    """Texts of a list with bullets or numbers; None if an answer is not a list and nothing else.
+    """Return the texts of a list with bullets or numbers; None if an answer is not only a list.
 
-    Before the list there may be headings and lines that end in a colon, around it a code block.
-    Lines that are indented go on with the item above.
+    Headings and lines that end in a colon may precede the list, and a code block may enclose it.
+    Indented lines continue the item above.
     """
     items: list[str] = []
     depth = ""
@@ -284,19 +285,19 @@ def list_items(text: str) -> list[str] | None:
 
 
 def plain_claim(text: str, source: str) -> str:
-    """A claim as an answer gives it, without entities, tags, numbering and emphasis around it.
+    """Return a claim of an answer without entities, tags, numbering and emphasis around it.
 
-    What a prompt fences its texts with, and makes harmless within them, comes back in claims. Tags
-    that enclose nothing, as in a claim about HTML, stay; so does a number before the first word
-    that stands before it in the source, too, as in the name "1. FC Köln".
+    The tags that fence texts in a prompt, and their escaped forms, reappear in claims. Unpaired
+    tags, as in a claim about HTML, are kept; so is a number before the first word if the source has
+    it too, as in the name "1. FC Köln".
 
     Args:
         text: the claim.
-        source: the sentences that it is from.
+        source: the sentences that it was extracted from.
     """
     for _ in range(_MOST_ESCAPES):
         text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
-    # Tags within tags, from the inside.
+    # Nested tags, innermost first.
     for _ in range(_MOST_ESCAPES):
         text = _ENCLOSED.sub(r"\2", text)
     text = _EMPHASIS.sub(r"\1", _TAGS.sub(" ", text))
@@ -307,17 +308,16 @@ def plain_claim(text: str, source: str) -> str:
 
 
 def says_none(text: str) -> bool:
-    """Whether an answer says that there is no claim, and says nothing else of weight."""
+    """Return whether an answer states that there are no claims, and nothing else of weight."""
     first = re.split(r"(?<=[.!])\s+|\n", text.strip(_MARKUP + ".!`])}"))[0]
     return _NONE.fullmatch(first.strip(_MARKUP + ".!`])}")) is not None
 
 
 def read_stated(text: str, labels: Sequence[str]) -> tuple[str, float] | None:
-    """Relation that an answer's JSON object states, and its confidence in it.
+    """Return the relation in an answer's JSON object, and the stated confidence.
 
-    Keys may have capitals. Where there is no such JSON, an object of single quotes or of numbers as
-    people write them counts. None if there is no such object, several that do not agree, or a key
-    with two values.
+    Keys may be capitalized. Without valid JSON, an object with single quotes or informal numbers
+    counts. Return None if there is no such object, several that disagree, or a key with two values.
 
     Args:
         text: the answer.
@@ -344,9 +344,10 @@ def read_stated(text: str, labels: Sequence[str]) -> tuple[str, float] | None:
 
 
 def read_confidence(value: object) -> float | None:
-    """Probability that an answer states: 0.9, "90%", "0.9" or "0,9"; None if it is none.
+    """Return a stated probability: 0.9, "90%", "0.9" or "0,9"; None if it is not a probability.
 
-    90 without a sign is none, and neither is "1,000", which may be a thousand.
+    90 without a percent sign is not a probability, and neither is "1,000", which may mean a
+    thousand.
     """
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d*[.,]?\d+)\s*(%?)\s*", value, re.ASCII)
@@ -359,7 +360,7 @@ def read_confidence(value: object) -> float | None:
 
 
 def unreadable(answer: Completion, fault: str) -> Failure:
-    """The failure of an answer that cannot be read, which shows how it begins."""
+    """Return the failure of an answer that cannot be parsed, with the beginning of the answer."""
     words = " ".join(answer.text.split())[:_SHOWN]
     reason = f"the answer cannot be read: {fault}: {words!r}"
     return Failure(reason, answer.usage, unread=True)
@@ -377,7 +378,7 @@ def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _near_objects(text: str) -> Iterator[list[tuple[str, str]]]:
-    """Keys, lower case, and values of objects that are nearly JSON and hold no others."""
+    """Yield keys, lower case, and values of flat objects that are nearly JSON."""
     for braced in re.findall(r"\{([^{}]*)\}", text):
         pairs, at = [], 0
         while (pair := _PAIR.match(braced, at)) is not None:
@@ -394,8 +395,8 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
 
 
 def end_of_marker(text: str, marker: str) -> int | None:
-    """Where a label begins that stands after a marker, or alone on the last line."""
-    # A mark such as "###" may stand behind the label too, where no word follows it.
+    """Return the start of a label after a marker, or alone on the last line."""
+    # A mark such as "###" may also follow the label; no word follows that one.
     word = re.escape(marker.rstrip(":"))
     what = rf"(?<!\w){word}[*_`\"\s]*:" if marker.endswith(":") else rf"{word}(?=\s*\w)"
     ends = [match.end() for match in re.finditer(what, text, re.I)]
@@ -406,7 +407,7 @@ def end_of_marker(text: str, marker: str) -> int | None:
 
 
 def _label_place(text: str, meanings: Mapping[str, str]) -> tuple[str, int] | None:
-    """Word of a text that means its label, and the index of its first character."""
+    """Return the word of a text that means its label, and the index of its first character."""
     mentions: list[tuple[str, int]] = []
     affirmed: list[tuple[str, int]] = []
     stated: set[str] = set()
@@ -437,6 +438,6 @@ def _label_place(text: str, meanings: Mapping[str, str]) -> tuple[str, int] | No
 
 
 def _excluded(text: str, label: re.Match[str]) -> bool:
-    """Whether a remark in brackets says of a label, and of nothing else, that it is not meant."""
+    """Return whether a remark in brackets excludes a label, and only that label."""
     before = _EXCLUDED.search(text, max(0, label.start() - _LONGEST_REMARK), label.start())
     return before is not None and re.compile(r"\s*[)\]]").match(text, label.end()) is not None

@@ -1,6 +1,6 @@
-"""Answers of language models, kept on disk: a finished call is never paid for twice.
+"""Cache of language models' answers on disk, so that no finished call is paid for twice.
 
-They are kept in a store of `factormodels.io.store.tables`, which several processes may share.
+The cache is a store of `factormodels.io.store.tables`, which several processes may share.
 """
 
 from __future__ import annotations
@@ -53,15 +53,14 @@ _LAYOUT = StoreLayout(
 )
 
 _DEPENDED_ON = ("temperature", "max_tokens", "top_logprobs", "seed", "sample")
-"""What of a request an answer depends on, beside its messages and its prompt."""
+"""Fields of a request that an answer depends on, besides its messages and its prompt."""
 
 
 def cache_key(model: str, request: Request) -> str:
-    """SHA-256 of everything that an answer may depend on.
+    """Return the SHA-256 of everything that an answer may depend on.
 
-    These are the model, the messages, every parameter of sampling, the index among repeated
-    samples, the schema of the answer, and the prompt with its version; the stage that asks is not
-    among them.
+    This covers the model, the messages, every parameter of sampling, the index among repeated
+    samples, the schema of the answer, and the prompt with its version, but not the stage that asks.
     """
     known = {name: getattr(request, name) for name in _DEPENDED_ON}
     if request.schema:
@@ -75,14 +74,14 @@ def cache_key(model: str, request: Request) -> str:
 class AnswerCache:
     """Answers by key, in a file that several processes may share.
 
-    It is closed by `close`, when nobody holds it any more, and at the end of the interpreter.
+    The file is closed by `close`, when the object is collected, and when the interpreter exits.
 
     Args:
-        path: the file; it is made if it does not exist.
+        path: the file; created if it does not exist.
         read_only: whether to refuse a file that does not exist, and to store nothing.
 
     Raises:
-        InputError: if the file is no cache of this version, or cannot be opened.
+        InputError: if the file is not a cache of this version, or cannot be opened.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
@@ -95,10 +94,10 @@ class AnswerCache:
         self._store = Store(self.path, _LAYOUT, read_only=read_only)
 
     def get(self, key: str) -> Completion | None:
-        """Stored answer, or None.
+        """Return a stored answer, or None.
 
         Raises:
-            InputError: if what is stored is damaged.
+            InputError: if the entry is damaged.
         """
         with self._store.sound(f"the entry {key[:12]} cannot be read"):
             row = self._store.get(_ANSWERS.name, key)
@@ -108,7 +107,7 @@ class AnswerCache:
             return _decoded(row[-1])
 
     def put(self, key: str, model: str, request: Request, answer: Completion) -> None:
-        """Store an answer; one that is stored already stays.
+        """Store an answer, unless one is already stored.
 
         Raises:
             InputError: if the file cannot be written.
@@ -118,12 +117,12 @@ class AnswerCache:
             self._store.put(_ANSWERS.name, (key, model, prompt, _encoded(answer)))
 
     def remove(self, key: str) -> None:
-        """Forget an answer, one that turned out to be of no use."""
+        """Delete an answer that proved useless."""
         with self._writing():
             self._store.remove(_ANSWERS.name, key)
 
     def failure(self, key: str) -> Failure | None:
-        """Failure of the last call, which a replay repeats and nobody else; None if there is none.
+        """Return the failure of the last call, which replays repeat; None if there is none.
 
         Raises:
             InputError: if the file cannot be read.
@@ -136,7 +135,7 @@ class AnswerCache:
             return _decoded_failure(row[-1])
 
     def note_failure(self, key: str, failure: Failure | None) -> None:
-        """Note that the last call failed, for replays; None: that it did not.
+        """Record for replays that the last call failed, or, with None, that it did not.
 
         Raises:
             InputError: if the file cannot be written.
@@ -155,11 +154,12 @@ class AnswerCache:
                 self._store.remove(_FAILURES.name, key)
 
     def lacking(self, model: str, *, refused: bool = False) -> frozenset[str]:
-        """Parameters that a model was found not to take.
+        """Return the parameters that a model was found not to take.
 
         Args:
             model: the model's name.
-            refused: only those that its server refused, which cannot be known without asking.
+            refused: whether to return only those that its server refused, which cannot be known
+                without a call.
         """
         with self._store.sound("what models lack cannot be read"):
             return frozenset(
@@ -169,7 +169,7 @@ class AnswerCache:
             )
 
     def note_lacking(self, model: str, parameters: Iterable[str], *, refused: bool) -> None:
-        """Note that a model does not take some parameters.
+        """Record that a model does not take some parameters.
 
         Raises:
             InputError: if the file cannot be written.
@@ -188,7 +188,7 @@ class AnswerCache:
             return self._store.count(_ANSWERS.name)
 
     def close(self) -> None:
-        """Close the file, which then is one file, unless another process has it open."""
+        """Close the database; a single file remains unless another process has it open."""
         self._store.close()
 
 
@@ -197,18 +197,20 @@ class NotRecordedError(InputError):
 
 
 class CachedModel:
-    """A language model whose answers are kept if they can be read; others are asked for again.
+    """A language model whose parsable answers are cached.
 
-    Equal requests that are under way at the same time are sent once. What cannot be read, as
-    `Request.fault` says, is neither stored nor taken from the store. Of a failure its reason is
-    noted, so that a replay fails where the run did; a later run asks again, and this one only after
-    an outage.
+    Equal requests that are pending at the same time are sent once. Answers that cannot be parsed,
+    according to `Request.fault`, are neither stored nor taken from the cache, but asked for again.
+    The reason of a failure is recorded, so that a replay fails as the run did; a later run asks
+    again, and the same run only after an outage.
 
     Args:
-        model: who answers what is not stored; None to replay: what is not stored is an error.
-        name: the model's name, if there is no model to ask for it.
-        cache: where answers are kept.
-        prices: what tokens cost: a stored answer costs what it took at these; None: as it says.
+        model: answers requests that are not cached; None to replay, in which a request that is not
+            cached is an error.
+        name: the model's name, if there is no model.
+        cache: the cache.
+        prices: prices of tokens, from which the cost of cached answers is computed; None: their
+            recorded cost.
 
     Raises:
         InputError: if neither a model nor a name is given.
@@ -229,7 +231,7 @@ class CachedModel:
         self._name = model.name if model is not None else name
         self._prices = prices
         self._under_way: dict[str, asyncio.Future[Completion | Failure]] = {}
-        # A question that failed for good, and comes up again in the run, is not paid for again.
+        # Permanent failures of this run, so that repeated questions are not paid for again.
         self._failed: dict[str, Failure] = {}
 
     @property
@@ -239,13 +241,13 @@ class CachedModel:
 
     @property
     def lacking(self) -> frozenset[str]:
-        """Parameters that the model does not take; in a replay as an earlier run noted them."""
+        """Parameters that the model does not take; in a replay, as an earlier run recorded."""
         if self._model is not None:
             return lacking_parameters(self._model)
         return self._cache.lacking(self._name)
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Stored answer, or ask and store what comes.
+        """Return the cached answer, or ask the model and cache its answer.
 
         Raises:
             NotRecordedError: in a replay, if the question was never asked.
@@ -274,10 +276,10 @@ class CachedModel:
             if isinstance(answer, Completion) and not request.fault_of(answer):
                 self._cache.put(key, self._name, request, answer)
         except BaseException as error:
-            # Whoever waits for it is told why; the end of this loop alone says nothing.
+            # Pass an exception on to waiting tasks; canceling this loop is not their failure.
             if isinstance(error, Exception):
                 future.set_exception(error)
-                future.exception()  # seen, even if nobody waits
+                future.exception()  # marks it as retrieved
             else:
                 future.cancel()
             raise
@@ -288,12 +290,12 @@ class CachedModel:
         return answer
 
     def _stored(self, key: str, request: Request) -> Completion | None:
-        """A stored answer that can be read."""
+        """Return a stored answer that can be parsed."""
         stored = self._cache.get(key)
         if stored is None:
             return None
         if request.fault_of(stored):
-            # Of a file that was written before answers were read on their way into it.
+            # The file was written before answers were checked when stored.
             self._cache.remove(key)
             return None
         usage = stored.usage
@@ -325,10 +327,10 @@ def _usage_values(answer: Completion | Failure) -> list[Any]:
 
 
 def _decoded(text: Any) -> Completion:
-    """The answer that a text tells of.
+    """Return the answer encoded in a text.
 
     Raises:
-        ValueError, TypeError, LookupError, RecursionError: if it tells of none.
+        ValueError, TypeError, LookupError, RecursionError: if the text does not encode an answer.
     """
     known = json.loads(text)
     tokens = tuple(
@@ -345,20 +347,20 @@ def _decoded(text: Any) -> Completion:
 
 
 def _decoded_failure(text: Any) -> Failure:
-    """The failure that a text tells of; raises as `_decoded` does."""
+    """Return the failure encoded in a text; raise as `_decoded` does."""
     known = json.loads(text)
     return Failure(
         _of(str, known["reason"]),
         _usage(known["usage"]),
         outage=_of(bool, known["outage"]),
         cached=True,
-        unread=_of(bool, known.get("unread", False)),  # absent in files of before
+        unread=_of(bool, known.get("unread", False)),  # absent in older files
     )
 
 
 def _usage(values: Any) -> Usage:
     asked, answered, cost, *more = values
-    (prefix,) = more or (0,)  # absent in files of before
+    (prefix,) = more or (0,)  # absent in older files
     return Usage(
         _of(int, asked),
         _of(int, answered),
@@ -368,7 +370,7 @@ def _usage(values: Any) -> Usage:
 
 
 def _of(kind: type[T], value: Any) -> T:
-    """A value that must be of a type, which a flipped byte may have changed."""
+    """Return a value after checking its type, which a damaged file may have changed."""
     if not isinstance(value, kind):
         raise ValueError(f"{value!r} is there")
     return value

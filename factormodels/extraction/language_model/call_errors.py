@@ -1,8 +1,9 @@
-"""Calls that fail: whether they may succeed when repeated, when, and what is said of them.
+"""Errors of failed calls: whether to retry, whether the account is exhausted, and their
+description.
 
-A provider whose account has nothing left to spend, or used up a day's requests, often says so as it
-says that there were too many requests, with status 429. The one passes within a minute; the others
-do not while a run waits.
+A provider whose account is out of credit, or has used up a day's requests, often answers with
+status 429 as for too many requests. The latter passes within a minute; the former do not while a
+run waits.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _TOO_MANY = 429
 _TRANSIENT_STATUS = {408, 409, 425, _TOO_MANY}
 _PAYMENT_REQUIRED = 402
 _OF_AN_ACCOUNT = {400, 403, _TOO_MANY}
-"""Statuses of errors whose words may tell of an exhausted account."""
+"""Statuses of errors whose messages may report an exhausted account."""
 
 _EXHAUSTED = re.compile(
     r"insufficient[_ ](?:account[_ ])?(?:quota|balance|credits?|funds)|"
@@ -33,7 +34,7 @@ _EXHAUSTED = re.compile(
 _PASSES = re.compile(
     r"per[ _-]?(?:min|sec)|retry[ _-]?(?:delay|info|in\b)|try again|\b[RT]PM\b", re.I
 )
-"""What a limit on requests and tokens a minute says of itself, which some call a quota too."""
+"""Words in errors of limits per minute, which some providers also call a quota."""
 
 _OF_A_DAY = re.compile(
     r"per[ _-]?(?:day|week|month)|(?<![a-z])[rt]pd(?![a-z])|(?-i:ByDay)|per 86,?400 ?s|"
@@ -46,7 +47,7 @@ _OF_A_MINUTE = re.compile(
     r"per[ _-]?(?:min|sec)|/ ?(?:min(?:ute)?|sec(?:ond)?)s?\b|(?<![a-z])[rt]pm(?![a-z])", re.I
 )
 _VIOLATED_BY_DAY = re.compile("PerDay")
-"""As Google names the quotas that a call violates; a minute's may be beside it."""
+"""Google's name of a violated quota; a quota per minute may be listed too."""
 
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$", re.I)
 _SECRET_TEXT = re.compile(r"\b(?:sk|pk|key|token)-[\w-]{6,}|(?i:bearer)\s+[\w.~+/-]{6,}=*")
@@ -56,7 +57,7 @@ _LONGEST_REASON = 300
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether a call that failed so may succeed when it is made again."""
+    """Return whether a failed call may succeed when repeated."""
     if isinstance(error, TimeoutError | ConnectionError):
         return True
     if is_exhausted(error):
@@ -65,19 +66,20 @@ def is_transient(error: BaseException) -> bool:
     if kinds & {"Timeout", "APIConnectionError", "APITimeoutError"}:
         return True
     status = getattr(error, "status_code", None)
-    # An error in spite of status 200: what came was cut off, or no answer of a model.
+    # An error despite status 200: the response was cut off, or not a model's answer.
     return isinstance(status, int) and (
         status >= 500 or status in _TRANSIENT_STATUS or status == 200
     )
 
 
 def is_exhausted(error: BaseException) -> bool:
-    """Whether a call failed since the account has nothing left, to spend or for the day.
+    """Return whether a call failed because the account has no credit or no requests left for the
+    day.
 
-    When a day's or a month's requests are used up, no wait between two attempts helps either,
-    though the answer may say "try again in 34 s".
+    Once a day's or a month's requests are used up, no wait between two attempts helps, even if the
+    answer says "try again in 34 s".
     """
-    statuses, message = _told(error)
+    statuses, message = _statuses_and_messages(error)
     if _PAYMENT_REQUIRED in statuses:
         return True
     exhausted = _EXHAUSTED.search(message) is not None and _PASSES.search(message) is None
@@ -85,14 +87,14 @@ def is_exhausted(error: BaseException) -> bool:
 
 
 def nothing_left(model: str, error: BaseException) -> LimitReachedError:
-    """The error that ends a run whose account is exhausted.
+    """Return the error that ends a run whose account is exhausted.
 
     Args:
         model: the model's name.
-        error: what the provider said.
+        error: the provider's error.
     """
     left = "nothing left to spend", "add credit or raise its limit"
-    if _until_renewed(*_told(error)):
+    if _until_renewed(*_statuses_and_messages(error)):
         left = (
             "used up what it may ask in a day or month",
             "wait until that begins anew or raise it",
@@ -104,12 +106,12 @@ def nothing_left(model: str, error: BaseException) -> LimitReachedError:
     )
 
 
-def _told(error: BaseException) -> tuple[set[Any], str]:
-    """The statuses and the words of an error, and of those behind it."""
+def _statuses_and_messages(error: BaseException) -> tuple[set[Any], str]:
+    """Return the statuses and messages of an error and of its causes."""
     words: list[str] = []
     statuses: set[Any] = set()
     link: BaseException | None = error
-    # litellm's own error keeps the words, and the client's behind it the code.
+    # litellm's error has the message, and its cause, the client's error, has the code.
     for _ in range(_LONGEST_CHAIN):
         if link is None:
             break
@@ -120,8 +122,8 @@ def _told(error: BaseException) -> tuple[set[Any], str]:
 
 
 def _until_renewed(statuses: set[Any], message: str) -> bool:
-    """Whether what a day or a month allows is used up."""
-    # Other refusals may quote what was asked, such as a claim about trains per day.
+    """Return whether the requests of a day or a month are used up."""
+    # Other refusals may quote the question, such as a claim about trains per day.
     if _TOO_MANY not in statuses:
         return False
     if _VIOLATED_BY_DAY.search(message):
@@ -130,7 +132,7 @@ def _until_renewed(statuses: set[Any], message: str) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """One line that says what went wrong, without anything secret."""
+    """Return a one-line description of an error, without secrets."""
     if isinstance(error, AnswerRefused):
         return without_secrets(str(error))
     status = getattr(error, "status_code", None)
@@ -143,7 +145,7 @@ def describe(error: BaseException) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Text with the values of secret environment variables and what looks like a key."""
+    """Return text without the values of secret environment variables and likely keys."""
     for name, value in os.environ.items():
         if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name):
             text = text.replace(value, "***")

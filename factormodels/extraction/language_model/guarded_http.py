@@ -1,8 +1,8 @@
-"""Guards on the HTTP clients of litellm: bounded answers, no foreign redirects, waits kept.
+"""Guards of litellm's HTTP clients: limited answers, no foreign redirects, recorded waits.
 
-Every answer passes an event hook of httpx, whichever provider it is of. The hook refuses what is
-too long or leads to another server. It notes status, headers and the beginning of an error's body
-for the call that is under way, since litellm's own exceptions leave some of it out.
+An event hook of httpx inspects every answer of any provider. It refuses answers that are too long
+or redirect to another server. It records status, headers and the beginning of an error's body for
+the pending call, since litellm's own exceptions omit some of these.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ERROR = 400
 _KEPT = 65_536
-"""Bytes of the body of an error that are kept."""
+"""Number of bytes to keep of the body of an error."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Exchange:
         status: its HTTP status; None if there was no answer.
         headers: its headers.
         body: the beginning of its body, if it is an error.
-        refusal: why it was not read or followed; None if it was.
+        refusal: reason why it was not read or followed; None if it was.
     """
 
     status: int | None = None
@@ -49,7 +49,7 @@ class Exchange:
     refusal: AnswerRefused | None = None
 
     def seconds_to_wait(self) -> float | None:
-        """Seconds that the server asks to wait; None if it does not."""
+        """Return the seconds that the server asks to wait; None if it does not."""
         return seconds_to_wait(self.headers, self.status, self.body, now=datetime.now(UTC))
 
 
@@ -58,7 +58,7 @@ _EXCHANGE: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 
 @contextmanager
 def exchange() -> Iterator[Exchange]:
-    """Note the answers that arrive for calls of the block, in tasks that it starts too."""
+    """Record the answers to calls of the block, including tasks that it starts."""
     noted = Exchange()
     token = _EXCHANGE.set(noted)
     try:
@@ -68,7 +68,7 @@ def exchange() -> Iterator[Exchange]:
 
 
 def guard(owner: Any) -> None:
-    """Guard the httpx client that an object of litellm has as `client`; others are left alone."""
+    """Guard the httpx client that an object of litellm has as `client`; ignore other clients."""
     httpx = optional_module("httpx", "llm")
     client = getattr(owner, "client", None)
     hooks: dict[str, list[Any]]
@@ -82,18 +82,18 @@ def guard(owner: Any) -> None:
         present = client.event_hooks
         client.event_hooks = {kind: [*present[kind], *hooks[kind]] for kind in present}
     if hasattr(owner, "event_hooks"):
-        # The owner makes another client when a connection breaks.
+        # The owner creates a new client when a connection breaks.
         owner.event_hooks = client.event_hooks
 
 
 def guarded_session(litellm: Any) -> httpx.AsyncClient:
-    """A client that sends each request by a guarded client of litellm, one for each address.
+    """Return a client that sends each request through a guarded client of litellm, one per address.
 
-    Those are kept in litellm's cache of clients, which makes one for each event loop and closes it
-    in the end.
+    The guarded clients are in litellm's cache of clients, which creates one for each event loop and
+    closes it at the end.
 
     Args:
-        litellm: the library, whose cache guards the clients that it is given.
+        litellm: the library, whose cache guards its clients.
     """
     library = optional_module("httpx", "llm")
     transport: Any = library.AsyncBaseTransport
@@ -117,16 +117,16 @@ def guarded_session(litellm: Any) -> httpx.AsyncClient:
 
     class LastingSession(client):  # type: ignore[misc]
         async def aclose(self) -> None:
-            """Stay open: the clients that are built around this one are many."""
+            """Do nothing, since many clients share this one."""
 
     return LastingSession(transport=RoutingTransport(), follow_redirects=True)
 
 
 def _prepare(request: httpx.Request) -> None:
-    """Ask for codings that are decoded within a bound; nothing is sent after a refusal."""
+    """Request codings that can be decoded with a limit; send nothing after a refusal."""
     noted = _EXCHANGE.get()
     if noted is not None and noted.refusal is not None:
-        # Some libraries repeat a call by themselves, whatever they are told.
+        # Some libraries retry calls regardless of their settings.
         raise noted.refusal
     request.headers["Accept-Encoding"] = ENCODINGS
 
@@ -151,7 +151,7 @@ async def _check_async(response: httpx.Response) -> None:
 
 @contextmanager
 def _noted(response: httpx.Response) -> Iterator[AnswerBody]:
-    """Have the body of a response received, and put it decoded in the place of its stream."""
+    """Receive the body of a response, and replace its stream by the decoded body."""
     httpx = optional_module("httpx", "llm")
     noted = _EXCHANGE.get() or Exchange()
     noted.status, noted.headers, noted.body = response.status_code, dict(response.headers), ""

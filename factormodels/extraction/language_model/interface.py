@@ -1,4 +1,4 @@
-"""What a stage asks of a language model, and what comes back: the one interface to any provider."""
+"""Interface to language models of any provider: requests and answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Message:
     """One turn of a conversation.
 
     Attributes:
-        role: who speaks.
+        role: role of the speaker.
         content: the text.
     """
 
@@ -24,7 +24,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class PromptIdentity:
-    """Which prompt was rendered: what a manifest and a cache key say of it.
+    """Identity of a prompt template in manifests and cache keys.
 
     Attributes:
         name: file name of the template, without suffix.
@@ -46,16 +46,15 @@ class Request:
         prompt: the template that it was rendered from.
         stage: the stage that asks, by which calls and costs are counted.
         temperature: sampling temperature; 0 is greedy.
-        max_tokens: the longest answer, in tokens.
-        top_logprobs: number of alternatives per token to report; 0 asks for no log-probabilities.
+        max_tokens: maximum length of the answer, in tokens.
+        top_logprobs: number of alternatives per token to report; 0 requests no log-probabilities.
         seed: the provider's sampling seed; None leaves it to the provider.
         sample: index among repeated samples of the same question.
-        schema: JSON schema that the answer is held to where the server can do that, as JSON text;
-            empty for none.
-        needs_logprobs: whether an answer without log-probabilities is of little use. No part of
-            what an answer depends on.
-        fault: what is wrong with an answer, in words that can be said to the model; empty where it
-            can be read. None: every answer can. No part of it either.
+        schema: JSON schema of the answer, as text, enforced by servers that can; empty for none.
+        needs_logprobs: whether an answer without log-probabilities is of little use. Not part of
+            the cache key.
+        fault: function that returns the fault of an answer, in words that can be sent to the model;
+            empty if the answer can be parsed. None: every answer can. Not part of the cache key.
     """
 
     messages: tuple[Message, ...]
@@ -71,13 +70,13 @@ class Request:
     fault: Callable[[Completion], str] | None = field(default=None, compare=False, repr=False)
 
     def fault_of(self, answer: Completion) -> str:
-        """What is wrong with an answer; empty where it can be read."""
+        """Return the fault of an answer; empty if it can be parsed."""
         return "" if self.fault is None else self.fault(answer)
 
     def corrected(self, fault: str) -> Request:
-        """The request that asks once more and says what was wrong with the first answer."""
+        """Return the request that repeats the question and states the fault of the first answer."""
         *before, question = self.messages
-        # In the question itself: a turn of the model's own would have to be repeated word for word.
+        # Part of the question, since a turn of the model would have to repeat its answer verbatim.
         text = (
             f"An earlier answer to this could not be used: {fault}. Answer in exactly the form "
             f"that is asked for, with nothing before or after it.\n\n{question.content}"
@@ -92,8 +91,8 @@ class Token:
     Attributes:
         text: the token.
         log_probability: its natural log-probability.
-        alternatives: (token, natural log-probability) of the likeliest tokens at this place,
-            the chosen one among them where the provider lists it.
+        alternatives: (token, natural log-probability) of the likeliest tokens at this position,
+            including the chosen one if the provider lists it.
     """
 
     text: str
@@ -103,14 +102,14 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call consumed, as its provider reported it.
+    """Usage of a call, as its provider reported it.
 
     Attributes:
         prompt_tokens: tokens of the question.
         completion_tokens: tokens of the answer.
-        cost: price in US dollars; None where it is not known.
-        prefix_tokens: tokens of the question that the server had read before and took from its
-            prefix cache, `cached_tokens` in OpenAI's protocol; 0 where it says nothing of them.
+        cost: price in US dollars; None if unknown.
+        prefix_tokens: tokens of the question that the server took from its prefix cache,
+            `cached_tokens` in OpenAI's protocol; 0 if not reported.
     """
 
     prompt_tokens: int = 0
@@ -125,7 +124,7 @@ class Usage:
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
-            # One price that is not known leaves the sum unknown.
+            # The sum is unknown if any price is.
             None if not costs or None in costs else sum(cost for cost in costs if cost is not None),
             self.prefix_tokens + other.prefix_tokens,
         )
@@ -137,11 +136,10 @@ class Completion:
 
     Attributes:
         text: the answer.
-        tokens: its tokens with log-probabilities; empty where the provider gives none.
-        usage: what the answer took when it was asked for; of one that was asked for twice, both.
-        cached: whether the answer came from the cache, at no cost now.
-        finish: why the model stopped, in its provider's word: "stop", or "length" where the answer
-            was cut off.
+        tokens: its tokens with log-probabilities; empty if the provider gives none.
+        usage: usage of the original call, or of both calls if it was repeated.
+        cached: whether the answer came from the cache, without cost now.
+        finish: the provider's reason for the end: "stop", or "length" if the answer was cut off.
     """
 
     text: str
@@ -153,15 +151,15 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call that gave no usable answer: counted and shown, never cached, never scored.
+    """A call without a usable answer: counted and shown, never cached, never scored.
 
     Attributes:
-        reason: one sentence that says what went wrong, without keys.
-        usage: what answers consumed that could not be read.
-        outage: whether nobody answered for a reason that may pass: asked later, it may succeed.
-        cached: whether the call failed in an earlier run, and a replay repeats it.
-        unread: whether the model did answer, and what it said could not be read: asked in another
-            way, it may say it better.
+        reason: one sentence with the reason, without keys.
+        usage: usage of answers that could not be parsed.
+        outage: whether the reason may be temporary, so that a later call may succeed.
+        cached: whether a replay repeats the failure of an earlier run.
+        unread: whether the model answered and the answer could not be parsed; another form of the
+            question may succeed.
     """
 
     reason: str
@@ -172,7 +170,7 @@ class Failure:
 
 
 class LanguageModel(Protocol):
-    """Anything that answers requests."""
+    """Protocol of language models: anything that answers requests."""
 
     @property
     def name(self) -> str:
@@ -180,29 +178,29 @@ class LanguageModel(Protocol):
         ...
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Answer to `request`; a call that fails for good is a value, no exception."""
+        """Return the answer to `request`, or a `Failure` if the call fails permanently."""
         ...
 
 
 LOG_PROBABILITIES = "logprobs"
-"""What providers call the parameter that asks for log-probabilities."""
+"""Name of the parameter that requests log-probabilities, in providers' interfaces."""
 
 
 def lacking_parameters(model: LanguageModel) -> frozenset[str]:
-    """Parameters of requests that a model does not take, as far as it says."""
+    """Return the parameters of requests that a model is known not to take."""
     return frozenset(getattr(model, "lacking", ()))
 
 
 def gives_log_probabilities(model: LanguageModel) -> bool:
-    """Whether a model's answers may have log-probabilities, as far as it says."""
+    """Return whether a model may give log-probabilities, as far as known."""
     return LOG_PROBABILITIES not in lacking_parameters(model)
 
 
 class WrappedModel:
-    """A language model that answers as another does; subclasses add what happens to the answers.
+    """A language model that delegates to another; subclasses process its answers.
 
     Args:
-        model: who answers.
+        model: the model.
     """
 
     def __init__(self, model: LanguageModel) -> None:
@@ -215,9 +213,9 @@ class WrappedModel:
 
     @property
     def lacking(self) -> frozenset[str]:
-        """Parameters that the model does not take, as far as is known."""
+        """Parameters that the model is known not to take."""
         return lacking_parameters(self._model)
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """The model's answer."""
+        """Return the model's answer."""
         return await self._model.complete(request)

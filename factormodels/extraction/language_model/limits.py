@@ -1,4 +1,4 @@
-"""What a user allows a run: calls and dollars in all, requests and tokens a minute."""
+"""Limits of a run: total calls and dollars, requests and tokens per minute."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from dataclasses import dataclass, field
 from factormodels.errors import InputError, LimitReachedError
 
 _PAUSE = 0.01
-"""Seconds between two looks at whether calls under way have ended."""
+"""Seconds between two checks of whether pending calls have ended."""
 
 _LOOK = 0.05
-"""Seconds at most between two looks at whether the turn of a request has come."""
+"""Maximum seconds between two checks of whether a request may be sent."""
 
 _MINUTE = 60.0
 _ROUNDING = 1e-12
-"""US dollars by which a sum of prices may miss the number that it stands for."""
+"""Tolerance for rounding of sums of prices, in US dollars."""
 
 
 @dataclass
 class Budget:
-    """What one run may ask and spend; answers from a cache are free, and the next run begins anew.
+    """Limits of a run's calls and cost. Cached answers are free, and the next run starts from zero.
 
-    A run that may not go on ends when its calls under way have ended, so that no answer is lost
-    that was paid for. Calls go out side by side while all of them fit into `max_cost` at their
-    longest; what is left then is used up one call at a time, as long as one that costs what the
-    dearest so far did still fits. So `max_cost` is exceeded by less than the price of one call at
-    its longest. Of calls whose longest price is not known the dearest so far stands for it, and
-    they go out one at a time until there is one.
+    A run that reaches a limit ends after its pending calls, so that no paid answer is lost. Calls
+    are concurrent while all of them fit into `max_cost` at their maximum length. Then the remainder
+    is used one call at a time, as long as a call as expensive as the dearest so far still fits.
+    `max_cost` is therefore exceeded by less than the price of one call of maximum length. If the
+    maximum price of calls is unknown, the price of the dearest call so far replaces it, and calls
+    are sent one at a time until there is one.
 
     Attributes:
-        max_calls: most calls of language models; None for any number. Repetitions of a call that
-            the provider refused for the time being are not counted.
-        max_cost: most US dollars, for calls and searches together; None for any amount.
+        max_calls: maximum number of calls of language models; None for no limit. Retries of calls
+            that the provider refused temporarily are not counted.
+        max_cost: maximum US dollars, for calls and searches together; None for no limit.
         calls: calls so far.
         cost: US dollars so far.
     """
@@ -56,13 +56,13 @@ class Budget:
             raise InputError(f"max_cost is {self.max_cost}; give US dollars from 0")
 
     async def admit(self, longest: float = 0.0) -> None:
-        """Wait until a call may be made; whoever is let in must `settle`.
+        """Wait until a call may be made; the caller must `settle` every admitted call.
 
         Args:
-            longest: US dollars that it costs at its longest; 0 where that is not known.
+            longest: maximum US dollars of the call; 0 if unknown.
 
         Raises:
-            LimitReachedError: if it may not be made at all.
+            LimitReachedError: if the call may not be made at all.
         """
         while True:
             with self._lock:
@@ -76,15 +76,15 @@ class Budget:
             await asyncio.sleep(_PAUSE)
 
     def settle(self, cost: float | None, longest: float = 0.0) -> None:
-        """Note that a call has ended.
+        """Record that a call has ended.
 
         Args:
-            cost: its price in US dollars; None where it is not known.
-            longest: as it was admitted with.
+            cost: its price in US dollars; None if unknown.
+            longest: as passed to `admit`.
         """
         with self._lock:
             self._under_way -= 1
-            # Nothing of the rounding of many sums is left over.
+            # Reset to 0 without pending calls, so that rounding errors do not accumulate.
             self._reserved = self._reserved - longest if self._under_way else 0.0
             self.calls += 1
             if cost is not None:
@@ -92,10 +92,10 @@ class Budget:
                 self._dearest = max(cost, self._dearest or 0.0)
 
     async def charge(self, price: float) -> None:
-        """Note something that is about to be paid for at a known price, such as a search.
+        """Record an expense at a known price, such as a search, before it is made.
 
         Raises:
-            LimitReachedError: if it may not be; nothing is noted then.
+            LimitReachedError: if it is not allowed; nothing is recorded then.
         """
         limit = self.max_cost
         while True:
@@ -109,16 +109,16 @@ class Budget:
             await asyncio.sleep(_PAUSE)
 
     def refund(self, price: float) -> None:
-        """Note that something was not paid for after all."""
+        """Cancel a recorded expense."""
         with self._lock:
             self.cost -= price
 
     def _reservation(self) -> float:
-        """US dollars that the calls under way may cost."""
+        """Return the maximum US dollars of the pending calls."""
         return max(self._reserved, self._under_way * (self._dearest or 0.0))
 
     def _forbidden(self, longest: float) -> str:
-        """Why no further call may be made now; empty if one may."""
+        """Return why no further call may be made now; empty if one may."""
         limit = self.max_calls
         if limit is not None and self.calls + self._under_way >= limit:
             return f"the limit of {limit:,} calls is reached; {_GO_ON}"
@@ -127,10 +127,10 @@ class Budget:
         dearest = self._dearest or 0.0
         if self._under_way:
             expected = self.cost + self._reservation() + max(longest, dearest)
-            # Before a first price is known, one call at a time shows it.
+            # Send one call at a time until a first price is known.
             unknown = self._dearest is None and not longest
         else:
-            # Alone, it may be longer than what is left would pay for: few are.
+            # A single call may exceed the remainder at its maximum length, which is rare.
             expected, unknown = self.cost + dearest, False
         if unknown or self.cost >= self.max_cost or expected > self.max_cost + _ROUNDING:
             return _cost_reached(self.max_cost, self.cost)
@@ -146,11 +146,11 @@ def _cost_reached(limit: float, cost: float) -> str:
 
 @dataclass
 class Pace:
-    """Requests and tokens per minute, spaced evenly: no minute has more, however it is counted.
+    """Evenly spaced requests and tokens, so that no interval of a minute exceeds the limits.
 
     Attributes:
-        requests: most requests a minute; None for any number.
-        tokens: most tokens a minute, of questions and answers; None for any number.
+        requests: maximum requests per minute; None for no limit.
+        tokens: maximum tokens per minute, of questions and answers; None for no limit.
     """
 
     requests: float | None = None
@@ -168,31 +168,31 @@ class Pace:
                 raise InputError(f"{name} per minute is {value}; give more than 0")
 
     async def wait(self, tokens: Callable[[], int]) -> int:
-        """Wait for the turn of a request.
+        """Wait until a request may be sent.
 
         Args:
-            tokens: how many it will take, as far as is known when its turn comes.
+            tokens: function that returns the expected tokens of the request when it may be sent.
 
         Returns:
             That number, for `correct`.
         """
-        # Without a limit nothing is awaited, so that a call starts at once.
+        # Without a limit, return without awaiting, so that the call starts immediately.
         if self.requests is None and self.tokens is None:
             return tokens()
         async with self._turn():
-            # What comes in meanwhile may show that earlier requests took less than was expected.
+            # Checked repeatedly, since `correct` may lower the usage of earlier requests.
             while (left := max(self._next_request, self._next_token) - time.monotonic()) > 0:
                 await asyncio.sleep(min(left, _LOOK))
             start, expected = time.monotonic(), tokens()
             if self.requests is not None:
                 self._next_request = start + _MINUTE / self.requests
             if self.tokens is not None:
-                # Never from earlier than now: what was not used before is not saved up.
+                # Start no earlier than now, since unused capacity does not accumulate.
                 self._next_token = start + _MINUTE * expected / self.tokens
             return expected
 
     def correct(self, expected: int, taken: int) -> None:
-        """Put what a request took in the place of what was expected."""
+        """Replace the expected tokens of a request by its actual tokens."""
         if self.tokens is not None:
             self._next_token += _MINUTE * (taken - expected) / self.tokens
 

@@ -1,4 +1,4 @@
-"""The litellm library: quiet, its answers bounded."""
+"""Access to the litellm library, with output silenced and answers limited."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from factormodels.extraction.language_model.guarded_http import guard, guarded_s
 from factormodels.extraction.optional_libraries import optional_module
 
 _ENVIRONMENT = {
-    # Prices come with the library and are fetched from nowhere.
+    # Use the prices that come with the library instead of fetching them.
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-    # How many calls are under way is said by us; the library's own bound would be another.
+    # Concurrency is limited by our own settings, not by the library.
     "AIOHTTP_CONNECTOR_LIMIT": "100000",
     "AIOHTTP_CONNECTOR_LIMIT_PER_HOST": "100000",
 }
-"""What the library reads when it is imported."""
+"""Environment variables that the library reads at import."""
 
 _NEVER_AWAITED = r"coroutine '\w+\.\w*(completion|embedding)\w*' was never awaited"
-"""What Python says of a call that was canceled while a thread of the library prepared it: a method
-of a class. The library's functions that users call are none, so that an await they forget is
+"""Python's warning for a call that was canceled while a thread of the library prepared it. It
+matches methods only, so a missing await of one of the library's public functions is still
 reported."""
 
 _LASTING = "LastingClients"
@@ -34,17 +34,17 @@ _FOR_EVER = 10 * 365 * 86400
 
 
 def quiet_litellm() -> Any:
-    """Litellm, which asks no network for prices, prints nothing and reports to nobody.
+    """Return the litellm module, set to fetch no prices, print nothing and send no telemetry.
 
-    The answers of servers are bounded, and redirects to other servers refused, as
-    `factormodels.extraction.http.bounds` says.
+    Answers of servers are limited, and redirects to other servers refused, as in
+    `factormodels.extraction.http.bounds`.
 
     Raises:
         MissingDependencyError: if it is not installed.
     """
     importing = nullcontext() if "litellm" in sys.modules else _no_collection()
     with _environment(_ENVIRONMENT), importing, warnings.catch_warnings():
-        # Its types are completed with the first answer, and pydantic warns of one of them.
+        # Pydantic warns of a type that is completed with the first answer.
         warnings.simplefilter("ignore")
         litellm = optional_module("litellm", "llm")
         litellm.ModelResponse()
@@ -58,10 +58,10 @@ def quiet_litellm() -> Any:
 
 
 def _keep_clients(litellm: Any) -> None:
-    """Have the library guard the clients of servers, and keep them while the process lasts.
+    """Make the library guard its HTTP clients, and keep them for the lifetime of the process.
 
-    It would drop each after an hour and make another, without an end to the connections of the
-    first, of which aiohttp complains on the standard error.
+    By default it would drop each client after an hour and create another without closing the
+    connections of the first, for which aiohttp prints warnings.
     """
     known = type(litellm.in_memory_llm_clients_cache)
     if known.__name__ == _LASTING:
@@ -75,25 +75,25 @@ def _keep_clients(litellm: Any) -> None:
     for shared in (litellm.module_level_client, litellm.module_level_aclient):
         guard(shared)
     if litellm.aclient_session is None:
-        # Clients of the libraries of OpenAI and Azure are built around this one.
+        # The clients of the OpenAI and Azure libraries use this session.
         litellm.aclient_session = guarded_session(litellm)
 
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Look for no circles of objects while the block runs.
+    """Disable cyclic garbage collection while the block runs.
 
-    A million objects are made by the import, and all of them stay: looking through them again and
-    again is a quarter of its time.
+    The import creates a million objects that persist; scanning them repeatedly takes a quarter of
+    its time.
     """
     collects = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        # Counting what is frozen takes as long as there is much of it: done once, after the import.
+        # Counting frozen objects takes time proportional to their number, so do it once.
         if not gc.get_freeze_count():
-            # All that is young counts as old now: the next collection does not look through it.
+            # Move all objects out of reach of the next collections.
             gc.freeze()
             gc.unfreeze()
         if collects:

@@ -1,4 +1,4 @@
-"""Any provider's model through litellm: what it takes, retries, time-outs, limits, kept secrets."""
+"""Models of any provider through litellm: parameters, retries, time-outs, limits, secrets."""
 
 from __future__ import annotations
 
@@ -52,37 +52,36 @@ from factormodels.extraction.language_model.repeated_calls import LONGEST_WAIT, 
 logger = logging.getLogger(__name__)
 
 TIMEOUT = 120.0
-"""Seconds after which an attempt is given up, by default."""
+"""Default time-out of an attempt, in seconds."""
 
 _ABOUT_THE_REQUEST = (400, 404, 422)
-"""Statuses of errors that no key would have spared."""
+"""Statuses of errors that are not caused by a missing key."""
 
 _CHARACTERS_PER_TOKEN = 4
 _FRAME = 16
-"""Tokens that a message takes beside its text, at most: who speaks, where it begins and ends."""
+"""Maximum overhead of a message in tokens, for its role and delimiters."""
 
 _ANSWERS_BEFORE_JUDGEMENT = 5
-"""Answers without log-probabilities after which a model counts as one that gives none."""
+"""Number of answers without log-probabilities after which a model is assumed to give none."""
 
 
 @dataclass(frozen=True)
 class LitellmSettings:
-    """How a provider is called.
+    """Settings of a provider's model.
 
     Attributes:
         model: the model as litellm spells it, such as "openai/NAME"; its key comes from the
             environment, under the name that the provider's own tools use.
         api_base: address of a compatible server; None for the provider's own. A server on this
             machine needs no key.
-        concurrency: most calls under way at a time.
-        timeout: seconds after which one attempt is given up.
-        attempts: how often a call is made before it counts as failed; only refusals that may pass
-            (429, 5xx, time-outs, broken connections) are repeated, and no exhausted account.
-        longest_wait: most seconds between two attempts; what a server asks for is waited for up to
-            this.
-        prices: what tokens cost; None: as litellm says of each answer or lists for the model.
-        requests_per_minute: most attempts a minute; None for any number.
-        tokens_per_minute: most tokens a minute, of questions and answers; None likewise.
+        concurrency: maximum number of concurrent calls.
+        timeout: time-out of an attempt, in seconds.
+        attempts: maximum number of attempts; only temporary errors (429, 5xx, time-outs, broken
+            connections) are retried, and not an exhausted account.
+        longest_wait: maximum seconds between two attempts, even if a server asks for more.
+        prices: prices of tokens; None: as litellm reports for each answer or lists for the model.
+        requests_per_minute: maximum attempts per minute; None for no limit.
+        tokens_per_minute: maximum tokens per minute, of questions and answers; None for no limit.
     """
 
     model: str
@@ -104,25 +103,25 @@ class LitellmSettings:
         for name in ("timeout", "longest_wait"):
             if not getattr(self, name) > 0.0:
                 raise InputError(f"{name} is {getattr(self, name)} seconds; give more than 0")
-        Pace(self.requests_per_minute, self.tokens_per_minute)  # raises what is wrong with them
+        Pace(self.requests_per_minute, self.tokens_per_minute)  # validates the limits
 
 
 class LitellmModel:
-    """A language model behind litellm. A call that fails for good is a `Failure`, no exception.
+    """A language model behind litellm. A permanently failed call returns a `Failure`.
 
-    It is sent the parameters that litellm lists for it; one that its server refuses all the same
-    is left out from then on. An answer that cannot be read, as `Request.fault` says, is asked for
-    once more with what was wrong with it; it comes out readable or as a failure.
+    Requests contain the parameters that litellm lists for the model; a parameter that the server
+    refuses is omitted from then on. An answer with a fault, according to `Request.fault`, is asked
+    for once more with a statement of the fault, and is then parsable or a failure.
 
     Args:
-        settings: how the provider is called.
-        budget: what may be asked and spent; None for anything.
+        settings: settings of the model.
+        budget: limits of calls and cost; None for no limits.
         refused: parameters that the server is known to refuse.
-        remember: called with each parameter that the server is found to refuse.
+        remember: called with each parameter that the server refuses.
 
     Raises:
         InputError: if litellm knows no such provider, or a cost is limited and the price of the
-            model is not known.
+            model is unknown.
         MissingDependencyError: if litellm or tenacity is not installed.
     """
 
@@ -162,14 +161,14 @@ class LitellmModel:
 
     @property
     def lacking(self) -> frozenset[str]:
-        """Parameters that are not sent, since the model does not take them, as far as is known."""
+        """Parameters that are not sent, because the model is known not to take them."""
         return frozenset(self._lacking)
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Provider's answer, one that can be read.
+        """Return the provider's answer, which can be parsed, or a failure.
 
         Raises:
-            InputError: if the provider wants a key and the environment lacks it.
+            InputError: if the provider needs a key that is not in the environment.
             LimitReachedError: if the budget allows no further call, or the account is exhausted.
         """
         async with self._slot():
@@ -185,7 +184,7 @@ class LitellmModel:
         return replace(again, usage=usage)
 
     async def _answered(self, request: Request) -> Completion | Failure:
-        """An answer, whatever it says; one cut off amid its thoughts is given room for them."""
+        """Return any answer; if it was cut off during reasoning, retry with more tokens."""
         had_room = bool(self._reasoning_tokens)
         answer = await self._admitted(request)
         if had_room or not isinstance(answer, CutThoughts):
@@ -195,9 +194,9 @@ class LitellmModel:
         return replace(again, usage=answer.usage + again.usage)
 
     async def _admitted(self, request: Request) -> Completion | Failure:
-        """An answer to one request within the budget."""
+        """Return the answer to one request within the budget."""
         if self._end is not None:
-            # One call has shown that none can succeed.
+            # An earlier call has shown that no call can succeed.
             raise self._end
         longest = self._longest_cost(request)
         await self._budget.admit(longest)
@@ -210,7 +209,7 @@ class LitellmModel:
         return answer
 
     async def _accepted(self, request: Request) -> Completion | Failure:
-        """An answer to the request without the parameters that the server refuses."""
+        """Return the answer to the request without the parameters that the server refuses."""
         refused: set[str] = set()
         oversized = False
         while True:
@@ -230,12 +229,12 @@ class LitellmModel:
                     logger.debug("a call of stage %s failed: %s", request.stage, describe(error))
                     return Failure(describe(error), outage=is_transient(error))
                 if name in LENGTHS and is_about_size(error):
-                    # Too long for this question; the next one may leave more room.
+                    # Too long for this question only; a shorter question may leave more room.
                     oversized = True
                 else:
                     refused.add(name)
                 continue
-            # Only now is it known that they were what the server disliked.
+            # The success shows that these parameters caused the refusal.
             self._leave_out(refused)
             answer = read_response(response, self._usage(response))
             if request.needs_logprobs and LOG_PROBABILITIES in sent:
@@ -243,13 +242,13 @@ class LitellmModel:
             return answer
 
     def _options(self, request: Request, without: Collection[str]) -> dict[str, Any]:
-        """The parameters of a request that the model takes."""
+        """Return the parameters of a request that the model takes."""
         lacking = self._lacking | set(without)
         options: dict[str, Any] = {}
         if TEMPERATURE not in lacking:
             options[TEMPERATURE] = request.temperature
         if request.seed is not None and SEED not in lacking:
-            # Samples of one question differ, each reproducibly.
+            # Different seeds for samples of a question, each reproducible.
             options[SEED] = request.seed + request.sample
         if request.top_logprobs and LOG_PROBABILITIES not in lacking:
             options |= {LOG_PROBABILITIES: True, "top_logprobs": request.top_logprobs}
@@ -268,7 +267,7 @@ class LitellmModel:
         return options
 
     def _leave_out(self, refused: Collection[str]) -> None:
-        """Send some parameters no more."""
+        """Omit some parameters from further requests."""
         new = set(refused) - self._lacking
         self._lacking |= new
         for name in sorted(new):
@@ -276,9 +275,9 @@ class LitellmModel:
         self._tell(new, "refuses")
 
     def _tell(self, parameters: Collection[str], what: str) -> None:
-        """Say once which parameters the model does not take."""
-        # While one name of the longest answer is left, nothing is missing; nor is anything without
-        # a schema, since answers are read in whatever form they come.
+        """Log once which parameters the model does not take."""
+        # Nothing is lost while one name of the maximum length remains, or without a schema, since
+        # answers are parsed in any form.
         named = set() if set(LENGTHS) <= self._lacking else set(LENGTHS)
         missing = set(parameters) - named - {STRUCTURE}
         if missing:
@@ -311,7 +310,7 @@ class LitellmModel:
         )
         taken = asked
         try:
-            # Its own time-out begins anew with every byte that arrives.
+            # The library's own time-out restarts with every byte received.
             try:
                 response = as_sent(await asyncio.wait_for(call, self.settings.timeout), sent)
             except Exception:
@@ -326,17 +325,17 @@ class LitellmModel:
         return response
 
     def _answer_expected(self, request: Request) -> int:
-        """Tokens of an answer: as long as it may be, until answers show how long they become."""
+        """Return the expected tokens of an answer: the maximum until earlier answers are known."""
         longest = request.max_tokens + self._reasoning_tokens
         if self._longest_answer is None:
             return longest
         return min(longest, max(request.max_tokens, self._longest_answer))
 
     def _longest_cost(self, request: Request) -> float:
-        """US dollars that a call costs at its longest; 0 where no price is known."""
+        """Return the maximum cost of a call in US dollars; 0 if no price is known."""
         if self._prices is None:
             return 0.0
-        # No token is less than a byte; the frame of a message takes some.
+        # A token has at least one byte; each message adds some overhead.
         asked = sum(
             len(message.content.encode("utf-8", "surrogatepass")) + _FRAME
             for message in request.messages
@@ -344,7 +343,7 @@ class LitellmModel:
         return self._prices.of(Usage(asked, request.max_tokens + self._reasoning_tokens))
 
     def _ending(self, error: BaseException) -> InputError | None:
-        """The error that ends the run, if no call can succeed: for want of a key, or of credit."""
+        """Return the error that ends the run if no call can succeed: no key, or no credit."""
         if is_exhausted(error):
             return nothing_left(self.name, error)
         if self._keys or getattr(error, "status_code", None) in _ABOUT_THE_REQUEST:
@@ -360,11 +359,11 @@ class LitellmModel:
         return self._slots[1]
 
     def _count_log_probabilities(self, answer: Completion | Failure) -> None:
-        """Notice a server that leaves log-probabilities out and says nothing."""
+        """Detect a server that omits log-probabilities without an error."""
         if self._without_log_probabilities is None or isinstance(answer, Failure):
             return
         if answer.tokens:
-            # They are missing now and then at most: each answer is looked at by itself.
+            # At most some answers lack them, so each answer is checked by itself.
             self._without_log_probabilities = None
             return
         self._without_log_probabilities += 1
@@ -390,14 +389,14 @@ class LitellmModel:
 
 
 def _fault(request: Request, answer: Completion | Failure) -> str:
-    """What is wrong with an answer that may be right when it is asked for again."""
+    """Return the fault of an answer that a second request may correct."""
     if isinstance(answer, NoText):
         return answer.reason
     return request.fault_of(answer) if isinstance(answer, Completion) else ""
 
 
 def _corrected(request: Request, answer: Completion | Failure, fault: str) -> Request:
-    """The request that asks for an answer once more and says what was wrong with the first."""
+    """Return the request that repeats the question and states the fault of the first answer."""
     if not isinstance(answer, Completion):
         return request
     room = 2 * request.max_tokens if answer.finish == "length" else request.max_tokens

@@ -1,4 +1,4 @@
-"""What a response of litellm says: the answer without thoughts, and the tokens that make it up."""
+"""Parsing of a litellm response: the answer without reasoning, and its tokens."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _SEVERAL = 2
 
 
 class CutThoughts(Failure):
-    """An answer that ended before its reasoning did."""
+    """An answer that was cut off before its reasoning ended."""
 
 
 class NoText(Failure):
-    """An answer without a text."""
+    """An answer without text."""
 
 
 def read_response(response: Any, usage: Usage) -> Completion | Failure:
-    """The answer in a response; `CutThoughts` or `NoText` if it has no text.
+    """Return the answer in a response; `CutThoughts` or `NoText` if it has no text.
 
     Args:
-        response: what litellm returned.
-        usage: what the call consumed.
+        response: the response of litellm.
+        usage: usage of the call.
     """
     try:
         choices = sorted(response.choices, key=lambda choice: choice.index)
@@ -41,7 +41,7 @@ def read_response(response: Any, usage: Usage) -> Completion | Failure:
     text, thought = without_reasoning(_text(message.content))
     reasoned = thought or bool(getattr(message, "reasoning_content", None))
     if not text.strip():
-        # Some providers keep thoughts to themselves: all that is seen of them is what they took.
+        # Some providers hide the reasoning and report only its tokens.
         if finish == "length":
             reason = "the answer was cut off before its reasoning ended"
             return CutThoughts(reason, usage, unread=True)
@@ -51,17 +51,18 @@ def read_response(response: Any, usage: Usage) -> Completion | Failure:
 
 
 def as_sent(response: Any, sent: Iterable[object]) -> Any:
-    """Response with the indexes of its choices as the server sent them, which litellm renumbers.
+    """Return a response with the indexes of its choices as sent by the server; litellm renumbers
+    them.
 
-    Where litellm could not read the log-probabilities, the response is made without its checks, so
-    that the answer is not lost with them.
+    If litellm could not parse the log-probabilities, the response is rebuilt without its
+    validation, so that the answer is not lost.
 
     Args:
-        response: what litellm returned; None if it raised an error.
-        sent: what it notes of the call, the server's JSON text among it.
+        response: the response of litellm; None if it raised an error.
+        sent: litellm's records of the call, including the server's JSON text.
 
     Returns:
-        The response; None if it is None and the server's JSON is no chat completion.
+        The response; None if it is None and the server's JSON is not a chat completion.
     """
     if response is not None and len(getattr(response, "choices", None) or ()) < _SEVERAL:
         return response
@@ -76,7 +77,7 @@ def as_sent(response: Any, sent: Iterable[object]) -> Any:
         return response
     reported = [choice.pop("logprobs", None) for choice in choices]
     if not any(reported):
-        return None  # something else was wrong
+        return None  # the error had another cause
     response = quiet_litellm().ModelResponse(**{**body, "choices": choices})
     for choice, log_probabilities in zip(response.choices, reported, strict=True):
         choice.logprobs = log_probabilities
@@ -84,7 +85,7 @@ def as_sent(response: Any, sent: Iterable[object]) -> Any:
 
 
 def _chat_completion(sent: object) -> dict[str, Any] | None:
-    """JSON object of a chat completion; None if a text is none."""
+    """Return the JSON object of a chat completion; None if the text is not one."""
     try:
         body = json.loads(sent) if isinstance(sent, str) else None
     except (ValueError, RecursionError):
@@ -96,7 +97,7 @@ def _chat_completion(sent: object) -> dict[str, Any] | None:
 
 
 def _text(content: Any) -> str:
-    """The text of a message, which some providers send in parts, thoughts among them."""
+    """Return the text of a message, which some providers send in parts, including reasoning."""
     if isinstance(content, list):
         parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
         return "".join(str(part.get("text") or "") for part in parts)
@@ -104,10 +105,10 @@ def _text(content: Any) -> str:
 
 
 def _tokens(text: str, choice: Any, reasoned: bool) -> tuple[Token, ...]:
-    """Tokens that spell an answer, as `fitted` returns them; else as the server sent them.
+    """Return tokens that spell the answer, as `fitted` returns them; else the server's tokens.
 
-    What is wrong with the latter is found whenever they are read, in a replay too. After reasoning
-    they are left out: there may be thousands.
+    The fault of the latter is detected when they are read, also in a replay. After reasoning they
+    are left out, since there may be thousands.
     """
     reported = _reported(_field(choice, "logprobs"))
     tokens = fitted(text, reported, thoughts=reasoned)
@@ -117,7 +118,7 @@ def _tokens(text: str, choice: Any, reasoned: bool) -> tuple[Token, ...]:
 
 
 def _reported(log_probabilities: Any) -> tuple[Token, ...]:
-    """Tokens as a server reports them, in the form of chat completions or of the older ones."""
+    """Return tokens as reported by a server, in the form of chat or older completions."""
     content = log_probabilities
     if not isinstance(content, list):
         content = _field(log_probabilities, "content")
@@ -144,7 +145,7 @@ def _reported(log_probabilities: Any) -> tuple[Token, ...]:
 
 
 def _alternatives(listed: Any) -> tuple[tuple[str, float], ...]:
-    """(token, natural log-probability) of a list of objects, or of an object by token."""
+    """Return (token, natural log-probability) pairs from a list of objects, or an object."""
     if isinstance(listed, Mapping):
         return tuple((str(text), _number(value)) for text, value in listed.items())
     entries = listed if isinstance(listed, list) else []
@@ -152,24 +153,24 @@ def _alternatives(listed: Any) -> tuple[tuple[str, float], ...]:
 
 
 def _token_text(entry: Any) -> str:
-    """Text of a token: its bytes, if a server sends any; a part of a character as surrogates."""
+    """Return the text of a token from its bytes if sent, with partial characters as surrogates."""
     listed = _field(entry, "bytes")
     if isinstance(listed, list) and listed:
         try:
             return bytes(listed).decode("utf-8", "surrogateescape")
         except (TypeError, ValueError):
-            pass  # these are no bytes
+            pass  # not valid bytes
     text = _field(entry, "token")
     return text if isinstance(text, str) else ""
 
 
 def _field(value: Any, name: str) -> Any:
-    """A field of an object of litellm or of JSON; None if there is none."""
+    """Return a field of a litellm or JSON object; None if absent."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
 def _number(value: Any) -> float:
-    """A number; NaN for what is none."""
+    """Return a number; NaN for anything else."""
     if isinstance(value, bool):
         return math.nan
     try:
@@ -185,13 +186,13 @@ _OPENED = re.compile(
 )
 _CHANNEL_END = "<|channel|>final<|message|>"
 _CLOSED_ALONE = re.compile(r"(?:^|\n)[^\n]*</think(?:ing)?>[ \t]*(?:\n|$)", re.I)
-"""The end of thoughts whose beginning the server put into the question."""
+"""End mark of reasoning whose start mark the server put into the question."""
 
 
 def without_reasoning(text: str) -> tuple[str, bool]:
-    """A text without the thoughts at its beginning, and whether there were any.
+    """Return a text without the reasoning at its beginning, and whether there was any.
 
-    Thoughts that do not end leave nothing: the answer had not begun.
+    Unfinished reasoning leaves an empty text, since the answer had not begun.
     """
     has_thoughts = False
     while (opened := _OPENED.match(text)) is not None:

@@ -1,8 +1,8 @@
-"""Log-probabilities of an answer as evidence: invariants, spelling of tokens, shares of labels.
+"""Log-probabilities of an answer: validity checks, spelling of tokens, shares of labels.
 
-Servers differ in what they send under this name. Probabilities are computed only from tokens that
-spell the answer and from values that can be natural log-probabilities of the likeliest tokens;
-anything else has a reason, `Unusable`, in place of a number.
+Servers differ in the values they send under this name. Probabilities are computed only from tokens
+that spell the answer, and from values that can be natural log-probabilities of the likeliest
+tokens; otherwise, the result is a reason, `Unusable`.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from functools import cache, lru_cache
 from factormodels.extraction.language_model.interface import Completion, Token
 
 OPENNESS = 0.05
-"""Default for how far a probability may be open because labels are missing from the list."""
+"""Default maximum width of a probability's interval when labels are missing from the list."""
 
 _ROUNDING = 0.01
-"""Excess of a probability, or of a sum of them, over 1 that bfloat16 explains."""
+"""Maximum excess of a probability, or of a sum, over 1 due to bfloat16 rounding."""
 
 _NEVER_LISTED = -99.0
-"""Values from here down stand for "not listed" (-100, -9999, the lowest float, -inf)."""
+"""Values at or below mean "not listed" (-100, -9999, the lowest float, -inf)."""
 
 _LARGEST_VOCABULARY = 2**20
-"""More tokens than any published vocabulary has."""
+"""Upper bound on the size of a vocabulary."""
 
 _SAME = 1e-4
-"""Difference of two log-probabilities that are one value, printed with four digits."""
+"""Maximum difference of two equal log-probabilities printed with four digits."""
 
 _EDGE = 1e-9
-"""Rounding of an interval's width."""
+"""Tolerance for rounding of an interval's width."""
 
 
 class Unusable(StrEnum):
-    """Why the log-probabilities of an answer give no probability."""
+    """Reasons why log-probabilities of an answer give no probability."""
 
     ABSENT = "no log-probabilities were given"
     SPELLING = "the tokens do not spell the answer"
@@ -52,19 +52,20 @@ class Unusable(StrEnum):
     OPEN = "the listed tokens leave the probability open"
 
 
-# --- How tokens spell an answer -----------------------------------------------------------------
+# --- Spelling of an answer by tokens
+# -----------------------------------------------------------------
 
 Spelling = Callable[[str], bytes]
-"""From a token, as a server writes it, to the bytes of text that it stands for."""
+"""Function from a server's form of a token to the bytes of its text."""
 
 _SPECIAL = re.compile(
     r"<\|[^|<>]{1,40}\|>|<｜[^｜<>]{1,40}｜>|</?s>|"
     r"<(?:eos|bos|pad|unk|eot|end_of_turn|start_of_turn|end_of_utterance)>"
 )
-"""A token that begins or ends a turn and is no text."""
+"""Token that begins or ends a turn and is not text."""
 
 _FENCED = re.compile(rb"(```(?:json)?)(.*)```", re.DOTALL)
-"""A block of code, without white space; some servers send its content alone, and all its tokens."""
+"""Code block without white space; some servers send only its content, but all its tokens."""
 
 _BYTE_ESCAPE = re.compile(r"<0x([0-9A-Fa-f]{2})>|\\x([0-9A-Fa-f]{2})")
 
@@ -72,18 +73,19 @@ _BYTE_ESCAPE = re.compile(r"<0x([0-9A-Fa-f]{2})>|\\x([0-9A-Fa-f]{2})")
 def fitted(
     text: str, tokens: Sequence[Token], *, thoughts: bool = False
 ) -> tuple[Token, ...] | None:
-    """Tokens in plain text, which joined are the answer; None if they do not spell it.
+    """Return the tokens in plain text, whose concatenation is the answer; None if they do not spell
+    it.
 
-    Tokens are read as plain text, as GPT-2's byte-level vocabulary (Ġ for a space), as
-    SentencePiece (▁, and bytes as <0x0A>) and as WordPiece (##); the first that spells the answer
-    counts, for the alternatives too. White space is not compared: servers strip it. The tokens may
-    have the answer in a block of code, of which llama.cpp's server, held to a JSON schema, sends
-    the content alone.
+    Tokens are interpreted as plain text, as GPT-2's byte-level vocabulary (Ġ for a space), as
+    SentencePiece (▁, and bytes as <0x0A>) and as WordPiece (##); the first interpretation that
+    spells the answer is used, also for the alternatives. White space is ignored, since servers
+    strip it. The tokens may enclose the answer in a code block, of which llama.cpp's server with a
+    JSON schema sends only the content.
 
     Args:
         text: the answer.
-        tokens: the tokens that a server reports.
-        thoughts: whether tokens of the reasoning may stand before those of the answer.
+        tokens: the tokens reported by a server.
+        thoughts: whether tokens of reasoning may precede those of the answer.
     """
     while tokens and _SPECIAL.fullmatch(tokens[-1].text.strip()):
         tokens = tokens[:-1]
@@ -107,8 +109,8 @@ def fitted(
 
 
 def _ends(text: str, spelled: Sequence[bytes], thoughts: bool) -> list[int] | None:
-    """Ends of the tokens in the text, 0 before it begins; None if they do not spell it."""
-    # Of each byte that is no white space, the character that it belongs to.
+    """Return the ends of the tokens in the text, starting with 0; None if they do not spell it."""
+    # For each byte that is not white space, the index of its character.
     places: list[int] = []
     wanted = bytearray()
     for index, character in enumerate(text):
@@ -131,14 +133,14 @@ def _ends(text: str, spelled: Sequence[bytes], thoughts: bool) -> list[int] | No
     at = -skipped
     for each in kept:
         if fenced is not None and at >= len(places):
-            break  # what is left ends the block
+            break  # the remaining tokens close the block
         at += len(each)
         if at <= 0:
             ends.append(0)
         elif at >= len(places):
             ends.append(len(text))
         else:
-            # A character that two tokens share belongs to the first; so does space behind a token.
+            # A character shared by two tokens belongs to the first, as does trailing space.
             ends.append(places[at] + (places[at] == places[at - 1]))
     return ends
 
@@ -149,16 +151,16 @@ def _without_space(spelled: bytes) -> bytes:
 
 
 def _spelled(text: str, spelling: Spelling) -> str:
-    """An alternative in plain text."""
+    """Return an alternative in plain text."""
     if spelling is _plain and text:
-        # Some servers decode the chosen token alone.
+        # Some servers decode only the chosen token.
         spelling = {"▁": _pieces, **dict.fromkeys("ĠĊĉč", _byte_level)}.get(text[0], _plain)
     return spelling(text).decode("utf-8", "surrogateescape")
 
 
 def _plain(text: str) -> bytes:
     try:
-        # Bytes that are a part of a character, as `token_text` keeps them.
+        # Bytes of a partial character, as `_token_text` represents them.
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return text.encode("utf-8", "surrogatepass")
@@ -171,7 +173,7 @@ def _byte_level(text: str) -> bytes:
 
 @cache
 def _byte_level_table() -> Mapping[str, bytes]:
-    """Bytes by the characters that GPT-2's vocabulary writes them with."""
+    """Return the byte of each character of GPT-2's vocabulary."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
     table = {chr(byte): bytes([byte]) for byte in printable}
@@ -188,18 +190,18 @@ def _word_pieces(text: str) -> bytes:
     return _plain(text.removeprefix("##") if text != "##" else text)
 
 
-# --- What one place of an answer lists ----------------------------------------------------------
+# --- Listed tokens of one position --------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """Probabilities of the tokens at one place, checked.
+    """Validated probabilities of the tokens at one position.
 
     Attributes:
-        entries: (token, probability, what may be added to it) of the listed tokens, the chosen one
-            first. A token that is listed with several values has the largest; the others may be
-            probabilities of tokens that are written alike.
-        most: the largest probability of a token that is not listed.
+        entries: (token, probability, possible excess) of the listed tokens, the chosen one first. A
+            token that is listed with several values has the largest; the others may belong to
+            tokens with the same spelling.
+        most: largest possible probability of a token that is not listed.
         remainder: probability of all tokens that are not listed.
     """
 
@@ -209,7 +211,7 @@ class _Listed:
 
 
 def _listed(token: Token) -> _Listed | Unusable:
-    """Probabilities of a token and its alternatives, or why they cannot be believed."""
+    """Return the probabilities of a token and its alternatives, or why they are unusable."""
     fault = _value_fault(token)
     if fault is not None:
         return fault
@@ -248,7 +250,7 @@ def _listed(token: Token) -> _Listed | Unusable:
 
 
 def _value_fault(token: Token) -> Unusable | None:
-    """Return the fault of a token's values that each has by itself."""
+    """Return the fault of a single value among a token's values, if any."""
     values = [token.log_probability, *(value for _, value in token.alternatives)]
     if any(math.isnan(value) for value in values):
         return Unusable.NOT_A_NUMBER
@@ -258,19 +260,19 @@ def _value_fault(token: Token) -> Unusable | None:
 
 
 def _chosen_among(token: Token, values: Mapping[str, Sequence[float]]) -> str | None:
-    """The chosen token as its list writes it, or as it is; None where its values differ."""
+    """Return the chosen token in its list's spelling, or its own; None if its values differ."""
     reported, letters = token.log_probability, _letters(token.text)
     if token.text in values:
         differences = [abs(math.exp(value) - math.exp(reported)) for value in values[token.text]]
         return token.text if min(differences) <= _ROUNDING else None
     for text, known in values.items():
-        # The same token with a space before it.
+        # The same token with a leading space.
         if _letters(text) == letters and any(abs(value - reported) <= _SAME for value in known):
             return text
     return token.text
 
 
-# --- Probabilities of labels and of stretches of an answer --------------------------------------
+# --- Probabilities of labels and of spans of an answer --------------------------------------
 
 _AROUND = " \t\r\n*_`\"'’‘“”«»([{<#>:-$"
 _END = re.compile(r"[.,;:!?\n()\[\]{}<>\"“”«»*#|/=。，！？、]")
@@ -279,7 +281,7 @@ _JOINTS = re.compile(r"[\s_'’‘`$-]")
 
 @lru_cache(maxsize=4096)
 def _letters(text: str) -> str:
-    """Letters that a token adds to a label: its first words in lower case, without spaces."""
+    """Return the letters that a token adds to a label: lower case, without spaces."""
     words = _END.split(text.lstrip(_AROUND), maxsplit=1)[0]
     return unicodedata.normalize("NFC", _JOINTS.sub("", words).casefold())
 
@@ -291,25 +293,25 @@ def label_shares(
     meanings: Mapping[str, str],
     openness: float = OPENNESS,
 ) -> tuple[float, ...] | Unusable:
-    """Probabilities of labels, where an answer gives one, normalized over the labels.
+    """Return the probabilities of labels at the label of an answer, normalized over the labels.
 
-    A label has the probability of the listed tokens that begin one of its words, in any case and
-    after any space; labels that begin alike part at a later token, and the probabilities of the
-    tokens up to there are multiplied. A label that is not listed has a probability between 0 and
-    that of the least likely listed token, and no more than the tokens that are not listed have
-    together. Half of the most is taken, if the probability of no label can then be wrong by more
+    The probability of a label is that of the listed tokens that begin one of its words, in any case
+    and after any space. Labels with a common prefix are distinguished by a later token, and the
+    probabilities of the tokens up to there are multiplied. The probability of an unlisted label is
+    between 0 and that of the least likely listed token, and at most the total of the unlisted
+    tokens. Half of the maximum is used if the probability of no label can then be wrong by more
     than `openness`.
 
     Args:
         answer: the answer, with the tokens that its server reported.
         start: index of the first character of the label in the answer.
         word: the word that gives the label, lower case.
-        meanings: labels by the words that mean them, lower case, `word` among them.
-        openness: the widest interval that the probability of a label may have, in [0, 1].
+        meanings: labels by the words that mean them, lower case, including `word`.
+        openness: maximum width of the interval of a label's probability, in [0, 1].
 
     Returns:
-        Probabilities in the order in which labels first occur in `meanings`, summing to 1; or why
-        the log-probabilities cannot be used.
+        Probabilities in the order in which labels first occur in `meanings`, summing to 1; or the
+        reason why the log-probabilities are unusable.
     """
     tokens = spelled_tokens(answer)
     if isinstance(tokens, Unusable):
@@ -320,7 +322,7 @@ def label_shares(
 
 
 def spelled_tokens(answer: Completion) -> tuple[Token, ...] | Unusable:
-    """Tokens of an answer in plain text, which joined are the answer."""
+    """Return the tokens of an answer in plain text, whose concatenation is the answer."""
     if not answer.tokens:
         return Unusable.ABSENT
     tokens = fitted(answer.text, answer.tokens)
@@ -330,7 +332,7 @@ def spelled_tokens(answer: Completion) -> tuple[Token, ...] | Unusable:
 def token_log_probabilities(
     tokens: Sequence[Token], begin: int, end: int
 ) -> tuple[float, ...] | Unusable:
-    """Natural log-probabilities of the tokens of a stretch of an answer, in order.
+    """Return the natural log-probabilities of the tokens of a span of an answer, in order.
 
     Args:
         tokens: the tokens, as `spelled_tokens` returns them.
@@ -343,7 +345,7 @@ def token_log_probabilities(
         if at <= begin or before >= end:
             continue
         listed = _listed(token) if token.alternatives else _value_fault(token)
-        # A token may be certain, but not all of them.
+        # A single token may have probability 1, but not all tokens.
         if isinstance(listed, Unusable) and listed is not Unusable.GREEDY:
             return listed
         values.append(min(0.0, token.log_probability))
@@ -354,12 +356,12 @@ def token_log_probabilities(
 
 @dataclass(frozen=True, slots=True)
 class _Masses:
-    """Probabilities of labels, not normalized.
+    """Unnormalized probabilities of labels.
 
     Attributes:
-        least: what each label has at least.
-        more: what each may have beside.
-        together: the most of `more` that all labels have together.
+        least: minimum of each label.
+        more: maximum addition to each label.
+        together: maximum total of the additions.
     """
 
     least: Mapping[str, float]
@@ -367,7 +369,7 @@ class _Masses:
     together: float
 
     def shares(self, openness: float) -> tuple[float, ...] | Unusable:
-        """Shares of the labels; `Unusable.OPEN` if one is open by more than `openness`."""
+        """Return the shares of the labels; `Unusable.OPEN` if any interval exceeds `openness`."""
         total = math.fsum(self.least.values())
         open_mass = math.fsum(self.more.values())
         for label, least in self.least.items():
@@ -383,7 +385,7 @@ class _Masses:
 
 
 def _covering(tokens: Sequence[Token], start: int) -> tuple[int, str]:
-    """Index of the token with a character of the answer, and the token's text before that."""
+    """Return the index of the token with a character of the answer, and its text before it."""
     at = 0
     for number, token in enumerate(tokens):
         if at + len(token.text) > start:
@@ -395,20 +397,20 @@ def _covering(tokens: Sequence[Token], start: int) -> tuple[int, str]:
 def _masses(
     tokens: Sequence[Token], lead: str, word: str, meanings: Mapping[str, str]
 ) -> _Masses | Unusable:
-    """Probabilities of labels along the tokens of a word."""
+    """Return the probabilities of labels along the tokens of a word."""
     target, name = _letters(word), meanings[word]
     words = {_letters(each): label for each, label in meanings.items()}
     if not all(words):
-        return Unusable.SPELLING  # a label of punctuation cannot be told from what is around it
+        return Unusable.SPELLING  # a label of punctuation only
     least = dict.fromkeys(meanings.values(), 0.0)
     more = dict(least)
     together = 0.0
-    # Letters that were read, and the probability of having come that far.
+    # Letters read so far, and the probability of this prefix.
     read, path = "", 1.0
     decided = False
     for token in tokens:
         if decided:
-            # No more is needed, but values that cannot be true discredit those before them.
+            # The label is complete, but impossible values here discredit the earlier ones.
             if len(read) >= len(target):
                 break
             fault = _value_fault(token)
@@ -462,8 +464,8 @@ def _masses(
 
 
 def _fitting(read: str, letters: str, words: Mapping[str, str]) -> set[str]:
-    """Labels that letters begin or complete behind those that were read."""
+    """Return the labels whose remaining letters begin with, or complete, the given letters."""
     after = read + letters
-    # A whole word is that word, though it may begin another: "no" and "none".
+    # A complete word is that word, even if it is a prefix of another: "no" and "none".
     fitting: Iterable[str] = [after] if after in words else words
     return {words[each] for each in fitting if each.startswith(after)}

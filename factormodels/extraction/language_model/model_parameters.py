@@ -1,4 +1,4 @@
-"""Which parameters of a request a model takes: what litellm lists, what its server refuses."""
+"""Parameters of requests that a model takes, as listed by litellm or refused by its server."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from factormodels.extraction.language_model.litellm_library import quiet_litellm
 
 TEMPERATURE, SEED = "temperature", "seed"
 STRUCTURE = "response_format"
-"""What providers call the parameter that holds an answer to a JSON schema."""
+"""Name of the parameter that enforces a JSON schema, in providers' interfaces."""
 
 LENGTHS = ("max_tokens", "max_completion_tokens")
-"""Two names of the longest answer; the second one is sent where the first is refused."""
+"""Two names of the maximum length of an answer; the second is sent if the first is refused."""
 
 MANY_TOKENS = 25_000
-"""What a model that reasons may use for it, beside its answer: as much as OpenAI advises."""
+"""Tokens that a reasoning model may use besides its answer, as advised by OpenAI."""
 
 _NAMED = {
     TEMPERATURE: r"\btemperature\b",
@@ -28,18 +28,18 @@ _NAMED = {
     LOG_PROBABILITIES: r"log[\s_-]?prob(?:s|abilit)",
     **dict.fromkeys(LENGTHS, r"max_?(?:completion_?|output_?|new_?)?tokens\b|\bnum_predict\b"),
 }
-"""How errors of providers name a parameter, in any case."""
+"""Names of a parameter in providers' errors, in any case."""
 
 _TOO_MANY = re.compile(
     r"context|too (?:large|long|high|many)|exceed|at most|greater|less than|<=|maximum", re.I
 )
 _WORDS = {LOG_PROBABILITIES: "log-probabilities"}
 _NO_REFUSALS = {401, 408, 429}
-"""Statuses of errors that are about something else, whatever words they hold."""
+"""Statuses of errors that have other causes, regardless of their message."""
 
 
 def provider_of(model: str) -> tuple[str, str]:
-    """Provider of a model, and the model's name there.
+    """Return the provider of a model, and the model's name there.
 
     Raises:
         InputError: if litellm knows no such provider.
@@ -56,11 +56,12 @@ def provider_of(model: str) -> tuple[str, str]:
 
 
 def unlisted_parameters(model: str) -> frozenset[str]:
-    """Parameters that a model does not take, by what litellm lists; nothing is sent.
+    """Return the parameters that a model does not take according to litellm, without a request.
 
-    Log-probabilities count as taken only with the alternatives of each token, without which they
-    say nothing about the labels that were not chosen. Schemas of answers count as taken by a model
-    that litellm does not list, such as one on a server of the user's, until its server refuses one.
+    Log-probabilities are supported only with the alternatives of each token, without which they say
+    nothing about the labels that were not chosen. For a model that litellm does not list, such as
+    one on the user's own server, schemas of answers are assumed to be supported until the server
+    refuses one.
 
     Raises:
         InputError: if litellm does not know the provider.
@@ -76,21 +77,21 @@ def unlisted_parameters(model: str) -> frozenset[str]:
         lacking.add(LOG_PROBABILITIES)
     if STRUCTURE not in listed or not _may_take_schemas(litellm, model, provider, name):
         lacking.add(STRUCTURE)
-    if TEMPERATURE not in lacking and not _takes_cold(litellm, provider, name):
+    if TEMPERATURE not in lacking and not _takes_zero_temperature(litellm, provider, name):
         lacking.add(TEMPERATURE)
     return frozenset(lacking)
 
 
 def _may_take_schemas(litellm: Any, model: str, provider: str, name: str) -> bool:
-    """Whether a model is held to a schema by its provider, or nobody knows."""
+    """Return whether the provider enforces schemas for a model, or support is unknown."""
     known = model in litellm.model_cost or name in litellm.model_cost
     return not known or bool(
         litellm.supports_response_schema(model=name, custom_llm_provider=provider)
     )
 
 
-def _takes_cold(litellm: Any, provider: str, name: str) -> bool:
-    """Whether a temperature of 0 is among those that a model takes: some list it and want 1."""
+def _takes_zero_temperature(litellm: Any, provider: str, name: str) -> bool:
+    """Return whether a model accepts temperature 0; some list temperature but require 1."""
     try:
         litellm.get_optional_params(model=name, custom_llm_provider=provider, temperature=0.0)
     except litellm.UnsupportedParamsError:
@@ -99,14 +100,14 @@ def _takes_cold(litellm: Any, provider: str, name: str) -> bool:
 
 
 def refused_parameter(error: BaseException, sent: Collection[str]) -> str | None:
-    """Parameter among those sent that a server, or litellm, refuses; None if it refuses none."""
+    """Return the sent parameter that a server or litellm refuses; None if it refuses none."""
     status = getattr(error, "status_code", None)
     if not isinstance(status, int) or status in _NO_REFUSALS:
         return None
     named = getattr(error, "param", None)
     texts = [named] if isinstance(named, str) and named else []
     for text in (*texts, str(error)):
-        # An error may name several: the one it is about comes first.
+        # An error may name several parameters; the refused one comes first.
         places = {
             parameter: match.start()
             for parameter in sent
@@ -118,12 +119,12 @@ def refused_parameter(error: BaseException, sent: Collection[str]) -> str | None
 
 
 def is_about_size(error: BaseException) -> bool:
-    """Whether an error finds a number too large, and not the parameter strange."""
+    """Return whether an error reports a number that is too large, not an unknown parameter."""
     return bool(_TOO_MANY.search(str(error)))
 
 
 def reasoning_tokens(model: str) -> int:
-    """Tokens that a model may spend on reasoning before it answers; 0 if it does not reason."""
+    """Return the tokens that a model may spend on reasoning before its answer; 0 if none."""
     litellm = quiet_litellm()
     provider, name = provider_of(model)
     if not litellm.supports_reasoning(model=name, custom_llm_provider=provider):
@@ -136,15 +137,15 @@ def _listed_longest(litellm: Any, provider: str, name: str) -> int | None:
     try:
         known = litellm.get_model_info(model=name, custom_llm_provider=provider)
     except Exception:
-        # For a model that it does not list, litellm raises whatever its provider's code does.
+        # For an unlisted model, litellm raises any exception of the provider's code.
         return None
     longest = known.get("max_output_tokens")
     return longest if isinstance(longest, int) and longest > 0 else None
 
 
 def in_words(parameters: Iterable[str]) -> str:
-    """Names of parameters as a sentence lists them, such as "seed or temperature"."""
-    # The two names of one thing are told once.
+    """Return names of parameters as in a sentence, such as "seed or temperature"."""
+    # Name the two spellings of the same parameter once.
     names = sorted(
         {
             _WORDS.get(parameter, LENGTHS[0] if parameter in LENGTHS else parameter)

@@ -1,4 +1,4 @@
-"""What a provider asks for a token: as the user says, or from the list that comes with litellm."""
+"""Prices of tokens, given by the user or from the list that comes with litellm."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Prices(NamedTuple):
     """US dollars per token.
 
     Attributes:
-        question: of a question.
-        answer: of an answer.
-        prefix: of a question, where the server took it from its prefix cache; None: as others.
+        question: price of a token of a question.
+        answer: price of a token of an answer.
+        prefix: price of a token of a question from the server's prefix cache; None: as `question`.
     """
 
     question: float
@@ -26,7 +26,7 @@ class Prices(NamedTuple):
     prefix: float | None = None
 
     def of(self, usage: Usage) -> float:
-        """US dollars for what a call consumed."""
+        """Return the US dollars for the usage of a call."""
         prefix = self.question if self.prefix is None else self.prefix
         return (
             (usage.prompt_tokens - usage.prefix_tokens) * self.question
@@ -36,7 +36,7 @@ class Prices(NamedTuple):
 
 
 def model_prices(model: str) -> Prices | None:
-    """Prices of a model's tokens; None if they are not listed.
+    """Return the prices of a model's tokens; None if they are not listed.
 
     Args:
         model: the model as litellm spells it, with or without its provider.
@@ -56,7 +56,7 @@ def model_prices(model: str) -> Prices | None:
 
 
 def prices_per_million(price_in: float | None, price_out: float | None) -> Prices | None:
-    """Prices from US dollars per million tokens of questions and answers; None without both.
+    """Return prices from US dollars per million tokens of questions and answers; None without both.
 
     Raises:
         InputError: if one is given without the other, or is not a price.

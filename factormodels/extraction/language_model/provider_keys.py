@@ -1,4 +1,4 @@
-"""Keys of providers: which are missing, and which a server on this machine does not need."""
+"""Keys of providers: missing ones, and those that a local server does not need."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from factormodels.extraction.language_model.litellm_library import quiet_litellm
 from factormodels.extraction.language_model.model_parameters import provider_of
 
 _NO_KEY = "none"
-"""What stands for a key where none is needed: the libraries of some providers want a text."""
+"""Placeholder for a key that is not needed but required by the provider's library."""
 
 _REGION = "us-east-1"
-"""What stands for a region likewise."""
+"""Placeholder for a region."""
 
 
 KEYS = {
@@ -38,20 +38,20 @@ KEYS = {
     ),
     "xai": ("XAI_API_KEY",),
 }
-"""Of providers that answer nobody without a key, the names that litellm looks for."""
+"""Names of environment variables of keys, for providers that always need one."""
 
 _ADDRESSES = ("API_BASE", "BASE_URL", "API_BASE_URL")
-"""Ends of names by which the environment names another server in the provider's place."""
+"""Suffixes of environment variables that replace a provider's server."""
 
 
 def require_key(model: str, api_base: str | None) -> None:
-    """Refuse a model whose provider wants a key that is missing, without asking any library.
+    """Refuse a model whose provider needs a key that is missing, without loading a library.
 
-    The libraries of providers take seconds to load, and a missing key is the commonest mistake. Who
-    is not known here is found out by a first call.
+    The libraries of providers take seconds to load, and a missing key is the most common mistake.
+    Unlisted providers are detected by a first call.
 
     Raises:
-        InputError: if no call can succeed for want of a key.
+        InputError: if no call can succeed without a key.
     """
     provider, _, name = model.partition("/")
     names = KEYS.get(provider, ()) if name else ()
@@ -62,7 +62,7 @@ def require_key(model: str, api_base: str | None) -> None:
 
 
 def no_key(model: str, names: Sequence[str]) -> InputError:
-    """The error of a model that answers nobody without a key."""
+    """Return the error of a model that needs a key."""
     return InputError(
         f"the model {model!r} needs {', '.join(names)} in the environment; set it, or replay an "
         "earlier run"
@@ -70,24 +70,25 @@ def no_key(model: str, names: Sequence[str]) -> InputError:
 
 
 def missing_keys(model: str, api_base: str | None) -> list[str]:
-    """Names that a provider's tools look for in the environment, where none of them is set.
+    """Return the environment variables that a provider's tools read for keys, if none of them is
+    set.
 
     Raises:
         MissingDependencyError: if litellm is not installed.
     """
     checked = quiet_litellm().validate_environment(model=model)
-    # An address that is given need not stand in the environment.
+    # A given address need not be in the environment.
     names = [
         name
         for name in checked.get("missing_keys") or []
         if api_base is None or not name.endswith("API_BASE")
     ]
-    # Of several names for a key one is enough.
+    # One of several names for a key suffices.
     return [] if any(os.environ.get(name) for name in names) else names
 
 
 def unneeded_keys(model: str, api_base: str | None) -> dict[str, str]:
-    """Arguments that stand for missing keys, where a server on this machine needs none."""
+    """Return placeholder arguments for missing keys that a server on this machine does not need."""
     if api_base is None or not is_on_this_machine(api_base):
         return {}
     if not provider_of(model)[0].startswith("bedrock"):
@@ -105,7 +106,7 @@ def unneeded_keys(model: str, api_base: str | None) -> dict[str, str]:
 
 
 def is_on_this_machine(address: str) -> bool:
-    """Whether a URL's host is this machine."""
+    """Return whether a URL's host is this machine."""
     host = host_of(address)
     if host == "localhost" or host.endswith(".localhost") or host == socket.gethostname().lower():
         return True

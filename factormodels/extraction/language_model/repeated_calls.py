@@ -1,4 +1,4 @@
-"""Repeat calls of providers that may succeed later, after the wait that their server asks for."""
+"""Retries of providers' calls that may succeed later, after the wait that the server asks for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 LONGEST_WAIT = 300.0
-"""Seconds between two attempts at most, by default."""
+"""Default maximum wait between two attempts, in seconds."""
 
 _LONGEST_BACKOFF = 30.0
 
@@ -25,18 +25,19 @@ Result = TypeVar("Result")
 async def repeated(
     call: Callable[[], Awaitable[Result]], attempts: int, longest_wait: float = LONGEST_WAIT
 ) -> Result:
-    """Result of a call, after as many attempts as it takes.
+    """Return the result of a call after as many attempts as necessary.
 
-    Between two attempts it waits for as long as the server asks, otherwise longer every time.
+    Between two attempts it waits as long as the server asks, or else longer each time.
 
     Args:
         call: makes one attempt.
-        attempts: how often the call is made before its error counts.
-        longest_wait: seconds between two attempts at most, whatever the server asks for.
+        attempts: maximum number of attempts.
+        longest_wait: maximum seconds between two attempts, even if the server asks for more.
 
     Raises:
-        AnswerRefused: if an answer is too long, or leads to another server.
-        Exception: what the last attempt raised, with a note if the server asks for a longer wait.
+        AnswerRefused: if an answer is too long, or redirects to another server.
+        Exception: the exception of the last attempt, with a note if the server asks for a longer
+            wait.
     """
     tenacity = optional_module("tenacity", "llm")
     backoff = tenacity.wait_random_exponential(
@@ -56,7 +57,7 @@ async def repeated(
             except asyncio.CancelledError:
                 raise
             except Exception:
-                # Libraries raise errors of their own in its place.
+                # Libraries replace it by their own errors.
                 if last.refusal is not None:
                     raise last.refusal from None
                 raise

@@ -1,4 +1,4 @@
-"""Whether an answer says true, false or neither, in whatever plain words a model says it."""
+"""Parser of answers that state true, false or neither in plain words."""
 
 from __future__ import annotations
 
@@ -34,19 +34,18 @@ _GOES_ON = (
     r"given|for|and|but|or|so|if|when|while|though|although|nor|than|in\s+that|(?:to\s+)?(?:my|the)"
     r"\s+best|(?:statement|claim|information|assertion)|answer(?!\s+(?:is|was|would|should)))\b)"
 )
-"""What may follow a word that says something of the claim. "The correct answer is Rome" does
-not."""
+"""Text that may follow a word that judges the claim, unlike in "The correct answer is Rome"."""
 
 _DASH = r"(?<=\S[ \t])-(?=-?[ \t])(?!-?[ \t]+(?:or|and|true|false|yes|no)\b)"
-"""A hyphen that stands for a dash: it ends what is said, as in "False - he died", where that of a
-word joins two. Before another word for truth it ends nothing: "true - or false"."""
+"""A hyphen used as a dash, which ends a statement as in "False - he died". Before another word for
+truth it does not: "true - or false"."""
 
 _PARTLY = re.compile(
     r"\b(?:partial\w*|partly|mostly|largely|mainly|half|somewhat|in part|not necessarily)\s+$|"
     r"\b(?:while|although|though|if|may|might|could)\b",
     re.I,
 )
-"""What stands in a clause that takes back a part of what it says."""
+"""Words of a clause that qualify its statement."""
 _NEGATED = re.compile(
     r"(?:\bnot|n't)\s+(?:(?:entirely|quite|really|strictly|fully|completely|wholly|factually|"
     r"a|an|the)\s+)*$",
@@ -67,12 +66,12 @@ _UNDECIDED = re.compile(
 
 @dataclass(frozen=True)
 class TruthWords:
-    """What words of an answer mean, where a question offered some of its own.
+    """Meanings of words in answers, including those that a question offers.
 
     Attributes:
-        statements: words that are an answer also within a sentence.
-        replies: words that are one where they stand alone.
-        offered: the judgements that the question offers; others may be given all the same.
+        statements: words that are an answer even within a sentence.
+        replies: words that are an answer if they stand alone.
+        offered: the judgements that the question offers; answers may still give others.
     """
 
     statements: Mapping[str, ModelJudgement]
@@ -81,20 +80,20 @@ class TruthWords:
 
     @property
     def all(self) -> Mapping[str, ModelJudgement]:
-        """Every word."""
+        """All words with their meanings."""
         return {**self.statements, **self.replies}
 
 
 def truth_words(asked_for: Mapping[str, ModelJudgement], question: str) -> TruthWords:
-    """Words that may answer a question.
+    """Return the words that may answer a question.
 
-    The plain words for true and false count beside those that the question asks for, unless one of
-    these is a plain word in another meaning, as where it asks whether a claim is wrong. A letter or
-    number counts if the question puts it before one of the words: "(A) true".
+    The plain words for true and false count besides those that the question asks for, unless one of
+    the latter is a plain word with another meaning, as in a question whether a claim is wrong. A
+    letter or number counts if the question puts it before one of the words: "(A) true".
 
     Args:
         asked_for: judgements by the words that are asked for, lower case.
-        question: all that is asked.
+        question: the full question.
     """
     plain = all(truth_of(word) in (None, meaning) for word, meaning in asked_for.items())
     statements = dict(STATEMENTS) if plain else {}
@@ -111,28 +110,28 @@ def truth_words(asked_for: Mapping[str, ModelJudgement], question: str) -> Truth
 
 
 def read_truth(answer: Completion, words: TruthWords, after: str = "") -> Label | None:
-    """Judgement that an answer gives, with its probability; None if it is not understood.
+    """Return the judgement in an answer, with its probability; None if it is not understood.
 
-    The judgement is what the answer marks as its answer; or a word that stands alone as a sentence;
-    or, in an answer that was not cut off, what every word of its sentences says that speaks of the
-    claim, "not true" being false. An answer that says that it cannot tell is "neither". "Partly
-    true" and two words that differ are not understood.
+    The judgement is the one that the answer marks; or a word that is a sentence by itself; or, in
+    an answer that was not cut off, the common meaning of all words about the claim, where "not
+    true" is false. An answer that says that it cannot tell is "neither". "Partly true" and
+    contradictory words are not understood.
 
     Args:
         answer: the model's answer.
-        words: what its words mean.
-        after: what stands before the answer where reasoning precedes it, as for `read_label`.
+        words: the meanings of its words.
+        after: mark before the answer, if reasoning precedes it, as in `read_label`.
     """
     skipped = end_of_marker(answer.text, after) if after else 0
     if skipped is None:
         return None
-    # As vocabularies are written, and every letter where it was.
+    # Normalize the spelling without moving any letter.
     text = re.sub(_DASH, "–", answer.text[skipped:].replace("’", "'"), flags=re.I)
     text = text.replace("-", " ").replace("_", " ").replace("\ufe0f", " ")
     mention = marked_place(text, list(words.all)) or _sentence_alone(text, words.all)
     if mention is not None:
         return _weighed(answer, skipped + mention[1], mention[0], words)
-    statement = None if answer.finish == "length" else _said(text, words)
+    statement = None if answer.finish == "length" else _common_meaning(text, words)
     if statement is None:
         undecided = _UNDECIDED.search(text) is not None
         return Label(ModelJudgement.NEITHER) if undecided else None
@@ -147,7 +146,7 @@ def _folded(word: str) -> str:
 
 
 def _weighed(answer: Completion, start: int, word: str, words: TruthWords) -> Label:
-    """Judgement of a word, weighed among those that the question offers."""
+    """Return the judgement of a word, weighted among those that the question offers."""
     meanings = words.all
     if meanings[word] not in words.offered:
         return Label(meanings[word])
@@ -161,7 +160,7 @@ def _weighed(answer: Completion, start: int, word: str, words: TruthWords) -> La
 
 
 def _sentence_alone(text: str, words: Mapping[str, ModelJudgement]) -> tuple[str, int] | None:
-    """First word that is a sentence or a line of its own, unless another one says otherwise."""
+    """Return the first word that is a sentence or line by itself, unless others disagree."""
     opening = rf"(?:^|[.?!\n])\s*{_MARKUP}{_LEAD}{_MARKUP}"
     sentences = [
         (_folded(match[1]), match.start(1))
@@ -170,8 +169,8 @@ def _sentence_alone(text: str, words: Mapping[str, ModelJudgement]) -> tuple[str
     return sentences[0] if len({words[word] for word, _ in sentences}) == 1 else None
 
 
-def _said(text: str, words: TruthWords) -> tuple[ModelJudgement, str | None, int] | None:
-    """What all words say that speak of the claim, and the first of them; None if they differ."""
+def _common_meaning(text: str, words: TruthWords) -> tuple[ModelJudgement, str | None, int] | None:
+    """Return the common meaning of all words about the claim, and the first; else None."""
     readings: list[tuple[ModelJudgement | None, str | None, int]] = []
     begin = 0
     opening = rf"{_MARKUP}{_LEAD}{_MARKUP}({any_of(list(words.replies))})(?!\w)(?={_ASIDE})"
@@ -182,12 +181,12 @@ def _said(text: str, words: TruthWords) -> tuple[ModelJudgement, str | None, int
     pattern = rf"(?<!\w)({any_of(list(words.statements))})(?!\w){_GOES_ON}"
     for match in re.finditer(pattern, text, re.I) if words.statements else ():
         if match.start() < begin or re.match(r"[^.!\n]*\?", text[match.end() :]):
-            continue  # a question is no answer
+            continue  # questions are not answers
         statement = _folded(match[1])
         meaning = words.statements[statement]
         reading = _in_clause(clause_before(text[begin:], match.start() - begin), meaning)
         if re.match(r"\s+or\b", text[match.end() :]):
-            reading = None  # "true or not" says nothing
+            reading = None  # "true or not" is no judgement
         readings.append((reading, statement if reading is meaning else None, match.start()))
     judgements = {judgement for judgement, _, _ in readings}
     if len(judgements) != 1 or None in judgements:
@@ -197,7 +196,7 @@ def _said(text: str, words: TruthWords) -> tuple[ModelJudgement, str | None, int
 
 
 def _in_clause(before: str, meaning: ModelJudgement) -> ModelJudgement | None:
-    """What a word says in its clause, of which some stands before it."""
+    """Return the meaning of a word in its clause, given the preceding text of the clause."""
     if _PARTLY.search(before):
         return None
     negated = _NEGATED.search(before)

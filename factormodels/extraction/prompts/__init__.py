@@ -1,4 +1,4 @@
-"""Prompts: versioned templates, and the one way to fill them in."""
+"""Prompts: versioned templates, and their rendering."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from factormodels.extraction.language_model.log_probabilities import OPENNESS
 from factormodels.io.yaml import parse_yaml
 
 NOT_KNOWN = "(none)"
-"""What stands in a slot that nothing is known for."""
+"""Text of a slot without a known value."""
 
 _NO_WORDS: Mapping[str, str] = MappingProxyType({})
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
@@ -29,11 +29,11 @@ _KEYS = (*_REQUIRED, "needed", "after", "labels", "examples")
 
 @dataclass(frozen=True)
 class Example:
-    """A question that is answered before the real one is asked.
+    """A question that is answered before the actual one.
 
     Attributes:
         fields: texts by name of slot.
-        answer: the answer, word for word.
+        answer: the literal answer.
     """
 
     fields: Mapping[str, str]
@@ -46,15 +46,16 @@ class PromptTemplate:
 
     Attributes:
         identity: name, version and digest.
-        purpose: what it asks for, in one sentence.
-        slots: what the texts are that it can be filled with, by name.
+        purpose: what the prompt asks for, in one sentence.
+        slots: descriptions of the texts that fill the template, by name of slot.
         needed: the slots that the question must have; the others may be left out.
-        system: the standing instruction; empty for none.
-        question: the question, with a placeholder {{slot}} where a text belongs.
+        system: the system message; empty for none.
+        question: the question, with a placeholder {{slot}} for each text.
         examples: questions with answers, asked before.
-        after: what stands before the label in an answer that gives one, such as "verdict:"; empty
-            where the label is all there is.
-        labels: the template's own words for labels, by label; a label without one is its own word.
+        after: mark before the label in an answer with a label, such as "verdict:"; empty if the
+            answer is the label alone.
+        labels: the template's own words for labels, by label; a label that is not listed is its own
+            word.
     """
 
     identity: PromptIdentity
@@ -68,13 +69,13 @@ class PromptTemplate:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def render(self, **texts: str) -> tuple[Message, ...]:
-        """Conversation that asks the question about the given texts, one for each slot.
+        """Return the conversation that asks the question about the given texts, one for each slot.
 
-        A text is put where its placeholder stands and is not looked at again, so that it opens no
-        other placeholder; the tags that fence a slot are made harmless within a text.
+        A text replaces its placeholder and is not scanned again, so that it cannot open another
+        placeholder; the tags that fence a slot are escaped within a text.
 
         Raises:
-            InputError: if a slot is missing or unknown, or its text is not text.
+            InputError: if a slot is missing or unknown, or its value is not text.
         """
         for name in self.slots:
             if name not in texts:
@@ -96,16 +97,16 @@ class PromptTemplate:
         also: Mapping[str, str] = _NO_WORDS,
         openness: float = OPENNESS,
     ) -> Label | None:
-        """Label that an answer to the template gives, as `answers.read_label` reads it.
+        """Return the label in an answer to the template, as `answers.read_label` does.
 
         Args:
             answer: the model's answer, in the template's own words.
             labels: the labels, lower case.
-            also: other words that mean one of them, lower case.
-            openness: the widest interval that the probability of a label may have.
+            also: other words that mean a label, lower case.
+            openness: maximum width of the interval of a label's probability.
 
         Raises:
-            InputError: if the template has a word for a label that is none of them.
+            InputError: if the template has a word for an unknown label.
         """
         words = self.words(labels)
         others = {word: words[labels.index(label)] for word, label in also.items()}
@@ -115,7 +116,7 @@ class PromptTemplate:
     def label_fault(
         self, answer: Completion, labels: Sequence[str], also: Mapping[str, str] = _NO_WORDS
     ) -> str:
-        """What is wrong with an answer to the template; empty where it gives one of some labels."""
+        """Return the fault of an answer to the template; empty if it gives one of the labels."""
         if self.read_label(answer, labels, also) is not None:
             return ""
         cut = ", and was cut off at its longest" if answer.finish == "length" else ""
@@ -123,10 +124,10 @@ class PromptTemplate:
         return f"it gives no single one of {', '.join(self.words(labels))}{marker}{cut}"
 
     def words(self, labels: Sequence[str]) -> list[str]:
-        """The template's own words for some labels, lower case, in their order.
+        """Return the template's own words for the labels, lower case, in order.
 
         Raises:
-            InputError: if the template has a word for a label that is none of them.
+            InputError: if the template has a word for an unknown label.
         """
         for name in self.labels:
             if name not in labels:
@@ -150,19 +151,19 @@ class PromptTemplate:
 
 @cache
 def load_prompt(name: str) -> PromptTemplate:
-    """Prompt of this package by its name.
+    """Return the prompt of this package with a given name.
 
     Raises:
-        InputError: if there is none of this name.
+        InputError: if no prompt has this name.
     """
     return parse_prompt(prompt_text(name), f"{name}.yaml")
 
 
 def prompt_text(name: str) -> str:
-    """The YAML text of a prompt of this package.
+    """Return the YAML text of a prompt of this package.
 
     Raises:
-        InputError: if there is none of this name.
+        InputError: if no prompt has this name.
     """
     source = resources.files(__package__).joinpath(f"{name}.yaml")
     if not re.fullmatch(r"\w+", name) or not source.is_file():
@@ -171,24 +172,23 @@ def prompt_text(name: str) -> str:
 
 
 def prompt_names() -> tuple[str, ...]:
-    """Names of the prompts of this package."""
+    """Return the names of the prompts of this package."""
     files = resources.files(__package__).iterdir()
     return tuple(sorted(file.name[:-5] for file in files if file.name.endswith(".yaml")))
 
 
 def parse_prompt(text: str, source: str, ours: PromptTemplate | None = None) -> PromptTemplate:
-    """Prompt that a YAML text describes.
+    """Parse a prompt in YAML.
 
     Args:
-        text: name, version, purpose, slots, system, question and, where there are any, needed
-            (all slots, if absent), examples, after and labels.
-        source: where the text comes from, for errors.
-        ours: the prompt that it replaces, which has the same slots; of one that replaces none, the
-            question alone has to be given.
+        text: name, version, purpose, slots, system, question and, optionally, needed (all slots by
+            default), examples, after and labels.
+        source: source of the text, for errors.
+        ours: the prompt that it replaces, which has the same slots and whose values replace missing
+            keys; only the question is then required.
 
     Raises:
-        InputError: if the text is no such description, or the question lacks a slot or has one
-            that is unknown.
+        InputError: if the text is not a prompt, or the question lacks a slot or has an unknown one.
     """
     fields = _checked_keys(
         parse_yaml(text, source), source, ("question",) if ours is not None else _REQUIRED
@@ -241,7 +241,7 @@ def _checked_keys(known: Any, source: str, required: Sequence[str]) -> dict[str,
 
 
 def _as_replacement(fields: dict[str, Any], source: str, ours: PromptTemplate) -> dict[str, Any]:
-    """What a text says in place of one of our prompts, what it leaves out taken from there."""
+    """Return the fields of a replacement, with missing ones taken from our prompt."""
     name = ours.identity.name
     fixed = {"name": name, "slots": dict(ours.slots), "needed": list(ours.needed)}
     for key, value in fixed.items():

@@ -1,4 +1,4 @@
-"""Prompts of a user in place of ours, and the language model that is asked with them."""
+"""Replacement of prompts by a user's, and the language model that uses them."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ class Prompts:
     """The prompts of this package, some of them replaced.
 
     Attributes:
-        replaced: a user's templates by the name of ours.
+        replaced: the user's templates by name of the replaced one.
     """
 
     replaced: Mapping[str, PromptTemplate] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> PromptTemplate:
-        """The template of a name.
+        """Return the template of a name.
 
         Raises:
-            InputError: if there is none of this name.
+            InputError: if no template has this name.
         """
         return self.replaced.get(name) or load_prompt(name)
 
     def identity_of(self, name: str) -> dict[str, Any]:
-        """Name, version and digest of a template as JSON values.
+        """Return name, version and digest of a template as JSON values.
 
         Raises:
-            InputError: if there is none of this name.
+            InputError: if no template has this name.
         """
         return asdict(self[name].identity)
 
     def digests(self) -> dict[str, str]:
-        """The SHA-256 of every template, by name."""
+        """Return the SHA-256 of every template, by name."""
         return {name: self[name].identity.digest for name in prompt_names()}
 
 
@@ -59,13 +59,13 @@ OURS = Prompts()
 
 
 def read_prompts(folder: str | os.PathLike[str] | None) -> Prompts:
-    """The prompts, those replaced that a folder has a file NAME.yaml of.
+    """Read the prompts, replacing those that a folder has a file NAME.yaml for.
 
     Args:
         folder: the folder; None replaces none.
 
     Raises:
-        InputError: if there is no such folder, it replaces nothing, or a file is no such template.
+        InputError: if the folder does not exist or replaces nothing, or a file is not a template.
     """
     if folder is None:
         return OURS
@@ -92,11 +92,11 @@ def read_prompts(folder: str | os.PathLike[str] | None) -> Prompts:
 
 
 class WithPrompts(WrappedModel):
-    """A language model that stages ask with a user's prompts.
+    """A language model with replaced prompts.
 
     Args:
-        model: who answers.
-        prompts: what it is asked with.
+        model: the model.
+        prompts: the prompts.
     """
 
     def __init__(self, model: LanguageModel, prompts: Prompts) -> None:
@@ -105,5 +105,5 @@ class WithPrompts(WrappedModel):
 
 
 def prompts_of(model: LanguageModel | None) -> Prompts:
-    """What a language model is asked with: ours, unless it comes with others."""
+    """Return the prompts of a language model: ours, unless it has others."""
     return model.prompts if isinstance(model, WithPrompts) else OURS

@@ -1,1 +1,1 @@
-"""Relation models: the probability that one text entails, contradicts or leaves open another."""
+"""Relation models: probabilities that a text entails, contradicts or is neutral to another."""

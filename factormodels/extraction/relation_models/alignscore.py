@@ -1,9 +1,9 @@
-"""AlignScore's checkpoints as relation models, from a folder on this disk.
+"""AlignScore checkpoints as relation models, from a local folder.
 
 Source: Zha et al. 2023, "AlignScore: Evaluating Factual Consistency with a Unified Alignment
-Function" (yuh-zha/AlignScore, MIT). A checkpoint holds a RoBERTa and three linear layers on its
-pooled output; that of three outputs says aligned, neutral or contradicting. It holds no tokenizer
-and no configuration: those of the RoBERTa that it was trained from lie in the folder beside it.
+Function" (yuh-zha/AlignScore, MIT). A checkpoint contains a RoBERTa and three linear layers on its
+pooled output, one of which has three outputs: aligned, neutral and contradicting. It contains no
+tokenizer or configuration: the folder must have those of the RoBERTa that it was trained from.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from factormodels.extraction.optional_libraries import optional_module
 from factormodels.extraction.relation_models.nli import NliRelations, placed_model, positions_of
 
 _COLUMNS = (0, 2, 1)
-"""Outputs that say entailment, contradiction and neutral."""
+"""Indices of the outputs for entailment, contradiction and neutral."""
 
 _OUTPUTS = 3
 _BODY, _HEAD = "base_model.", "tri_layer."
@@ -30,20 +30,20 @@ _LONGEST = 512
 def load_alignscore(
     folder: str | os.PathLike[str], *, batch_size: int = 32, device: str = "cpu"
 ) -> NliRelations:
-    """The classifier of three outputs in a checkpoint of AlignScore's; nothing is downloaded.
+    """Load the three-output classifier of an AlignScore checkpoint; nothing is downloaded.
 
-    The checkpoint is a pickle, of which torch reads tensors and plain values alone: whatever else
-    it would run is refused.
+    The checkpoint is a pickle, from which torch reads tensors and plain values only: any other
+    content is refused.
 
     Args:
         folder: folder with one checkpoint (.ckpt) and the configuration and tokenizer of its
             RoBERTa.
         batch_size: pairs per forward pass.
-        device: where the model runs, such as "cpu" or "cuda".
+        device: device of the model, such as "cpu" or "cuda".
 
     Raises:
-        InputError: if there is no such folder, it holds no such checkpoint, or its weights do not
-            fit the configuration.
+        InputError: if the folder does not exist or contains no such checkpoint, or its weights do
+            not fit the configuration.
         MissingDependencyError: if transformers or torch is not installed.
     """
     path = Path(folder)
@@ -85,16 +85,16 @@ def load_alignscore(
 
 
 def checkpoint_weights(path: Path) -> Mapping[str, Any]:
-    """Tensors of a checkpoint by name; no code of it is run.
+    """Return the tensors of a checkpoint by name, without running code from it.
 
     Raises:
-        InputError: if it holds more than tensors and plain values, is damaged, or is no checkpoint
-            of AlignScore's.
+        InputError: if it contains more than tensors and plain values, is damaged, or is not an
+            AlignScore checkpoint.
         MissingDependencyError: if torch is not installed.
     """
     torch = optional_module("torch", "nli")
     try:
-        # Of torch's own choosing since 2.6, and here whatever its release.
+        # The default since torch 2.6, set here for any release.
         loaded = torch.load(str(path), map_location="cpu", weights_only=True)
     except UnpicklingError as error:
         reason = str(error).split("\n", 1)[0].strip().removesuffix(".")
@@ -116,7 +116,7 @@ def checkpoint_weights(path: Path) -> Mapping[str, Any]:
 
 
 def _fill(module: Any, weights: Mapping[str, Any], where: str) -> None:
-    """Put weights into a module, all that it has; what it has not is left."""
+    """Load all weights of a module; additional weights are ignored."""
     parameters = module.state_dict()
     for name, value in parameters.items():
         shape = tuple(getattr(weights.get(name), "shape", ()))
@@ -129,7 +129,7 @@ def _fill(module: Any, weights: Mapping[str, Any], where: str) -> None:
 
 
 def _classifier(torch: Any, body: Any, head: Any) -> Any:
-    """Body and head as one module that gives logits as transformers' classifiers do."""
+    """Return body and head as one module that returns logits like transformers' classifiers."""
 
     class Aligned(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:

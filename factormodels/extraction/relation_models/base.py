@@ -1,4 +1,4 @@
-"""The interface that every relation model keeps."""
+"""Interface of relation models."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Origin = Literal["logprobs", "verbalised", "samples", "recorded", "lexical", "nl
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """An ordered pair of texts whose relation is asked for.
+    """An ordered pair of texts whose relation is requested.
 
     Attributes:
         premise: the text that may entail or contradict.
         hypothesis: the text that is judged.
-        source: id of the premise's atom or context, where it has one.
-        target: id of the hypothesis's atom or context, where it has one.
-        title: what the premise is headed with, where it has a title.
-        question: what the response that is judged was asked, where that is known.
+        source: id of the premise's atom or context, if any.
+        target: id of the hypothesis's atom or context, if any.
+        title: title of the premise, if any.
+        question: question of the judged response, if known.
     """
 
     premise: str
@@ -34,8 +34,10 @@ class TextPair:
 
     @property
     def titled_premise(self) -> str:
-        """The premise below its title, for models that read one text: often the title alone says
-        whom a passage is about."""
+        """The premise below its title, for models that read one text.
+
+        Often only the title names the subject of a passage.
+        """
         if not self.title or self.premise.startswith(self.title):
             return self.premise
         return f"{self.title}\n{self.premise}"
@@ -46,15 +48,15 @@ class Judgement:
     """A relation model's answer for one pair.
 
     Attributes:
-        kind: entailment, contradiction or neutral. Equivalence is no answer of a relation model:
-            it holds where both orders entail.
+        kind: entailment, contradiction or neutral. Relation models do not predict equivalence,
+            which holds if both orders entail.
         probability: the model's probability of `kind`, in [0, 1].
-        origin: where the probability comes from.
-        distribution: probabilities of (entailment, contradiction, neutral), summing to one; None
-            where the model gives only that of `kind`.
-        fell_back: why the probability is not from where it was to be from first; empty where it is.
-        uncorrected: the distribution before the model's label bias was corrected; None where
-            nothing was corrected.
+        origin: source of the probability.
+        distribution: probabilities of (entailment, contradiction, neutral), summing to one; None if
+            the model gives only that of `kind`.
+        fell_back: reason why the probability is not from the preferred source; empty if it is.
+        uncorrected: the distribution before the model's label bias was corrected; None if nothing
+            was corrected.
     """
 
     kind: RelationKind
@@ -67,27 +69,27 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A pair that has no judgement: counted and shown, never cached, never scored as neutral.
+    """A pair without a judgement: counted and shown, never cached, never scored as neutral.
 
     Attributes:
-        reason: one sentence that says why.
+        reason: one sentence with the reason.
     """
 
     reason: str
 
 
 class NotAsked(Missing):
-    """A pair that nobody was asked about, by a rule or a limit: no failure of the model."""
+    """A pair excluded by a rule or a limit, which is not a failure of the model."""
 
 
 def counted_fallbacks(answers: Iterable[tuple[str, str]]) -> dict[str, list[list[Any]]]:
-    """Count answers that log-probabilities gave no probability, as an entry of metadata.
+    """Count answers whose log-probabilities gave no probability, as an entry of metadata.
 
     Args:
-        answers: of each where its probability comes from instead, and the reason.
+        answers: for each answer, the actual source of its probability, and the reason.
 
     Returns:
-        `fallbacks`, rows of [origin, reason, number] in their order; nothing if there are none.
+        `fallbacks`, rows of [origin, reason, number] in order; empty if there are none.
     """
     counts = sorted(Counter(answers).items())
     rows = [[origin, reason, number] for (origin, reason), number in counts]
@@ -95,7 +97,7 @@ def counted_fallbacks(answers: Iterable[tuple[str, str]]) -> dict[str, list[list
 
 
 class RelationModel(Protocol):
-    """Anything that judges pairs of texts."""
+    """Protocol of relation models: anything that judges pairs of texts."""
 
     @property
     def name(self) -> str:
@@ -103,5 +105,5 @@ class RelationModel(Protocol):
         ...
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """One answer per pair, in order; a failure is a value, no exception."""
+        """Return one answer per pair, in order; failures are returned as `Missing`."""
         ...

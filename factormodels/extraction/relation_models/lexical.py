@@ -1,8 +1,8 @@
-"""A small transparent baseline: shared words, names, numbers and negation, with fixed coefficients.
+"""A transparent baseline: shared words, names, numbers and negation, with fixed coefficients.
 
-It reads no meaning: a passage that shares the words of a claim and says something else entails it
-here. It is there so that everything runs without a language model, and as the floor that a real
-relation model has to clear.
+It does not understand meaning: a passage that shares the words of a claim entails it here even if
+it states something else. The baseline runs without a language model, and is the minimum that a real
+relation model must exceed.
 """
 
 from __future__ import annotations
@@ -47,13 +47,12 @@ COEFFICIENTS: Mapping[RelationKind, Mapping[str, float]] = MappingProxyType(
         ),
     }
 )
-"""What each feature adds to these log odds.
+"""Coefficients of each feature in these log odds.
 
 Fitted once by multinomial logistic regression (ridge penalty 1) to the 3,098 judged pairs of a
 claim and a passage of Factcheck-Bench (both supporting stances as entailment, refute as
 contradiction, irrelevant as neutral), then rounded and fixed. Cross-validated over responses, the
-area under the ROC curve is 0.70 for entailment and 0.72 for contradiction, within folds.
-"""
+area under the ROC curve is 0.70 for entailment and 0.72 for contradiction, within folds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +61,13 @@ class LexicalRelations:
 
     log P(k)/P(neutral) = INTERCEPTS[k] + sum over f of COEFFICIENTS[k][f] * feature f, where the
     features are those of `factormodels.extraction.relation_models.lexical_features.pair_features`.
-    Deterministic, offline; a pair's judgement does not depend on the others.
+    The model is deterministic and offline; the judgement of a pair does not depend on the others.
     """
 
     name: str = "lexical"
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Likeliest relation of each pair, with the distribution; none is missing."""
+        """Return the likeliest relation of each pair, with the distribution; none is missing."""
         distributions = relation_distributions(pair_features(pairs))
         return [
             Judgement(*likeliest_kind(*row), "lexical", (row[0], row[1], row[2]))
@@ -77,7 +76,7 @@ class LexicalRelations:
 
 
 def relation_distributions(features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, 3) probabilities of entailment, contradiction and neutral.
+    """Return probabilities of entailment, contradiction and neutral, (n, 3).
 
     Args:
         features: (n, 6) as `pair_features` returns them.
@@ -90,7 +89,7 @@ def relation_distributions(features: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def softmax_against_neutral(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, 3) probabilities of entailment, contradiction and neutral.
+    """Return probabilities of entailment, contradiction and neutral, (n, 3).
 
     Args:
         log_odds: (n, 2) log odds of the first two against neutral.

@@ -1,4 +1,4 @@
-"""What the lexical relation model sees of a pair of texts: counts of shared words and numbers."""
+"""Features of the lexical relation model: shared words, names and numbers of a pair of texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEATURES = ("sentence", "passage", "names", "numbers", "number_conflict", "negat
 """The columns of `pair_features`, in order."""
 
 STEM_LENGTH = 6
-"""Words count as equal if their first six letters are: physics, physicist."""
+"""Words with the same first six letters count as equal: physics, physicist."""
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W_])|\n+")
@@ -28,7 +28,7 @@ _FIRST_YEAR, _LAST_YEAR = 1000, 2100
 
 
 class TakenApart(NamedTuple):
-    """A text taken apart, sentence by sentence; the names are those of all sentences."""
+    """The words and numbers of a text by sentence; the names are those of all sentences."""
 
     words: list[set[str]]
     names: set[str]
@@ -38,21 +38,21 @@ class TakenApart(NamedTuple):
 
 
 def pair_features(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
-    """Features of pairs, an array of shape (n_pairs, 6) in the order of `FEATURES`.
+    """Return features of pairs, float64 (n_pairs, 6), in the order of `FEATURES`.
 
-    The title of the premise's page, where there is one, is the first sentence of the premise.
+    The title of the premise's page, if any, is the first sentence of the premise.
 
-    - sentence: the share of the hypothesis's content words and numbers that stand in one sentence
-      of the premise, the sentence with the most of them (the first of equals).
-    - passage: the share that stands anywhere in the premise.
-    - names: the share of the hypothesis's capitalised words that stand in the premise.
-    - numbers: the share of its numbers and years that do; 1 if it has none.
-    - number_conflict: sentence, if that sentence has a year (or another number) that the
-      hypothesis lacks while the premise lacks one of the hypothesis's own; otherwise 0.
-    - negation: sentence, if that sentence is negated and the hypothesis is not, or the other way
-      round; otherwise 0.
+    - sentence: the share of the hypothesis's content words and numbers in one sentence of the
+      premise, the sentence with the most of them (the first among equals).
+    - passage: the share that occurs anywhere in the premise.
+    - names: the share of the hypothesis's capitalized words that occur in the premise.
+    - numbers: the share of its numbers and years that occur there; 1 if it has none.
+    - number_conflict: the value of `sentence` if that sentence has a year (or another number) that
+      the hypothesis lacks while the premise lacks one of the hypothesis's own; otherwise 0.
+    - negation: the value of `sentence` if either that sentence or the hypothesis is negated, but
+      not both; otherwise 0.
 
-    A hypothesis without content words has zeros for all shares.
+    All shares of a hypothesis without content words are zero.
     """
     premises = {
         text: taken_apart(text, whole=False)
@@ -72,7 +72,7 @@ def pair_features(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
 
 
 def _features(premise: TakenApart, passage: set[str], hypothesis: TakenApart) -> tuple[float, ...]:
-    """Features of a pair, of whose premise `passage` has all words and numbers."""
+    """Return the features of a pair; `passage` has all words and numbers of the premise."""
     words, years, others = hypothesis.words[0], hypothesis.years[0], hypothesis.others[0]
     shared = [len(words & sentence) for sentence in premise.words]
     most = max(shared)
@@ -96,7 +96,7 @@ def _features(premise: TakenApart, passage: set[str], hypothesis: TakenApart) ->
 
 
 def taken_apart(text: str, *, whole: bool) -> TakenApart:
-    """A text's content words, names and numbers.
+    """Return a text's content words, names and numbers.
 
     Args:
         text: the text.
@@ -116,7 +116,7 @@ def taken_apart(text: str, *, whole: bool) -> TakenApart:
                 (years if _is_year(token) else others).add(number)
                 words.add(number)
                 continue
-            # An accent is no difference: passages and claims spell foreign names both ways.
+            # Ignore accents, since foreign names are spelled with and without them.
             lower = _without_accents(token.casefold().replace("’", "'"))
             if lower in NEGATIONS or lower.endswith("n't"):
                 negated = not negated

@@ -1,9 +1,10 @@
-"""MiniCheck's models as relation models, through transformers, from a folder on this disk.
+"""MiniCheck models as relation models, through transformers, from a local folder.
 
 Source: Tang, Laban and Durrett 2024, "MiniCheck: Efficient Fact-Checking of LLMs on Grounding
-Documents" (Liyan06/MiniCheck, Apache-2.0). Its RoBERTa and DeBERTa are classifiers of two outputs,
-unsupported and supported; its Flan-T5 says the first piece of "0" or of "1". All read one text, the
-document and the claim with the end-of-text token between, and take the best part of a document.
+Documents" (Liyan06/MiniCheck, Apache-2.0). Its RoBERTa and DeBERTa are classifiers with two
+outputs, unsupported and supported; its Flan-T5 generates the first token of "0" or "1". All read
+one text, the document and the claim separated by the end-of-text token, and use the best part of a
+document.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from factormodels.extraction.relation_models.nli import NliRelations, placed_mod
 
 _UNSUPPORTED, _SUPPORTED = "0", "1"
 _PREFIX = "predict: "
-"""What MiniCheck's Flan-T5 was trained to read before a document."""
+"""Prefix of documents in the training of MiniCheck's Flan-T5."""
 
 _LONGEST = 2048
-"""Tokens that MiniCheck gives models whose configuration names no limit."""
+"""MiniCheck's maximum tokens for models whose configuration has no limit."""
 
 
 @dataclass(frozen=True)
 class MiniCheckRelations(NliRelations):
-    """A model of MiniCheck's kind: entailment with the probability of support, else neutral.
+    """A MiniCheck model: entailment with the probability of support, else neutral.
 
     Attributes:
-        answers: tokens of the answers unsupported and supported, of a model that writes text; None
-            of a classifier.
-        prefix: what stands before a document.
+        answers: tokens of the answers unsupported and supported, for a generative model; None for a
+            classifier.
+        prefix: text before a document.
     """
 
     answers: tuple[int, int] | None = None
@@ -68,17 +69,17 @@ class MiniCheckRelations(NliRelations):
 def load_minicheck(
     folder: str | os.PathLike[str], *, batch_size: int = 16, device: str = "cpu"
 ) -> MiniCheckRelations:
-    """A model of MiniCheck's in a folder that transformers can read; nothing is downloaded.
+    """Load a MiniCheck model from a folder with transformers; nothing is downloaded.
 
-    A configuration of an encoder and a decoder is Flan-T5's kind, any other a classifier.
+    A model with an encoder and a decoder is treated as Flan-T5, any other as a classifier.
 
     Args:
         folder: folder with the model, its tokenizer and configuration.
         batch_size: pairs per forward pass.
-        device: where the model runs, such as "cpu" or "cuda".
+        device: device of the model, such as "cpu" or "cuda".
 
     Raises:
-        InputError: if there is no such folder, or it holds no such model.
+        InputError: if the folder does not exist or contains no such model.
         MissingDependencyError: if transformers or torch is not installed.
     """
     path = Path(folder)
@@ -96,7 +97,7 @@ def load_minicheck(
             else transformers.AutoModelForSequenceClassification
         )
         model = kind.from_pretrained(str(path), local_files_only=True)
-    # A tokenizer may want a library of its own, which the reason then names.
+    # A tokenizer may need another library, which the reason then names.
     except (OSError, ValueError, KeyError, ImportError) as error:
         reason = " ".join(str(error).split())
         raise InputError(
@@ -118,7 +119,7 @@ def load_minicheck(
             for word in (_UNSUPPORTED, _SUPPORTED)
         )
         answers = first, second
-    # What parts the texts, and what stands before them, takes room from the document.
+    # The separator and the prefix reduce the tokens available for the document.
     taken = len(tokenizer.encode(f"{prefix}{tokenizer.eos_token}", add_special_tokens=False))
     limit = min(tokenizer.model_max_length, positions_of(config), _LONGEST) - taken
     return MiniCheckRelations(

@@ -1,4 +1,4 @@
-"""A local model of natural language inference, through transformers, from a folder on this disk."""
+"""Local models of natural language inference, through transformers, from a folder."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _STEMS: Mapping[RelationKind, tuple[str, ...]] = MappingProxyType(
         RelationKind.NEUTRAL: ("neutral",),
     }
 )
-"""How labels begin: of models of inference, of AlignScore's three outputs, of fact-checkers."""
+"""Prefixes of labels of inference models, AlignScore's three outputs, and fact-checkers."""
 
 
 _LEAST_ROOM = 8
-"""Tokens below which a window of a premise says nothing."""
+"""Minimum tokens of a useful window of a premise."""
 
 
 Columns = tuple[int, int | None, int | None]
-"""Outputs that stand for entailment, contradiction and neutral; None where there is none."""
+"""Outputs for entailment, contradiction and neutral; None if absent."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class NliRelations:
     Attributes:
         name: the model's name in tables and manifests.
         columns: position of entailment, contradiction and neutral among the model's outputs. A
-            model of two labels has neither of the last two apart, and a graded one, of one output,
-            none at all: they are None.
+            model with two labels does not distinguish the last two, which are then None; a
+            regression with one output has none of the three.
         batch_size: pairs per forward pass.
         max_length: tokens per pair; a longer premise is read in overlapping windows.
-        device: where the model runs, as torch spells it.
+        device: device of the model, as torch spells it.
     """
 
     name: str
@@ -59,10 +59,10 @@ class NliRelations:
     model: Any = field(repr=False, compare=False)
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Likeliest relation of each pair, with the distribution.
+        """Return the likeliest relation of each pair, with the distribution.
 
-        Texts that are too long are read in overlapping windows. A pair whose numbers are not
-        finite, or for whose parts the model has no room, is missing.
+        Texts that are too long are read in overlapping windows. A pair is missing if its outputs
+        are not finite, or if the hypothesis leaves no room for the premise.
         """
         parts: list[tuple[str, str]] = []
         grids: list[list[range]] = []
@@ -84,7 +84,7 @@ class NliRelations:
         ]
 
     def _judged(self, parts: Sequence[tuple[str, str]]) -> dict[int, Judgement | Missing]:
-        # Pairs of like length share a batch, so that little of it is padding.
+        # Batch pairs of similar length to reduce padding.
         order = sorted(range(len(parts)), key=lambda i: len(parts[i][0]), reverse=True)
         judgements: dict[int, Judgement | Missing] = {}
         for start in range(0, len(order), self.batch_size):
@@ -108,7 +108,7 @@ class NliRelations:
         inputs = self.tokenizer(
             [premise for premise, _ in pairs],
             [hypothesis for _, hypothesis in pairs],
-            # Nothing is left to cut but, at a border, a token that two pieces of a word make.
+            # Windows fit, except for an additional token where a word is split at a border.
             truncation="only_first",
             max_length=self.max_length,
             padding=True,
@@ -128,22 +128,22 @@ def load_nli(
     device: str = "cpu",
     labels: Mapping[str, str] | None = None,
 ) -> NliRelations:
-    """Relation model in a folder that transformers can read; nothing is downloaded.
+    """Load a relation model from a folder with transformers; nothing is downloaded.
 
-    Which output means what is taken from the names of labels in the model's configuration. A model
-    of two labels says entailment or not; one with a single output, a regression such as one that
-    was trained on UNLI, gives the probability of entailment itself.
+    The meanings of the outputs are taken from the names of labels in the model's configuration. A
+    model with two labels predicts entailment or not; one with a single output, a regression such as
+    one trained on UNLI, predicts the probability of entailment itself.
 
     Args:
         folder: folder with the model, its tokenizer and configuration.
         batch_size: pairs per forward pass.
-        max_length: tokens per pair; lowered to what the model takes.
-        device: where the model runs, such as "cpu" or "cuda".
-        labels: relation of each of the model's labels, where their names do not tell.
+        max_length: tokens per pair; lowered to the model's limit.
+        device: device of the model, such as "cpu" or "cuda".
+        labels: relation of each of the model's labels, if their names do not show it.
 
     Raises:
-        InputError: if there is no such folder, it holds no such model, a setting is out of range,
-            or the labels do not name the three relations.
+        InputError: if the folder does not exist or contains no such model, a setting is out of
+            range, or the labels do not name the three relations.
         MissingDependencyError: if transformers or torch is not installed.
     """
     for what, value in (("batch_size", batch_size), ("max_length", max_length)):
@@ -175,14 +175,15 @@ def load_nli(
 def label_columns(
     names: Mapping[int, str], where: str, labels: Mapping[str, str] | None = None
 ) -> Columns:
-    """Outputs that stand for entailment, contradiction and neutral.
+    """Return the outputs for entailment, contradiction and neutral.
 
-    Of two outputs one is entailment and the other is not; a single one is its probability.
+    Of two outputs, one is entailment and the other is its absence; a single output is the
+    probability of entailment.
 
     Args:
         names: the model's label of each output.
-        where: what errors call the model.
-        labels: relation of each label; None reads it off the label's name.
+        where: name of the model in errors.
+        labels: relation of each label; None infers it from the label's name.
 
     Raises:
         InputError: unless each relation has exactly one output, or entailment one of at most two.
@@ -211,18 +212,18 @@ def label_columns(
 
 
 def _means(name: str, stems: tuple[str, ...]) -> bool:
-    # "not_entailment", the second label of a two-way model, is no entailment.
+    # "not_entailment", the second label of a two-way model, is not entailment.
     return name.casefold().startswith(stems)
 
 
 def positions_of(config: Any) -> int:
-    """Tokens that a model of this configuration has positions for."""
-    # RoBERTa keeps two of its positions for padding; that many tokens less fit.
+    """Return the number of tokens that a model with this configuration accepts."""
+    # RoBERTa reserves two of its positions for padding.
     return int(getattr(config, "max_position_embeddings", 0) or 2**31) - 2
 
 
 def placed_model(model: Any, device: str) -> Any:
-    """The model on a device, ready to answer.
+    """Return the model on a device, in evaluation mode.
 
     Raises:
         InputError: if the device cannot be used.
@@ -236,14 +237,14 @@ def placed_model(model: Any, device: str) -> Any:
 
 
 def _judgement(logits: NDArray[np.float64], columns: Columns) -> Judgement | Missing:
-    """Relation that the outputs of one pair say.
+    """Return the relation given by the outputs of one pair.
 
-    Of a model that knows entailment alone the rest is neutral: it denies nothing.
+    For a model that predicts only entailment, the remaining probability is neutral.
     """
     if not np.isfinite(logits).all():
         return Missing("the model's output is not finite")
     if logits.size == 1:
-        # A regression to probabilities may leave their range a little.
+        # A regression may slightly exceed the range of probabilities.
         return _entailed(float(np.clip(logits[0], 0.0, 1.0)))
     weights = np.exp(logits - logits.max())
     shares = weights / weights.sum()

@@ -1,4 +1,4 @@
-"""A language model as a relation model."""
+"""Language models as relation models."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ _NAMES = tuple(map(str, JUDGED_KINDS))
 _MOST_ALTERNATIVES = 20
 
 SAMPLES = 5
-"""Answers per pair of the method "samples"."""
+"""Number of answers per pair for the method "samples"."""
 
 WINDOW = 4096
-"""Tokens that a language model is taken to read where it is not known: what local servers read of
-a longer question by default, dropping the rest without a word."""
+"""Default context length in tokens. Local servers silently truncate longer questions to this length
+by default."""
 
 _LEAST_ROOM = 64
-"""Tokens below which a window of a passage says nothing."""
+"""Minimum tokens of a useful window of a passage."""
 
 _BYTES_PER_TOKEN = 3.0
-"""No more than tokenisers need on the average: English has some four, other scripts three."""
+"""Characters per token, a lower estimate: English has about four, other scripts three."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Unread(Missing):
-    """A relation that the model may give when it is asked in another way.
+    """A relation that the model may give if asked differently.
 
     Attributes:
-        cause: why, in words that many pairs share.
+        cause: the reason, in words shared by many pairs.
     """
 
     cause: str = "the answer could not be read"
@@ -66,21 +66,21 @@ class PromptedRelationModel:
 
     Attributes:
         model: the language model.
-        method: where probabilities come from: "logprobs" (of the label's tokens that tell labels
-            apart), "verbalised" (the model states its confidence), "samples" (the shares
-            of the labels in repeated answers, one answer spread evenly added), or "automatic":
-            log-probabilities where the model gives them, otherwise what it states.
-        fallback: the method for pairs whose answer cannot be read, or has no log-probabilities that
-            can be used; None: missing.
+        method: source of probabilities: "logprobs" (the label's tokens that distinguish labels),
+            "verbalised" (the confidence that the model states), "samples" (shares of the labels in
+            repeated answers, smoothed by one evenly spread answer), or "automatic":
+            log-probabilities if the model gives them, otherwise the stated confidence.
+        fallback: the method for pairs whose answer cannot be parsed or has no usable
+            log-probabilities; None: such pairs are missing.
         samples: answers per pair of the method "samples".
-        temperature: of the method "samples"; the others are greedy.
-        top_logprobs: alternatives per token that are asked for.
+        temperature: temperature of the method "samples"; the others are greedy.
+        top_logprobs: number of alternatives per token to request.
         seed: sampling seed; None leaves it to the provider.
-        concurrency: most pairs that wait for the model at a time.
-        window: tokens that the language model takes, question and answer together; a longer
+        concurrency: maximum number of pairs that wait for the model at a time.
+        window: tokens that the language model accepts, question and answer together; a longer
             passage is read in overlapping windows.
-        openness: how far the probability of a relation may be open because tokens of relations are
-            missing from the list, in [0, 1]; the fallback is asked where it is more open.
+        openness: maximum width of the interval of a relation's probability due to tokens that are
+            missing from the list, in [0, 1]; beyond it, the fallback is used.
     """
 
     model: LanguageModel
@@ -116,23 +116,23 @@ class PromptedRelationModel:
 
     @property
     def answers_per_pair(self) -> int:
-        """Questions about each pair, if it is read whole."""
+        """Number of questions about each pair that is read as a whole."""
         return self.samples if self.method == "samples" else 1
 
     @property
     def name(self) -> str:
-        """The language model's name, and the method if one was asked for."""
+        """Name of the language model, and of the method unless automatic."""
         return self.model.name + ("" if self.method == "automatic" else f" ({self.method})")
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """One answer per pair, in order; a failure is a value, no exception."""
+        """Return one answer per pair, in order; failures are returned as `Missing`."""
         return run_until_done(self.judge_async(pairs))
 
     async def judge_async(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """One answer per pair, in order, from asynchronous code.
+        """Return one answer per pair, in order, from asynchronous code.
 
-        Pairs of one passage are asked about one after the other: a server reads what their
-        questions begin with once.
+        Pairs of the same passage are asked about consecutively, so that the server reads the common
+        beginning of their questions once.
         """
         prompt = self._around_all()
         order = _by_passage(pairs)
@@ -142,11 +142,11 @@ class PromptedRelationModel:
         return [answered[number] for number in range(len(pairs))]
 
     def windows(self, pair: TextPair) -> int:
-        """Parts in which a pair is read; 0 where the prompt leaves no room."""
+        """Return the number of parts in which a pair is read; 0 if the prompt leaves no room."""
         return sum(map(len, self._windows(self._around_all(), pair)[1]))
 
     def _windows(self, prompt: int, pair: TextPair) -> tuple[int, list[list[tuple[str, str]]]]:
-        """Tokens around the texts of a pair, and their parts as `window_pairs` gives them."""
+        """Return the tokens around a pair's texts, and its parts as in `window_pairs`."""
         around = prompt + tokens_at_most(f"{pair.title}{pair.question}")
         return around, window_pairs(
             pair.premise, pair.hypothesis, self.window - around, _LEAST_ROOM, tokens_at_most
@@ -172,14 +172,14 @@ class PromptedRelationModel:
         return max(self._around("samples"), self._around("verbalised"), self._around(self.method))
 
     def _around(self, method: Method) -> int:
-        """Tokens of a question without its texts, and of its answer."""
+        """Return the tokens of a question without its texts, and of its answer."""
         request = request_of(self.model, self._question(TextPair("", ""), stage_of_method(method)))
         asked = sum(tokens_at_most(message.content) for message in request.messages)
         return asked + request.max_tokens
 
     async def _judge_part(self, pair: TextPair) -> Judgement | Missing:
         method = chosen_method(self.method, self.model)
-        # What automatic would have asked for, if the model took it.
+        # The method that "automatic" prefers if the model supports it.
         wanted = "logprobs" if self.method == "automatic" else method
         judged = await self._ask(pair, method)
         reason = Unusable.ABSENT if wanted != method else ""
@@ -191,11 +191,11 @@ class PromptedRelationModel:
         return replace(judged, fell_back=str(reason)) if reason else judged
 
     async def _ask(self, pair: TextPair, method: Method) -> Judgement | Missing:
-        """Judgement; `_Unread` where another method may do better."""
+        """Return a judgement; `_Unread` if another method may succeed."""
         if method == "samples":
             return await self._sampled(pair)
         if method == "logprobs" and not gives_log_probabilities(self.model):
-            return _unusable(Unusable.ABSENT)  # a call would be paid for in vain
+            return _unusable(Unusable.ABSENT)  # avoids the cost of a useless call
         if method == "verbalised":
             stated = await ask_one(self.model, self._question(pair, self._stated))
             return _missing(stated) if isinstance(stated, Failure) else _stated(*stated)
@@ -203,7 +203,7 @@ class PromptedRelationModel:
         return _missing(label) if isinstance(label, Failure) else _from_tokens(label)
 
     async def _sampled(self, pair: TextPair) -> Judgement | Missing:
-        """Shares of the answers that give a relation; why not, if none does."""
+        """Return the shares of the answers that give a relation; the reason if none does."""
         counts: Counter[str] = Counter()
         missing = Missing("no answer was asked for")
         for sample in range(self.samples):
@@ -249,7 +249,7 @@ class PromptedRelationModel:
 
 
 def _by_passage(pairs: Sequence[TextPair]) -> list[int]:
-    """Return the indexes of pairs, those of one passage together, in order of their first ones."""
+    """Return the indices of pairs grouped by passage, in order of first occurrence."""
     groups: dict[tuple[str, str, str], list[int]] = {}
     for number, pair in enumerate(pairs):
         groups.setdefault((pair.question, pair.title, pair.premise), []).append(number)
@@ -257,17 +257,17 @@ def _by_passage(pairs: Sequence[TextPair]) -> list[int]:
 
 
 def stage_of_method(method: str) -> ModelStage[Any]:
-    """The row of the table with which a method asks."""
+    """Return the stage that a method uses."""
     return STATED_RELATION if method == "verbalised" else RELATION
 
 
 def tokens_at_most(text: str) -> int:
-    """Number of tokens that a text has at most, or nearly: whichever tokeniser counts them."""
+    """Return an approximate upper bound on the tokens of a text, for any tokenizer."""
     return math.ceil(len(text.encode("utf-8", "surrogatepass")) / _BYTES_PER_TOKEN)
 
 
 def chosen_method(method: Method, model: LanguageModel) -> Method:
-    """Where probabilities of relations come from: as asked for, or as the model allows."""
+    """Return the source of relations' probabilities: as requested, or as the model allows."""
     if method != "automatic":
         return method
     return "logprobs" if gives_log_probabilities(model) else "verbalised"
@@ -276,7 +276,7 @@ def chosen_method(method: Method, model: LanguageModel) -> Method:
 def _from_tokens(label: Label) -> Judgement | Missing:
     if label.distribution is None:
         return _unusable(label.unusable or Unusable.ABSENT)
-    # The label in the text may be a rare draw, or the likeliest of several spellings of one label.
+    # The label in the text may be an unlikely sample, or the likeliest of a label's spellings.
     return _likeliest(label.distribution, "logprobs")
 
 
@@ -292,7 +292,7 @@ def _likeliest(shares: Sequence[float], origin: Origin) -> Judgement:
 
 
 def _missing(failure: Failure) -> Missing:
-    """Why an answer gives no relation."""
+    """Return why an answer gives no relation."""
     return _Unread(failure.reason) if failure.unread else Missing(failure.reason)
 
 

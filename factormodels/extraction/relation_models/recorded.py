@@ -1,4 +1,4 @@
-"""Recorded relations: what another model, an annotator or an earlier run said of each pair."""
+"""Recorded relations from another model, an annotator or an earlier run."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _KEYS = ("source", "target", "premise", "hypothesis", "relation", "probability",
 
 Key = tuple[str, str]
 _Recorded = tuple[Key, Key, Judgement, str]
-"""Ids, texts, what is said of the pair, and where."""
+"""Ids, texts, judgement of the pair, and its place in the file."""
 
 
 @dataclass(frozen=True)
 class RecordedRelations:
-    """Judgements looked up by texts, and by ids where a record has no texts.
+    """Judgements looked up by texts, or by ids if a record has no texts.
 
-    Texts go before ids, because ids such as "a1" repeat from response to response. They are
-    compared up to Unicode form, case and white space.
+    Texts take precedence over ids, because ids such as "a1" repeat from response to response. They
+    are compared up to Unicode form, case and white space.
 
     Attributes:
-        by_texts: judgement of each (normalised premise, normalised hypothesis).
+        by_texts: judgement of each (normalized premise, normalized hypothesis).
         by_ids: judgement of each (source, target).
-        unrecorded: what is said of other pairs: None makes them missing; a probability makes them
-            neutral with it, for records that leave neutral pairs out.
+        unrecorded: result for other pairs: None makes them missing; a probability makes them
+            neutral with it, for records that omit neutral pairs.
         name: the model's name in tables and manifests.
     """
 
@@ -47,7 +47,7 @@ class RecordedRelations:
     name: str = "recorded"
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Record of each pair; a pair without one is missing or neutral."""
+        """Return the record of each pair; a pair without one is missing or neutral."""
         return [self._judge(pair) for pair in pairs]
 
     def _judge(self, pair: TextPair) -> Judgement | Missing:
@@ -64,18 +64,17 @@ class RecordedRelations:
 def recorded_in_graphs(
     graphs: Iterable[FactGraph], *, unrecorded: float | None = None
 ) -> RecordedRelations:
-    """Relations of fact graphs as a relation model.
+    """Return the relations of fact graphs as a relation model.
 
-    An equivalence is an entailment in both orders. A relation between nodes that both have texts
-    is looked up by them; any other by its ids.
+    An equivalence is an entailment in both orders. A relation between nodes that both have texts is
+    looked up by the texts; any other by its ids.
 
     Args:
         graphs: the graphs.
         unrecorded: see `RecordedRelations`.
 
     Raises:
-        InputError: if two graphs say different things of one pair, or `unrecorded` is not a
-            probability.
+        InputError: if two graphs disagree on a pair, or `unrecorded` is not a probability.
     """
     return _model((record for graph in graphs for record in _records_of(graph)), unrecorded)
 
@@ -90,9 +89,9 @@ def _records_of(graph: FactGraph) -> Iterator[_Recorded]:
 
 
 def _both_orders(relation: Relation, ids: Key, texts: Key, where: str) -> Iterator[_Recorded]:
-    """Yield what a relation says of its pair; an equivalence entails in both orders.
+    """Yield the judgements of a relation's pair; an equivalence entails in both orders.
 
-    What is exclusive or co-necessary is no answer of a relation model: nothing is recorded of it.
+    Exclusive and co-necessary relations are skipped, since relation models do not predict them.
     """
     if relation.kind in (RelationKind.EXCLUSIVE, RelationKind.CO_NECESSITY):
         return
@@ -101,7 +100,7 @@ def _both_orders(relation: Relation, ids: Key, texts: Key, where: str) -> Iterat
     if relation.distribution is not None and not same:
         entails, contradicts, equates, neutral, *between_claims = relation.distribution
         excludes, needed = between_claims or (0.0, 0.0)
-        # Equivalence is no answer about one order of a pair; it entails.
+        # For one order of a pair, equivalence counts as entailment.
         shares = entails + equates, contradicts + excludes, neutral + needed
     kind = RelationKind.ENTAILMENT if same else relation.kind
     judgement = Judgement(kind, relation.probability, "recorded", shares)
@@ -113,21 +112,21 @@ def _both_orders(relation: Relation, ids: Key, texts: Key, where: str) -> Iterat
 def read_recorded(
     path: str | os.PathLike[str], *, unrecorded: float | None = None
 ) -> RecordedRelations:
-    """Judgements of a JSON Lines file, or the relations of a file of fact graphs, as a model.
+    """Read a JSON Lines file of judgements, or the relations of a file of fact graphs, as a model.
 
     Each line of judgements has `relation` (entailment, contradiction, equivalence or neutral),
-    `probability`, either `premise` and `hypothesis` or `source` and `target`, or all four, and may
-    have `distribution`: the probabilities of the kinds by name, as the edges of fact graphs have
-    it, or a list of those of entailment, contradiction and neutral, or of entailment,
-    contradiction, equivalence and neutral.
+    `probability`, either `premise` and `hypothesis` or `source` and `target`, or all four. It may
+    have `distribution`: the probabilities of the kinds by name, as in the edges of fact graphs, or
+    a list for entailment, contradiction and neutral, or for entailment, contradiction, equivalence
+    and neutral.
 
     Args:
         path: the file.
         unrecorded: see `RecordedRelations`.
 
     Raises:
-        InputError: if the file cannot be read, a line is malformed, or two lines say different
-            things of one pair.
+        InputError: if the file cannot be read, a line is malformed, or two lines disagree on a
+            pair.
     """
     records: list[_Recorded] = []
     for record in strictly(json_records(read_content(path, in_memory=False), path)):
@@ -156,7 +155,7 @@ def _record(obj: object, where: str) -> Iterator[_Recorded]:
     if "probability" not in record:
         raise InputError(f"{where}: the key 'probability' is missing; add it")
     with located(where):
-        # A relation wants two names that differ, and a pair of texts alone has none.
+        # `Relation` requires two different names, which a pair of texts alone lacks.
         named = ids if all(ids) and ids[0] != ids[1] else ("premise", "hypothesis")
         relation = Relation(
             *named,
@@ -170,12 +169,12 @@ def _record(obj: object, where: str) -> Iterator[_Recorded]:
 
 
 def _distribution(value: Any) -> Any:
-    """What `Relation` takes of a distribution: a list of three has none of equivalence."""
+    """Return a distribution in the form of `Relation`; a list of three has no equivalence."""
     if isinstance(value, list) and len(value) == len(JUDGED_KINDS):
         return (*value[:2], 0.0, value[2])
     if value is not None and not isinstance(value, list | dict):
         raise InputError(
-            f"the distribution {shown(value)} is no distribution; give the probabilities of "
+            f"the distribution {shown(value)} is not valid; give the probabilities of "
             f"{', '.join(JUDGED_KINDS)}, as a list or by name"
         )
     return tuple(value) if isinstance(value, list) else value

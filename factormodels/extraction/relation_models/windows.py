@@ -1,6 +1,6 @@
-"""Passages longer than a relation model reads at once: overlapping windows, and their sum.
+"""Overlapping windows of passages that exceed a relation model's limit, and their combination.
 
-Nothing is cut off silently: what stands at the end of a passage counts like its beginning.
+Nothing is truncated silently: the end of a passage counts like its beginning.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from factormodels.claims import RelationKind
 from factormodels.extraction.relation_models.base import Judgement, Missing
 
 OVERLAP = 0.25
-"""Share of a window that the next one repeats: what stands across a border is read whole."""
+"""Share of a window that the next one repeats, so that text across a border is read as a whole."""
 
 _NEUTRAL = 2
-"""Place of neutral in a distribution."""
+"""Index of neutral in a distribution."""
 
 
 def windows(text: str, longest: int, size: Callable[[str], int]) -> list[str]:
-    """Overlapping pieces of a text that cover it, none longer than what is read at once.
+    """Return overlapping pieces that cover a text, each no longer than the limit.
 
-    Borders fall between words where there are any; a text that fits is its only piece.
+    Borders are between words if possible; a text that fits is a single piece.
 
     Args:
         text: the text.
-        longest: the largest size of a piece, from 1.
-        size: size of a text, such as its number of tokens; no smaller for a longer text.
+        longest: maximum size of a piece, from 1.
+        size: size of a text, such as its number of tokens; must not decrease with length.
     """
     if size(text) <= longest:
         return [text]
@@ -36,7 +36,7 @@ def windows(text: str, longest: int, size: Callable[[str], int]) -> list[str]:
         pieces.append(text[start:end].strip())
         if end >= len(text):
             return [piece for piece in pieces if piece]
-        # On by three quarters, to the beginning of a word, and by one letter at the least.
+        # Advance by three quarters, to the beginning of a word, and by at least one letter.
         back = start + max(1, round((1 - OVERLAP) * (end - start)))
         space = text.find(" ", back, end)
         start = back if space < 0 else space + 1
@@ -45,19 +45,19 @@ def windows(text: str, longest: int, size: Callable[[str], int]) -> list[str]:
 def window_pairs(
     premise: str, hypothesis: str, room: int, least: int, size: Callable[[str], int]
 ) -> list[list[tuple[str, str]]]:
-    """Parts of a pair that are read at once: for each part of the hypothesis, those of the premise.
+    """Return the parts of a pair: for each part of the hypothesis, the parts of the premise.
 
-    A claim is one part; a hypothesis that is a passage, as between two contexts, may be several.
+    A claim is one part; a hypothesis that is a passage, as between two contexts, may have several.
 
     Args:
         premise: the premise.
         hypothesis: the hypothesis.
-        room: the largest size of both together.
-        least: the least room for a premise that is worth reading, if it is longer.
+        room: maximum size of both together.
+        least: minimum room for a useful part of a longer premise.
         size: size of a text; see `windows`.
 
     Returns:
-        Nothing where the room is too small for parts of either.
+        The pairs of parts; empty if the room is too small for parts of either.
     """
     wanted = min(least, max(1, size(premise)))
     parts = [hypothesis]
@@ -71,10 +71,10 @@ def window_pairs(
 
 
 def combined_pairs(answers: Sequence[Sequence[Judgement | Missing]]) -> Judgement | Missing:
-    """What a pair says by the parts of `window_pairs`.
+    """Return the judgement of a pair from those of its parts, as in `window_pairs`.
 
-    A passage is contradicted if any part of it is, and entailed if all are: as probably as the
-    part that is so least.
+    A passage is contradicted if any part of it is, and entailed if all parts are, with the
+    probability of the least probable part.
     """
     parts = [combined(row) for row in answers]
     kinds: dict[RelationKind, list[Judgement]] = {}
@@ -93,10 +93,10 @@ def combined_pairs(answers: Sequence[Sequence[Judgement | Missing]]) -> Judgemen
 
 
 def combined(answers: Sequence[Judgement | Missing]) -> Judgement | Missing:
-    """What a passage says by what its windows say: the answer of the most telling one.
+    """Return the judgement of a passage from those of its windows: the most informative one.
 
-    That is the window that is neutral with the least probability: a passage bears on a claim if any
-    part of it does. If a window has no answer, the passage has none: it was not read whole.
+    That is the window with the smallest probability of neutral, since a passage bears on a claim if
+    any part of it does. If a window has no answer, the passage has none.
     """
     missing = [
         (number, answer) for number, answer in enumerate(answers, 1) if isinstance(answer, Missing)
@@ -109,7 +109,7 @@ def combined(answers: Sequence[Judgement | Missing]) -> Judgement | Missing:
 
 
 def _neutral(answer: Judgement) -> float:
-    """Probability of neutral; as it follows where the answer gives only that of its kind."""
+    """Return the probability of neutral, inferred if the answer gives only that of its kind."""
     if answer.distribution is not None:
         return answer.distribution[_NEUTRAL]
     neutral = answer.kind is RelationKind.NEUTRAL
@@ -117,7 +117,7 @@ def _neutral(answer: Judgement) -> float:
 
 
 def _end(text: str, start: int, longest: int, size: Callable[[str], int]) -> int:
-    """End of the longest piece from `start` on, between two words if it holds a border."""
+    """Return the end of the longest piece from `start`, between two words if possible."""
     low, high = start + 1, len(text)
     while low < high:
         middle = (low + high + 1) // 2
@@ -128,5 +128,5 @@ def _end(text: str, start: int, longest: int, size: Callable[[str], int]) -> int
     if low == len(text):
         return low
     space = text.rfind(" ", start + 1, low + 1)
-    # A border near the beginning would make many small windows of one long word.
+    # A border near the beginning would split a long word into many small windows.
     return space if space > start + (low - start) // 2 else low

@@ -1,1 +1,1 @@
-"""Retrieval: queries in, passages of evidence out, from documents on this disk or from the web."""
+"""Retrieval of passages of evidence for queries, from local documents or from the web."""

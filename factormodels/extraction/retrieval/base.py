@@ -1,4 +1,4 @@
-"""The interface that every retriever keeps."""
+"""Interface of retrievers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 from factormodels.errors import InputError
 
 CONTEXT_CHARACTERS = 4000
-"""FactReasoner's cap on the text of a context (section 4)."""
+"""FactReasoner's maximum length of the text of a context, in characters (section 4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +31,17 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What came of one query.
+    """The result of a query.
 
     Attributes:
         passages: the passages found, best first.
-        failures: one sentence, without keys, for each request that failed for good: the search
-            itself (then there is no passage) or a page (then its snippet stands for it). Counted
-            and shown; a search that finds nothing is no failure.
-        dropped: one sentence for each page that was left out, others having taken its place
-            where there were any.
-        searched: whether the search itself was answered; otherwise nobody knows what there is.
-        refused: whether it was refused in a way that does not pass by itself, as for a wrong key.
+        failures: one sentence, without keys, for each permanently failed request: the search itself
+            (there is then no passage) or a page (replaced by its snippet). Counted and shown; a
+            search without results is not a failure.
+        dropped: one sentence for each page that was left out and replaced by others, if there were
+            any.
+        searched: whether the search itself was answered; otherwise the results are unknown.
+        refused: whether it was refused permanently, as for a wrong key.
     """
 
     passages: tuple[Passage, ...]
@@ -52,7 +52,7 @@ class Retrieved:
 
 
 class Retriever(Protocol):
-    """Anything that finds passages for queries."""
+    """Protocol of retrievers: anything that finds passages for queries."""
 
     @property
     def name(self) -> str:
@@ -60,12 +60,12 @@ class Retriever(Protocol):
         ...
 
     def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
-        """What each query finds, in order; a failure is a value, no exception."""
+        """Return the result of each query, in order; failures are part of the result."""
         ...
 
 
 def checked_top_k(top_k: int) -> int:
-    """Number of passages per query.
+    """Return the number of passages per query after validation.
 
     Raises:
         InputError: if it is not a whole number from 1.

@@ -1,4 +1,4 @@
-"""The local retriever: BM25 over overlapping chunks of a collection of documents."""
+"""Local retriever: BM25 over overlapping chunks of a collection of documents."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LocalRetriever:
     name: str = "local"
 
     def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
-        """`top_k` best chunks of each query; fewer where fewer share a word with it."""
+        """Return the `top_k` best chunks of each query; fewer if fewer share a word with it."""
         return [
             Retrieved(tuple(self.passages[i] for i in self.index.best(query, self.top_k)))
             for query in queries
@@ -54,7 +54,7 @@ def build_collection(
     top_k: int = 3,
     chunks: ChunkSettings | None = None,
 ) -> LocalRetriever:
-    """Retriever over `documents`.
+    """Return a retriever over `documents`.
 
     Raises:
         InputError: if there is no document, or a setting is out of range.
@@ -66,7 +66,7 @@ def build_collection(
 
 @dataclass(frozen=True)
 class ChunkIndex:
-    """BM25 over chunks (Lucene's form, k1 = 1.5, b = 0.75), made when it is first searched.
+    """BM25 over chunks (Lucene's form, k1 = 1.5, b = 0.75), built at the first search.
 
     Attributes:
         chunks: the texts.
@@ -75,7 +75,7 @@ class ChunkIndex:
     chunks: tuple[str, ...] = field(repr=False)
 
     def best(self, query: str, top_k: int) -> list[int]:
-        """Positions of the best chunks: a positive score, best first, then in order."""
+        """Return the positions of the best chunks with a positive score, ties in order."""
         with _BUILDING:
             bm25 = self._bm25
         tokens = [token for token in words_of(query) if bm25 and token in bm25.vocab_dict]
@@ -87,13 +87,13 @@ class ChunkIndex:
 
     @cached_property
     def _bm25(self) -> Any:
-        """The index of bm25s; None where no chunk has a word."""
+        """Return the bm25s index; None if no chunk has a word."""
         tokens = [words_of(chunk) for chunk in self.chunks]
         if not any(tokens):
             return None
         with _without_jax():
             import bm25s
-        # It tells every step, whatever level the program has chosen.
+        # bm25s logs every step, regardless of the program's level.
         logging.getLogger("bm25s").setLevel(logging.WARNING)
         index = bm25s.BM25()
         index.index(tokens, show_progress=False)
@@ -101,20 +101,20 @@ class ChunkIndex:
 
 
 _BUILDING = threading.Lock()
-"""Held while an index is made: many threads begin to search at the same time."""
+"""Lock for building an index, since many threads start to search at the same time."""
 
 
 def words_of(text: str) -> list[str]:
-    """Words of a text as BM25 counts them: case folded, without stop words."""
+    """Return the words of a text for BM25: case-folded, without stop words."""
     return [word for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS]
 
 
 @contextmanager
 def _without_jax() -> Iterator[None]:
-    """Let the block, in this thread, find no JAX that is not loaded yet.
+    """Prevent the block, in this thread, from importing JAX if it is not loaded yet.
 
-    Where JAX is installed bm25s would import and start it, to choose the best of many scores, which
-    is done here: the longest wait of all before a first search.
+    If JAX is installed, bm25s would import and start it to select the best scores, which takes
+    longer than the rest of the first search. The selection is done here instead.
     """
     finder = _NoJax(threading.get_ident())
     sys.meta_path.insert(0, finder)

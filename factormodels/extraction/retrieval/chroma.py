@@ -1,8 +1,8 @@
-"""Texts of a Chroma database, read from its file without Chroma.
+"""Reader of the texts of a Chroma database, from its file and without Chroma.
 
-A persistent Chroma database is a folder with `chroma.sqlite3`, in which the text of every document
-stands beside its metadata, by key. Its vectors are not read: they are of a model that need not be
-there, and a collection is searched here by words, or by embeddings of a model of your own.
+A persistent Chroma database is a folder with `chroma.sqlite3`, which stores the text and the
+metadata of every document by key. Its vectors are not read, since their model may be unavailable: a
+collection is searched here by words, or by embeddings of a model of your own.
 
 Source: the migrations that Chroma 0.4 to 1.x run (metadb/00001-embedding-metadata, sysdb).
 """
@@ -17,7 +17,7 @@ from factormodels.io.source.opening import refuse_larger
 from factormodels.io.store.sqlite import Connection, connected, sound_database
 
 FILE = "chroma.sqlite3"
-"""The file's name, in the folder of a database."""
+"""Name of the file in the folder of a database."""
 
 _TABLES = ("collections", "segments", "embeddings", "embedding_metadata")
 _TEXT = "chroma:document"
@@ -27,16 +27,16 @@ _KEYS = (_TEXT, "title", *_LINKS)
 
 
 def chroma_texts(path: Path) -> list[tuple[str, str, str]]:
-    """(title, link, text) of every document of all collections, in the order they were added.
+    """Return (title, link, text) of every document of all collections, in insertion order.
 
-    The title is what the metadata has as `title`, else the collection's name and the document's id;
-    the link what they have as `link`, `url` or `source`, else the file and the id.
+    The title is `title` in the metadata, or else the collection's name and the document's id; the
+    link is `link`, `url` or `source`, or else the file and the id.
 
     Args:
         path: the file.
 
     Raises:
-        InputError: if it is no such database, is damaged, or its texts are more than is allowed.
+        InputError: if it is not such a database, is damaged, or exceeds the limit on texts.
     """
     with (
         sound_database(
@@ -59,9 +59,10 @@ def chroma_texts(path: Path) -> list[tuple[str, str, str]]:
 
 
 def _documents(file: Connection, path: Path) -> dict[tuple[str, str], dict[str, str]]:
-    """Metadata of each document, by the names of its collection and its own.
+    """Return the metadata of each document, by the names of its collection and itself.
 
-    Tables are read one after the other: to join those of a hostile file may take any time.
+    Tables are read one after another, since a join of a malicious file's tables may take
+    arbitrarily long.
     """
     collections = {key: str(name) for key, name in file.execute("SELECT id, name FROM collections")}
     segments = dict(file.execute("SELECT id, collection FROM segments"))

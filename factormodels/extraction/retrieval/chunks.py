@@ -1,4 +1,4 @@
-"""Documents cut into overlapping chunks, between sentences, and the passages that these are."""
+"""Overlapping chunks of documents, split between sentences, and their passages."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _SNIPPET_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True)
 class ChunkSettings:
-    """How documents are cut.
+    """Settings of the chunks of documents.
 
     Attributes:
-        words: the longest chunk, in words; a longer sentence is cut.
-        overlap: words that neighbouring chunks share at most, in whole sentences.
+        words: maximum length of a chunk, in words; a longer sentence is split.
+        overlap: maximum number of words that adjacent chunks share, in whole sentences.
     """
 
     words: int = 120
@@ -39,10 +39,10 @@ class ChunkSettings:
 
 
 def split_document(text: str, settings: ChunkSettings) -> list[str]:
-    """Overlapping chunks of a document, each of whole sentences where they fit.
+    """Return overlapping chunks of a document, each of whole sentences if they fit.
 
-    Sentences end where ., ! or ? precedes white space, or at an empty line: for the border of a
-    chunk that is enough, and it takes time in proportion to the length.
+    Sentences end where ., ! or ? precedes white space, or at an empty line. This suffices for
+    borders of chunks, and takes time proportional to the length.
     """
     pieces: list[list[str]] = []
     for sentence in _SENTENCE_END.split(text):
@@ -63,10 +63,10 @@ def split_document(text: str, settings: ChunkSettings) -> list[str]:
 def collection_passages(
     documents: Iterable[Document], settings: ChunkSettings
 ) -> tuple[Passage, ...]:
-    """Chunks of documents as passages.
+    """Return chunks of documents as passages.
 
     Raises:
-        InputError: if there is none.
+        InputError: if there are none.
     """
     passages = tuple(
         Passage(document.title, document.link, snippet_of(chunk), chunk)
@@ -79,13 +79,15 @@ def collection_passages(
 
 
 def searched_text(passage: Passage) -> str:
-    """What a passage is searched by: a claim often names its subject and the passage only its
-    title, so both."""
+    """Return the text by which a passage is searched: its title and text.
+
+    A claim often names its subject, which the passage names only in its title.
+    """
     return f"{passage.title}\n{passage.text}"
 
 
 def snippet_of(text: str) -> str:
-    """Beginning of a text, cut between words."""
+    """Return the beginning of a text, cut between words."""
     return textwrap.shorten(text, _SNIPPET_CHARACTERS, placeholder=" ...")
 
 
@@ -94,7 +96,7 @@ def _joined(pieces: Sequence[Sequence[str]]) -> str:
 
 
 def _tail(pieces: list[list[str]], limit: int) -> list[list[str]]:
-    """Last whole sentences with at most `limit` words."""
+    """Return the last whole sentences with at most `limit` words."""
     kept: list[list[str]] = []
     total = 0
     for piece in reversed(pieces):

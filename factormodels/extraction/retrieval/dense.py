@@ -1,4 +1,4 @@
-"""The dense retriever: overlapping chunks of documents by the nearness of their embeddings."""
+"""Dense retriever: overlapping chunks of documents by the similarity of their embeddings."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from factormodels.extraction.retrieval.chunks import (
 from factormodels.extraction.retrieval.documents import Document
 
 FOLDER = ".embeddings"
-"""Folder beside documents in which their vectors are kept, a file for each model."""
+"""Folder beside documents for their vectors, with a file for each model."""
 
 
 @dataclass(frozen=True)
 class DenseRetriever:
-    """A collection that is searched by embeddings, as `build_dense_collection` makes it.
+    """A collection searched by embeddings, as `build_dense_collection` makes it.
 
     Attributes:
         passages: the chunks of all documents, in order.
-        store: the embeddings, made when the first query is asked.
+        store: the embeddings, computed at the first query.
         top_k: passages per query.
         name: the retriever's name in tables and manifests.
     """
@@ -41,15 +41,16 @@ class DenseRetriever:
 
     @cached_property
     def vectors(self) -> Vectors:
-        """(n_passages, d) embeddings of the passages, each of length one."""
+        """Unit embeddings of the passages, (n_passages, d)."""
         return self.store.vectors([searched_text(passage) for passage in self.passages])
 
     def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
-        """`top_k` chunks of each query with the largest cosine; equal ones in order.
+        """Return the `top_k` chunks of each query with the largest cosine; ties in order.
 
         Raises:
-            EmbeddingError: if there are no embeddings to be had.
-            InputError: in a replay, for a text that was not embedded, or if vectors cannot be kept.
+            EmbeddingError: if the embedder returns no embeddings.
+            InputError: in a replay, for a text without an embedding, or if vectors cannot be
+                stored.
         """
         asked = [query for query in queries if query.strip()]
         scores = self.store.vectors(asked) @ self.vectors.T if asked else np.empty((0, 0))
@@ -72,19 +73,19 @@ def build_dense_collection(
     replay: bool = False,
     ledger: Ledger | None = None,
 ) -> DenseRetriever:
-    """Retriever over `documents` by embeddings.
+    """Return a retriever over `documents` by embeddings.
 
     Args:
         documents: the documents.
         embedder: embeds chunks and queries.
         top_k: passages per query.
-        chunks: how documents are cut.
-        folder: where vectors are kept, by the hash of their text; None keeps none.
-        replay: whether every vector is taken from there.
-        ledger: where calls of a provider are counted; None counts none.
+        chunks: settings of the chunks.
+        folder: folder of stored vectors, by the hash of their text; None stores none.
+        replay: whether every vector must be stored there.
+        ledger: counter of a provider's calls; None for none.
 
     Raises:
-        InputError: if there is no document, a setting is out of range, or kept vectors cannot be
+        InputError: if there is no document, a setting is out of range, or stored vectors cannot be
             read.
     """
     passages = collection_passages(documents, chunks or ChunkSettings())

@@ -1,4 +1,4 @@
-"""Documents on this disk read as a search reads the web: the best pages, then their best pieces."""
+"""Local documents searched like the web: the best pages, then their best pieces."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from factormodels.extraction.retrieval.pages import Hit, passages_of
 
 @dataclass(frozen=True)
 class DocumentPages:
-    """A collection that is searched for whole documents, as `build_document_pages` makes it.
+    """A collection searched for whole documents, as `build_document_pages` makes it.
 
     Attributes:
         documents: the documents, in order.
-        pages: documents that are read per query.
+        pages: number of documents that are read per query.
         top_k: pieces per query, the best of all these documents by BM25.
-        chunks: how documents are cut into pieces.
+        chunks: settings of the pieces.
         name: the retriever's name in tables and manifests.
     """
 
@@ -33,7 +33,7 @@ class DocumentPages:
     name: str = "local"
 
     def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
-        """The best pieces of the best documents of each query."""
+        """Return the best pieces of the best documents for each query."""
         return [self._retrieved(query) for query in queries]
 
     def _retrieved(self, query: str) -> Retrieved:
@@ -48,7 +48,7 @@ class DocumentPages:
 def build_document_pages(
     documents: Iterable[Document], *, pages: int, top_k: int, chunks: ChunkSettings
 ) -> DocumentPages:
-    """Retriever over whole documents (FaStfact, sections 4.2 and 4.3).
+    """Return a retriever over whole documents (FaStfact, sections 4.2 and 4.3).
 
     Raises:
         InputError: if there is no document with text, or a setting is out of range.
@@ -56,6 +56,6 @@ def build_document_pages(
     with_text = tuple(document for document in documents if document.text.strip())
     if not with_text:
         raise InputError("the collection holds no text; give documents with text")
-    # A claim often names its subject and the document only its title, so both are searched.
+    # A claim often names its subject, which a document names only in its title: search both.
     index = ChunkIndex(tuple(f"{document.title}\n{document.text}" for document in with_text))
     return DocumentPages(with_text, index, checked_top_k(pages), checked_top_k(top_k), chunks)

@@ -1,4 +1,4 @@
-"""Documents on this disk: a folder of text, Markdown, HTML and JSON Lines files."""
+"""Local documents: a folder of text, Markdown, HTML, PDF and JSON Lines files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from factormodels.nouns import counted
 logger = logging.getLogger(__name__)
 
 _MOST_NAMED = 4
-"""Files that a warning names."""
+"""Number of files that a warning names."""
 
 _DATABASE = Path(FILE).suffix
 _RECORD_KEYS = "text, and optionally title and link"
@@ -32,7 +32,7 @@ _RECORD_KEYS = "text, and optionally title and link"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document that passages are taken from.
+    """A document from which passages are taken.
 
     Attributes:
         title: its title.
@@ -46,16 +46,17 @@ class Document:
 
 
 def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
-    """Documents of a folder (with the folders in it) or of one file, by path.
+    """Read the documents of a folder (including subfolders) or of one file, by path.
 
-    .txt and .md: one document per file, named after it, or after a first heading of Markdown.
-    .html and .htm: the text of the page, taken out by trafilatura; .pdf: by pypdf. .jsonl: one
-    document per line, an object with `text` and optionally `title` and `link`. chroma.sqlite3: the
-    texts of a Chroma database. Other files are left aside; a warning names them, and files without
-    text, such as PDF of scanned pages.
+    .txt and .md: one document per file, named after the file or the first Markdown heading. .html
+    and .htm: the text of the page, extracted by trafilatura; .pdf: by pypdf. .jsonl: one document
+    per line, an object with `text` and optionally `title` and `link`. chroma.sqlite3: the texts of
+    a Chroma database. Other files are skipped; a warning names them, and files without text, such
+    as PDFs of scanned pages.
 
     Raises:
-        InputError: if there is no such folder or file, a file cannot be read, or nothing is found.
+        InputError: if the folder or file does not exist, a file cannot be read, or there is no
+            text.
         MissingDependencyError: for HTML, if trafilatura is not installed; for PDF, if pypdf is not.
     """
     root = Path(path)
@@ -69,7 +70,7 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
             file
             for file in every
             if file.suffix.lower() in _READERS
-            # A database of something else is left aside as other files are.
+            # Skip other databases like other files.
             and (file.suffix != _DATABASE or file.name == FILE)
         ]
         base = root
@@ -96,7 +97,7 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
 
 
 def _warn_of(root: Path, files: Sequence[Path], what: str) -> None:
-    """Warn of files of a folder that give no document."""
+    """Warn of files of a folder without documents."""
     if files:
         names = [file.relative_to(root).as_posix() for file in files[:_MOST_NAMED]]
         more = f" and {len(files) - _MOST_NAMED:,} more" if len(files) > _MOST_NAMED else ""
@@ -105,7 +106,7 @@ def _warn_of(root: Path, files: Sequence[Path], what: str) -> None:
 
 
 def documents_of_graphs(graphs: Iterable[FactGraph]) -> tuple[Document, ...]:
-    """Passages of fact graphs as documents, equal ones once."""
+    """Return the distinct passages of fact graphs as documents."""
     return tuple(
         dict.fromkeys(
             Document(context.title, context.link, context.content)
@@ -117,7 +118,7 @@ def documents_of_graphs(graphs: Iterable[FactGraph]) -> tuple[Document, ...]:
 
 
 def page_text(html: str) -> tuple[str, str]:
-    """(title, text) of a web page without menus and the like; empty where there is none.
+    """Return (title, text) of a web page without menus and similar parts; empty if there is none.
 
     Raises:
         MissingDependencyError: if trafilatura is not installed.

@@ -19,10 +19,11 @@ KEY_VARIABLE = "SERPER_API_KEY"
 
 @dataclass(frozen=True)
 class GoogleRetriever(WebRetriever):
-    """Searches Google through Serper and reads the pages found (FactReasoner, k = 5; FaStfact).
+    """Retriever that searches Google through Serper and reads the results (FactReasoner, k = 5;
+    FaStfact).
 
-    The key is read from the environment variable SERPER_API_KEY when a search is made, and is
-    held nowhere. The attributes are those of `WebRetriever`.
+    The key is read from the environment variable SERPER_API_KEY for each search and is not stored.
+    The attributes are those of `WebRetriever`.
     """
 
     top_k: int = 5
@@ -30,13 +31,13 @@ class GoogleRetriever(WebRetriever):
     name: str = "google"
 
     def headers(self) -> Mapping[str, str]:
-        """The key."""
+        """Header with the key."""
         return {"X-API-KEY": serper_key()}
 
     async def hits(
         self, client: httpx.AsyncClient, headers: Mapping[str, str], query: str, count: int
     ) -> list[Hit]:
-        """The organic results of a search."""
+        """Return the organic results of a search."""
         asked = {"q": query, "num": count}
         answer = await request_json(
             client, "POST", self.base_url, self.http, headers=headers, json=asked
@@ -47,15 +48,15 @@ class GoogleRetriever(WebRetriever):
         ][:count]
 
     async def page(self, client: httpx.AsyncClient, hit: Hit) -> tuple[str, str]:
-        """The page that a result links to."""
+        """Return the page that a result links to."""
         return hit.link, await fetch_page(client, hit.link, self.http)
 
 
 def serper_key() -> str:
-    """Key for Serper from the environment.
+    """Return the key for Serper from the environment.
 
     Raises:
-        InputError: if there is none, or it holds what no header may.
+        InputError: if there is none, or it contains characters that are invalid in a header.
     """
     key = os.environ.get(KEY_VARIABLE, "").strip()
     if not key:

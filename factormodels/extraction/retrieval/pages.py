@@ -1,4 +1,4 @@
-"""From found pages to passages: their beginnings, as FactReasoner does, or their best chunks."""
+"""From web pages to passages: their beginnings, as in FactReasoner, or their best chunks."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import httpx
 
 Reading = Literal["snippet", "head", "chunks"]
-"""What of a page becomes a context: the search engine's snippet; its first 4,000 characters
-(FactReasoner, section 4); or, of all pages of a query, the chunks that fit it best by BM25
-(FaStfact, section 4.3)."""
+"""The part of a page that becomes a context: the search engine's snippet; its first 4,000
+characters (FactReasoner, section 4); or the best chunks by BM25 of all pages of a query (FaStfact,
+section 4.3)."""
 
 PAGE_CHARACTERS = 200_000
-"""The longest text of a page: forty of a book's."""
+"""Maximum characters of a page's text, about forty pages of a book."""
 
 _TAG = re.compile(r"<[^>]*>")
 _META_CHARSET = re.compile(rb"<meta[^>]+charset=[\"']?\s*([\w-]+)", re.IGNORECASE)
@@ -47,7 +47,7 @@ class Hit:
 
 
 def checked_reading(reading: str) -> Reading:
-    """Name of a way to read pages.
+    """Return a valid name of a way to read pages.
 
     Raises:
         InputError: if it is unknown.
@@ -68,15 +68,15 @@ def passages_of(
     top_k: int,
     chunks: ChunkSettings,
 ) -> Retrieved:
-    """What the pages of a query give.
+    """Return the passages from the pages of a query.
 
     Args:
         query: the query.
-        pages: (hit, text of its page), best first; a page without text is read by its snippet.
-        failures: what failed on the way.
-        reading: what of a page becomes a passage.
-        top_k: passages at most.
-        chunks: how pages are cut for the reading "chunks".
+        pages: (hit, text of its page), best first; a page without text is replaced by its snippet.
+        failures: failures so far.
+        reading: the part of a page that becomes a passage.
+        top_k: maximum number of passages.
+        chunks: settings of chunks for the reading "chunks".
     """
     texts = [(hit, text.strip() or hit.snippet) for hit, text in pages]
     if reading == "chunks":
@@ -100,7 +100,7 @@ def passages_of(
 
 
 def capped(text: str) -> str:
-    """Beginning of a text, cut between words."""
+    """Return the beginning of a text, cut between words."""
     if len(text) <= CONTEXT_CHARACTERS:
         return text
     cut = text.rfind(" ", 0, CONTEXT_CHARACTERS + 1)
@@ -108,14 +108,14 @@ def capped(text: str) -> str:
 
 
 async def fetch_page(client: httpx.AsyncClient, link: str, settings: HttpSettings) -> str:
-    """The text of a web page or of a PDF, at most `PAGE_CHARACTERS` of it.
+    """Return the text of a web page or of a PDF, at most `PAGE_CHARACTERS` of it.
 
     Raises:
-        RequestFailed: if there is no answer, or it is no page of text.
+        RequestFailed: if there is no answer, or it is not a page of text.
         MissingDependencyError: if pypdf or trafilatura is not installed.
     """
     body, charset = await request(client, "GET", link, settings)
-    # In a thread: what takes long to read must not hold up the time limits of other pages.
+    # Parsed in a thread, so that a slow page does not delay the time limits of others.
     return await asyncio.to_thread(_text, body, charset, link.partition("?")[0])
 
 
@@ -131,7 +131,7 @@ def _text(body: bytes, charset: str, location: str) -> str:
 
 
 def plain_snippet(html: str) -> str:
-    """Search engine's extract without its markup."""
+    """Return a search engine's extract without its markup."""
     from html import unescape
 
     return " ".join(unescape(_TAG.sub("", html)).split())
@@ -142,7 +142,7 @@ def _decoded(body: bytes, charset: str) -> str:
     for name in (charset, declared[1].decode("ascii") if declared else "", "utf-8"):
         try:
             return body.decode(name)
-        # A server may name what is no encoding, or one that is not of text ("idna", "undefined").
+        # A server may name an invalid encoding, or one that is not for text ("idna", "undefined").
         except (LookupError, ValueError):
             continue
     return body.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""The text of a PDF, through pypdf."""
+"""Text of PDFs, through pypdf."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import time
 from factormodels.extraction.optional_libraries import optional_module
 
 _SECONDS = 30.0
-"""Time for a document: of some files a page alone takes minutes to draw."""
+"""Maximum seconds for a document, since a single page of some files takes minutes."""
 
 
 def is_pdf(body: bytes) -> bool:
-    """Whether bytes are a PDF: its mark may come after some others, as readers allow."""
+    """Return whether bytes are a PDF; its mark need not be at the very beginning."""
     return b"%PDF-" in body[:1024]
 
 
 def pdf_text(body: bytes, characters: int | None = None) -> str:
-    """Text of a PDF, page by page, an empty line between them; white space is made single.
+    """Return the text of a PDF, page by page, separated by empty lines, with single spaces.
 
     Args:
         body: the file.
-        characters: the longest text; None for all.
+        characters: maximum length of the text; None for no limit.
 
     Raises:
         ValueError: if the file cannot be read; the message is a clause without the file's name.
@@ -41,7 +41,7 @@ def pdf_text(body: bytes, characters: int | None = None) -> str:
                 break
             if characters is not None and time.monotonic() > deadline:
                 break
-    # A damaged file makes pypdf raise whatever its parts run into.
+    # pypdf raises arbitrary exceptions for damaged files.
     except Exception as error:
         raise ValueError(f"this PDF cannot be read ({type(error).__name__})") from None
     return "\n\n".join(pages)[:characters]

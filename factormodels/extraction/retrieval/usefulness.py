@@ -1,4 +1,4 @@
-"""Which pages are not evidence: blocked ones, boiler-plate, and copies of the response itself."""
+"""Detection of pages that are not evidence: blocked, boilerplate, copies of the response."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"\w+")
 
 _SHORT = 150
-"""Words below which a notice that bars the way is all there is: a long page may speak of one."""
+"""Maximum words of a page that is only an access notice; a long page may mention one."""
 
 _UNREADABLE = 0.1
-"""Share of replacement characters above which a text was decoded wrongly."""
+"""Maximum share of replacement characters in a correctly decoded text."""
 
 _SHINGLE = 8
-"""Words in a row that two texts on one subject do not share by chance."""
+"""Length of word sequences that two texts on the same subject do not share by chance."""
 
 _LEAST_WORDS = 40
-"""Words of a response below which what repeats it may be its source."""
+"""Minimum words of a response for detection of copies; a page that repeats less may be its
+source."""
 
 _REPEATED = 0.5
-"""Share of a response's shingles in a page from which it is a copy of the response."""
+"""Minimum share of a response's shingles in a page that is a copy of it."""
 
 
 def why_useless(text: str) -> str:
-    """Why a page's text is not evidence, in a few words; empty if it may be."""
+    """Return why a page's text is not evidence, in a few words; empty if it may be."""
     words = _WORD.findall(text)
     if not words:
         return "it has no text"
@@ -57,10 +58,10 @@ def why_useless(text: str) -> str:
 
 
 def repeats(text: str, response: str) -> bool:
-    """Whether a page holds a response that is to be checked: it would confirm itself.
+    """Return whether a page contains the response to be checked, which would confirm itself.
 
-    Datasets of answers stand on the web. A response of some length counts as repeated if half of
-    its runs of eight words stand in the page.
+    Datasets of answers are published on the web. A response of sufficient length counts as repeated
+    if half of its sequences of eight words occur in the page.
     """
     words = _words(response)
     if len(words) < _LEAST_WORDS:

@@ -1,6 +1,6 @@
-"""The retriever over HTTP: a search, the pages that it finds, and what of them becomes evidence.
+"""Retriever over HTTP: a search, the pages that it finds, and the passages taken from them.
 
-What a service asks and answers stands in a subclass of `WebRetriever`.
+Subclasses of `WebRetriever` implement the interface of each service.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import httpx
 
 HITS = 15
-"""Results that a search is asked for: of a page in three nothing can be read."""
+"""Number of results to request, since about one page in three cannot be read."""
 
 _OPERATORS = re.compile(r"(?<!\w)[-+~!](?=\w)|[\"“”„«»*?~|\\()\[\]{}<>^]|(?<=\w):")
 _CONNECTIVES = re.compile(r"\b(?:AND|OR|NOT|AROUND)\b")
@@ -39,23 +39,24 @@ _CONNECTIVES = re.compile(r"\b(?:AND|OR|NOT|AROUND)\b")
 
 @dataclass(frozen=True)
 class WebRetriever(ABC):
-    """Searches the web by a service and reads the pages found.
+    """Base class of retrievers that search the web with a service and read the resulting pages.
 
-    Pages are read from the best on until there are enough good ones. What bars the way, holds
-    nothing but notices, or repeats the response is none; where good ones are too few, the search
-    engine's snippets stand for the others, save those that repeat the response.
+    Pages are read from the best on until there are enough good ones. Pages that block access,
+    contain only notices, or repeat the response are not good; if good ones are too few, the search
+    engine's snippets replace the others, except for pages that repeat the response.
 
     Attributes:
         top_k: passages per query.
-        reading: what of a page becomes a passage; see `factormodels.extraction.retrieval.pages`.
-        pages: good pages that are read per query; as many as passages if None.
-        results: results that a search is asked for.
+        reading: the part of a page that becomes a passage; see
+            `factormodels.extraction.retrieval.pages`.
+        pages: number of good pages to read per query; `top_k` if None.
+        results: number of results to request from a search.
         base_url: address of the service.
         http: limits of requests.
-        chunks: how pages are cut for the reading "chunks".
+        chunks: settings of chunks for the reading "chunks".
         name: the retriever's name in tables and manifests.
-        store: where searches and pages are kept.
-        response: the response that is checked; a page that repeats it is no evidence.
+        store: cache of searches and pages.
+        response: the response that is checked; a page that repeats it is not evidence.
 
     Raises:
         InputError: for a number below 1 or an unknown reading.
@@ -80,35 +81,35 @@ class WebRetriever(ABC):
             checked_top_k(self.pages)
 
     def checking(self, response: str) -> WebRetriever:
-        """This retriever for the claims of a response."""
+        """Return this retriever for the claims of a response."""
         return replace(self, response=response)
 
     def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
-        """What each query finds, in order; several are open at once.
+        """Return the result of each query, in order, with concurrent searches.
 
         Raises:
-            InputError: if the service needs a key and the environment holds none, or, in a
-                replay, for a search or page that is not kept.
+            InputError: if the service needs a key that is not in the environment or, in a replay,
+                for a search or page that is not cached.
         """
         return run_until_done(self._retrieve(queries))
 
     def headers(self) -> Mapping[str, str]:
-        """Headers of a search, such as a key; pages are read without them."""
+        """Return headers of a search, such as a key; they are not sent to pages."""
         return {}
 
     @abstractmethod
     async def hits(
         self, client: httpx.AsyncClient, headers: Mapping[str, str], query: str, count: int
     ) -> list[Hit]:
-        """At most `count` results of a search, best first.
+        """Return at most `count` results of a search, best first.
 
         Raises:
-            RequestFailed: if the search fails for good.
+            RequestFailed: if the search fails permanently.
         """
 
     @abstractmethod
     async def page(self, client: httpx.AsyncClient, hit: Hit) -> tuple[str, str]:
-        """(address, text) of the page of a result.
+        """Return (address, text) of the page of a result.
 
         Raises:
             RequestFailed: if the page cannot be read.
@@ -179,7 +180,7 @@ class WebRetriever(ABC):
                 else:
                     good[ranks[hit]] = page
         if len(good) >= wanted:
-            # What took the place of a page that failed is as good: nothing is missing.
+            # Failed pages were replaced by equally good ones, so nothing is missing.
             dropped, failures = [*dropped, *failures], []
         for rank in list(poor)[: wanted - len(good)]:
             good[rank] = poor[rank]
@@ -190,7 +191,7 @@ class WebRetriever(ABC):
     async def _page(
         self, client: httpx.AsyncClient, slots: asyncio.Semaphore, hit: Hit
     ) -> tuple[str, str, str]:
-        """(address, text, why it failed) of a page; nothing is asked for where snippets do."""
+        """Return (address, text, failure) of a page; request nothing if snippets suffice."""
         if self.reading == "snippet" and hit.link:
             return hit.link, "", ""
 
@@ -207,13 +208,13 @@ class WebRetriever(ABC):
 
 
 def plain_query(text: str) -> str:
-    """A text as a search for its words: what search engines read as operators is taken out.
+    """Return a text as a query for its words, without search operators.
 
-    These are quotation marks, brackets, wildcards, signs before a word, a colon after a word as in
-    "site:example" and connectives in capitals. Claims hold them by chance, and would then find
-    nothing or something else.
+    Operators are quotation marks, brackets, wildcards, signs before a word, a colon after a word as
+    in "site:example", and connectives in capitals. Claims contain them by chance, and would then
+    find nothing or something else.
     """
-    # Halves of characters, which JSON may hold, cannot be sent.
+    # Lone surrogates, which JSON may contain, cannot be sent.
     text = text.encode("utf-8", "replace").decode()
     words = _CONNECTIVES.sub(lambda match: match[0].lower(), _OPERATORS.sub(" ", text))
     return " ".join(words.split())
@@ -222,10 +223,10 @@ def plain_query(text: str) -> str:
 async def request_json(
     client: httpx.AsyncClient, method: str, url: str, settings: HttpSettings, **parts: Any
 ) -> dict[str, Any]:
-    """The JSON object that a service answers; `parts` as `request` takes them.
+    """Return the JSON object that a service answers; `parts` are those of `request`.
 
     Raises:
-        RequestFailed: if there is no answer, or it is no JSON object, or reports an error.
+        RequestFailed: if there is no answer, it is not a JSON object, or it reports an error.
     """
     body, charset = await request(client, method, url, settings, **parts)
     try:
@@ -240,12 +241,12 @@ async def request_json(
 
 
 def objects(value: object, key: str) -> list[dict[str, Any]]:
-    """The objects in the list at `key`; none where there is no such list."""
+    """Return the objects in the list at `key`; none if there is no such list."""
     items = value.get(key) if isinstance(value, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def text_of(value: dict[str, Any], key: str) -> str:
-    """The text at `key`; empty where there is none."""
+    """Return the text at `key`; empty if there is none."""
     text = value.get(key)
     return text if isinstance(text, str) else ""

@@ -1,7 +1,7 @@
-"""Searches and pages of the web, each asked for once: in a run, and with a cache on disk ever.
+"""Cache of web searches and pages: each is requested once per run, or once ever with a disk cache.
 
-In the cache each is an answer of a model called "web", its text the JSON of what was found. Its key
-is that of such an answer, so that the files of earlier versions are replayed without a request.
+In the cache, each is an answer of a model called "web", whose text is the result in JSON. The key
+is that of such an answer, so that files of earlier versions can be replayed without requests.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from factormodels.extraction.language_model.limits import Budget
 SEARCHES, PAGES = "searches", "pages"
 
 LASTING_FAILURES = 86_400.0
-"""Seconds for which a page that is not there, or is none, is not asked for again."""
+"""Seconds before a missing or invalid page is requested again."""
 
 _FORM = PromptIdentity("web", 2, "")
 
 
 class WebStore:
-    """What searches found and what pages said, by what was asked; threads may share it.
+    """Results of searches and texts of pages, by request; threads may share it.
 
-    An answer is kept for good. A failure is kept with its reason, for the rest of the run and for
-    a replay; a later run asks again, for a page that is not there only after a day.
+    An answer is stored permanently. A failure is stored with its reason, for the rest of the run
+    and for a replay; a later run repeats the request, for a missing page only after a day.
 
     Args:
-        cache: the file; None keeps what was asked for in memory alone.
-        replay: whether every answer and failure is taken from the file.
-        retry_failed: whether pages that are not there are asked for again at once.
-        budget: what searches may cost; None for anything.
-        price: US dollars per search; None where it is not known.
-        clock: seconds since 1970.
+        cache: the file; None stores answers in memory only.
+        replay: whether every answer and failure must be in the file.
+        retry_failed: whether to request missing pages again immediately.
+        budget: limit of the cost of searches; None for no limit.
+        price: US dollars per search; None if unknown.
+        clock: function that returns seconds since 1970.
 
     Attributes:
-        asked: number of searches and pages that services were asked for.
+        asked: number of searches and pages that were requested from services.
         paid: US dollars for the searches among them.
     """
 
@@ -73,17 +73,18 @@ class WebStore:
     async def get(
         self, stage: str, facts: Mapping[str, Any], ask: Callable[[], Awaitable[Any]]
     ) -> Any:
-        """A kept answer, or what `ask` gives; whoever wants the same meanwhile waits for it.
+        """Return a stored answer, or the result of `ask`; concurrent callers wait for the same
+        result.
 
         Args:
             stage: `SEARCHES` or `PAGES`.
             facts: JSON values that the answer depends on.
-            ask: gives the answer, a JSON value.
+            ask: returns the answer, a JSON value.
 
         Raises:
             RequestFailed: if there is none.
-            InputError: in a replay, for what is not kept.
-            LimitReachedError: if a search would cost more than is allowed.
+            InputError: in a replay, for an answer that is not stored.
+            LimitReachedError: if a search would exceed the limit of cost.
         """
         text = json.dumps({"stage": stage, **facts}, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -128,13 +129,13 @@ class WebStore:
         except BaseException as error:
             with self._lock:
                 del self._known[digest]
-            # Also for whoever waits; unless it is the end of this loop alone.
+            # Pass the exception on to waiting callers, unless only this loop ends.
             future.set_exception(
                 error if isinstance(error, Exception) else RequestFailed("the run was interrupted")
             )
             raise
         future.set_result(entry)
-        # What stands in the file need not stay in memory, which pages of a long run would fill.
+        # Answers in the file are not kept in memory, which the pages of a long run would fill.
         if self._cache is not None and entry["failure"] is None:
             with self._lock:
                 del self._known[digest]
@@ -151,7 +152,7 @@ class WebStore:
         except RequestFailed as error:
             entry |= {"failure": str(error), "lasting": error.lasting}
             if stage == SEARCHES and error.lasting:
-                # Nobody is paid for what he refuses.
+                # Refused searches are not charged.
                 self._budget.refund(price)
                 self.paid -= price
         return entry | {"at": self._clock()}
@@ -161,7 +162,7 @@ class WebStore:
         if stored is None:
             return None
         entry: dict[str, Any] = json.loads(stored.text)
-        # What a service refuses today, for want of a key or credit, it may give in a minute.
+        # A search refused for lack of a key or credit may succeed later.
         lasting = entry["lasting"] and request.stage == PAGES
         expired = not lasting or self._clock() - entry["at"] >= self._patience
         return None if entry["failure"] is not None and expired and not self.replay else entry

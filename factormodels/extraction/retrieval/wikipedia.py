@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     import httpx
 
 QUERY_CHARACTERS = 300
-"""The longest search that the API takes."""
+"""Maximum length of a search in the API, in characters."""
 
 
 @dataclass(frozen=True)
 class WikipediaRetriever(WebRetriever):
-    """Searches Wikipedia and reads the pages found (FactReasoner, section 4, with k = 3).
+    """Retriever that searches Wikipedia and reads the articles (FactReasoner, section 4, with k =
+    3).
 
     Attributes:
-        language: the Wikipedia, by its code; it takes the place of "{language}" in `base_url`.
-            The other attributes are those of `WebRetriever`.
+        language: the Wikipedia, by its code; it replaces "{language}" in `base_url`. The other
+            attributes are those of `WebRetriever`.
     """
 
     top_k: int = 3
@@ -43,7 +44,7 @@ class WikipediaRetriever(WebRetriever):
     async def hits(
         self, client: httpx.AsyncClient, headers: Mapping[str, str], query: str, count: int
     ) -> list[Hit]:
-        """The results of a search; their addresses come with their pages."""
+        """Return the results of a search; their addresses come with their pages."""
         search = {"list": "search", "srsearch": query[:QUERY_CHARACTERS], "srlimit": str(count)}
         answer = await self._asked(client, {**search, "srprop": "snippet"}, headers)
         return [
@@ -52,7 +53,7 @@ class WikipediaRetriever(WebRetriever):
         ]
 
     async def page(self, client: httpx.AsyncClient, hit: Hit) -> tuple[str, str]:
-        """The address of an article, and its plain text."""
+        """Return the address of an article, and its plain text."""
         extract = {"prop": "extracts|info", "explaintext": "1", "inprop": "url", "redirects": "1"}
         answer = await self._asked(client, {"titles": hit.title, **extract})
         page = next(iter(objects(answer.get("query"), "pages")), {})
