@@ -21,6 +21,7 @@ WeakRelations = Literal["left-out", "kept"]
 F1 = Literal["pooled", "by-response"]
 Logarithm = Literal["10", "e", "2"]
 Irrelevant = Literal["counted", "left-out", "false"]
+Unlabelled = Literal["exclude", "false"]
 
 RELEASE_CONTEXT_PRIOR = 0.9
 """Prior of passages in FactReasoner's release 0.8; the paper has `claims.CONTEXT_PRIOR`."""
@@ -59,15 +60,18 @@ class Conventions(GraphConventions):
         k: how the K of F1@K is chosen, as `calibration.scores.measures.choose_k` takes it.
         f1: whether F1 is that of all claims pooled, or the mean over responses.
         logarithm: base of the logarithms of E and of surprisal.
-        irrelevant: what claims that people call irrelevant are: counted in the measures without
-            labels and left out of the others, left out of all, or false.
+        irrelevant_claims: what claims that people call irrelevant are: counted in the measures
+            without labels and left out of the others, left out of all, or false.
+        unlabelled: what claims without a label are in measures that need one: excluded, or false,
+            so that the Brier score is divided by all claims.
     """
 
     encoding: str = DEFAULT_ENCODING
     k: int | str = "median"
     f1: F1 = "pooled"
     logarithm: Logarithm = "10"
-    irrelevant: Irrelevant = "counted"
+    irrelevant_claims: Irrelevant = "counted"
+    unlabelled: Unlabelled = "exclude"
 
     @property
     def graph(self) -> GraphConventions:
@@ -83,10 +87,12 @@ PRESETS: Mapping[str, Conventions] = MappingProxyType(
     {
         # FactReasoner, section 3.1 (priors), table 1 (encoding), table 2 (K, labeled claims),
         # tables 10 to 19 (means over responses), section 3.2 (E at 1/2 is 0.1505, hence base 10).
-        "paper": Conventions(context_prior=CONTEXT_PRIOR, f1="by-response", irrelevant="left-out"),
+        "paper": Conventions(
+            context_prior=CONTEXT_PRIOR, f1="by-response", irrelevant_claims="left-out"
+        ),
         # The package fact-reasoner 0.8.0: PRIOR_PROB_CONTEXT, _reconcile_ctx_pair, one node per
-        # context id, tables with priors, K of half the atoms, natural logarithms, and every label
-        # that is not S counted as false.
+        # context id, tables with priors, K of half the atoms, natural logarithms, and every claim
+        # false that is not labeled S: avg_brier is a sum over all claims, divided by all.
         "fact-reasoner-0.8": Conventions(
             context_prior=RELEASE_CONTEXT_PRIOR,
             equivalence="larger",
@@ -96,11 +102,28 @@ PRESETS: Mapping[str, Conventions] = MappingProxyType(
             k="half-down",
             f1="by-response",
             logarithm="e",
-            irrelevant="false",
+            irrelevant_claims="false",
+            unlabelled="false",
         ),
     }
 )
 """Conventions of a paper or a release, by name."""
+
+TITLES: Mapping[str, str] = MappingProxyType(
+    {
+        "context_prior": "prior of passages",
+        "equivalence": "probability of an equivalence",
+        "shared_passage": "passage of several claims",
+        "weak_relations": "use of relations below 1/2",
+        "encoding": "encoding",
+        "k": "K",
+        "f1": "mean of F1",
+        "logarithm": "base of logarithms",
+        "irrelevant_claims": "use of irrelevant claims",
+        "unlabelled": "use of unlabelled claims",
+    }
+)
+"""What a table calls each convention."""
 
 _MEANINGS: Mapping[str, Mapping[object, str]] = MappingProxyType(
     {
@@ -117,7 +140,11 @@ _MEANINGS: Mapping[str, Mapping[object, str]] = MappingProxyType(
             "kept": "relations below 1/2 kept",
         },
         "f1": {"pooled": "F1 of all claims pooled", "by-response": "F1 as a mean over responses"},
-        "irrelevant": {
+        "unlabelled": {
+            "exclude": "unlabelled claims left out where a label is needed",
+            "false": "unlabelled claims false",
+        },
+        "irrelevant_claims": {
             "counted": "irrelevant claims counted where no label is needed",
             "left-out": "irrelevant claims left out",
             "false": "irrelevant claims false",
@@ -139,6 +166,19 @@ def meaning_of(name: str, value: object) -> str:
     if name == "logarithm":
         return "natural logarithms" if value == "e" else f"logarithms to base {value}"
     return _MEANINGS[name][value]
+
+
+def stated(
+    conventions: GraphConventions, kind: type[GraphConventions] = Conventions
+) -> dict[str, object]:
+    """Conventions that are not as they are by default, by name.
+
+    Args:
+        conventions: those that hold.
+        kind: which of them: those of this class.
+    """
+    values = {each.name: getattr(conventions, each.name) for each in fields(kind)}
+    return {name: value for name, value in values.items() if value != getattr(DEFAULT, name)}
 
 
 def differing(first: Conventions, second: Conventions) -> Iterator[str]:

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from factormodels.claims import RelationKind
+from factormodels.conventions import (
+    DEFAULT,
+    Conventions,
+    Equivalence,
+    SharedPassage,
+    WeakRelations,
+)
 from factormodels.errors import InputError
 from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.stages.duplicates import every_atom
@@ -51,7 +59,16 @@ class _NoPosteriors(_Facts):
     error: str
 
 
+class _DeclaredConventions(_Facts):
+    context_prior: Probability | None = None
+    equivalence: Equivalence = "smaller"
+    shared_passage: SharedPassage = "copied"
+    weak_relations: WeakRelations = "left-out"
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
 class _Posteriors(_Facts):
+    conventions: _DeclaredConventions = _DeclaredConventions()
     unanswered: list[str] = []
     atoms: dict[str, _Claim]
 
@@ -70,6 +87,7 @@ class _Judged(_Claim):
 
 class _View(_Facts):
     encoding: str
+    conventions: _DeclaredConventions = _DeclaredConventions()
     backend: str
     status: str
     log_z: float | None
@@ -157,6 +175,11 @@ _KINDS: Mapping[str, type[_Facts]] = MappingProxyType(
 _KINDS_BY_NAME: Mapping[str, type[_Facts]] = MappingProxyType(
     {ASSESSORS_KEY: _Assessor, "consumption": _Consumption, "duplicates": _Duplicate}
 )
+
+
+def conventions_of(view: Mapping[str, Any]) -> Conventions:
+    """The conventions under which a view of an assessment has its posteriors."""
+    return replace(DEFAULT, **view.get("conventions", {}), encoding=view["encoding"])
 
 
 def check_assessment(graph: FactGraph, source: str) -> None:

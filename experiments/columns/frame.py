@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.columns.options import TaughtSettings
 from experiments.columns.roles import DATA
 from experiments.findings.text import some_of
+from factormodels.conventions import Conventions
 from factormodels.errors import InputError
 from factormodels.io.tables.data_table import DataTable
 from factormodels.nouns import counted
@@ -85,6 +86,24 @@ class ClaimFrame:
         )
         kept = frame[~taught].reset_index(drop=True)
         return replace(self, frame=kept, remarks=[*self.remarks, remark])
+
+    def under(self, conventions: Conventions) -> ClaimFrame:
+        """The claims with irrelevant ones as conventions have them.
+
+        Raises:
+            InputError: if no claim is left.
+        """
+        frame, irrelevant = self.frame, self.frame["irrelevant"].astype(bool)
+        if conventions.irrelevant_claims == "counted" or not irrelevant.any():
+            return self
+        if conventions.irrelevant_claims == "false":
+            return replace(self, frame=frame.assign(label=frame["label"].mask(irrelevant, False)))
+        if irrelevant.all():
+            raise InputError(
+                f"{self.table.source}: every claim is irrelevant, and --irrelevant-claims "
+                "left-out leaves none; give --irrelevant-claims false or counted"
+            )
+        return replace(self, frame=frame[~irrelevant].reset_index(drop=True))
 
     def parts(self) -> tuple[dict[str, pd.DataFrame], list[str]]:
         """The frame by data, with the models in a column, and remarks.

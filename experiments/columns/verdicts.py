@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.columns.assessed_metadata import METADATA_KEY, check_posteriors
+from factormodels.claims import Atom, ClaimLabel
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.log_rows import KEYS
 from factormodels.io.formats.logs import scored_rows
@@ -12,6 +13,7 @@ from factormodels.io.formats.registry import format_of
 from factormodels.io.tables.data_table import DataTable
 from factormodels.metadata.learned_from import LEARNED_FROM, LearnedFrom, relations_mark
 from factormodels.metadata.recorded_verdicts import recorded_marks, recorded_verdicts
+from factormodels.words import IRRELEVANT
 from inference import infer_batch
 
 _JUDGED = ("fact-graph", "factreasoner", "factreasoner-results")
@@ -61,7 +63,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
                     "claim": atom.id,
                     "text": atom.text,
                     "answer": graph.response,
-                    "label": atom.label,
+                    "label": label_of(atom),
                     **{model: p[atom.id] for model, p in by_model.items() if atom.id in p},
                     **{mark_column(model): str(mark) for model, mark in marks.items()},
                 }
@@ -133,6 +135,13 @@ def marks_by_model(graph: FactGraph) -> dict[str, LearnedFrom]:
     if of_relations is not None:
         marks |= dict.fromkeys((*graph.metadata.get(METADATA_KEY, {}), AS_GIVEN), of_relations)
     return marks
+
+
+def label_of(atom: Atom) -> bool | str | None:
+    """The label of a claim as a cell of a table; of an irrelevant claim the word for that."""
+    if atom.label is None and (atom.annotation or "").casefold() in IRRELEVANT:
+        return str(ClaimLabel.IRRELEVANT)
+    return atom.label
 
 
 def mark_column(model: str) -> str:

@@ -66,7 +66,7 @@ def verdicts_without_address(
             assessed = graph.metadata.get(ASSESSMENT_KEY, {}).get(view.variant, {})
             if "atoms" not in assessed:
                 continue
-            seen = variant_of(only_asked(other, view.variant), view.variant)
+            seen = variant_of(only_asked(other, view.variant), view.variant, view.conventions)
             try:
                 posterior = view.backend.infer(seen.to_factor_graph(view.encoding))
                 p = posterior.marginals.of_state(1, seen.atom_ids).tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -35,8 +36,10 @@ from experiments.evaluators.calls.costs import CLAIMS_PER_SENTENCE
 from experiments.evaluators.calls.early_exits import EXIT_KEY, early_exit, unless
 from experiments.evaluators.calls.few_calls import DECISIVE, few_calls_sentences
 from experiments.evaluators.coherence import ClaimCoherenceSettings, coherence
+from experiments.evaluators.convention_measures import measure_names
 from experiments.evaluators.core import CoreSettings
 from experiments.evaluators.display.assess_tables import (
+    MEASURES,
     call_table,
     claim_table,
     doubtful_table,
@@ -62,9 +65,15 @@ from experiments.evaluators.setup import (
     with_correction,
 )
 from experiments.findings.findings import Findings
-from experiments.findings.table import Table
+from experiments.findings.table import Table, with_note
 from experiments.settings import Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
+from experiments.settings.conventions import (
+    ConventionSettings,
+    graph_names,
+    note_of,
+    own_prior_remarks,
+)
 from experiments.settings.inputs import relation_remarks
 from experiments.settings.limits import Encoding, Least
 from factormodels.claims import LEAST_PROBABILITY
@@ -148,6 +157,7 @@ class AssessSettings(
     CoreSettings,
     ClaimCoherenceSettings,
     BatchSettings,
+    ConventionSettings,
 ):
     """Assessment."""
 
@@ -155,6 +165,13 @@ class AssessSettings(
     def names(self) -> tuple[str, ...]:
         """Who has verdicts: variants and assessors."""
         return (*self.variant, *self.assessors)
+
+    def resolved(self) -> AssessSettings:
+        """These settings, with the encoding and the least probability that conventions mean."""
+        conventions = self.declared()
+        kept = conventions.weak_relations == "kept" and "least" not in self.model_fields_set
+        implied = {"encoding": conventions.encoding, "least": 0.0 if kept else self.least}
+        return self.model_copy(update=implied)
 
 
 @front_door
@@ -208,6 +225,7 @@ def assess(responses: ResponsesIn | None = None, *, settings: AssessSettings) ->
             findings are of what was answered instead, and `limit_reached` is True.
         MissingDependencyError: if a library that is needed is not installed.
     """
+    settings = settings.resolved()
     loaded = settings.load(responses)
     takes_claims = settings.atoms not in (None, "given")
     if takes_claims and any(graph.response.strip() for graph in loaded.graphs):
@@ -278,8 +296,9 @@ def _findings(
     agreeing: Findings | None,
     probed: FirstProbe,
 ) -> Findings:
+    conventions = settings.declared()
     with entropy_warnings() as misordered:
-        compared = summarise_judged(batch.responses, settings.names)
+        compared = summarise_judged(batch.responses, settings.names, conventions)
     alone = len(loaded.graphs) == 1
     how = {view.variant: (view.encoding, view.backend.name) for view in plan.views}
     # Of responses one by one, and of claims that count, the same is not to be said again.
@@ -287,13 +306,24 @@ def _findings(
         tables = {
             "claims": claim_table(batch.graphs),
             "evidence": evidence_table(batch.graphs, deciding=alone),
-            "responses": response_table(batch, settings.names),
+            "responses": response_table(batch, settings.names, conventions),
             **({} if alone else {"doubtful": doubtful_table(batch.graphs)}),
             "summary": summary_table(compared, _with_core(batch, compared, settings), how),
             "origins": origin_table(batch.responses),
             **probe_tables(probed.results),
             "cost": ledger_table(session.ledger),
         }
+    of_graphs = graph_names(settings.variant)
+    shown = [column.name for column in tables["summary"].columns]
+    of_measures = measure_names(
+        [name for name in shown if name in MEASURES],
+        irrelevant=any(response.irrelevant for response in batch.responses),
+        unlabelled=any(None in response.labels for response in batch.responses),
+    )
+    for name in ("claims", "doubtful", "responses", "summary"):
+        if name in tables:
+            names = (*of_graphs, *(of_measures if name == "summary" else ()))
+            tables[name] = with_note(tables[name], note_of(conventions, names))
     without_address = verdicts_without_address(batch.graphs, plan.views)
     tables |= address_tables(batch.graphs, without_address)
     graphs = batch.graphs
@@ -340,17 +370,23 @@ def _findings(
 
 
 def _with_core(batch: Batch, compared: Compared, settings: AssessSettings) -> Compared | None:
-    """The measures of the claims that count alone, with the K of all claims; None without Core."""
-    k = compared.k
+    """The measures of the claims that count alone; None without Core.
+
+    K is that of all claims, unless it is a share of each response's.
+    """
     kept = with_core(batch.responses)
-    return None if k is None or not kept else summarise_judged(kept, settings.names, k)
+    if compared.k is None or not kept:
+        return None
+    conventions = settings.declared()
+    k = None if math.isnan(compared.k) else compared.k
+    return summarise_judged(kept, settings.names, conventions, k)
 
 
 def _of_measures(
     compared: Compared, batch: Batch, settings: AssessSettings, misordered: int
 ) -> Iterator[str]:
     """What a reader of the measures must know."""
-    yield from measure_sentences(compared)
+    yield from measure_sentences(compared, settings.declared())
     if misordered:
         rows = sum(summary is not None for summary in compared.summaries.values())
         yield (
@@ -361,11 +397,12 @@ def _of_measures(
     if settings.core:
         kept = with_core(batch.responses)
         every = [response for response in batch.responses if response.counts is not None]
+        share = compared.k is not None and math.isnan(compared.k)
         yield (
             f"Core: {sum(sum(response.counts or ()) for response in kept):,} of "
             f"{sum(len(response.labels) for response in every):,} claims count; "
             f"{counted(len(every) - len(kept), 'response')} keep none and are left out of the rows "
-            "with Core, whose K is that of all claims."
+            f"with Core, whose K is that of {'the claims that count' if share else 'all claims'}."
         )
 
 
@@ -393,9 +430,11 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
 
 def _of_relations(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
     """Of how many relations nothing is used, although they say something."""
+    conventions = plan.settings.declared()
     for encoding in dict.fromkeys(view.encoding for view in plan.views):
-        seen = (variant(graph, plan.widest) for graph in batch.graphs)
+        seen = (variant(graph, plan.widest, conventions) for graph in batch.graphs)
         yield from relation_remarks(seen, encoding)
+    yield from own_prior_remarks(batch.graphs, conventions)
     # Without a distribution nothing of what was answered is left in the relation.
     lost = sum(map(made_neutral, batch.graphs))
     if lost:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from calibration.scores.measures import (
     ENTROPY_PEAK,
+    choose_k,
     entropy_terms,
     f1_of_counts,
     recall_of_counts,
@@ -114,7 +115,9 @@ def _draws() -> AnnealedImportance:
 
 
 def open_measures(
-    ranges: Sequence[Mapping[str, Sequence[Range | None]]], k: float
+    ranges: Sequence[Mapping[str, Sequence[Range | None]]],
+    k: str | float,
+    logarithm: float = 1.0,
 ) -> dict[str, dict[str, Range]]:
     """Ranges of the measures of `RANGED`, means over responses, by name of variant or assessor.
 
@@ -124,13 +127,15 @@ def open_measures(
     Args:
         ranges: of each response, (lower, upper) of every claim by name; None where a claim is
             dropped, and then left out of all names.
-        k: the K of R_K and F1@K.
+        k: the K of R_K and F1@K, as `calibration.scores.choose_k` takes it.
+        logarithm: what E in logarithms to base 10 is multiplied by.
     """
     ends_by_name: dict[str, list[list[Range]]] = {}
     for response in ranges:
         for name, kept in zip(response, _in_all([*response.values()]), strict=True):
             if len(kept):
-                ends_by_name.setdefault(name, []).append(_ends(kept, k))
+                of_response = float(choose_k(k, [len(kept)])[0])
+                ends_by_name.setdefault(name, []).append(_ends(kept, of_response, logarithm))
     means = {name: np.mean(np.array(ends), axis=0).tolist() for name, ends in ends_by_name.items()}
     return {
         name: {measure: (low, high) for measure, (low, high) in zip(RANGED, ends, strict=True)}
@@ -143,13 +148,13 @@ def _in_all(ranges: Sequence[Sequence[Range | None]]) -> list[NDArray[np.float64
     return [np.array([ends[position] for position in kept]).reshape(-1, 2) for ends in ranges]
 
 
-def _ends(ranges: NDArray[np.float64], k: float) -> list[Range]:
+def _ends(ranges: NDArray[np.float64], k: float, logarithm: float) -> list[Range]:
     supported = (verdicts(ranges.ravel()).reshape(-1, 2) > 0).sum(axis=0)
     terms = entropy_terms(ranges.ravel()).reshape(-1, 2)
     peaks = entropy_terms(np.clip(ENTROPY_PEAK, ranges[:, 0], ranges[:, 1]))
     n = len(ranges)
     pairs = (supported / n, recall_of_counts(supported, k), f1_of_counts(supported, n, k))
-    entropy = (float(terms.min(axis=1).mean()), float(peaks.mean()))
+    entropy = (logarithm * float(terms.min(axis=1).mean()), logarithm * float(peaks.mean()))
     return [*((float(low), float(high)) for low, high in pairs), entropy]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
@@ -11,14 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.intervals import IntervalSettings
-from calibration.scores.measures import entropy_warnings, recall_of_counts, verdicts
+from calibration.scores.measures import (
+    choose_k,
+    entropy_warnings,
+    recall_of_counts,
+    verdicts,
+)
 from calibration.scores.registry import MEASURES as PAPERS_MEASURES
 from calibration.scores.response_measures import measure_responses
 from calibration.scoring import score
 from experiments.columns.assessed_metadata import CORE_KEY, METADATA_KEY
+from experiments.evaluators.convention_measures import in_logarithms, logarithm_factor
 from experiments.evaluators.evidence import ContextEvidence, context_removals, evidence_of_atoms
 from experiments.evaluators.open_relations import ANYTHING, Range, open_measures, open_posteriors
 from experiments.findings.table import named
+from factormodels.conventions import DEFAULT, Conventions, GraphConventions, stated
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.stages.duplicates import every_atom
@@ -26,6 +35,7 @@ from factormodels.extraction.stages.relations import missing_relations, only_ask
 from factormodels.fact_graph import FactGraph
 from factormodels.metadata.recorded_verdicts import ASSESSORS_KEY
 from factormodels.variants import variant as variant_of
+from factormodels.words import IRRELEVANT
 from inference import Backend
 
 COLUMNS = (
@@ -105,17 +115,20 @@ class AssessmentView:
         variant: FR1, FR2 or FR3.
         encoding: encoding of relations.
         backend: the algorithm.
+        conventions: how passages and relations become a model.
     """
 
     variant: str
     encoding: str
     backend: Backend
+    conventions: GraphConventions = DEFAULT.graph
 
 
 def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str, Any]:
     """The assessment of a response under each view, as JSON values by name of the variant.
 
-    Each has `encoding`, `backend`, `answered_by` (of `auto` the algorithm that it chose), `status`,
+    Each has `encoding`, `conventions` (those that are not as by default, where there are any),
+    `backend`, `answered_by` (of `auto` the algorithm that it chose), `status`,
     `log_z`, `log_z_kind`, `log_z_lower`, `measures` (see `MEASURES`), `unanswered`, `open` and
     `atoms`: by id, the posterior `p` of being true and its `evidence`, the contexts that a relation
     joins to it, each with `relation`, `probability` and `change`, what p loses when the context is
@@ -170,7 +183,7 @@ def by_strength(evidence: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
 
 def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
     asked = only_asked(graph, view.variant)
-    seen = variant_of(asked, view.variant)
+    seen = variant_of(asked, view.variant, view.conventions)
     factor_graph = seen.to_factor_graph(view.encoding)
     try:
         posterior = view.backend.infer(factor_graph)
@@ -187,8 +200,10 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
     # Removals are computed exactly where that fits, else from draws, whatever the posterior is by;
     # hence `change` may be None where `p` is there.
     evidence = evidence_of_atoms(graph, seen, context_removals(seen, factor_graph))
+    declared = stated(view.conventions, GraphConventions)
     return {
         "encoding": view.encoding,
+        **({"conventions": declared} if declared else {}),
         "backend": view.backend.name,
         "status": str(posterior.status),
         "log_z": posterior.log_z,
@@ -257,6 +272,7 @@ class AssessedResponse:
         unasked: relations that were not asked for, by a limit, a settled claim or an early exit.
         fallbacks: answers whose probabilities could not come from log-probabilities, as (relations
             or an assessor's name, where they come from, reason, number).
+        irrelevant: whether people call each claim irrelevant; empty where they do of none.
     """
 
     response: str
@@ -275,6 +291,7 @@ class AssessedResponse:
     answered_by: Mapping[str, str] = field(default_factory=dict)
     unasked: int = 0
     fallbacks: tuple[tuple[str, str, str, int], ...] = ()
+    irrelevant: tuple[bool, ...] = ()
 
     @property
     def lacking(self) -> int:
@@ -291,6 +308,7 @@ def judged(graph: FactGraph) -> AssessedResponse:
     stages = [graph.metadata.get(key, {}) for key in STAGE_KEYS]
     assessors = graph.metadata.get(ASSESSORS_KEY, {})
     kept = graph.metadata.get(CORE_KEY, {}).get("kept")
+    irrelevant = tuple((atom.annotation or "").casefold() in IRRELEVANT for atom, _ in atoms)
     return AssessedResponse(
         graph.id,
         tuple(atom.label for atom, _ in atoms),
@@ -328,6 +346,7 @@ def judged(graph: FactGraph) -> AssessedResponse:
             }.items()
             for origin, reason, count in facts.get("fallbacks", ())
         ),
+        irrelevant=irrelevant if any(irrelevant) else (),
     )
 
 
@@ -362,20 +381,53 @@ def _lexical_passages(graph: FactGraph) -> frozenset[str]:
 def with_core(responses: Sequence[AssessedResponse]) -> list[AssessedResponse]:
     """The responses with the claims alone that count; those that keep none are left out."""
     return [
-        replace(
-            response,
-            labels=tuple(compress(response.labels, response.counts)),
-            p={
-                name: tuple(compress(values, response.counts))
-                for name, values in response.p.items()
-            },
-            ranges={
-                name: tuple(compress(ends, response.counts))
-                for name, ends in response.ranges.items()
-            },
-        )
+        _with_claims(response, response.counts)
         for response in responses
         if response.counts is not None and any(response.counts)
+    ]
+
+
+def _with_claims(response: AssessedResponse, kept: Sequence[bool]) -> AssessedResponse:
+    """The response with some of its claims alone."""
+    return replace(
+        response,
+        labels=tuple(compress(response.labels, kept)),
+        p={name: tuple(compress(values, kept)) for name, values in response.p.items()},
+        ranges={name: tuple(compress(ends, kept)) for name, ends in response.ranges.items()},
+        irrelevant=tuple(compress(response.irrelevant, kept)),
+    )
+
+
+def responses_under(
+    responses: Sequence[AssessedResponse], conventions: Conventions
+) -> list[AssessedResponse]:
+    """The responses with irrelevant claims as conventions have them.
+
+    Where these are left out, so is a response that has no other claim.
+    """
+    if conventions.irrelevant_claims == "counted":
+        return list(responses)
+    if conventions.irrelevant_claims == "left-out":
+        kept = [
+            [not each for each in response.irrelevant] or [True] * len(response.labels)
+            for response in responses
+        ]
+        return [
+            _with_claims(response, keeps)
+            for response, keeps in zip(responses, kept, strict=True)
+            if any(keeps)
+        ]
+    return [
+        replace(
+            response,
+            labels=tuple(
+                False if irrelevant else label
+                for label, irrelevant in zip(response.labels, response.irrelevant, strict=True)
+            ),
+        )
+        if response.irrelevant
+        else response
+        for response in responses
     ]
 
 
@@ -416,14 +468,24 @@ class Compared:
 
 
 def summarise_judged(
-    responses: Sequence[AssessedResponse], names: Sequence[str], k: str | float = "median"
+    responses: Sequence[AssessedResponse],
+    names: Sequence[str],
+    conventions: Conventions = DEFAULT,
+    k: float | None = None,
 ) -> Compared:
     """Summaries of variants and assessors over responses, of the claims that all of them judged.
 
     A claim on which one has no verdict is left out of every summary, so that they compare; one that
-    judged nothing leaves nothing out. Unlabelled claims are left out of scores. K is that of F1@K,
-    as `measured` takes it.
+    judged nothing leaves nothing out.
+
+    Args:
+        responses: the responses.
+        names: of the variants and assessors.
+        conventions: those of the measures.
+        k: K of F1@K; None: as conventions have it.
     """
+    responses = responses_under(responses, conventions)
+    policy = conventions.k if k is None else k
     judging = [
         name
         for name in names
@@ -444,13 +506,15 @@ def summarise_judged(
                 left_out += bool(known)
     labels, ids = [label for _, label, _ in rows], [response_id for *_, response_id in rows]
     summaries = {
-        name: measured([p[judging.index(name)] for p, *_ in rows], labels, ids, k=k)
+        name: _measured_under(
+            [p[judging.index(name)] for p, *_ in rows], labels, ids, conventions, policy
+        )
         if rows and name in judging
         else None
         for name in names
     }
     recalls = {
-        name: _recall_at_k([p[judging.index(name)] for p, *_ in rows], ids, summary["k"])
+        name: _recall_at_k([p[judging.index(name)] for p, *_ in rows], ids, policy)
         for name, summary in summaries.items()
         if summary is not None
     }
@@ -468,16 +532,36 @@ def summarise_judged(
                 for response_ranges in judged_ranges
                 if len(response_ranges) == len(judging)
             ],
-            own_k,
+            # K of a share of each response's claims is that of all its claims here.
+            policy if math.isnan(own_k) else own_k,
+            logarithm_factor("entropy", conventions),
         )
     return Compared(summaries, left_out, _in_sample(responses), recalls, ranges)
 
 
-def _recall_at_k(p: Sequence[float], responses: Sequence[str], k: float) -> float:
+def _measured_under(
+    p: Sequence[float],
+    labels: Sequence[bool | None],
+    responses: Sequence[str],
+    conventions: Conventions,
+    k: str | float,
+) -> dict[str, Any]:
+    """The measures of a method under conventions; F1 is that which they mean."""
+    by_response = conventions.f1 == "by-response"
+    more = ("f1_by_response",) if by_response else ()
+    row = measured(p, labels, responses, policy=conventions.unlabelled, k=k, more=more)
+    if by_response:
+        del row["f1"], row["f1_by_response_status"]
+    return in_logarithms(row, conventions)
+
+
+def _recall_at_k(p: Sequence[float], responses: Sequence[str], policy: str | float) -> float:
     signs = verdicts(np.array(p)).tolist()
     supported = dict.fromkeys(responses, 0)
     for response, sign in zip(responses, signs, strict=True):
         supported[response] += sign > 0
+    sizes = Counter(responses)
+    k = choose_k(policy, [sizes[response] for response in supported])
     return float(recall_of_counts([*supported.values()], k).mean())
 
 

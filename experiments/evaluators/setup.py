@@ -30,6 +30,7 @@ from experiments.evaluators.calls.few_calls import DECISIVE, few_calls_stage
 from experiments.evaluators.core import core_stage
 from experiments.evaluators.response import AssessmentView, assess_graph
 from experiments.settings import Option
+from factormodels.conventions import GraphConventions, stated
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import (
@@ -148,7 +149,11 @@ def make_plan(
             )
     if len(set(settings.variant)) < len(settings.variant):
         raise InputError(f"--variant {', '.join(settings.variant)}: one is given twice; keep one")
-    views = tuple(AssessmentView(name, settings.encoding, backend) for name in settings.variant)
+    conventions = settings.declared()
+    views = tuple(
+        AssessmentView(name, settings.encoding, backend, conventions.graph)
+        for name in settings.variant
+    )
     atoms = _atoms(graphs, settings, session.model)
     revise = atoms == "model" if settings.revise is None else settings.revise
     retriever = _retriever_name(graphs, settings, atoms)
@@ -166,6 +171,9 @@ def make_plan(
         # The repr holds all settings, as backends are dataclasses.
         "backend": repr(backend),
     }
+    declared = stated(conventions, GraphConventions)
+    if declared:
+        facts["conventions"] = declared
     if settings.language is not None:
         facts["language"] = settings.language
     # Without a model its settings mean nothing, and must not keep a batch from going on.
@@ -236,11 +244,14 @@ def make_plan(
     decisive = max(settings.decisive, settings.least)
 
     def relation_stage_of(judging: RelationModel, more: Mapping[str, Any], apart: bool) -> Stage:
+        # An equivalence as probable as the larger entailment is made of both orders by its view.
+        unite = not apart and conventions.equivalence == "smaller"
+
         def stage_of(asked: RelationModel) -> Stage:
             return relation_stage(
                 *(asked, widest, settings.least, {**relation_facts, **more}),
                 both_orders=both,
-                unite=not apart,
+                unite=unite,
             )
 
         if settings.few_calls:
@@ -254,7 +265,7 @@ def make_plan(
             return with_addressed(
                 *(related(graph), None if silent else judging, widest),
                 least=settings.least,
-                unite=not apart,
+                unite=unite,
             )
 
         return stage
@@ -343,12 +354,14 @@ def corrected_batch(plan: AssessmentPlan, graphs: Sequence[FactGraph]) -> list[F
     finished = []
     for graph in graphs:
         if RELATIONS_KEY in graph.metadata:
-            graph = with_corrected_relations(
-                graph, correct, least=plan.settings.least, facts={"correction": correction.facts}
+            corrected = partial(
+                with_corrected_relations,
+                correct=correct,
+                least=plan.settings.least,
+                unite=plan.views[0].conventions.equivalence == "smaller",
             )
-            graph = with_corrected_address(
-                graph, partial(with_corrected_relations, correct=correct, least=plan.settings.least)
-            )
+            graph = corrected(graph, facts={"correction": correction.facts})
+            graph = with_corrected_address(graph, corrected)
         assessment = assess_graph(graph, plan.views)
         finished.append(replace(graph, metadata={**graph.metadata, ASSESSMENT_KEY: assessment}))
     return finished

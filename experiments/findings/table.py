@@ -217,6 +217,11 @@ class Table:
         return [{n: row[n] for n in (row if wanted is None else wanted)} for row in data]
 
 
+def with_note(table: Table, sentence: str) -> Table:
+    """The table with a sentence at the end of its note."""
+    return replace(table, note=" ".join(filter(None, (table.note, sentence))))
+
+
 def presented(
     table: Table, names: Mapping[str, str] = MappingProxyType({}), chosen: Sequence[str] = ()
 ) -> Table:

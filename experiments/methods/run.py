@@ -155,9 +155,10 @@ def run(
 
 def _declared(settings: RunSettings) -> dict[str, Any]:
     """What options declare in place of the study's keys, by place."""
-    declared = {"venue": settings.venue, "k": settings.k}
+    own = {name: getattr(settings, name) for name in ("k", "unlabelled")}
+    declared = {"venue": settings.venue, **own}
     for name in ConventionSettings.model_fields:
-        if name != "k":
+        if name not in own:
             declared[f"conventions.{name}"] = getattr(settings, name)
     return {key: value for key, value in declared.items() if value is not None}
 

@@ -16,23 +16,43 @@ from pydantic import Field
 
 from calibration.estimate import Estimate
 from calibration.intervals import IntervalSettings, Scale, mean_interval
-from calibration.scores.measures import entropy_warnings, f1_at_k
+from calibration.scores.measures import choose_k, entropy_warnings, f1_at_k
 from calibration.scores.registry import REGISTRY, USUAL_SCORES, scores_named
 from experiments.columns.claims import read_claims
 from experiments.columns.options import ProbabilityColumns, TaughtSettings
 from experiments.columns.sources import name_of
-from experiments.columns.verdicts import mark_column, marks_by_model, posteriors_by_model
+from experiments.columns.verdicts import (
+    label_of,
+    mark_column,
+    marks_by_model,
+    posteriors_by_model,
+)
 from experiments.evaluators.batches.batch import CONSUMPTION_KEY
+from experiments.evaluators.convention_measures import (
+    measure_names,
+    scored_under,
+    scores_under,
+)
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.figures.reliability import reliability_figure
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column, named
+from experiments.findings.table import (
+    Column,
+    Table,
+    columns_as,
+    data_frame,
+    interval_column,
+    named,
+    with_note,
+)
 from experiments.findings.text import interval, number
 from experiments.progress import tell
 from experiments.settings import USUAL, Files, Names, Option, front_door
+from experiments.settings.conventions import MeasureConventionSettings, note_of
 from experiments.settings.inputs import graphs_of
 from experiments.settings.limits import DrawnSettings, Folds, Language
 from factormodels.aligned_claims import Alignment, with_verdicts_of
+from factormodels.conventions import DEFAULT, Conventions
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import total
 from factormodels.fact_graph import FactGraph
@@ -115,10 +135,10 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
             n_labelled += atom.label is not None
             p = {name: by_response[graph.id].get(name, {}).get(atom.id) for name in models}
             if None not in p.values():
-                ids = {"response": graph.id, "claim": atom.id, "label": atom.label}
+                ids = {"response": graph.id, "claim": atom.id, "label": label_of(atom)}
                 columns_of_marks = {mark_column(name): str(mark) for name, mark in marks.items()}
                 rows.append({**ids, **p, **columns_of_marks})
-    kept = sum(row["label"] is not None for row in rows)
+    kept = sum(isinstance(row["label"], bool) for row in rows)
     if not kept or not models:
         tools = models or [each.name for each in alignments]
         raise InputError(
@@ -216,19 +236,29 @@ def _aligned_sentence(each: Alignment) -> str:
     )
 
 
-def tools_table(others: Beside, scored: ScoreTable) -> Table:
+def tools_table(others: Beside, scored: ScoreTable, conventions: Conventions = DEFAULT) -> Table:
     """What each tool is worth on the same claims, and what a response took, a row each.
 
-    Of each measure there is the difference from the reference, paired by response. K is the median
-    number of claims of a response; those that not all judged do not count.
+    Of each measure there is the difference from the reference, paired by response. Claims that not
+    all judged do not count for K.
+
+    Args:
+        others: the claims that every tool judged.
+        scored: their scores.
+        conventions: those of the measures.
     """
     reference = scored.reference
-    claims = data_frame(others.table.rows).groupby("response", sort=False)
-    k = float(claims.size().median())
+    left_out = conventions.irrelevant_claims == "left-out"
+    kept = [row for row in others.table.rows if isinstance(row["label"], bool) or not left_out]
+    claims = data_frame(kept).groupby("response", sort=False)
+    k = choose_k(conventions.k, claims.size().to_numpy())
     values_by_model = {
         model: {
             "precision": [float((p > 0.5).mean()) for _, p in claims[model]],
-            "f1_at_k": [f1_at_k(p.to_numpy(dtype=float), k) for _, p in claims[model]],
+            "f1_at_k": [
+                f1_at_k(p.to_numpy(dtype=float), of_response)
+                for (_, p), of_response in zip(claims[model], k, strict=True)
+            ],
         }
         for model in others.models
     }
@@ -254,11 +284,12 @@ def tools_table(others: Beside, scored: ScoreTable) -> Table:
         if len(others.models) > 1:
             columns.append(interval_column(f"{name}_less", f"{title} less {reference}", 3))
     columns += [column for column in _COSTS if column.name in frame]
+    known_k = f" (K = {k[0]:g})" if np.ptp(k) == 0 else ""
     return Table(
         frame,
         tuple(columns),
         f"Each tool on the same claims: {', '.join([*shown.values(), 'Pr'])} and F1@K, the last "
-        f"two as means over responses (K = {k:g}), and what a response took on average.",
+        f"two as means over responses{known_k}, and what a response took on average.",
         note=f"Differences are paired by response, from {reference}; 95% intervals. Costs are "
         "those that files say: calls, tokens and prices of what factormodels assessed, seconds of "
         "FactReasoner's outputs.",
@@ -300,6 +331,7 @@ class ScoreSettings(
     DrawnSettings,
     ProbabilityColumns,
     TaughtSettings,
+    MeasureConventionSettings,
 ):
     """How a table is scored."""
 
@@ -392,6 +424,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
         scores_named(settings.scores, "--scores")
     if settings.language is not None and not settings.beside:
         raise InputError("--language says how claims of --with are compared; leave it out")
+    conventions = settings.declared()
     files, language = settings.beside, settings.language
     others = beside(data, files, name_of(data), language) if files else None
     asked = settings
@@ -399,8 +432,14 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
         asked = settings.model_copy(update={"p": others.models})
     claims = read_claims(data if others is None else others.table, asked, judges=True)
     claims = claims.without_taught(claims.has_label, settings)
+    irrelevant = claims.frame["irrelevant"].astype(bool)
+    lacking = {
+        "irrelevant": bool(irrelevant.any()),
+        "unlabelled": bool((claims.frame["label"].isna() & ~irrelevant).any()),
+    }
     # Of a score that is not among these.
     with entropy_warnings():
+        claims = claims.under(conventions)
         parts, of_parts = claims.labelled_parts()
         remarks = [*claims.remarks, *of_parts]
         blocks = [_block(name, part, settings) for name, part in parts.items()]
@@ -417,9 +456,16 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     ]
     if others is not None:
         # What was asked for comes first, and the details below it.
-        compared = tools_table(others, blocks[0].scored)
+        compared = tools_table(others, blocks[0].scored, conventions)
         tables = {"tools": compared, **tables, "aligned": aligned_table(others.alignments)}
         sentences += others.sentences
+    shown = scores_under(settings.scores or USUAL_SCORES, conventions)
+    measures = dict.fromkeys(("scores", "intervals", "tests", "recalibrated"), shown)
+    measures["tools"] = (*_COMPARED, "precision", "f1_at_k")
+    for name, of_table in measures.items():
+        if name in tables:
+            note = note_of(conventions, measure_names(of_table, **lacking))
+            tables[name] = with_note(tables[name], note)
     return Findings(
         source=name_of(data),
         sentences=tuple(dict.fromkeys(sentences)),
@@ -439,18 +485,21 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
         raise InputError(
             f"--reference {reference}: there is no such model; it has {', '.join(models)}"
         )
+    conventions = settings.declared()
     scored = scores_of(
         *("p", "label", "response"),
         data=frame,
         model="model",
         claim="claim" if "claim" in frame else None,
-        scores=settings.scores or USUAL_SCORES,
+        scores=scores_under(settings.scores or USUAL_SCORES, conventions),
         reference=reference,
         n_resamples=settings.resamples,
+        k=conventions.k,
         intervals=settings.intervals,
         n_bins=settings.bins,
+        unlabelled=conventions.unlabelled,
     )
-    return _Block(name, frame, scored)
+    return _Block(name, frame, scored_under(scored, conventions))
 
 
 def _wide_rows(scored: ScoreTable) -> list[dict[str, Any]]:
@@ -665,6 +714,7 @@ def _recalibrated(
     from calibration.scoring import score as scores_of
 
     rows: list[dict[str, Any]] = []
+    conventions = settings.declared()
     for block in blocks:
         for model in dict.fromkeys(block.frame["model"]):
             part = block.of(model)
@@ -677,12 +727,15 @@ def _recalibrated(
             scored = scores_of(
                 *(maps.p, y, groups),
                 folds=maps.folds,
-                scores=settings.scores or USUAL_SCORES,
+                scores=scores_under(settings.scores or USUAL_SCORES, conventions),
                 reference=AS_GIVEN,
                 n_resamples=settings.resamples,
+                k=conventions.k,
                 intervals=settings.intervals,
                 n_bins=settings.bins,
+                unlabelled=conventions.unlabelled,
             )
+            scored = scored_under(scored, conventions)
             remarks += [f"{of}: {each}" for each in maps.missing]
             rows += [{"of": of, **row} for row in _wide_rows(scored)]
     return Table(

@@ -17,6 +17,7 @@ from factormodels.conventions import (
     Irrelevant,
     Logarithm,
     SharedPassage,
+    Unlabelled,
     WeakRelations,
     meaning_of,
 )
@@ -78,7 +79,7 @@ class ScoreConventionSettings(NamedConventions):
     logarithm: Annotated[Logarithm | None, Option("BASE")] = None
     """Base of the logarithms of E and of surprisal: 10, e or 2."""
 
-    irrelevant: Annotated[Irrelevant | None, Option("HOW")] = None
+    irrelevant_claims: Annotated[Irrelevant | None, Option("HOW")] = None
     """Claims that people call irrelevant: counted where no label is needed, left-out, or false."""
 
 
@@ -89,13 +90,12 @@ class MeasureConventionSettings(ScoreConventionSettings):
     """K of F1@K: median (of the claims per response), half (of a response's claims), half-down
     (rounded down), or a number."""
 
+    unlabelled: Annotated[Unlabelled | None, Option("HOW")] = None
+    """Claims without a label in measures that need one: exclude, or false."""
+
 
 class ConventionSettings(GraphConventionSettings, MeasureConventionSettings):
     """Conventions of papers and tools."""
-
-
-MEASURE_NAMES = ("k", "f1", "logarithm", "irrelevant")
-"""Conventions that measures depend on."""
 
 
 def graph_names(variants: Iterable[str]) -> tuple[str, ...]:
@@ -115,8 +115,10 @@ def note_of(conventions: Conventions, names: Sequence[str]) -> str:
 
     Args:
         conventions: all that hold.
-        names: those that the numbers of the table depend on.
+        names: those that the numbers of the table depend on; empty: there is no sentence.
     """
+    if not names:
+        return ""
     values = {name: getattr(conventions, name) for name in names}
     preset = next(
         (

@@ -52,7 +52,7 @@ from experiments.settings.limits import (
 from experiments.settings.selection_rule import SelectionRule, Weights
 from factormodels import datasets
 from factormodels.claims import LEAST_PROBABILITY
-from factormodels.conventions import DEFAULT, Conventions, GraphConventions
+from factormodels.conventions import Conventions, GraphConventions, stated
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import unknown_name
 from factormodels.extraction.asking.table import ASSESSORS
@@ -925,7 +925,8 @@ class Study:
     @property
     def declared(self) -> Conventions:
         """The conventions that hold; encodings are dimensions of the study, and not among them."""
-        return self.conventions.declared(k=self.k, encoding=DEFAULT_ENCODING)
+        unlabelled = "false" if self.unlabelled == "false" else "exclude"
+        return self.conventions.declared(k=self.k, encoding=DEFAULT_ENCODING, unlabelled=unlabelled)
 
     @property
     def backend_seeds(self) -> tuple[int, ...]:
@@ -1079,9 +1080,9 @@ def differing_from_default(
         conventions: those that hold.
         kind: which of them: those of this class.
     """
-    names = [each.name for each in dataclasses.fields(kind) if each.name not in ("k", "encoding")]
-    values = {name: getattr(conventions, name) for name in names}
-    return {name: value for name, value in values.items() if value != getattr(DEFAULT, name)}
+    # These are keys of a study by themselves.
+    own = ("k", "encoding", "unlabelled")
+    return {name: value for name, value in stated(conventions, kind).items() if name not in own}
 
 
 def without_access(plain: dict[str, Any]) -> None:

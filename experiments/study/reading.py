@@ -318,7 +318,8 @@ def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
 def _expand_conventions(plain: dict[str, Any]) -> None:
     """Fill in what the named conventions say of other keys, in place.
 
-    That is the encoding and K where none is given, and which F1 the measure f1 is.
+    That is the encoding, K and what unlabelled claims are where none is given, and which F1 the
+    measure f1 is.
     """
     stated = plain.get("conventions")
     if not isinstance(stated, dict):
@@ -327,6 +328,7 @@ def _expand_conventions(plain: dict[str, Any]) -> None:
     if preset is not None:
         plain.setdefault("encodings", [preset.encoding])
         plain.setdefault("k", preset.k)
+        plain.setdefault("unlabelled", preset.unlabelled)
     if (stated.get("f1") or (DEFAULT if preset is None else preset).f1) == "pooled":
         return
     plain.setdefault("measures", list(DEFAULT_MEASURES))

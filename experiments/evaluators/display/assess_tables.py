@@ -39,6 +39,7 @@ from experiments.findings.text import (
     verdict,
 )
 from factormodels.claims import RelationKind, likeliest_kind
+from factormodels.conventions import DEFAULT, Conventions, meaning_of
 from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.extraction.stages.relations import METADATA_KEY as RELATIONS_KEY
@@ -62,6 +63,7 @@ MEASURES: Mapping[str, tuple[str, int]] = MappingProxyType(
         "human_precision": ("human Pr", 3),
         "precision_mae": ("MAE", 3),
         "f1": ("F1", 3),
+        "f1_by_response": ("F1 by response", 3),
         "brier": ("Brier", 3),
         "accuracy": ("accuracy", 3),
     }
@@ -263,16 +265,21 @@ def _uncorrected(likeliest: tuple[RelationKind, float] | None) -> dict[str, Any]
     }
 
 
-def response_table(batch: Batch, names: Sequence[str]) -> Table:
+def response_table(batch: Batch, names: Sequence[str], conventions: Conventions = DEFAULT) -> Table:
     """A row per response, those that failed at the end.
 
     Columns: response, claims, for every variant and assessor NAME its precision, and in NAME_lower
     and NAME_upper the range that what is missing leaves open of it, over all claims; missing
     (answers), failed (why there is no result).
+
+    Args:
+        batch: what came of the responses.
+        names: of the variants and assessors.
+        conventions: those of the measures.
     """
     rows: list[dict[str, Any]] = []
     for response in batch.responses:
-        compared = summarise_judged([response], names)
+        compared = summarise_judged([response], names, conventions)
         row: dict[str, Any] = {"response": response.response, "claims": len(response.labels)}
         for name in names:
             summary, ranges = compared.summaries[name], compared.ranges.get(name)
@@ -348,7 +355,10 @@ def summary_table(
         *_summaries(compared, how),
         *([] if cored is None else _summaries(cored, how, " with Core")),
     ]
-    names = ["name", "encoding", "backend", *MEASURES]
+    # One of the two kinds of F1, as conventions mean it.
+    absent = "f1_by_response" if any("f1" in row for row in rows) or not rows else "f1"
+    measures = [name for name in MEASURES if name != absent]
+    names = ["name", "encoding", "backend", *measures]
     frame = data_frame(rows, list(dict.fromkeys([*names, *(n for row in rows for n in row)])))
     ranged = [
         name
@@ -364,8 +374,9 @@ def summary_table(
             lower=f"{name}_from" if name in ranged else "",
             upper=f"{name}_to" if name in ranged else "",
         )
-        for name, (title, digits) in MEASURES.items()
+        for name in measures
         if frame[name].notna().any()
+        for title, digits in [MEASURES[name]]
     ]
     caption = "Measures."
     first = next((summary for summary in compared.summaries.values() if summary is not None), None)
@@ -382,11 +393,18 @@ def summary_table(
     return Table(frame, (*columns_as("name | encoding | backend"), *shown), caption, note=note)
 
 
-def measure_sentences(compared: Compared) -> Iterator[str]:
+def measure_sentences(compared: Compared, conventions: Conventions = DEFAULT) -> Iterator[str]:
     """Yield what a reader of the measures must know: K, what is left open, and what is left out."""
     known = {name: summary for name, summary in compared.summaries.items() if summary is not None}
     if known:
-        yield f"K of R_K and F1@K is {compared.k:g}, the median number of claims of a response."
+        k = compared.k if compared.k is not None else math.nan
+        meaning = meaning_of("k", conventions.k).removeprefix("K ")
+        if conventions.k == "median":
+            yield f"K of R_K and F1@K is {k:g}, the median number of claims of a response."
+        elif math.isnan(k):
+            yield f"K of R_K and F1@K is {meaning}."
+        else:
+            yield f"K of R_K and F1@K is {f'{k:g}, ' * (meaning != f'{k:g}')}{meaning}."
     for name, ranges in compared.ranges.items():
         texts = ", ".join(
             f"{MEASURES[measure][0]} {interval(*ends)}" for measure, ends in ranges.items()

@@ -13,7 +13,7 @@ from typing import Any
 
 from calibration.scores.measures import entropy_warnings
 from experiments.asking.failed_calls import failure_sentences
-from experiments.columns.assessed_metadata import METADATA_KEY
+from experiments.columns.assessed_metadata import METADATA_KEY, conventions_of
 from experiments.evaluators.batches.batch import CONSUMPTION_KEY, calls_of_graphs
 from experiments.evaluators.core import kept_claims
 from experiments.evaluators.display.assess_tables import (
@@ -43,7 +43,10 @@ from experiments.findings.responses import (
     ListedResponse,
     ListedResponses,
 )
+from experiments.findings.table import with_note
+from experiments.settings.conventions import graph_names, note_of
 from factormodels.claims import RelationKind
+from factormodels.conventions import Conventions
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import total
 from factormodels.extraction.stages.duplicates import every_atom
@@ -103,15 +106,17 @@ def findings_of_graphs(graphs: Sequence[FactGraph], source: str) -> Findings:
         source: what they are called.
     """
     how: dict[str, tuple[str, str]] = {}
+    conventions: dict[str, Conventions] = {}
     for graph in graphs:
         for name, view in graph.metadata[METADATA_KEY].items():
-            if how.setdefault(name, (view["encoding"], view["backend"])) != (
-                view["encoding"],
-                view["backend"],
+            view_how, declared = (view["encoding"], view["backend"]), conventions_of(view)
+            if (how.setdefault(name, view_how), conventions.setdefault(name, declared)) != (
+                view_how,
+                declared,
             ):
                 raise InputError(
-                    f"{source}: its responses were assessed with several encodings or backends; "
-                    "assess them with one"
+                    f"{source}: its responses were assessed with several encodings, backends or "
+                    "conventions; assess them with one"
                 )
     assessors = dict.fromkeys(
         name for graph in graphs for name in graph.metadata.get(ASSESSORS_KEY, {})
@@ -123,8 +128,11 @@ def findings_of_graphs(graphs: Sequence[FactGraph], source: str) -> Findings:
         k = compared.k
         cored = None
         if kept and k is not None:
-            cored = summarise_judged(kept, (*how, *assessors), k)
+            cored = summarise_judged(kept, (*how, *assessors), k=k)
         summary = summary_table(compared, cored, how)
+    if conventions:
+        first = next(iter(conventions.values()))
+        summary = with_note(summary, note_of(first, graph_names(how)))
     return Findings(
         source=source,
         sentences=(

@@ -51,10 +51,10 @@ class Judgements(CellClaims):
 
     def under(self, conventions: Conventions) -> Judgements:
         """The same rows with irrelevant claims as conventions have them."""
-        if conventions.irrelevant == "left-out":
+        if conventions.irrelevant_claims == "left-out":
             counts = self.counts & ~self.irrelevant
             return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
-        if conventions.irrelevant == "false":
+        if conventions.irrelevant_claims == "false":
             return replace(self, label=np.where(self.irrelevant, 0.0, self.label))
         return self
 

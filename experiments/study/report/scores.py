@@ -29,6 +29,7 @@ from calibration.scores.measures import entropy_warnings
 from calibration.scores.registry import MEASURES, REGISTRY
 from calibration.scoring import DEFAULT_INTERVALS
 from experiments.columns.cell_names import CELL, NO_GRAPH, cell_words
+from experiments.evaluators.convention_measures import in_logarithms, logarithm_factor
 from experiments.evaluators.response import COLUMNS, measured
 from experiments.findings.table import named
 from experiments.study.config import Selector, Study
@@ -154,7 +155,7 @@ def _scored(
             more=more,
             folds=fold,
         )
-        scored = _in_logarithms(scored, study.declared)
+        scored = in_logarithms(scored, study.declared)
         row = {name: value for name, value in scored.items() if name not in added}
         added = {name: scored[name] for name in added}
         if fold is not None and added.get("auroc_status") == "ok":
@@ -173,28 +174,6 @@ def _scored(
         "seconds_median": float(np.median(done)) if done.size else np.nan,
         **added,
     }
-
-
-_BASES = {"10": 10.0, "e": math.e, "2": 2.0}
-
-
-def _factor(measure: str, conventions: Conventions) -> float:
-    """What a score in logarithms to base 10 is multiplied by under other conventions."""
-    of_logarithms = measure in ("entropy", "mean_surprisal")
-    return 1.0 / math.log10(_BASES[conventions.logarithm]) if of_logarithms else 1.0
-
-
-def _in_logarithms(row: dict[str, Any], conventions: Conventions) -> dict[str, Any]:
-    """A row of measures with those of logarithms, and their intervals, to another base."""
-    if conventions.logarithm == "10":
-        return row
-    changed = {
-        name: row[name] * _factor(measure, conventions)
-        for measure in ("entropy", "mean_surprisal")
-        for name in (measure, f"{measure}_lower", f"{measure}_upper")
-        if name in row
-    }
-    return row | changed
 
 
 def response_means(study: Study, rows: RowsFile) -> pd.DataFrame:
@@ -234,7 +213,7 @@ def _moments(study: Study, cell: Judgements) -> dict[str, float]:
         sums = score.ratio(claims)
         numerator, denominator = sums.numerator[:, 0], sums.denominator[:, 0]
         known = denominator > 0
-        values = _factor(name, study.declared) * numerator[known] / denominator[known]
+        values = logarithm_factor(name, study.declared) * numerator[known] / denominator[known]
         moments[name] = float(values.mean()) if values.size else math.nan
         moments[f"{name}_sd"] = float(values.std(ddof=1)) if values.size > 1 else math.nan
     return moments
@@ -430,7 +409,7 @@ def _compared(
         n_resamples=settings.resamples,
         intervals=IntervalSettings(n_bootstrap=REPLICATES, seed=study.seed),
     ):
-        factor = _factor(difference.name, study.declared)
+        factor = logarithm_factor(difference.name, study.declared)
         yield {
             **shared,
             "measure": difference.name,

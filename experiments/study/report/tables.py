@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from experiments.columns.cell_names import NO_GRAPH, shown
+from experiments.evaluators.convention_measures import measure_names
 from experiments.findings.table import Column, Table
 from experiments.findings.text import duration, small
 from experiments.settings.conventions import graph_names, note_of
@@ -110,14 +111,10 @@ def chosen(measures: Iterable[str]) -> tuple[Column, ...]:
 
 def conventions_note(study: Study) -> str:
     """The sentence about the conventions that the numbers of a study's tables depend on."""
-    of_measures = {
-        "k": ("f1_at_k",),
-        "f1": ("f1", "f1_by_response"),
-        "logarithm": ("entropy", "mean_surprisal"),
-        "irrelevant": study.measures,
-    }
     names = [name for name in graph_names(study.variants) if name != "encoding"]
-    names += [name for name, of in of_measures.items() if set(of) & set(study.measures)]
+    names += measure_names(study.measures)
+    if study.unlabelled == "true":
+        names = [name for name in names if name != "unlabelled"]
     return note_of(study.declared, names)
 
 

@@ -184,12 +184,7 @@ def with_relations(
         ],
         **({"unasked": unasked} if unasked else {}),
     }
-    kept = one_per_pair(relations, set(graph.context_ids)) if unite else relations
-    return replace(
-        graph,
-        relations=(*kept, *between_claims(graph)),
-        metadata={**graph.metadata, METADATA_KEY: counts},
-    )
+    return _with_evidence(graph, relations, counts, unite=unite)
 
 
 def evidence_distributions(graph: FactGraph) -> list[tuple[float, float, float]]:
@@ -212,6 +207,7 @@ def with_corrected_relations(
     *,
     least: float = LEAST_PROBABILITY,
     facts: Mapping[str, Any] | None = None,
+    unite: bool = True,
 ) -> FactGraph:
     """Graph whose relations with passages have corrected probabilities, two contexts one relation.
 
@@ -223,6 +219,7 @@ def with_corrected_relations(
         correct: from probabilities of entailment, contradiction and neutral to corrected ones.
         least: the least probability of an entailment or contradiction that is kept.
         facts: what else the answers depend on, for `metadata["relations"]`.
+        unite: whether two contexts have one relation; else that of each order stays.
     """
     claims = set(between_claims(graph))
     evidence = [relation for relation in graph.relations if relation not in claims]
@@ -252,11 +249,7 @@ def with_corrected_relations(
         "made_neutral": weak,
         **(facts or {}),
     }
-    return replace(
-        graph,
-        relations=(*one_per_pair(relations, set(graph.context_ids)), *between_claims(graph)),
-        metadata={**graph.metadata, METADATA_KEY: counts},
-    )
+    return _with_evidence(graph, relations, counts, unite=unite)
 
 
 def _in_needed_orders(
@@ -329,6 +322,18 @@ def _of_kinds(shares: tuple[float, float, float] | None) -> tuple[float, ...] | 
 
 def _is_weak(answer: Judgement, least: float) -> bool:
     return answer.kind is not RelationKind.NEUTRAL and answer.probability < least
+
+
+def _with_evidence(
+    graph: FactGraph, relations: Sequence[Relation], counts: Mapping[str, Any], *, unite: bool
+) -> FactGraph:
+    """The graph with other relations with passages, and what is counted of them."""
+    kept = one_per_pair(relations, set(graph.context_ids)) if unite else relations
+    return replace(
+        graph,
+        relations=(*kept, *between_claims(graph)),
+        metadata={**graph.metadata, METADATA_KEY: counts},
+    )
 
 
 def one_per_pair(relations: Iterable[Relation], contexts: set[str]) -> Iterator[Relation]:

@@ -461,7 +461,8 @@ def test_numbers_are_whole_in_a_narrow_table(monkeypatch: pytest.MonkeyPatch, wi
     monkeypatch.setenv("COLUMNS", str(width))
     result = invoke("assess", "demonstration", "--response", "demo-01-marie-curie")
     lines = result.stdout.split("\n\n")[0].splitlines()
-    assert max(map(len, lines)) == width
+    # A sentence below the table is as long as it is; the terminal wraps it.
+    assert max(len(line) for line in lines if not line.startswith("Conventions")) == width
     atoms = [line for line in lines if line.startswith("a")]
     assert atoms
     assert all(re.match(r"a\d+ +[01]\.\d{3} ", line) for line in atoms)

@@ -1,0 +1,90 @@
+"""Measures under conventions: which of them depend on what, and what changes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from calibration.scores.registry import REGISTRY
+from factormodels.conventions import Conventions
+
+if TYPE_CHECKING:
+    from calibration.estimate import Difference, Estimate
+    from calibration.scoring import ScoredModel, ScoreTable
+
+LOGARITHMIC = ("entropy", "mean_surprisal")
+"""Measures of logarithms, which scores take to base 10."""
+
+_BASES = {"10": 10.0, "e": math.e, "2": 2.0}
+
+
+def measure_names(
+    measures: Iterable[str], *, irrelevant: bool = True, unlabelled: bool = True
+) -> tuple[str, ...]:
+    """Names of the conventions that some measures depend on.
+
+    Args:
+        measures: names of the measures.
+        irrelevant: whether a claim may be irrelevant.
+        unlabelled: whether a claim may have no label.
+    """
+    shown = set(measures)
+    depends = {
+        "k": not shown.isdisjoint(("f1_at_k", "recall_at_k")),
+        "f1": not shown.isdisjoint(("f1", "f1_by_response")),
+        "logarithm": not shown.isdisjoint(LOGARITHMIC),
+        "irrelevant_claims": irrelevant and bool(shown),
+        "unlabelled": unlabelled
+        and any(name in REGISTRY and REGISTRY[name].needs_labels for name in shown),
+    }
+    return tuple(name for name, does in depends.items() if does)
+
+
+def scores_under(names: Sequence[str], conventions: Conventions) -> tuple[str, ...]:
+    """Names of scores, with the F1 that conventions mean in the place of F1."""
+    by_response = conventions.f1 == "by-response"
+    chosen = ("f1_by_response" if name == "f1" and by_response else name for name in names)
+    return tuple(dict.fromkeys(chosen))
+
+
+def logarithm_factor(measure: str, conventions: Conventions) -> float:
+    """What a score in logarithms to base 10 is multiplied by under conventions."""
+    return 1.0 / math.log10(_BASES[conventions.logarithm]) if measure in LOGARITHMIC else 1.0
+
+
+def scored_under(scored: ScoreTable, conventions: Conventions) -> ScoreTable:
+    """Scores, and differences between models, with logarithms to the base of conventions."""
+
+    def scaled(each: Estimate | Difference, factor: float) -> Any:
+        values = {
+            name: factor * getattr(each, name)
+            for name in ("value", "lower", "upper", "standard_error", "first", "second")
+            if hasattr(each, name)
+        }
+        return replace(each, **values)
+
+    def of_model(model: ScoredModel) -> ScoredModel:
+        scores, differences = (
+            {name: scaled(each, logarithm_factor(name, conventions)) for name, each in of.items()}
+            for of in (model.scores, model.differences)
+        )
+        return replace(model, scores=scores, differences=differences)
+
+    if conventions.logarithm == "10":
+        return scored
+    return replace(scored, models=tuple(map(of_model, scored.models)))
+
+
+def in_logarithms(row: dict[str, Any], conventions: Conventions) -> dict[str, Any]:
+    """A row of measures with those of logarithms, and their intervals, to another base."""
+    if conventions.logarithm == "10":
+        return row
+    changed = {
+        name: row[name] * logarithm_factor(measure, conventions)
+        for measure in LOGARITHMIC
+        for name in (measure, f"{measure}_lower", f"{measure}_upper")
+        if name in row
+    }
+    return row | changed
