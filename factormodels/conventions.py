@@ -112,15 +112,15 @@ PRESETS: Mapping[str, Conventions] = MappingProxyType(
 TITLES: Mapping[str, str] = MappingProxyType(
     {
         "context_prior": "prior of passages",
-        "equivalence": "probability of an equivalence",
-        "shared_passage": "passage of several claims",
-        "weak_relations": "use of relations below 1/2",
+        "equivalence": "equivalences",
+        "shared_passage": "shared passages",
+        "weak_relations": "relations below 1/2",
         "encoding": "encoding",
         "k": "K",
         "f1": "mean of F1",
         "logarithm": "base of logarithms",
-        "irrelevant_claims": "use of irrelevant claims",
-        "unlabelled": "use of unlabelled claims",
+        "irrelevant_claims": "irrelevant claims",
+        "unlabelled": "unlabelled claims",
     }
 )
 """What a table calls each convention."""

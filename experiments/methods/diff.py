@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from experiments.study.report.frame import Judgements
-    from experiments.study.rows import CellRows
+    from experiments.study.rows import CellRows, RowsFile
 
 Results = str | os.PathLike[str] | Findings
 """A folder of results, or what was found, in memory."""
@@ -59,8 +60,10 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
     Shows what differs in the study, the data and the versions. For every cell that two runs of a
     study have, it then shows how many posteriors changed and by how much, and how far each measure
     moved over the claims that both judged, with 95% intervals from the paired bootstrap over
-    responses. For two runs of an analysis, or two folders that any command wrote with --out, it
-    shows which values in their tables changed, including intervals.
+    responses. Where conventions differ, it solves the first result again with one of them switched
+    at a time, and says which explains the difference of each claim and measure; so it does for
+    results of `infer` and `assess`. For two runs of an analysis, or two folders that any command
+    wrote with --out, it shows which values in their tables changed, including intervals.
 
     Examples::
 
@@ -73,12 +76,15 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
         settings: how differences are estimated.
 
     Returns:
-        What was asked (`settings`); of runs of a study `posteriors`, `measures` and every number
-        (`numbers`); of tables `changes`, and `rows` without a counterpart.
+        What was asked (`settings`); where conventions differ `conventions`, `explained` (claims)
+        and, of runs of a study, `convention_measures`; of such runs `posteriors`, `measures` and
+        every number (`numbers`); of tables `changes`, and `rows` without a counterpart.
 
     Raises:
         InputError: if a folder holds no results, they have nothing in common, or a file is damaged.
     """
+    from experiments.methods.explained_difference import explained_findings, explained_runs
+
     folders = [_folder(results) for results in (before, after)]
     first, second = (
         folder if folder and all(folders) else _findings(results)
@@ -93,19 +99,25 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
     if isinstance(first, Path) and isinstance(second, Path) and are_of_units(first, second):
         compared = compare_runs(first, second, seed=settings.seed)
         tables, sentences = _of_units(compared)
+        titled = partial(_cell_title, columns=CELL)
+        effects, causes = explained_runs(first, second, _paired_cells, titled)
     else:
-        tables, sentences = _of_tables(_findings(first), _findings(second))
+        of_tables = _findings(first), _findings(second)
+        tables, sentences = _of_tables(*of_tables)
+        read_from = [side if isinstance(side, Path) else None for side in (first, second)]
+        effects, causes = explained_findings(*of_tables, read_from)
         other = [row["setting"] for row in changed if row["setting"] not in _WHAT]
         # Of runs, what differs in versions and machines is in the table alone.
         runs = [side for side in (first, second) if isinstance(side, Path) and _is_of_run(side)]
         if other and not runs:
             sentences.append(f"Other settings: {', '.join(other)}.")
-    kept = {"settings": asked, **tables}
+    kept = {"settings": asked, **effects, **tables}
+    sentences = [*causes, *sentences]
     return Findings(
         source=f"{_title(first)} against {_title(second)}",
         sentences=tuple(sentences),
         tables={name: table for name, table in kept.items() if len(table) or name == "numbers"},
-        unshown=("numbers",),
+        unshown=("numbers", "explained_claims"),
     )
 
 
@@ -476,29 +488,33 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
     config = read_manifest(after)["config"]
     scoring = _Scoring(config["unlabelled"], config["k"], seed)
     first, second = (RowsFile(folder / ROWS) for folder in (before, after))
+    changes = []
+    paired = list(_paired_cells(first, second))
+    for cell, other in paired:
+        named, its = cell.named(), other.named()
+        # The title of a compared cell names both values where one was replaced.
+        named |= {
+            name: f"{value} → {its[name]}" for name, value in named.items() if value != its[name]
+        }
+        sides = (read_judgements(first, cell), read_judgements(second, other))
+        changes.append(_cell_change(named, sides[0], sides[1], scoring))
+    common = [{each.key for each in side} for side in zip(*paired, strict=True)] or [set(), set()]
+    return RunDifference(
+        tuple(changes),
+        only_before=tuple(cell.named() for cell in first.cells() if cell.key not in common[0]),
+        only_after=tuple(cell.named() for cell in second.cells() if cell.key not in common[1]),
+    )
+
+
+def _paired_cells(first: RowsFile, second: RowsFile) -> Iterator[tuple[CellRows, CellRows]]:
+    """Yield the cells that two runs have in common, in the order of the first."""
     # Without this a renamed prior would leave every cell without a counterpart.
     replaced = _replaced(first.cells(), second.cells())
     # Keys as they would be called in the second run, so that both sides meet in one dictionary.
-    left = {_renamed(cell, replaced): cell for cell in first.cells()}
-    right = {_renamed(cell, {}): cell for cell in second.cells()}
-    changes = []
-    for key, cell in left.items():
-        if key in right:
-            other = right[key]
-            named, its = cell.named(), other.named()
-            # The title of a compared cell names both values where one was replaced.
-            named |= {
-                name: f"{value} → {its[name]}"
-                for name, value in named.items()
-                if value != its[name]
-            }
-            sides = (read_judgements(first, cell), read_judgements(second, other))
-            changes.append(_cell_change(named, sides[0], sides[1], scoring))
-    return RunDifference(
-        tuple(changes),
-        only_before=tuple(cell.named() for key, cell in left.items() if key not in right),
-        only_after=tuple(cell.named() for key, cell in right.items() if key not in left),
-    )
+    of_second = {_renamed(cell, {}): cell for cell in second.cells()}
+    for cell in first.cells():
+        if (other := of_second.get(_renamed(cell, replaced))) is not None:
+            yield cell, other
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,472 @@
+"""Which convention explains what changed from one result to another, for `diff`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calibration.scores.measures import entropy_warnings
+from calibration.scores.registry import MEASURES
+from experiments.columns.assessed_metadata import METADATA_KEY, conventions_of
+from experiments.columns.cell_names import CELL, RECORDED
+from experiments.evaluators.convention_effects import (
+    MOST_SHOWN,
+    ClaimEffects,
+    Posteriors,
+    changed_most,
+    claim_effects,
+    claims_table,
+    conventions_table,
+    effect_sentences,
+    measures_table,
+    names_that_differ,
+)
+from experiments.evaluators.convention_measures import in_logarithms, measure_names, scores_under
+from experiments.evaluators.response import measured
+from experiments.findings.findings import Findings
+from experiments.findings.table import Table
+from experiments.progress import tell
+from experiments.settings.backend_settings import AlgorithmSettings
+from experiments.settings.inputs import ModelSettings
+from experiments.study.data import load_dataset, related_graph
+from experiments.study.design import NO_VIEW, StudyCell, algorithms, cells
+from experiments.study.files import read_manifest
+from experiments.study.reading import LoadedStudy, study_of_plain
+from experiments.study.report.frame import Judgements, read_judgements
+from experiments.study.rows import CellRows, RowsFile
+from experiments.study.units import factor_graph, infer_many
+from factormodels.conventions import TITLES, Conventions, differing, switched
+from factormodels.errors import FactormodelsError, InputError
+from factormodels.extraction.stages.relations import only_asked
+from factormodels.fact_graph import FactGraph
+from factormodels.factor_graph import FactorGraph
+from factormodels.io import read_many
+from factormodels.nouns import counted
+from factormodels.variants import variant as variant_of
+from inference import get_backend
+
+if TYPE_CHECKING:
+    from experiments.study.data import StudyData
+    from inference.backend import Backend
+
+Explained = tuple[dict[str, Table], list[str]]
+"""Tables and sentences about conventions; none where they do not differ."""
+
+MOST_SOLVED = 500
+"""Responses of a cell that are solved again."""
+
+_GRAPHS = "graphs.jsonl"
+
+
+@dataclass(frozen=True)
+class _JudgedView:
+    """A response as a command judged it.
+
+    Attributes:
+        graph: the response, as recorded.
+        variant: the view of it.
+        conventions: how it became a model.
+        backend: the algorithm.
+        p: P(true) by id of claim.
+    """
+
+    graph: FactGraph
+    variant: str
+    conventions: Conventions
+    backend: Backend
+    p: Mapping[str, float]
+
+
+def explained_findings(
+    before: Findings, after: Findings, folders: Sequence[Path | None]
+) -> Explained:
+    """Which conventions explain the posteriors of two findings of `infer` or `assess`.
+
+    Args:
+        before: the first.
+        after: the second.
+        folders: where each was read from; None of what is in memory.
+    """
+    if {before.command, after.command} - {"infer", "assess"}:
+        return {}, []
+    try:
+        first, second = (
+            {(each.graph.id, each.variant): each for each in _judged_views(findings, folder)}
+            for findings, folder in zip((before, after), folders, strict=True)
+        )
+    except FactormodelsError as error:
+        if _declared(before) == _declared(after):
+            return {}, []
+        return {}, [f"Which convention explains a difference cannot be said: {error}."]
+    groups: dict[tuple[str, Conventions, Conventions], list[tuple[_JudgedView, _JudgedView]]] = {}
+    for key, judged in first.items():
+        if key in second and names_that_differ(
+            judged.conventions, second[key].conventions, [judged.variant]
+        ):
+            group = (judged.variant, judged.conventions, second[key].conventions)
+            groups.setdefault(group, []).append((judged, second[key]))
+    effects: list[ClaimEffects] = []
+    names: dict[str, None] = {}
+    remarks: list[str] = []
+    for (variant, one, other), pairs in groups.items():
+        differ = names_that_differ(one, other, [variant])
+        names |= dict.fromkeys(differ)
+        tell(f"conventions of {variant}: {', '.join(TITLES[name] for name in differ)}")
+        kept = pairs[:MOST_SOLVED]
+        remarks += _limited(len(pairs), variant)
+        # Of an equivalence that was united already its two entailments are not known.
+        graphs = [max((a.graph, b.graph), key=lambda each: len(each.relations)) for a, b in kept]
+        solve = partial(_solved, graphs, variant, kept[0][0].backend)
+        sides = [
+            {(pair[side].graph.id, claim): p for pair in kept for claim, p in pair[side].p.items()}
+            for side in (0, 1)
+        ]
+        effects += claim_effects(sides[0], sides[1], one, other, differ, solve, variant)[0]
+    if not names:
+        return {}, []
+    (_, one, other), _ = next(iter(groups.items()))
+    return _told(effects, one, other, tuple(names), remarks)
+
+
+def _declared(findings: Findings) -> Conventions:
+    return _model_settings(findings).declared()
+
+
+def _model_settings(findings: Findings) -> ModelSettings:
+    asked = findings.settings
+    kept = {name: asked[name] for name in ModelSettings.model_fields if asked.get(name) is not None}
+    if not isinstance(kept.get("variant", ""), str):
+        del kept["variant"]
+    return ModelSettings.from_given(kept)
+
+
+def _judged_views(findings: Findings, folder: Path | None) -> Iterator[_JudgedView]:
+    """Yield the responses of findings with their posteriors.
+
+    Raises:
+        InputError: if they cannot be read again.
+    """
+    if findings.command == "assess":
+        graphs: Iterable[FactGraph] = findings.graphs
+        if folder is not None:
+            graphs = read_many(folder / _GRAPHS if folder.is_dir() else folder)
+        for graph in graphs:
+            for variant, view in graph.metadata.get(METADATA_KEY, {}).items():
+                if "atoms" not in view:
+                    continue
+                lacking = set(view["unanswered"])
+                p = {a: judged["p"] for a, judged in view["atoms"].items() if a not in lacking}
+                backend = get_backend(view["backend"])
+                asked = only_asked(graph, variant)
+                yield _JudgedView(asked, variant, conventions_of(view), backend, p)
+        return
+    if "posteriors" not in findings.tables:
+        return
+    settings = _model_settings(findings)
+    as_given = ModelSettings(response=settings.response, variant="given")
+    algorithm = AlgorithmSettings.from_given(
+        {name: findings.settings.get(name) for name in AlgorithmSettings.model_fields}
+    ).algorithm
+    by_response: dict[str, dict[str, float]] = {}
+    for row in findings.tables["posteriors"].records():
+        if row.get("kind") == "atom":
+            by_response.setdefault(str(row["response"]), {})[str(row["variable"])] = row["p"]
+    for model in as_given.load(findings.source):
+        known = model.fact_graph
+        if known is not None and known.id in by_response:
+            variant = settings.variant or "given"
+            p = by_response[known.id]
+            yield _JudgedView(known, variant, settings.declared(), algorithm, p)
+
+
+def _solved(
+    graphs: Sequence[FactGraph], variant: str, backend: Backend, conventions: Conventions
+) -> Posteriors:
+    """P(true) of the claims of responses under conventions."""
+    views = [variant_of(graph, variant, conventions) for graph in graphs]
+    models = [view.to_factor_graph(conventions.encoding) for view in views]
+    return _marginals(views, models, backend)
+
+
+def _marginals(
+    views: Sequence[FactGraph], models: Sequence[FactorGraph], backend: Backend
+) -> Posteriors:
+    """P(true) by response and claim; those of a model without an answer are left out."""
+    p: dict[tuple[str, str], float] = {}
+    for view, answer in zip(views, infer_many(backend, models), strict=True):
+        if not isinstance(answer, Exception):
+            values = answer.marginals.of_state(1, view.atom_ids).tolist()
+            keys = [(view.id, claim) for claim in view.atom_ids]
+            p |= dict(zip(keys, values, strict=True))
+    return p
+
+
+def _told(
+    effects: Sequence[ClaimEffects],
+    first: Conventions,
+    second: Conventions,
+    names: Sequence[str],
+    remarks: Iterable[str],
+) -> Explained:
+    tables = {"conventions": conventions_table(effects, first, second, names)}
+    if effects:
+        sides = ("before", "after")
+        every = claims_table(effects, names, sides)
+        tables["explained"] = every
+        if len(effects) > MOST_SHOWN:
+            caption = f"The {MOST_SHOWN} claims that changed most, and what explains that."
+            most = changed_most(effects, MOST_SHOWN)
+            tables["explained"] = claims_table(most, names, sides, caption)
+            tables["explained_claims"] = every
+    return tables, [*effect_sentences(effects), *dict.fromkeys(remarks)]
+
+
+def _limited(n_responses: int, cell: str) -> Iterator[str]:
+    if n_responses > MOST_SOLVED:
+        yield (
+            f"{cell}: conventions are switched in the first {MOST_SOLVED:,} of "
+            f"{counted(n_responses, 'response')} alone."
+        )
+
+
+# --- Runs of studies -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run of units that can be solved again.
+
+    Attributes:
+        rows: its rows.
+        cells: its cells, by the values of their columns.
+        declared: its conventions, but for the encoding.
+        measures: its measures.
+    """
+
+    rows: RowsFile
+    cells: Mapping[tuple[Any, ...], StudyCell]
+    declared: Conventions
+    measures: tuple[str, ...]
+
+    def conventions(self, cell: StudyCell) -> Conventions:
+        """The conventions of a cell."""
+        return replace(self.declared, encoding=cell.view.encoding)
+
+
+def explained_runs(
+    before: Path,
+    after: Path,
+    paired: Callable[[RowsFile, RowsFile], Iterable[tuple[CellRows, CellRows]]],
+    titled: Callable[[Mapping[str, Any]], str],
+) -> Explained:
+    """Which conventions explain the posteriors and measures of two runs of units.
+
+    Args:
+        before: folder of the first run.
+        after: folder of the second.
+        paired: yields the cells of both that are compared.
+        titled: what a cell is called, by its columns.
+    """
+    first, second = _run(before), _run(after)
+    manifest = read_manifest(before)
+    effects: list[ClaimEffects] = []
+    measures: list[dict[str, Any]] = []
+    names: dict[str, None] = {}
+    remarks: list[str] = []
+    ends: tuple[Conventions, Conventions] | None = None
+    data: dict[str, StudyData] = {}
+    for cell, other in paired(first.rows, second.rows):
+        keys = [tuple(each.named().values()) for each in (cell, other)]
+        if keys[0] not in first.cells or keys[1] not in second.cells:
+            continue
+        of_cells = first.cells[keys[0]], second.cells[keys[1]]
+        one, two = first.conventions(of_cells[0]), second.conventions(of_cells[1])
+        view = of_cells[0].view
+        of_graphs = names_that_differ(one, two, [view.variant]) if view != NO_VIEW else ()
+        of_measures = [
+            name
+            for name in differing(one, two)
+            if name in measure_names(scores_under(first.measures, one))
+        ]
+        if not of_graphs and not of_measures:
+            continue
+        title = titled(cell.named())
+        sides = (
+            read_judgements(first.rows, cell),
+            read_judgements(second.rows, other),
+        )
+        alone: Mapping[str, Posteriors] = {}
+        if of_graphs:
+            reason = _unsolvable(of_cells[0])
+            if not reason:
+                try:
+                    known = _data_of(manifest, before, cell.named()["dataset"], data)
+                except InputError as error:
+                    reason = str(error)
+            if reason:
+                remarks.append(f"{title}: which convention explains is not known, since {reason}.")
+                continue
+            remarks += _limited(len(known.graphs), title)
+            tell(f"conventions of {title}: {', '.join(TITLES[name] for name in of_graphs)}")
+            solve = partial(_solved_cell, known.graphs[:MOST_SOLVED], of_cells[0])
+            p, its = (_posteriors(side) for side in sides)
+            of_cell, alone = claim_effects(p, its, one, two, of_graphs, solve, title)
+            effects += of_cell
+            if len(known.graphs) > MOST_SOLVED:
+                continue
+        both = (*of_graphs, *of_measures)
+        names |= dict.fromkeys(both)
+        ends = ends or (one, two)
+        measures += _measures(title, sides, (one, two), both, alone, first.measures)
+    if ends is None:
+        return {}, list(dict.fromkeys(remarks))
+    shown = tuple(names)
+    posterior_names = tuple(name for name in shown if any(name in each.alone for each in effects))
+    tables: dict[str, Table] = {}
+    sentences: list[str] = []
+    if posterior_names:
+        tables, sentences = _told(effects, *ends, posterior_names, remarks)
+    changed = [row for row in measures if abs(row["after"] - row["before"]) > _ROUNDING]
+    if changed:
+        filled = [{**dict.fromkeys(shown, row["before"]), **row} for row in changed]
+        tables["convention_measures"] = measures_table(filled, shown)
+    return tables, sentences or list(dict.fromkeys(remarks))
+
+
+_ROUNDING = 1e-12
+
+
+def _run(folder: Path) -> _Run:
+    manifest = read_manifest(folder)
+    study = study_of_plain(manifest["config"], str(folder))
+    loaded = LoadedStudy(study, folder, str(folder))
+    of_study = cells(study, algorithms(loaded))
+    by_key = {tuple(each.key()[name] for name in CELL): each for each in of_study}
+    rows = RowsFile(folder / "rows.parquet")
+    return _Run(rows, by_key, study.declared, tuple(study.measures))
+
+
+def _unsolvable(cell: StudyCell) -> str:
+    """Why a cell cannot be solved again; empty where it can."""
+    if cell.view.relation_model != RECORDED:
+        return f"the relations that {cell.view.relation_model} found are not kept"
+    if cell.view.prior.learned is not None:
+        return "its priors were learned"
+    return cell.algorithm.error
+
+
+def _data_of(
+    manifest: Mapping[str, Any], folder: Path, name: str, known: dict[str, StudyData]
+) -> StudyData:
+    """The dataset of a run, read again.
+
+    Raises:
+        InputError: if it is not there, or is another one than then.
+    """
+    if name in known:
+        return known[name]
+    study = study_of_plain(manifest["config"], str(folder))
+    choice = next(each for each in study.datasets if each.title == name)
+    places = (Path(), folder, *folder.resolve().parents[:2])
+    if choice.path is not None:
+        # A manifest has names of files without their folders.
+        places = tuple(each for each in places if (each / str(choice.path)).exists())
+        if not places:
+            raise InputError(
+                f"{choice.path} is neither here nor beside {folder}; run diff in the folder of "
+                "that file"
+            )
+    data = load_dataset(choice, places[0], str(folder))
+    if data.sha256 != manifest["data"][name]["sha256"]:
+        raise InputError(f"{name} is not what it was when {folder} was written")
+    known[name] = data
+    return data
+
+
+def _solved_cell(
+    graphs: Sequence[FactGraph], cell: StudyCell, conventions: Conventions
+) -> Posteriors:
+    """P(true) of the claims of responses in a cell under other conventions."""
+    view = replace(cell.view, conventions=conventions.graph, encoding=conventions.encoding)
+    views = [related_graph(graph, {}, RECORDED, view.variant, conventions) for graph in graphs]
+    models = [factor_graph(each.compiled_for(view.encoding), view) for each in views]
+    backend = cell.algorithm.backend
+    if backend is None:
+        return {}
+    return _marginals(views, models, backend)
+
+
+def _posteriors(judgements: Judgements) -> Posteriors:
+    """P(true) by response and claim, of those that have it."""
+    responses, claims = judgements.responses, judgements.atoms.to_pylist()
+    return {
+        (responses[at], claim): p
+        for at, claim, p in zip(
+            judgements.index.tolist(), claims, judgements.p.tolist(), strict=True
+        )
+        if claim is not None and not math.isnan(p)
+    }
+
+
+def _measures(
+    title: str,
+    sides: tuple[Judgements, Judgements],
+    conventions: tuple[Conventions, Conventions],
+    names: Sequence[str],
+    alone: Mapping[str, Posteriors],
+    measures: Sequence[str],
+) -> Iterator[dict[str, Any]]:
+    """Yield the measures of a cell on both sides, and with one convention switched."""
+    named = list(dict.fromkeys("f1" if n == "f1_by_response" else n for n in measures))
+    values = [_values(side, each, named) for side, each in zip(sides, conventions, strict=True)]
+    with_one = {}
+    for name in names:
+        judgements = _with_posteriors(sides[0], alone.get(name))
+        with_one[name] = _values(judgements, switched(*conventions, name), named)
+    for measure in named:
+        ends = [of_side.get(measure, math.nan) for of_side in values]
+        if all(map(math.isfinite, ends)):
+            each = {name: with_one[name].get(measure, ends[0]) for name in names}
+            yield {"cell": title, "measure": measure.replace("_", " "), "before": ends[0],
+                   "after": ends[1], **each}  # fmt: skip
+
+
+def _with_posteriors(judgements: Judgements, p: Posteriors | None) -> Judgements:
+    """The judgements with other posteriors; as they are without any."""
+    import numpy as np
+
+    if p is None:
+        return judgements
+    own = _posteriors(judgements)
+    responses, claims = judgements.responses, judgements.atoms.to_pylist()
+    of_rows = map(responses.__getitem__, judgements.index.tolist())
+    keys = list(zip(of_rows, claims, strict=True))
+    values = [p.get(key, own.get(key, math.nan)) for key in keys]
+    return replace(judgements, p=np.array(values, dtype=np.float64))
+
+
+def _values(
+    judgements: Judgements, conventions: Conventions, measures: Sequence[str]
+) -> dict[str, float]:
+    """Measures of a cell under conventions, by the names that studies have for them."""
+    p, label, index = judgements.under(conventions).claims
+    if not p.size:
+        return {}
+    with_f1 = scores_under(measures, conventions)
+    with entropy_warnings():
+        row = measured(
+            *(p, label, index),
+            policy=conventions.unlabelled,
+            k=conventions.k,
+            more=[name for name in with_f1 if name not in MEASURES],
+        )
+    row = in_logarithms(row, conventions)
+    return {
+        measure: row[name]
+        for measure, name in zip(measures, with_f1, strict=True)
+        if isinstance(row.get(name), int | float)
+    }
