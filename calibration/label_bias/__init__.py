@@ -19,6 +19,7 @@ from calibration.label_bias.scores import (
     LabelScores,
     beats_constant,
     compare_corrections,
+    estimate_label_scores,
     label_scores,
 )
 from calibration.label_bias.vector_scaling import (
@@ -35,6 +36,7 @@ __all__ = [
     "beats_constant",
     "compare_corrections",
     "cross_fit_scaling",
+    "estimate_label_scores",
     "fit_vector_scaling",
     "label_columns",
     "label_probabilities",

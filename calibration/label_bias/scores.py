@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.estimate import Difference
+from calibration.estimate import Difference, Estimate, ScoreStatus
+from calibration.grouping import group_by_response
+from calibration.intervals import IntervalMethod, IntervalSettings, RatioSums, Scale, estimate_all
 from calibration.label_bias.arrays import label_columns, label_probabilities
 from calibration.significance.paired import paired_bootstrap
 from calibration.validation import Floats, Integers, open_interval, whole_number
@@ -62,6 +64,58 @@ def label_scores(p: ArrayLike, y: Any) -> LabelScores:
         float(losses.mean()),
         float(((array - np.eye(k)[columns]) ** 2).sum(axis=1).mean()),
     )
+
+
+def estimate_label_scores(
+    p: ArrayLike, y: Any, groups: Any, *, level: float = 0.95
+) -> dict[str, Estimate]:
+    """`accuracy`, `log_loss` and `brier` of `label_scores` with intervals over groups.
+
+    Answers of one group, such as those of a response, are dependent: standard errors are
+    linearised and clustered by group, and intervals take Student's t. A log loss that is infinite
+    has none.
+
+    Args:
+        p: probabilities of k labels in n answers, (n, k).
+        y: the column of the true label of each, (n,).
+        groups: group of each answer, (n,).
+        level: nominal coverage of the intervals.
+
+    Raises:
+        InputError: as `label_probabilities` and `label_columns`, or for lengths that differ.
+    """
+    array = label_probabilities(p)
+    n, k = array.shape
+    columns = label_columns(y, n, k)
+    grouping = group_by_response(groups, "groups")
+    if grouping.index.size != n:
+        raise InputError(f"groups has {grouping.index.size} entries for {n} rows; give one each")
+    sizes = grouping.sizes.astype(np.float64)[:, np.newaxis]
+    values = {
+        "accuracy": ((array.argmax(axis=1) == columns).astype(float), Scale.PROBABILITY),
+        "log_loss": (_log_losses(array, columns, 0.0), Scale.POSITIVE),
+        # At most 2, which the interval cannot leave: no mean of groups does.
+        "brier": (((array - np.eye(k)[columns]) ** 2).sum(axis=1), Scale.POSITIVE),
+    }
+    settings = IntervalSettings(IntervalMethod.DELTA, level=level)
+    estimates = {}
+    for name, (value, scale) in values.items():
+        if not np.isfinite(value).all():
+            estimates[name] = Estimate(
+                name, float(value.mean()), status=ScoreStatus.INFINITE, n=len(sizes)
+            )
+            continue
+        sums = grouping.sums(value)[:, np.newaxis]
+        mean = estimate_all([RatioSums(sums, sizes, name, scale)], settings)[0]
+        estimates[name] = Estimate(
+            name,
+            float(mean.estimate[0]),
+            float(mean.lower[0]),
+            float(mean.upper[0]),
+            float(mean.standard_error[0]),
+            n=len(sizes),
+        )
+    return estimates
 
 
 def beats_constant(correct: int, n: int, chance: float, *, level: float = 0.95) -> bool:

@@ -6,8 +6,9 @@ What is divided by, or learned, is in `calibration.label_bias`; here it meets re
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,24 +19,39 @@ from calibration.label_bias import VectorScaling, without_bias
 from calibration.validation import Floats
 from experiments.settings import Option
 from factormodels.claims import JUDGED_KINDS, likeliest_kind
-from factormodels.decoded_values import as_object, shown
 from factormodels.errors import InputError
+from factormodels.evidence_source import RELATIONS_KEY
 from factormodels.extraction.relation_models.base import (
     Judgement,
     Missing,
     RelationModel,
     TextPair,
 )
-from factormodels.io.json import check_keys, decode, encode
+from factormodels.fact_graph import FactGraph
+from factormodels.io.json import encode
+from factormodels.io.learned_files import Fields, LearnedFormat, learned_content, read_learned
 from factormodels.io.source.files import read_text, write_text
 from factormodels.io.source.opening import exists
+from factormodels.io.taught_responses import identities_as_plain, identities_from
+from factormodels.learned_from import (
+    LEARNED_FROM,
+    ResponseIdentity,
+    joined_mark,
+    learned_from,
+    relations_mark,
+)
 
 NONE, PROBE, BATCH = "none", "probe", "batch"
 AUTOMATIC = "automatic"
 NAMED = (AUTOMATIC, NONE, PROBE, BATCH)
 
-FORMAT = "factormodels/relation-correction"
-VERSION = 1
+_FILE = LearnedFormat(
+    "factormodels/relation-correction",
+    1,
+    "correction of relations",
+    f"give a file that fit --relations wrote, or one of {', '.join(NAMED)}",
+    "learn it again with fit --relations",
+)
 
 _LABELS = tuple(map(str, JUDGED_KINDS))
 
@@ -43,7 +59,7 @@ _LARGEST = 1_000
 """Largest weight or constant of a file: beyond it every answer would be certain."""
 
 CorrectionName = Annotated[str, Field(min_length=1), Option("NAME")]
-"""A correction: one of `NAMED`, or a file that `write_correction` writes."""
+"""A correction: one of `NAMED`, or a file that `fit` writes."""
 
 
 def wanted_correction(name: str) -> str | RelationCorrection:
@@ -63,6 +79,27 @@ def wanted_correction(name: str) -> str | RelationCorrection:
 
 
 @dataclass(frozen=True)
+class Lesson:
+    """What a correction was learned from.
+
+    Attributes:
+        relations: name of the relation model whose answers were labelled; empty where a table does
+            not say it.
+        pairs: number of labelled pairs.
+        log_loss: log loss of the answers as given, in nats; None where it is infinite.
+        corrected_log_loss: that of each after the scaling that the other folds taught;
+            None without folds.
+        taught: identities of the responses of the pairs.
+    """
+
+    relations: str
+    pairs: int
+    log_loss: float | None
+    corrected_log_loss: float | None
+    taught: tuple[ResponseIdentity, ...]
+
+
+@dataclass(frozen=True)
 class RelationCorrection:
     """A map of the probabilities of entailment, contradiction and neutral.
 
@@ -70,11 +107,15 @@ class RelationCorrection:
         name: where it is from: probe, batch, or the name of a file.
         bias: the preference for each that probabilities are divided by; None of a scaling.
         scaling: what was learned from labels; None of a bias.
+        lesson: what it was learned from; None of a bias, or where nobody recorded it.
+        edited: whether its file has no digest, so that nothing shows who wrote its numbers.
     """
 
     name: str
     bias: tuple[float, ...] | None = None
     scaling: VectorScaling | None = None
+    lesson: Lesson | None = None
+    edited: bool = False
 
     def corrected(self, shares: Floats) -> Floats:
         """Corrected probabilities, (n, 3).
@@ -85,6 +126,33 @@ class RelationCorrection:
         if self.scaling is not None:
             return self.scaling.apply(shares)
         return shares if self.bias is None else without_bias(shares, np.array(self.bias))
+
+    def marked(self, graph: FactGraph) -> FactGraph:
+        """Graph whose relations say whether labels of its response taught the correction."""
+        facts = graph.metadata.get(RELATIONS_KEY)
+        if self.lesson is None or not isinstance(facts, Mapping):
+            return graph
+        (mark,) = learned_from(self.lesson.taught, [graph])
+        marked = {**facts, LEARNED_FROM: str(joined_mark(mark, relations_mark(graph)))}
+        return replace(graph, metadata={**graph.metadata, RELATIONS_KEY: marked})
+
+    def remarks(self, relations: str) -> Iterator[str]:
+        """What a reader must know of a learned correction that is applied.
+
+        Args:
+            relations: name of the relation model whose answers it is applied to.
+        """
+        taught = "" if self.lesson is None else self.lesson.relations
+        if taught and taught != relations:
+            yield (
+                f"The correction {self.name} was learned from answers of {taught}, and is applied "
+                f"to those of {relations}, whose label bias may be another."
+            )
+        if self.edited:
+            yield (
+                f"The correction {self.name} has no digest: nothing shows that its numbers are "
+                "those that were learned."
+            )
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -135,9 +203,7 @@ def corrected_answers(
     if not places:
         return list(answers)
     given = [answers[at] for at in places]
-    shares = correction.corrected(
-        np.array([answer.distribution for answer in given if isinstance(answer, Judgement)])
-    )
+    shares = correction.corrected(np.array([as_stated(answer) for answer in given]))
     corrected = list(answers)
     for at, row in zip(places, shares.tolist(), strict=True):
         corrected[at] = _with_shares(answers[at], (row[0], row[1], row[2]))
@@ -155,25 +221,42 @@ def _with_shares(
         kind=kind,
         probability=probability,
         distribution=shares,
-        uncorrected=answer.distribution,
+        uncorrected=as_stated(answer),
     )
 
 
-def write_correction(
-    correction: RelationCorrection, path: str | os.PathLike[str], learned: Mapping[str, Any]
-) -> None:
+def as_stated(answer: Judgement | Missing) -> tuple[float, float, float] | None:
+    """The distribution of an answer before any correction; None where it has none."""
+    if isinstance(answer, Missing):
+        return None
+    return answer.uncorrected or answer.distribution
+
+
+def write_correction(correction: RelationCorrection, path: str | os.PathLike[str]) -> None:
     """Write a correction that was learned, as JSON; `read_correction` returns it.
 
     Args:
-        correction: the correction, with a scaling.
+        correction: the correction, with a scaling and what taught it.
         path: the file.
-        learned: what it was learned from, as JSON values.
 
     Raises:
-        InputError: if the file cannot be written.
+        InputError: if it was not learned, or the file cannot be written.
     """
-    facts = {name: value for name, value in correction.facts.items() if name != "name"}
-    value = {"format": FORMAT, "version": VERSION, **facts, "learned": dict(learned)}
+    scaling, lesson = correction.scaling, correction.lesson
+    if scaling is None or lesson is None:
+        raise InputError(
+            f"the correction {correction.name} was not learned; there is no file of it"
+        )
+    content = {
+        "weights": dict(zip(_LABELS, scaling.weights, strict=True)),
+        "constants": dict(zip(_LABELS, scaling.constants, strict=True)),
+        "relations": lesson.relations,
+        "pairs": lesson.pairs,
+        "log_loss": lesson.log_loss,
+        "corrected_log_loss": lesson.corrected_log_loss,
+        "labelled_responses": identities_as_plain(lesson.taught),
+    }
+    value = learned_content(_FILE, content, signed=not correction.edited)
     write_text(path, encode(value, str(path), indent=2) + "\n")
 
 
@@ -181,38 +264,30 @@ def read_correction(path: str | os.PathLike[str]) -> RelationCorrection:
     """A correction that `write_correction` wrote.
 
     Raises:
-        InputError: if the file cannot be read, or holds no such correction.
+        InputError: if the file cannot be read, holds no such correction, or is damaged.
     """
     where = os.fspath(path)
-    value = as_object(decode(read_text(path), path), where)
-    if value.get("format") != FORMAT or value.get("version") != VERSION:
-        raise InputError(
-            f"{where}: it is no correction of relations; give a file that write_correction wrote, "
-            f"or one of {', '.join(NAMED)}"
-        )
-    check_keys(value, ("format", "version", "weights", "constants", "learned"), where)
-    weights, constants = (_numbers_of_labels(value, key, where) for key in ("weights", "constants"))
-    return RelationCorrection(Path(where).name, scaling=VectorScaling(weights, constants))
+    correction, signed = read_learned(read_text(path), where, _FILE, partial(_parsed, where))
+    return correction if signed else replace(correction, edited=True)
 
 
-def _numbers_of_labels(value: Mapping[str, Any], key: str, where: str) -> tuple[float, ...]:
-    """The number of each label under a key of a file.
-
-    Raises:
-        InputError: if one is missing, or none that a scaling can have.
-    """
-    by_label = as_object(value.get(key), f"{where}: key {key!r}")
-    check_keys(by_label, _LABELS, f"{where}: key {key!r}")
-    numbers = []
-    for label in _LABELS:
-        number = by_label.get(label)
-        is_number = isinstance(number, int | float) and not isinstance(number, bool)
-        # The comparison also refuses NaN, and integers that no float holds.
-        if not is_number or not -_LARGEST <= number <= _LARGEST:
-            raise InputError(
-                f"{where}: key {key!r}: {label} is {shown(number)}; give a number from "
-                f"-{_LARGEST:,} to {_LARGEST:,} for each of {', '.join(_LABELS)}, or write the "
-                "file again with fit --relations"
-            )
-        numbers.append(float(number))
-    return tuple(numbers)
+def _parsed(path: str, fields: Fields) -> RelationCorrection:
+    fields.only(
+        *("weights", "constants", "relations", "pairs", "log_loss", "corrected_log_loss"),
+        "labelled_responses",
+    )
+    weights, constants = (fields.object(key) for key in ("weights", "constants"))
+    for numbers in (weights, constants):
+        numbers.only(*_LABELS)
+    lesson = Lesson(
+        fields.text("relations"),
+        fields.whole("pairs", 1),
+        fields.optional_number("log_loss", 0.0),
+        fields.optional_number("corrected_log_loss", 0.0),
+        identities_from(fields.object("labelled_responses")),
+    )
+    scaling = VectorScaling(
+        tuple(weights.number(label, -_LARGEST, _LARGEST) for label in _LABELS),
+        tuple(constants.number(label, -_LARGEST, _LARGEST) for label in _LABELS),
+    )
+    return RelationCorrection(Path(path).name, scaling=scaling, lesson=lesson)

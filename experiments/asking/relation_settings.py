@@ -13,12 +13,8 @@ from experiments.settings.limits import Openness
 from factormodels.extraction.language_model.log_probabilities import OPENNESS
 
 
-class RelationSettings(Settings):
+class RelationMethodSettings(Settings):
     """Relations and judgement."""
-
-    relations: Annotated[Relations, USUAL] = None
-    """Relation model: lexical, model, recorded:FILE, nli:FOLDER, minicheck:FOLDER or
-    alignscore:FOLDER."""
 
     method: Annotated[str, Option("NAME")] = "automatic"
     """How to get probabilities from the language model: automatic (whatever it allows), logprobs,
@@ -29,7 +25,15 @@ class RelationSettings(Settings):
 
     openness: Openness = OPENNESS
 
+
+class RelationSettings(RelationMethodSettings):
+    """Relations and judgement."""
+
+    relations: Annotated[Relations, USUAL] = None
+    """Relation model: lexical, model, recorded:FILE, nli:FOLDER, minicheck:FOLDER or
+    alignscore:FOLDER."""
+
     relation_correction: CorrectionName = AUTOMATIC
     """Correct the label bias of relations: none, probe (divide by its answers without content),
-    batch (by the run's mean answer), or a file of a learned scaling. Automatic: probe where the
-    probe's log loss is smaller with it, beyond chance."""
+    batch (by the run's mean answer), or a file that fit --relations wrote. Automatic: probe where
+    the probe's log loss is smaller with it, beyond chance."""

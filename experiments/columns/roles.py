@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from factormodels.io.relation_table import SHARE_NAMES
+
 
 @dataclass(frozen=True)
 class Role:
@@ -112,6 +114,33 @@ SHEET_RESPONSE = Role("response", "", ("response",))
 SHEET_CLAIM = Role("claim", "", ("claim",))
 SHEET_PROBABILITY = Role("probability", "", ("probability",))
 SHEET_BATCH = Role("batch", "", ("batch",))
+
+# --------------------------------------------------------------------- tables of labelled relations
+
+PAIR_RESPONSE = Role("response", "", RESPONSE.names)
+PAIR_CLAIM = Role("claim", "", ("claim text", "atom text", "hypothesis", "statement", *CLAIM.names))
+PAIR_PASSAGE = Role(
+    "passage",
+    "",
+    (
+        *("passage text", "context text", "premise", "passage", "context", "evidence"),
+        *("passage id", "context id", "evidence id"),
+    ),
+)
+HUMAN_RELATION = Role(
+    "human relation",
+    "",
+    (
+        *("human relation", "gold relation", "true relation", "relation label", "human label"),
+        *("gold label", "gold", "label", "human", "annotation", "annotator label"),
+    ),
+)
+"""The relation that people found between a passage and a claim."""
+RELATION_SHARES = tuple(
+    Role(kind, "", (*names, f"probabilities.{kind}", f"distribution.{kind}"))
+    for kind, names in SHARE_NAMES.items()
+)
+"""A model's probabilities of entailment, contradiction and neutral; JSON may keep them together."""
 
 # --------------------------------------------------------------------------- tables of responses
 

@@ -66,6 +66,7 @@ from experiments.evaluators.setup import (
 )
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, with_note
+from experiments.findings.text import some_of
 from experiments.settings import Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.conventions import (
@@ -80,6 +81,7 @@ from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.extraction.stages.relations import made_neutral
+from factormodels.learned_from import LearnedFrom, relations_mark
 from factormodels.nouns import counted, is_or_are
 from factormodels.variants import between_claims, variant
 from inference.warm_up import warm_up
@@ -347,6 +349,7 @@ def _findings(
             *(line for graph in batch.graphs[: int(alone)] for line in stage_remarks(graph)),
             *_of_measures(compared, batch, settings, len(misordered)),
             *_of_asking(batch, plan, settings),
+            *_of_correction(batch, plan),
             *_of_relations(batch, plan),
             *_of_few_calls(batch, plan),
             *_of_exits(batch),
@@ -426,6 +429,22 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
         were = "was" if batch.resumed == 1 else "were"
         paid = "" if plan.model is None else "; the table `cost` has the calls of this run alone"
         yield f"{counted(batch.resumed, 'response')} {were} finished by an earlier run{paid}."
+
+
+def _of_correction(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:
+    """What a reader must know of a correction that labels taught."""
+    if plan.correction is None:
+        return
+    yield from plan.correction.remarks(plan.judge.name)
+    names = [
+        graph.id for graph in batch.graphs if relations_mark(graph) is LearnedFrom.THIS_RESPONSE
+    ]
+    if names:
+        yield (
+            f"Labels of {counted(len(names), 'response')} here taught the correction "
+            f"{plan.correction.name} ({some_of(names)}): they cannot score or correct these "
+            "posteriors."
+        )
 
 
 def _of_relations(batch: Batch, plan: AssessmentPlan) -> Iterator[str]:

@@ -326,7 +326,12 @@ def with_correction(plan: AssessmentPlan, correction: RelationCorrection | None)
     shared = judge if plan.relations == "model" else LocalRelations(judge)
     stages = list(plan.stages)
     more = {} if batch else {"correction": correction.facts}
-    stages[plan.relation_place] = plan.relation_stage_of(shared, more, batch)
+    related = plan.relation_stage_of(shared, more, batch)
+
+    def stage(graph: FactGraph) -> FactGraph:
+        return correction.marked(related(graph))
+
+    stages[plan.relation_place] = related if correction.lesson is None else stage
     return replace(
         plan,
         stages=tuple(stages),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -38,6 +38,8 @@ from calibration.learned_potentials.methods import (
     recalibrated,
 )
 from calibration.learned_potentials.shift import FEW, FEWEST
+from experiments.asking.relation_settings import RelationMethodSettings
+from experiments.asking.settings import AskingSettings
 from experiments.columns.user_columns import UserTable, read_user_table
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings, no_figures
@@ -45,8 +47,18 @@ from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import interval, number, some_of
 from experiments.methods.estimate import EstimateSettings, estimates_by_judges
 from experiments.methods.learned_judge import folds_sentence
+from experiments.methods.relation_fit import fitted_relations
 from experiments.progress import tell
-from experiments.settings import USUAL, ColumnNames, Names, Option, Settings, front_door
+from experiments.settings import (
+    USUAL,
+    ColumnNames,
+    Names,
+    Option,
+    Settings,
+    declared_in,
+    front_door,
+    option_of,
+)
 from experiments.settings.inputs import graphs_of
 from experiments.settings.limits import DrawnSettings, ObjectiveName, VariantName
 from factormodels.errors import InputError, unknown_name
@@ -72,6 +84,9 @@ if TYPE_CHECKING:
 
 FIELD, GIVEN = "field", "as given"
 _SCORES = ("brier", "log_loss", "auroc")
+_OF_BOTH = ("save", "relations", "folds")
+"""Settings of what is learned that a correction of relations reads too."""
+
 _TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".xlsx")
 """What files of claims end in that are no responses."""
 
@@ -120,18 +135,23 @@ class ColumnSettings(Settings):
         return read_user_table(path, self.numbers, self.groups, labels=labelled)
 
 
-class FitSettings(DrawnSettings, ColumnSettings):
+class FitSettings(DrawnSettings, ColumnSettings, RelationMethodSettings, AskingSettings):
     """What is learned, and how."""
 
+    unusual: ClassVar = frozenset({"model", "api_base", "max_cost", "dry_run"})
+
     save: Annotated[Path | None, Option("FILE", writes=True, usual=True)] = None
-    """Write the judge to this file (JSON), for `factormodels apply`."""
+    """Write what was learned to this file (JSON)."""
+
+    relations: Annotated[str | None, Option("NAME", usual=True)] = None
+    """Learn a correction of this relation model instead, from labelled pairs: given (with their
+    probabilities), lexical, model, ..."""
 
     columns: Annotated[Names, USUAL] = ("evidence", "position", "texts")
     """Families of columns: evidence, position, neighbours (means over sentence and response),
-    others (passages that were not retrieved for the claim), passages (how many words of the topic
-    and of the claim their texts hold), texts (the share of the claim's names that any passage of
-    the response holds, and of its words that one sentence does; left out beside others where a
-    response lacks texts)."""
+    others (passages not retrieved for the claim), passages (words of topic and claim in their
+    texts), texts (the share of the claim's names in any passage of the response, and of its words
+    in one sentence; left out beside others where a response lacks texts)."""
 
     causes: Names = ("sentence", "response")
     """Hidden causes, from the finest group to the coarsest: sentence, response, a column of
@@ -176,6 +196,28 @@ class FitSettings(DrawnSettings, ColumnSettings):
         """Levels of causes; none for the word none."""
         return tuple(name for name in self.causes if name != "none")
 
+    def check_learner(self) -> None:
+        """Refuse options of a judge with `relations`, and those of asking without.
+
+        Raises:
+            InputError: for the first of them.
+        """
+        if self.relations is None:
+            asked = (*AskingSettings.model_fields, *RelationMethodSettings.model_fields)
+            unread, why = asked, "asks a relation model; give --relations too"
+        else:
+            unread = tuple(
+                name
+                for name, declared in (
+                    (name, declared_in(FitSettings, name)) for name in FitSettings.model_fields
+                )
+                if declared in (FitSettings, ColumnSettings) and name not in _OF_BOTH
+            )
+            why = "is of a judge, and --relations learns a correction; leave one out"
+        for name in unread:
+            if name in self.model_fields_set:
+                raise InputError(f"--{option_of(FitSettings, name).name} {why}")
+
     @property
     def field(self) -> FieldSettings:
         """How the field is fitted."""
@@ -201,6 +243,11 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     with the posteriors of the folds: no response's own labels taught its posteriors, so that
     `factormodels score` and `factormodels estimate` may use the same labels.
 
+    With --relations it learns a correction of a relation model's label bias instead: a weight and a
+    constant for the log-probability of each relation. Shows accuracy, log loss and calibration
+    error on responses that it has not seen, beside those without a correction and with that by the
+    mean answer. `factormodels assess --relation-correction FILE` applies it.
+
     Examples::
 
         fit("factscore", save="judge.json")
@@ -210,16 +257,24 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
             causes="sentence,response", save="judge.json")
         fit("graphs.jsonl").save("folds.jsonl")
         fit("votes.csv", numbers=["gpt", "llama"], save="judge.json")
+        fit("pairs.csv", relations="given", save="correction.json")
+        fit("factcheck-GPT-benchmark.jsonl", relations="model", model="openai/NAME",
+            save="correction.json")
 
     Args:
         responses: Labelled responses, or the name of an embedded dataset; or a table with response,
             claim and label whose --numbers are learned from alone, such as what several models say.
+            With --relations responses with relations that people judged, or a table with claim,
+            passage, human relation and probabilities of entailment, contradiction and neutral.
         settings: how; in Python the fields may be named instead.
 
     Raises:
         InputError: if they cannot be read, have no labels of both kinds, or columns do not fit.
         MissingDependencyError: if PyTorch is not installed.
     """
+    settings.check_learner()
+    if settings.relations is not None:
+        return fitted_relations(responses, settings)
     source = str(responses) if isinstance(responses, str | Path) else "the responses"
     votes = settings.own_responses(responses, labelled=True)
     user_table = votes or settings.user_table()

@@ -65,6 +65,9 @@ class Settings(BaseModel):
     """Whether `out` of the command is a folder whatever its name: of a study, or of a page that
     saves in it."""
 
+    unusual: ClassVar[frozenset[str]] = frozenset()
+    """Inherited fields that few people need here, so that `--help` leaves them to `--help-all`."""
+
     writes_page: ClassVar[bool] = False
     """Whether `out` of the command is a page for a browser."""
 
@@ -95,6 +98,8 @@ def option_of(kind: type[Settings], name: str) -> Option:
     for note in kind.model_fields[name].metadata:
         if isinstance(note, Option):
             fields |= {key: value for key, value in vars(note).items() if value != _PLAIN[key]}
+    if name in kind.unusual:
+        fields["usual"] = False
     return Option(**fields)
 
 

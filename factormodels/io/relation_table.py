@@ -56,6 +56,17 @@ def _names_of_share(*words: str) -> tuple[str, ...]:
     return tuple(form.format(word) for form in forms for word in words)
 
 
+SHARE_NAMES: Mapping[str, tuple[str, ...]] = {
+    "entailment": _names_of_share("entailment", "entails", "entail", "support", "supports"),
+    "contradiction": _names_of_share(
+        "contradiction", "contradicts", "contradict", "contra", "refute", "refutes"
+    ),
+    "neutral": _names_of_share(
+        "neutral", "unrelated", "nei", "not enough info", "not enough information"
+    ),
+}
+"""Names by which columns of a model's probabilities are known, by relation."""
+
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "response": (
         *("response", "response id", "answer id", "document"),
@@ -73,17 +84,11 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "label": ("label", "human label", "gold", "gold label", "annotation", "truth", "ground truth"),
     "claim text": ("claim text", "atom text"),
     "passage text": ("passage text", "context text", "evidence"),
-    "entailment": _names_of_share("entailment", "entails", "entail", "support", "supports"),
-    "contradiction": _names_of_share(
-        "contradiction", "contradicts", "contradict", "contra", "refute", "refutes"
-    ),
-    "neutral": _names_of_share(
-        "neutral", "unrelated", "nei", "not enough info", "not enough information"
-    ),
+    **SHARE_NAMES,
 }
 """Names by which columns are known, the likeliest first."""
 
-_SHARES = ("entailment", "contradiction", "neutral")
+_SHARES = tuple(SHARE_NAMES)
 
 
 @dataclass(frozen=True)
@@ -245,7 +250,7 @@ def _relation(
         )
     known_shares = {kind: value for kind, value in shares.items() if value is not None}
     if _leaves_neutral(row) and len(known_shares) == len(_SHARES) - 1:
-        known_shares[_SHARES[-1]] = _left_by(known_shares, row.where)
+        known_shares[_SHARES[-1]] = left_to_neutral(known_shares, row.where)
     if known_shares and len(known_shares) < len(_SHARES):
         lacking = next(kind for kind in _SHARES if kind not in known_shares)
         if lacking not in row.cells:
@@ -280,7 +285,7 @@ def _relation(
         return evidence_or_neutral(Relation(passage, claim, kind, probability, distribution))
 
 
-def _left_by(known_shares: Mapping[str, float], where: str) -> float:
+def left_to_neutral(known_shares: Mapping[str, float], where: str) -> float:
     """What the probabilities of entailment and contradiction leave to neutral."""
     total = sum(known_shares.values())
     if total > 1.0 + SUM_TOLERANCE:

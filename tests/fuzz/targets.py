@@ -33,6 +33,7 @@ from experiments import run as run_study
 from experiments.analyses.schemas_by_name import schema
 from experiments.analyses.user_data import VARIABLE, user_data
 from experiments.asking.relation_correction import read_correction
+from experiments.columns.labelled_relations import read_labelled_relations
 from experiments.columns.placed_claims import load_claims
 from experiments.columns.responses import load_responses
 from experiments.findings.markup import csv_records, read_csv
@@ -184,8 +185,16 @@ _CORRECTION = _json(
         **{"format": "factormodels/relation-correction", "version": 1},
         "weights": {"entailment": 0.5, "contradiction": 1, "neutral": 0.75},
         "constants": {"entailment": 0.25, "contradiction": -1.5, "neutral": 1.25},
-        "learned": {"pairs": 40},
+        **{"relations": "lexical", "pairs": 40, "log_loss": 1.25, "corrected_log_loss": None},
+        "labelled_responses": {
+            **{"ids": ["r1"], "texts": ["0123456789ab"]},
+            **{"claims": ["0123456789ab fedcba987654"], "evidence": [""]},
+        },
     }
+)
+_PAIRS = (
+    b"response;claim;passage;p_entailment;p_contradiction;p_neutral;human relation\n"
+    b"r1;It is red.;p1;0,2;80 %;0;supports\nr2;It is old.;p2;.1;.1;.8;neutral\n"
 )
 _USER_DATA = b"datasets:\n  core-responses: file.jsonl\n  self-judged: {GPT-4: file.jsonl}\n"
 _RELATIONS = b"""response;claim;passage;relation;probability;label
@@ -576,6 +585,7 @@ TARGETS = (
     Target("study", "study.yaml", (STUDY, b"base: compare\nseed: 2\n"), _study, 60),
     Target("override", "override.txt", _OVERRIDES, _override, 60),
     Target("correction", "c.json", (_CORRECTION,), _correction, 20),
+    Target("labelled relations", "pairs.csv", (_PAIRS,), read_labelled_relations, 20),
     Target("user data", "data.yaml", (_USER_DATA,), _user_data, 20),
     Target(
         *("manifest", "manifest.json", ("out/manifest.json",)),

@@ -88,6 +88,14 @@ def _records_of(graph: FactGraph) -> Iterator[_Recorded]:
         yield from _both_orders(relation, (source, target), (texts[source], texts[target]), where)
 
 
+def _of_one_order(stated: Sequence[float]) -> tuple[float, float, float]:
+    """Shares of entailment, contradiction and neutral, from those of every kind of relation."""
+    entails, contradicts, equates, neutral, *between_claims = stated
+    excludes, needed = between_claims or (0.0, 0.0)
+    # For one order of a pair, equivalence counts as entailment.
+    return entails + equates, contradicts + excludes, neutral + needed
+
+
 def _both_orders(relation: Relation, ids: Key, texts: Key, where: str) -> Iterator[_Recorded]:
     """Yield the judgements of a relation's pair; an equivalence entails in both orders.
 
@@ -96,14 +104,12 @@ def _both_orders(relation: Relation, ids: Key, texts: Key, where: str) -> Iterat
     if relation.kind in (RelationKind.EXCLUSIVE, RelationKind.CO_NECESSITY):
         return
     same = relation.kind is RelationKind.EQUIVALENCE
-    shares = None
-    if relation.distribution is not None and not same:
-        entails, contradicts, equates, neutral, *between_claims = relation.distribution
-        excludes, needed = between_claims or (0.0, 0.0)
-        # For one order of a pair, equivalence counts as entailment.
-        shares = entails + equates, contradicts + excludes, neutral + needed
+    shares, uncorrected = (
+        None if same or stated is None else _of_one_order(stated)
+        for stated in (relation.distribution, relation.uncorrected)
+    )
     kind = RelationKind.ENTAILMENT if same else relation.kind
-    judgement = Judgement(kind, relation.probability, "recorded", shares)
+    judgement = Judgement(kind, relation.probability, "recorded", shares, uncorrected=uncorrected)
     yield ids, _texts_key(*texts), judgement, where
     if same:
         yield ids[::-1], _texts_key(*texts[::-1]), judgement, where

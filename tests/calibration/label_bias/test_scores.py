@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, log_loss
 
-from calibration.label_bias import beats_constant, compare_corrections, label_scores
+from calibration.label_bias import (
+    beats_constant,
+    compare_corrections,
+    estimate_label_scores,
+    label_scores,
+)
 from factormodels.errors import InputError
+from tests.refusals import refused
 
 
 def test_perfect_answers() -> None:
@@ -81,3 +87,27 @@ def test_labels_that_do_not_fit_are_refused() -> None:
         label_scores([[0.5, 0.5]], [0, 1])
     with pytest.raises(InputError, match="the same answers and labels"):
         compare_corrections([[0.5, 0.5]], [[0.2, 0.3, 0.5]], [0], ["a"])
+
+
+def test_estimates_are_the_scores_with_intervals_of_a_known_standard_error() -> None:
+    rng = np.random.default_rng(5)
+    groups = np.repeat(np.arange(40), 5)
+    p = rng.dirichlet([1.0, 1.0, 1.0], 200)
+    y = rng.integers(3, size=200)
+    plain = label_scores(p, y)
+    estimates = estimate_label_scores(p, y, groups)
+    for name in ("accuracy", "log_loss", "brier"):
+        assert estimates[name].value == pytest.approx(getattr(plain, name), rel=1e-12)
+        assert estimates[name].lower < estimates[name].value < estimates[name].upper
+    # Groups of equal size: the standard error of a mean of 40 independent means.
+    means = (p.argmax(axis=1) == y).reshape(40, 5).mean(axis=1)
+    assert estimates["accuracy"].standard_error == pytest.approx(means.std(ddof=1) / 40**0.5)
+    refused("groups has 3 entries for 200 rows", estimate_label_scores, p, y, groups[:3])
+
+
+def test_an_infinite_log_loss_has_no_interval() -> None:
+    p = [[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]]
+    estimate = estimate_label_scores(p, [1, 1, 1], [0, 1, 2])["log_loss"]
+    assert estimate.value == np.inf
+    assert np.isnan(estimate.interval).all()
+    assert estimate.status == "infinite"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ import pytest
 from calibration.label_bias import VectorScaling, smoothed_mean, without_bias
 from experiments import assess
 from experiments.asking.relation_correction import (
+    Lesson,
     RelationCorrection,
     read_correction,
     write_correction,
 )
 from factormodels import FactGraph, RelationKind, read_many
 from factormodels.extraction.language_model import Completion, Request
+from factormodels.learned_from import LearnedFrom, ResponseIdentity, identity_of, relations_mark
 from tests.experiments.conftest import invoke, write_batch
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.probe.scripted import (
@@ -262,9 +265,16 @@ def test_few_calls_and_recorded_relations_are_marked_alone() -> None:
     assert "Nobody was asked what they say without that." in findings.sentences
 
 
+def learned_file(taught: tuple[ResponseIdentity, ...] = (), relations: str = "") -> Any:
+    lesson = Lesson(relations, 40, 1.25, None, taught)
+    scaling = VectorScaling((1.0, 0.5, 1.0), (2.0, -3.0, 1.0))
+    learned = RelationCorrection("c.json", scaling=scaling, lesson=lesson)
+    write_correction(learned, "c.json")
+    return learned
+
+
 def test_a_learned_scaling_is_read_as_it_was_written_and_applied(folder: Path) -> None:
-    learned = RelationCorrection("c.json", scaling=VectorScaling((1.0, 0.5, 1.0), (2.0, -3.0, 1.0)))
-    write_correction(learned, "c.json", {"pairs": 40})
+    learned = learned_file()
     assert read_correction(folder / "c.json") == learned
     findings = asked_of(biased, relation_correction="c.json")
     for relation in findings.graphs[0].relations:
@@ -272,3 +282,30 @@ def test_a_learned_scaling_is_read_as_it_was_written_and_applied(folder: Path) -
         assert before is not None
         expected = learned.corrected(np.array([[before[0], before[1], before[3]]]))[0]
         assert relation.distribution == pytest.approx((*expected[:2], 0.0, expected[2]), rel=1e-9)
+    assert not [line for line in findings.sentences if "c.json" in line]
+
+
+@pytest.mark.usefixtures("folder")
+def test_responses_that_taught_the_correction_are_named_and_marked() -> None:
+    plain = asked_of(biased)
+    # By its text: the two responses have a claim in common.
+    taught = replace(identity_of(plain.graphs[0]), claims=frozenset())
+    learned_file((taught,), relations="another model")
+    findings = asked_of(biased, relation_correction="c.json")
+    marks = [relations_mark(graph) for graph in findings.graphs]
+    others = [LearnedFrom.OTHER_RESPONSES] * (len(marks) - 1)
+    assert marks == [LearnedFrom.THIS_RESPONSE, *others]
+    told = " ".join(findings.sentences)
+    assert "Labels of 1 response here taught the correction c.json (r0)" in told
+    assert "was learned from answers of another model, and is applied to those of" in told
+
+
+def test_an_edited_correction_is_refused_or_named(folder: Path) -> None:
+    learned_file()
+    text = (folder / "c.json").read_text(encoding="utf-8")
+    (folder / "c.json").write_text(text.replace("-3.0", "3.0"), encoding="utf-8")
+    refused("c.json: the digest is not that of the content", read_correction, "c.json")
+    unsigned = {key: value for key, value in json.loads(text).items() if key != "digest"}
+    (folder / "c.json").write_text(json.dumps(unsigned), encoding="utf-8")
+    findings = asked_of(biased, relation_correction="c.json")
+    assert any("c.json has no digest" in line for line in findings.sentences)

@@ -1,0 +1,216 @@
+"""Relations that people judged: responses with them, and tables with a model's probabilities."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.validation import Floats, Integers
+from experiments.columns.resolved import Columns
+from experiments.columns.roles import (
+    HUMAN_RELATION,
+    PAIR_CLAIM,
+    PAIR_PASSAGE,
+    PAIR_RESPONSE,
+    RELATION_SHARES,
+)
+from experiments.settings.inputs import graphs_of
+from factormodels.claims import JUDGED_KINDS, Atom, RelationKind, validated_distribution
+from factormodels.decoded_values import shown
+from factormodels.errors import InputError
+from factormodels.evidence_source import RELATIONS_KEY
+from factormodels.fact_graph import FactGraph
+from factormodels.io.claim_rows import cell_name, required_name
+from factormodels.io.formats.factcheck_bench import read_factcheck_bench, recognize
+from factormodels.io.json import read_json_lines
+from factormodels.io.relation_table import left_to_neutral
+from factormodels.io.tables.data_table import DataTable, read_table
+from factormodels.io.tables.numbers import cell_share
+from factormodels.learned_from import ResponseIdentity, identity_of
+from factormodels.words import STANCES, folded
+
+if TYPE_CHECKING:
+    from experiments.settings.inputs import Responses
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRelations:
+    """A model's probabilities of relations of n pairs, with those that people found.
+
+    Attributes:
+        p: probabilities of entailment, contradiction and neutral, float64 (n, 3).
+        y: column of the relation that people found, int64 (n,).
+        responses: response of each pair, (n,); where a table has none, the claim.
+        taught: identities of the responses.
+        relations: name of the model; empty where nobody recorded it.
+        remarks: what a reader must know of how they were read.
+        missing: number of labelled pairs that the model did not answer.
+        shared: number of those left out whose answers give the probability of their own relation
+            alone.
+    """
+
+    p: Floats
+    y: Integers
+    responses: tuple[str, ...]
+    taught: tuple[ResponseIdentity, ...]
+    relations: str = ""
+    remarks: tuple[str, ...] = ()
+    missing: int = 0
+    shared: int = 0
+
+
+def read_labelled_relations(path: str | os.PathLike[str]) -> LabelledRelations:
+    """The pairs of a table with columns of a claim, a passage, probabilities and a human relation.
+
+    Rows without a human relation or without any probability are left out and counted. Where no
+    column is of neutral, it has what entailment and contradiction leave.
+
+    Args:
+        path: the table: CSV, TSV, Excel, JSON, JSON Lines, Parquet or Arrow.
+
+    Raises:
+        InputError: if it cannot be read or lacks a column, a relation or a probability is none, or
+            the probabilities of a row do not sum to 1.
+    """
+    table = read_table(path)
+    columns = Columns(table.columns, path)
+    claim, passage = columns.required(PAIR_CLAIM), columns.required(PAIR_PASSAGE)
+    label = columns.required(HUMAN_RELATION)
+    entailment, contradiction = map(columns.required, RELATION_SHARES[:2])
+    neutral = columns.optional(RELATION_SHARES[2])
+    response = columns.optional(PAIR_RESPONSE)
+    shares = dict(zip(JUDGED_KINDS, (entailment, contradiction, neutral), strict=True))
+    rows: list[tuple[str, str, tuple[float, float, float], int]] = []
+    unlabelled = unanswered = 0
+    known_pairs: dict[tuple[str, str, str], int] = {}
+    for index, row in enumerate(table.rows):
+        kind = _relation(row.get(label), table.locate(index, label))
+        distribution = _distribution(table, index, shares)
+        if kind is None or distribution is None:
+            unlabelled += kind is None
+            unanswered += kind is not None
+            continue
+        text = required_name(row.get(claim), table.locate(index, claim), "claim")
+        group = text
+        if response is not None:
+            group = required_name(row.get(response), table.locate(index, response), "response")
+        pair = group, text, cell_name(row.get(passage))
+        if pair in known_pairs:
+            raise InputError(
+                f"{table.locate(index)}: the same response, claim and passage stand in row "
+                f"{known_pairs[pair] + 1}; keep one"
+            )
+        known_pairs[pair] = index
+        rows.append((group, text, distribution, JUDGED_KINDS.index(kind)))
+    if not rows:
+        raise InputError(
+            f"{table.source}: no row has both a human relation and probabilities; label some"
+        )
+    claims: dict[str, dict[str, None]] = {}
+    for group, text, *_ in rows:
+        claims.setdefault(group, {})[text] = None
+    identities = tuple(
+        identity_of(FactGraph(name, tuple(Atom(text, text) for text in texts)))
+        for name, texts in claims.items()
+    )
+    remarks = [columns.remark()]
+    if response is None:
+        remarks.append(
+            "No column is known as the response: pairs of one claim stay in one fold, and claims "
+            "count as independent."
+        )
+    if neutral is None:
+        remarks.append(
+            "No column is known as neutral: it has what entailment and contradiction leave of 1."
+        )
+    if unlabelled:
+        remarks.append(f"Rows without a human relation, left out: {unlabelled:,}.")
+    return LabelledRelations(
+        np.array([distribution for *_, distribution, _ in rows]),
+        np.array([column for *_, column in rows], dtype=np.int64),
+        tuple(group for group, *_ in rows),
+        identities,
+        remarks=tuple(filter(None, remarks)),
+        missing=unanswered,
+    )
+
+
+def _relation(value: Any, where: str) -> RelationKind | None:
+    """The relation that a cell names, None where it is empty; an equivalence entails."""
+    if not (word := folded(value)):
+        return None
+    kind = STANCES.get(word)
+    kind = RelationKind.ENTAILMENT if kind is RelationKind.EQUIVALENCE else kind
+    if kind not in JUDGED_KINDS:
+        raise InputError(
+            f"{where}: {shown(value)} is no relation of a passage to a claim; use one of "
+            f"{', '.join(JUDGED_KINDS)}, in a column 'human relation' if this one holds labels of "
+            "claims"
+        )
+    return kind
+
+
+def _distribution(
+    table: DataTable, index: int, columns: dict[RelationKind, str | None]
+) -> tuple[float, float, float] | None:
+    """The probabilities of a row; None where it has none."""
+    known: dict[str, float] = {}
+    for kind, column in columns.items():
+        if column is None:
+            continue
+        cell_at = table.locate(index, column)
+        share, _ = cell_share(table.rows[index].get(column), cell_at, "a probability")
+        if share is not None:
+            known[kind] = share
+    if not known:
+        return None
+    where = table.locate(index)
+    if columns[RelationKind.NEUTRAL] is None and len(known) == len(columns) - 1:
+        known[RelationKind.NEUTRAL] = left_to_neutral(known, where)
+    lacking = [kind for kind in columns if kind not in known]
+    if lacking:
+        raise InputError(
+            f"{where}: there is no probability of {' and '.join(lacking)} beside others; give all "
+            "three, or none"
+        )
+    stated = validated_distribution(known, where)
+    return None if stated is None else (stated[0], stated[1], stated[3])
+
+
+def judged_responses(responses: Responses) -> tuple[FactGraph, ...]:
+    """Responses with relations that people judged; irrelevant passages are neutral.
+
+    Args:
+        responses: fact graphs, a table of relations, Factcheck-Bench's file, or another file of
+            responses.
+
+    Raises:
+        InputError: as `graphs_of`, or where a model judged the relations.
+    """
+    graphs: Iterable[FactGraph]
+    if isinstance(responses, str | Path) and _is_factcheck_bench(Path(responses)):
+        # Elsewhere its irrelevant passages make no relation; here they are labels.
+        graphs = read_factcheck_bench(responses, {"irrelevant": (RelationKind.NEUTRAL, 1.0)})
+    else:
+        graphs = graphs_of(responses)
+    graphs = tuple(graphs)
+    for graph in graphs:
+        facts = graph.metadata.get(RELATIONS_KEY)
+        if isinstance(facts, dict) and "model" in facts:
+            raise InputError(
+                f"response {graph.id!r}: its relations are answers of {facts['model']}; give "
+                "relations that people judged"
+            )
+    return graphs
+
+
+def _is_factcheck_bench(path: Path) -> bool:
+    if path.suffix != ".jsonl" or not path.is_file():
+        return False
+    first = next(iter(read_json_lines(path)), None)
+    return first is not None and isinstance(first[1], dict) and recognize(first[1])

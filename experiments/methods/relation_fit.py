@@ -1,0 +1,308 @@
+"""A correction of relations, learned from pairs that people labelled, and how well it does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.intervals import IntervalSettings
+from calibration.label_bias import (
+    VectorScaling,
+    compare_corrections,
+    cross_fit_scaling,
+    estimate_label_scores,
+    fit_vector_scaling,
+    label_scores,
+    smoothed_mean,
+    without_bias,
+)
+from calibration.scoring import score
+from experiments.asking.ledger_table import cost_tables, planned_findings
+from experiments.asking.relation_correction import (
+    BATCH,
+    NONE,
+    Lesson,
+    RelationCorrection,
+    as_stated,
+    write_correction,
+)
+from experiments.asking.relation_models import relation_model
+from experiments.asking.session import Session, asking
+from experiments.columns.labelled_relations import (
+    LabelledRelations,
+    judged_responses,
+    read_labelled_relations,
+)
+from experiments.evaluators.relation_quality import in_sample, labelled_pairs
+from experiments.findings.findings import Findings
+from experiments.findings.table import Table, columns_as, data_frame, named
+from experiments.findings.text import in_sample_remark, interval, number
+from factormodels.claims import JUDGED_KINDS
+from factormodels.errors import InputError
+from factormodels.extraction.relation_models.base import Missing
+from factormodels.extraction.stages.relations import ask
+from factormodels.fact_graph import FactGraph
+from factormodels.io.formats.factcheck_bench import passage_key
+from factormodels.learned_from import identity_of
+from factormodels.nouns import counted, is_or_are
+
+if TYPE_CHECKING:
+    from calibration.validation import Floats
+    from experiments.methods.fit import FitSettings
+    from experiments.settings.inputs import Responses
+
+GIVEN = "given"
+"""The relation model of a table that has its probabilities."""
+
+LEARNED = "learned"
+
+
+def fitted_relations(responses: Responses, settings: FitSettings) -> Findings:
+    """Learn a correction of relations from labelled pairs, and score it on other responses.
+
+    Args:
+        responses: with `relations` given a table of pairs, else responses with relations that
+            people judged.
+        settings: how.
+
+    Raises:
+        InputError: if they cannot be read, or hold no labelled pair that was answered.
+        MissingDependencyError: if a relation model needs a library that is not installed.
+    """
+    source = str(responses) if isinstance(responses, str | Path) else "the responses"
+    with asking(settings) as session:
+        if settings.relations != GIVEN:
+            pairs = _answered_pairs(responses, settings, session)
+        elif isinstance(responses, str | Path):
+            pairs = read_labelled_relations(responses)
+        else:
+            raise InputError("--relations given reads a table of pairs; give its file")
+    if settings.dry_run:
+        return planned_findings(source, session.ledger)
+    if not len(pairs.y):
+        raise InputError(
+            f"{source}: none of {counted(pairs.missing + pairs.shared, 'labelled pair')} has "
+            "probabilities of all three relations; --method logprobs or samples gives them where "
+            "the model has them"
+        )
+    n_responses = len(set(pairs.responses))
+    if settings.folds == 1 or settings.folds > n_responses:
+        some = {1: "", 2: "2, or "}.get(n_responses, f"2 to {n_responses}, or ")
+        raise InputError(
+            f"{source}: folds is {settings.folds}, but {counted(n_responses, 'response')} with "
+            f"labelled pairs can be dealt out; give {some}0 for none"
+        )
+    scaling = fit_vector_scaling(pairs.p, pairs.y)
+    corrected = {
+        NONE: pairs.p,
+        BATCH: without_bias(pairs.p, smoothed_mean(pairs.p)),
+    }
+    if settings.folds:
+        crossed = cross_fit_scaling(
+            pairs.p, pairs.y, pairs.responses, n_folds=settings.folds, seed=settings.seed
+        )
+        corrected[LEARNED] = crossed.p
+    rows = [_row(name, p, pairs, settings.seed) for name, p in corrected.items()]
+    tables = {
+        "corrections": _corrections_table(rows, settings.folds),
+        "relations": _relations_table(pairs, corrected, scaling),
+        "confusion": _confusion_table(pairs, corrected),
+        **cost_tables(session.ledger),
+    }
+    sentences = [*_sentences(rows, pairs, settings), *pairs.remarks]
+    if settings.save is not None:
+        before, after = (
+            next((row["log_loss"] for row in rows if row["correction"] == name), math.inf)
+            for name in (NONE, LEARNED)
+        )
+        lesson = Lesson(
+            pairs.relations, len(pairs.y), _finite(before), _finite(after), pairs.taught
+        )
+        write_correction(
+            RelationCorrection(settings.save.name, scaling=scaling, lesson=lesson), settings.save
+        )
+        sentences.append(
+            f"The correction is in {settings.save}: --relation-correction {settings.save} applies "
+            "it."
+        )
+    return Findings(source, tuple(sentences), tables, incomplete=bool(pairs.missing))
+
+
+def _answered_pairs(
+    responses: Responses, settings: FitSettings, session: Session
+) -> LabelledRelations:
+    """The labelled pairs of responses with the answers of a relation model."""
+    graphs = judged_responses(responses)
+    labelled = labelled_pairs(graphs)
+    judge, _ = relation_model(
+        settings.relations or GIVEN,
+        session.model,
+        method=settings.method,
+        window=settings.window,
+        openness=settings.openness,
+    )
+    answers = ask(judge, [each.pair for each in labelled])
+    kept = [
+        (each, shares)
+        for each, answer in zip(labelled, answers, strict=True)
+        if (shares := as_stated(answer)) is not None
+    ]
+    missing = sum(isinstance(answer, Missing) for answer in answers)
+    taught = {each.response for each, _ in kept}
+    return LabelledRelations(
+        np.array([shares for _, shares in kept]).reshape(-1, len(JUDGED_KINDS)),
+        np.array([JUDGED_KINDS.index(each.kind) for each, _ in kept], dtype=np.int64),
+        tuple(each.response for each, _ in kept),
+        tuple(identity_of(graph) for graph in graphs if graph.id in taught),
+        judge.name,
+        remarks=tuple(_in_sample(judge.name, graphs)),
+        missing=missing,
+        shared=len(answers) - missing - len(kept),
+    )
+
+
+def _in_sample(relations: str, graphs: Sequence[FactGraph]) -> Iterator[str]:
+    """What a reader must know where the lexical model was fitted to the passages."""
+    if relations != "lexical":
+        return
+    # Its passages were labelled whether or not their claims are.
+    keys = (each.key or passage_key(each.text) for graph in graphs for each in graph.contexts)
+    if known := in_sample(frozenset(filter(None, keys))):
+        yield f"The result is {in_sample_remark(known)}."
+
+
+def _row(name: str, p: Floats, pairs: LabelledRelations, seed: int) -> dict[str, Any]:
+    """Scores of probabilities, with intervals over responses."""
+    row: dict[str, Any] = {"correction": name, "n": len(pairs.y)}
+    for quantity, estimate in estimate_label_scores(p, pairs.y, pairs.responses).items():
+        row |= named(quantity, (estimate.value, *estimate.interval))
+    confidence, right = p.max(axis=1), p.argmax(axis=1) == pairs.y
+    intervals = IntervalSettings(n_bootstrap=500, seed=seed)
+    scored = score(
+        confidence, right, list(pairs.responses), scores=("ece",), intervals=intervals, test=None
+    )
+    ece = scored.models[0].scores["ece"]
+    row |= named("ece", (ece.value, *ece.interval))
+    difference = (math.nan,) * 3
+    if name != NONE and len(set(pairs.responses)) > 1:
+        compared = compare_corrections(p, pairs.p, pairs.y, pairs.responses, seed=seed)
+        difference = (compared.value, *compared.interval)
+    return row | named("difference", difference)
+
+
+def _sentences(
+    rows: list[dict[str, Any]], pairs: LabelledRelations, settings: FitSettings
+) -> Iterator[str]:
+    """What the correction is worth, and what it was learned without."""
+    counts = np.bincount(pairs.y, minlength=len(JUDGED_KINDS)).tolist()
+    found = ", ".join(f"{count:,} {kind}" for kind, count in zip(JUDGED_KINDS, counts, strict=True))
+    yield (
+        f"{counted(len(pairs.y), 'labelled pair')} of "
+        f"{counted(len(set(pairs.responses)), 'response')}: {found}."
+    )
+    *others, last = rows
+    if last["correction"] == LEARNED:
+        losses = ", ".join(
+            f"{number(row['log_loss'])} {'as given' if row['correction'] == NONE else 'with batch'}"
+            for row in others
+        )
+        compared = "Nothing shows that the learned scaling is better than none"
+        if last["difference_upper"] < 0:
+            compared = "The learned scaling is better than none"
+        elif last["difference_lower"] > 0:
+            compared = "The learned scaling is worse than none"
+        yield (
+            f"Log loss on responses that it has not seen: {number(last['log_loss'])} with the "
+            f"learned scaling, {losses}. {compared}: {number(last['difference'])} "
+            f"{interval(last['difference_lower'], last['difference_upper'])}, paired over "
+            "responses."
+        )
+    else:
+        yield "Without --folds nothing says what the scaling is worth on other responses."
+    absent = [str(kind) for kind, count in zip(JUDGED_KINDS, counts, strict=True) if not count]
+    if absent:
+        yield (
+            f"No pair is labelled {' or '.join(absent)}: nothing but the penalty sets the scaling "
+            "there."
+        )
+    if pairs.missing:
+        yield (
+            f"{counted(pairs.missing, 'labelled pair')} {is_or_are(pairs.missing)} without an "
+            "answer, and left out."
+        )
+    if pairs.shared:
+        yield (
+            f"{counted(pairs.shared, 'answer')} {'gives' if pairs.shared == 1 else 'give'} the "
+            "probability of one relation alone, and no correction applies to such: left out."
+        )
+    if settings.relations == GIVEN:
+        yield (
+            "The table does not say whose answers these are: apply the correction to the same "
+            "model, asked in the same words."
+        )
+
+
+def _corrections_table(rows: list[dict[str, Any]], folds: int) -> Table:
+    held_out = (
+        f" Learned: each pair is corrected by what the other {folds - 1} of {folds} folds of "
+        "responses taught."
+        if folds
+        else ""
+    )
+    return Table(
+        data_frame(rows),
+        columns_as(
+            "correction | accuracy:3± | log_loss:3± log loss | ece:3± ECE | brier:3± Brier | "
+            "difference:3± less none, log loss"
+        ),
+        "What corrections do to the relations.",
+        note="In brackets: 95 % over responses. ECE: of the likeliest relation's probability. "
+        f"Brier: of all three relations, from 0 to 2.{held_out}",
+    )
+
+
+def _relations_table(
+    pairs: LabelledRelations, corrected: dict[str, Floats], scaling: VectorScaling
+) -> Table:
+    rows = [
+        {
+            "relation": str(kind),
+            "share": float((pairs.y == column).mean()),
+            **{f"p_{name}": float(p[:, column].mean()) for name, p in corrected.items()},
+            "weight": scaling.weights[column],
+            "constant": scaling.constants[column],
+        }
+        for column, kind in enumerate(JUDGED_KINDS)
+    ]
+    means = " | ".join(f"p_{name}:3 P {name}" for name in corrected)
+    return Table(
+        data_frame(rows),
+        columns_as(f"relation | share:3 labelled | {means} | weight:3 | constant:3"),
+        "How often each relation holds, and how probable it is said to be.",
+        note="P: mean probability. Weight and constant of ln P: of the scaling by all pairs; "
+        "1 and 0 change nothing.",
+    )
+
+
+def _confusion_table(pairs: LabelledRelations, corrected: dict[str, Floats]) -> Table:
+    kinds = tuple(map(str, JUDGED_KINDS))
+    rows = [
+        {"correction": name, "human": human, **dict(zip(kinds, counts, strict=True))}
+        for name, p in corrected.items()
+        for human, counts in zip(kinds, label_scores(p, pairs.y).confusion.tolist(), strict=True)
+    ]
+    return Table(
+        data_frame(rows),
+        columns_as(
+            "correction | human human relation | " + " | ".join(f"{kind}:0" for kind in kinds)
+        ),
+        "Human relations, by row, and the likeliest ones, by column.",
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
