@@ -23,6 +23,7 @@ from calibration.validation import Floats
 from experiments.asking.relation_correction import (
     AUTOMATIC,
     BATCH,
+    NONE,
     PROBE,
     RelationCorrection,
     wanted_correction,
@@ -332,6 +333,40 @@ def with_correction(result: ProbeResult, wanted: str | RelationCorrection) -> Pr
         for answer in result.probed.answers
     )
     return replace(used, labels=labels, corrected=evidence[correction.name].scores)
+
+
+def resolved_correction(
+    wanted: str | RelationCorrection,
+    judge: RelationModel,
+    model: LanguageModel | None,
+    judging: Callable[[LanguageModel], RelationModel],
+) -> RelationCorrection | None:
+    """The correction that is wanted of a relation model, by its probe where that decides it.
+
+    Args:
+        wanted: a name of `NAMED`, or a correction that was learned.
+        judge: the relation model.
+        model: the language model that it asks; None of another.
+        judging: makes the relation model from a language model.
+
+    Raises:
+        InputError: if the probe gives no correction that is wanted, or a replay lacks its answers.
+        LimitReachedError: if no more may be asked.
+        UnansweredProbeError: if an outage cut it off.
+    """
+    if isinstance(wanted, RelationCorrection):
+        return wanted
+    if wanted in (NONE, BATCH):
+        return None if wanted == NONE else RelationCorrection(BATCH)
+    if model is None:
+        return with_correction(probe_judge(judge), wanted).correction
+    result = probe_language_model_relations(model, judging)
+    if result is None:
+        raise InputError(
+            f"the cache has no answers to the probe of {model.name}, which the correction {wanted} "
+            "needs; ask once without replay"
+        )
+    return with_correction(result, wanted).correction
 
 
 _NO_BIAS = (

@@ -317,6 +317,7 @@ def _sentences(
     note: str,
 ) -> Iterator[str]:
     """What is missing or failed, where the note of the table does not say it; what was found."""
+    from experiments.asking.relation_correction import RelationCorrection
     from experiments.study.design import absent_backends
     from experiments.study.report.sentences import sentences
 
@@ -329,6 +330,8 @@ def _sentences(
         facts = use.facts
         if "in_sample" in facts:
             yield in_sample_remark(facts["in_sample"])
+        if isinstance(use.model.correction, RelationCorrection) and "judge" in facts:
+            yield from use.model.correction.remarks(facts["judge"])
         if facts["missing"] or facts["failed"]:
             yield (
                 f"{use.model.title}: {facts['missing']:,} of {facts['asked']:,} answers missing, "

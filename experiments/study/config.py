@@ -31,6 +31,7 @@ from pydantic.dataclasses import dataclass
 from calibration.learned_potentials.graph_potentials import LEARNABLE, OF_RELATIONS
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from calibration.significance.comparison import MEANS_OVER_RESPONSES
+from experiments.asking.relation_correction import NONE
 from experiments.asking.settings import AnswerSettings
 from experiments.columns.cell_names import NO_GRAPH, RECORDED
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
@@ -824,6 +825,10 @@ class Study:
             retrieved for it), FR2 (every atom with every context), FR3 (contexts among each other
             too).
         relation_models: where relations come from: the data, or the texts, asked anew.
+        relation_correction: corrections of the label bias of relations that are found anew, a cell
+            each: none, probe, batch (by the mean answer to the pairs of a variant of a dataset),
+            automatic (that of the probe where it is better), or a file that fit --relations wrote,
+            relative to the folder of the configuration.
         assessors: what judges claims by prompts, without a graph, beside the backends.
         language_model: that of the relation models and assessors that do not name their own.
         prompts: folder of templates in place of ours, each by its name; relative to the folder of
@@ -859,6 +864,7 @@ class Study:
     relation_models: Annotated[Some[RelationModelChoice], Short("text", "model")] = (
         RelationModelChoice(model=RECORDED),
     )
+    relation_correction: Annotated[Several[NonEmpty], Short("text")] = (NONE,)
     assessors: Annotated[tuple[AssessorChoice, ...], Short("text", "assessor")] = ()
     language_model: Annotated[LanguageModelChoice | None, Short(text="model")] = None
     prompts: NonEmpty | None = None
@@ -892,7 +898,8 @@ class Study:
         backends = [[title for title, _ in choice.settings_of_each()] for choice in self.backends]
         _check_titles("backends", "label", backends)
         self._check_models()
-        _check_titles("relation_models", "label", [[title] for title in self.relation_titles])
+        corrected = [[title for _, title in self.corrections_of(m)] for m in self.relation_models]
+        _check_titles("relation_models", "label", corrected)
         # Assessors share the column of the backends.
         taken = list(itertools.chain(*backends))
         judging = [assessor.title for assessor in self.assessors]
@@ -915,7 +922,19 @@ class Study:
     @property
     def relation_titles(self) -> tuple[str, ...]:
         """What tables call the relation models."""
-        return tuple(model.title(self.language_model) for model in self.relation_models)
+        return tuple(
+            title for model in self.relation_models for _, title in self.corrections_of(model)
+        )
+
+    def corrections_of(self, model: RelationModelChoice) -> list[tuple[str, str]]:
+        """The corrections of a relation model, each with what tables call it then."""
+        title = model.title(self.language_model)
+        if model.as_recorded:
+            return [(NONE, title)]
+        return [
+            (name, title if name == NONE else f"{title} ({PurePath(name).name})")
+            for name in self.relation_correction
+        ]
 
     @property
     def prior_settings(self) -> tuple[PriorSetting, ...]:
@@ -983,6 +1002,11 @@ class Study:
                 f"the relation model {anew[0].title(shared)!r} finds the relations of FR1, FR2 and "
                 "FR3, and 'given' is as the data have them; leave one of the two out"
             )
+        if not anew and self.relation_correction != (NONE,):
+            raise ValueError(
+                "relation_correction corrects relations that are found anew, and this study has "
+                "only those of the data; name a relation model, or leave it out"
+            )
         if self.prompts is not None and not (prompted or judging):
             raise ValueError("prompts: nothing in this study asks a language model; leave it out")
 
@@ -1030,6 +1054,9 @@ def as_plain(study: Study) -> dict[str, Any]:
     for assessor in plain["assessors"]:
         if assessor["of"] is None:
             del assessor["of"]
+    plain["relation_correction"] = [PurePath(name).name for name in study.relation_correction]
+    if plain["relation_correction"] == [NONE]:
+        del plain["relation_correction"]
     plain["conventions"] = differing_from_default(study.declared)
     if not plain["conventions"]:
         del plain["conventions"]

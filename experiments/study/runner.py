@@ -122,7 +122,7 @@ class StudyDesign:
             # run.
             cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in self.cells],
             data={dataset.name: dataset.sha256 for dataset in self.data},
-            models={model.key_path: dict(model.facts) for model in self.models},
+            models={model.identity: dict(model.facts) for model in self.models},
         )
 
     def text_requests(self, cells: Iterable[int], done: Sequence[np.ndarray]) -> list[TextRequest]:
@@ -377,6 +377,7 @@ def _ask(
             for request, answer in ask_texts(left, planned.data, opened):
                 answers.keep(request, answer, kept)
                 report()
+    answers.keep_means(planned.models, planned.data, kept)
     return answers
 
 

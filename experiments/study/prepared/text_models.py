@@ -19,7 +19,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibration.label_bias import smoothed_mean
 from experiments.asking.failed_calls import StageCalls, calls_of_responses
+from experiments.asking.probing import resolved_correction
+from experiments.asking.relation_correction import (
+    BATCH,
+    NAMED,
+    NONE,
+    CorrectedRelations,
+    RelationCorrection,
+    read_correction,
+)
 from experiments.asking.relation_models import (
     build_relation_model,
     relation_model_facts,
@@ -39,7 +49,7 @@ from experiments.study.units import UnitResult, sentence
 from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.asking.table import ASSESSORS
-from factormodels.extraction.language_model import lacking_parameters
+from factormodels.extraction.language_model import LanguageModel, lacking_parameters
 from factormodels.extraction.language_model.accounting import Consumption, Ledger, total
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, read_prompts
 from factormodels.extraction.relation_models.base import (
@@ -53,12 +63,14 @@ from factormodels.extraction.stages.assessors import assess, verdict_fallbacks
 from factormodels.extraction.stages.relations import (
     EXTRACTED_VARIANTS,
     METADATA_KEY,
+    evidence_distributions,
     relation_pairs,
+    with_corrected_relations,
     with_relations,
 )
 from factormodels.fact_graph import FactGraph
 from factormodels.io.store.results import KeptValues
-from factormodels.metadata.learned_from import LearnedFrom
+from factormodels.metadata.learned_from import LEARNED_FROM, LearnedFrom, relations_mark
 from factormodels.metadata.recorded_verdicts import recorded_marks, verdicts_of
 from factormodels.variants import merge_duplicate_contexts
 
@@ -78,17 +90,27 @@ class TextModel:
         position: its place there.
         title: what tables call it.
         facts: what its answers depend on, as JSON values.
+        correction: what its relations are corrected by: a name, or what was learned.
     """
 
     key: str
     position: int
     title: str
     facts: Mapping[str, Any]
+    correction: str | RelationCorrection = NONE
 
     @property
     def key_path(self) -> str:
         """Its place in the study."""
         return f"{self.key}[{self.position}]"
+
+    @property
+    def identity(self) -> str:
+        """Its place in the study, and its correction where it has one."""
+        name = self.correction
+        if isinstance(name, RelationCorrection):
+            name = name.name
+        return self.key_path if name == NONE else f"{self.key_path} ({name})"
 
 
 @dataclass(frozen=True)
@@ -97,15 +119,18 @@ class OpenedTextModel:
 
     Attributes:
         model: the text model.
-        relations: the relation model; None of an assessor.
+        relations: the relation model, its bias corrected unless that takes all of its answers; None
+            of an assessor.
         consumption: the language model behind it; None if there is none.
         prompts: what that is asked with.
+        correction: the correction of its relations; None without one.
     """
 
     model: TextModel
     relations: RelationModel | None
     consumption: Consumption | None
     prompts: Prompts
+    correction: RelationCorrection | None = None
 
 
 class TextRequest(NamedTuple):
@@ -116,7 +141,7 @@ class TextRequest(NamedTuple):
         title: the text model.
         dataset: name of the dataset.
         variant: the variant whose relations were requested; "" of an assessor.
-        response: position of the response in its dataset.
+        response: position of the response in its dataset; `MEAN` of what all of them gave.
     """
 
     key: str
@@ -126,12 +151,17 @@ class TextRequest(NamedTuple):
     response: int
 
 
+MEAN = -1
+"""Stands for the response of a `TextRequest` whose answer is the mean answer about all."""
+
 Answer = dict[str, Any]
-"""JSON values. `found`: relations as [source, target, kind, probability, distribution], or
-verdicts as [atom, label, probability, P(true), why it is missing]; `asked`;
-`missing`; `reason`, the first one; `lost`, of relations those that are missing, as [source,
-target, reason]; `origins`, counts, and `fallbacks`, as [origin, reason, count]; `consumption`, what
-the answers of a language model took; or `error`, why there is nothing."""
+"""JSON values. `found`: relations as [source, target, kind, probability, distribution] and, where
+it was corrected, the distribution before; or verdicts as [atom, label, probability, P(true), why it
+is missing]; `asked`; `missing`; `reason`, the first one; `lost`, of relations those that are
+missing, as [source, target, reason]; `origins`, counts, and `fallbacks`, as [origin, reason,
+count]; `correction` and `judge`, what corrected whose answers; `consumption`, what the answers of a
+language model took; or `error`, why there is nothing. For `MEAN` alone `bias`, the mean answer, and
+`least`."""
 
 TextMonitor = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Responses to be asked about -> a context with what is to be called after each."""
@@ -170,7 +200,7 @@ class TextAnswers:
         by_name = {dataset.name: dataset.graphs for dataset in data}
         # All answers that are kept, even those that this run did not ask for: they do no harm.
         for request, answer in self.by_request.items():
-            if request.key != RELATIONS:
+            if request.key != RELATIONS or request.response == MEAN:
                 continue
             response = (request.dataset, request.response)
             if response not in merged:
@@ -180,13 +210,16 @@ class TextAnswers:
                 merged[response] = merge_duplicate_contexts(graph)
             by_view = graphs.setdefault(response, {})
             # An error stands in place of the graph, and fails those units that ask for it.
-            by_view[request.title, request.variant] = answer.get("error") or replace(
-                merged[response],
-                relations=tuple(_relations(answer["found"])),
-                metadata={
-                    **merged[response].metadata,
-                    METADATA_KEY: {"missing": answer.get("lost", [])},
-                },
+            by_view[request.title, request.variant] = answer.get("error") or _with_mean_taken_out(
+                replace(
+                    merged[response],
+                    relations=tuple(_relations(answer["found"])),
+                    metadata={
+                        **merged[response].metadata,
+                        METADATA_KEY: {"missing": answer.get("lost", []), **_mark_of(answer)},
+                    },
+                ),
+                self.by_request.get(request._replace(response=MEAN)),
             )
         if not graphs:
             return tuple(data)
@@ -202,6 +235,30 @@ class TextAnswers:
             )
             for dataset in data
         )
+
+    def keep_means(
+        self, models: Iterable[TextModel], data: Sequence[StudyData], kept: KeptValues
+    ) -> None:
+        """Keep the mean answer of each model that is corrected by it, once all is answered.
+
+        A mean that is kept stays, so that units that are asked for again later are corrected as
+        the others were.
+        """
+        by_title = {model.title: model for model in models if model.correction == BATCH}
+        if not by_title:
+            return
+        answered: dict[TextRequest, list[tuple[float, float, float]]] = {}
+        for dataset in self.related(data):
+            for by_view in dataset.related:
+                for (title, view), graph in by_view.items():
+                    of_all = TextRequest(RELATIONS, title, dataset.name, view, MEAN)
+                    if title in by_title and not self.has(of_all):
+                        shares = answered.setdefault(of_all, [])
+                        shares += [] if isinstance(graph, str) else evidence_distributions(graph)
+        for of_all, shares in answered.items():
+            bias = smoothed_mean(shares).tolist() if shares else None
+            least = by_title[of_all.title].facts["least"]
+            self.keep(of_all, {"bias": bias, "least": least}, kept)
 
     def unit(self, cell: int, request: TextRequest) -> UnitResult:
         """What became of a unit of an assessor."""
@@ -248,10 +305,13 @@ def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
     prompts = _prompts(loaded)
     models = []
     for position, choice in enumerate(study.relation_models):
-        if not choice.as_recorded:
-            title = choice.title(study.language_model)
-            facts = _relation_facts(loaded, position, choice, prompts)
-            models.append(TextModel(RELATIONS, position, title, facts))
+        if choice.as_recorded:
+            continue
+        facts = _relation_facts(loaded, position, choice, prompts)
+        for name, title in study.corrections_of(choice):
+            wanted = _correction(loaded, name)
+            corrected = facts | _correction_facts(wanted)
+            models.append(TextModel(RELATIONS, position, title, corrected, wanted))
     for position, judging in enumerate(study.assessors):
         facts = {"assessor": judging.assessor, **judging.setting(study.language_model)}
         if not judging.as_recorded:
@@ -322,21 +382,31 @@ def open_models(
             if access not in behind:
                 behind[access] = _language_model(loaded, model, access, ledger)
             consumption = Consumption(behind[access])
-        relations = None
+        relations = correction = None
         # Assessors need no more than the language model: their prompts come with each call.
         if isinstance(choice, RelationModelChoice):
-            try:
-                relations = build_relation_model(
+
+            def judging(
+                asked: LanguageModel | None, choice: RelationModelChoice = choice
+            ) -> RelationModel:
+                return build_relation_model(
                     choice.model,
                     path=_path(loaded, choice),
-                    model=None if consumption is None else WithPrompts(consumption, prompts),
+                    model=asked,
                     method=choice.method,
                     samples=choice.samples,
                     openness=choice.openness,
                 )
+
+            asked = None if consumption is None else WithPrompts(consumption, prompts)
+            try:
+                relations = judging(asked)
+                correction = resolved_correction(model.correction, relations, asked, judging)
             except InputError as error:
                 raise InputError(f"{loaded.blame(model.key_path)}: {error}") from None
-        opened.append(OpenedTextModel(model, relations, consumption, prompts))
+            if correction is not None and correction.name != BATCH:
+                relations = CorrectedRelations(relations, correction)
+        opened.append(OpenedTextModel(model, relations, consumption, prompts, correction))
     return tuple(opened)
 
 
@@ -411,7 +481,9 @@ def ask_texts(
                 answer = _verdicts(graph, opened_model)
             else:
                 least = opened_model.model.facts["least"]
-                answer = _found_relations(graph, remembering[1], request.variant, least)
+                answer = _found_relations(
+                    *(graph, remembering[1], request.variant, least), opened_model.correction
+                )
         except InputError:
             raise
         except Exception as error:
@@ -432,7 +504,7 @@ def uses(
         answered = {
             request: answers.by_request[request]
             for request in sorted(answers.by_request)
-            if (request.key, request.title) == (model.key, model.title)
+            if (request.key, request.title) == (model.key, model.title) and request.response != MEAN
         }
         fitted = model.key == RELATIONS and model.facts["model"] == "lexical"
         text_uses.append(
@@ -470,6 +542,8 @@ def content_hashes(answers: TextAnswers) -> dict[str, dict[str, dict[str, str]]]
             )
             answer = answers.by_request[request]
             content = [request.response, answer.get("found"), answer.get("error")]
+            if request.response == MEAN:
+                content = [answer["bias"], answer["least"]]
             digest.update(json.dumps(content).encode())
     hashes: dict[str, dict[str, dict[str, str]]] = {}
     for (dataset, title, variant), digest in digests.items():
@@ -514,6 +588,20 @@ def _relation_facts(
     return {"model": choice.model, **asked, "least": choice.least, **facts}
 
 
+def _correction(loaded: LoadedStudy, name: str) -> str | RelationCorrection:
+    """A correction by its name, or what the file of that name in the study's folder holds."""
+    try:
+        return name if name in NAMED else read_correction(loaded.folder / name)
+    except InputError as error:
+        raise InputError(f"{loaded.blame('relation_correction')}: {error}") from None
+
+
+def _correction_facts(wanted: str | RelationCorrection) -> dict[str, Any]:
+    if isinstance(wanted, RelationCorrection):
+        return {"correction": wanted.facts}
+    return {} if wanted == NONE else {"correction": {"name": wanted}}
+
+
 def _path(loaded: LoadedStudy, choice: RelationModelChoice) -> Path | None:
     return None if choice.path is None else loaded.folder / choice.path
 
@@ -542,9 +630,27 @@ def _order(request: TextRequest) -> tuple[Any, ...]:
     return request.key, request.title, request.dataset, request.response, widest_first
 
 
-def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least: float) -> Answer:
+def _found_relations(
+    graph: FactGraph,
+    model: RelationModel,
+    variant: str,
+    least: float,
+    correction: RelationCorrection | None,
+) -> Answer:
     """The relations found for one response, as JSON values, or why there are none."""
-    related = with_relations(merge_duplicate_contexts(graph), model, variant, least=least)
+    # A correction by the mean of all comes later, and is of both orders of two contexts.
+    unite = correction is None or correction.name != BATCH
+    related = with_relations(
+        merge_duplicate_contexts(graph), model, variant, least=least, unite=unite
+    )
+    if correction is not None:
+        related = correction.marked(related)
+        if relations_mark(related) is LearnedFrom.THIS_RESPONSE:
+            return {
+                "error": f"response {graph.id!r}: its own labels taught the correction "
+                f"{correction.name} and cannot score what follows from it; leave it out of the "
+                "data, or learn the correction from others"
+            }
     facts = related.metadata[METADATA_KEY]
     missing, asked = facts["missing"], facts["asked"]
     # A response without a single answer is a failure, not one without relations.
@@ -554,19 +660,43 @@ def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least
             **{"asked": asked, "missing": asked},
         }
     relations = [
-        [r.source, r.target, str(r.kind), r.probability, r.distribution] for r in related.relations
+        [r.source, r.target, str(r.kind), r.probability, r.distribution]
+        # As answers of before there were corrections have it, where there is none.
+        + ([] if r.uncorrected is None else [r.uncorrected])
+        for r in related.relations
     ]
     reasons = [reason for *_, reason in missing]
     counts = _counted(relations, asked, reasons)
-    fallbacks = {name: facts[name] for name in ("fallbacks",) if name in facts}
-    return {**counts, "lost": missing, "origins": facts["origins"], **fallbacks}
+    also = {name: facts[name] for name in ("fallbacks", LEARNED_FROM) if name in facts}
+    if correction is not None:
+        also |= {"correction": correction.facts, "judge": model.name}
+    return {**counts, "lost": missing, "origins": facts["origins"], **also}
+
+
+def _mark_of(answer: Answer) -> dict[str, Any]:
+    return {LEARNED_FROM: answer[LEARNED_FROM]} if LEARNED_FROM in answer else {}
+
+
+def _with_mean_taken_out(graph: FactGraph, mean: Answer | None) -> FactGraph:
+    """Graph whose relations are divided by the mean answer; as it is where none was kept."""
+    if mean is None:
+        return graph
+    bias = mean["bias"]
+    correction = RelationCorrection(BATCH, None if bias is None else tuple(bias))
+    return with_corrected_relations(
+        graph,
+        lambda shares: correction.corrected(np.array(shares)).tolist(),
+        least=mean["least"],
+    )
 
 
 def _relations(recorded: Iterable[Sequence[Any]]) -> Iterator[Relation]:
     # An answer of an older version has no distribution.
     for source, target, kind, probability, *shares in recorded:
-        distribution = tuple(shares[0]) if shares and shares[0] is not None else None
-        yield Relation(source, target, RelationKind(kind), probability, distribution)
+        distribution, uncorrected = (
+            tuple(each) if each is not None else None for each in (*shares, None, None)[:2]
+        )
+        yield Relation(source, target, RelationKind(kind), probability, distribution, uncorrected)
 
 
 def _verdicts(graph: FactGraph, opened: OpenedTextModel) -> Answer:
@@ -645,6 +775,15 @@ def _use(model: TextModel, answers: Sequence[Answer], in_sample: int) -> TextUse
     }
     if asked_a_model:
         facts["not_sent"] = sorted({name for a in answers for name in a.get("not_sent", ())})
+    # The same of every response: a correction that was chosen by the probe, or learned.
+    facts |= next(
+        (
+            {name: answer[name] for name in ("correction", "judge")}
+            for answer in answered
+            if "correction" in answer
+        ),
+        {},
+    )
     origins = sum((Counter(answer.get("origins", {})) for answer in answers), Counter[str]())
     facts |= {"origins": dict(origins)} if origins else {}
     fallbacks: Counter[tuple[str, str]] = Counter()
