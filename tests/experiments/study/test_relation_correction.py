@@ -52,7 +52,7 @@ def learned_file(folder: Path, taught: tuple[ResponseIdentity, ...] = ()) -> Non
 def p_of(folder: Path, variant: str, title: str) -> list[float]:
     rows = read_rows(folder / "rows.parquet")
     wanted = (rows["variant"] == variant) & (rows["relation_model"] == title)
-    return rows[wanted]["p"].tolist()  # type: ignore[no-any-return]
+    return list(rows[wanted]["p"])
 
 
 def kept_answers(folder: Path) -> TextAnswers:
