@@ -20,7 +20,6 @@ from calibration.validation import Floats
 from experiments.settings import Option
 from factormodels.claims import JUDGED_KINDS, likeliest_kind
 from factormodels.errors import InputError
-from factormodels.evidence_source import RELATIONS_KEY
 from factormodels.extraction.relation_models.base import (
     Judgement,
     Missing,
@@ -33,7 +32,8 @@ from factormodels.io.learned_files import Fields, LearnedFormat, learned_content
 from factormodels.io.source.files import read_text, write_text
 from factormodels.io.source.opening import exists
 from factormodels.io.taught_responses import identities_as_plain, identities_from
-from factormodels.learned_from import (
+from factormodels.metadata.evidence_source import RELATIONS_KEY
+from factormodels.metadata.learned_from import (
     LEARNED_FROM,
     ResponseIdentity,
     joined_mark,

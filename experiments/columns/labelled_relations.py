@@ -23,7 +23,6 @@ from experiments.settings.inputs import graphs_of
 from factormodels.claims import JUDGED_KINDS, Atom, RelationKind, validated_distribution
 from factormodels.decoded_values import shown
 from factormodels.errors import InputError
-from factormodels.evidence_source import RELATIONS_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_rows import cell_name, required_name
 from factormodels.io.formats.factcheck_bench import read_factcheck_bench, recognize
@@ -31,7 +30,8 @@ from factormodels.io.json import read_json_lines
 from factormodels.io.relation_table import left_to_neutral
 from factormodels.io.tables.data_table import DataTable, read_table
 from factormodels.io.tables.numbers import cell_share
-from factormodels.learned_from import ResponseIdentity, identity_of
+from factormodels.metadata.evidence_source import RELATIONS_KEY
+from factormodels.metadata.learned_from import ResponseIdentity, identity_of
 from factormodels.words import STANCES, folded
 
 if TYPE_CHECKING:

@@ -81,7 +81,7 @@ from factormodels.claims import LEAST_PROBABILITY
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.extraction.stages.relations import made_neutral
-from factormodels.learned_from import LearnedFrom, relations_mark
+from factormodels.metadata.learned_from import LearnedFrom, relations_mark
 from factormodels.nouns import counted, is_or_are
 from factormodels.variants import between_claims, variant
 from inference.warm_up import warm_up

@@ -47,7 +47,7 @@ from factormodels.extraction.relation_models.base import Missing
 from factormodels.extraction.stages.relations import ask
 from factormodels.fact_graph import FactGraph
 from factormodels.io.formats.factcheck_bench import passage_key
-from factormodels.learned_from import identity_of
+from factormodels.metadata.learned_from import identity_of
 from factormodels.nouns import counted, is_or_are
 
 if TYPE_CHECKING:

@@ -20,7 +20,12 @@ from experiments.asking.relation_correction import (
 )
 from factormodels import FactGraph, RelationKind, read_many
 from factormodels.extraction.language_model import Completion, Request
-from factormodels.learned_from import LearnedFrom, ResponseIdentity, identity_of, relations_mark
+from factormodels.metadata.learned_from import (
+    LearnedFrom,
+    ResponseIdentity,
+    identity_of,
+    relations_mark,
+)
 from tests.experiments.conftest import invoke, write_batch
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.probe.scripted import (

@@ -17,7 +17,7 @@ from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.claims import JUDGED_KINDS
 from factormodels.io import write_many
 from factormodels.io.formats.factcheck_bench import read_factcheck_bench
-from factormodels.learned_from import identity_of
+from factormodels.metadata.learned_from import identity_of
 from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.probe.scripted import fenced, related

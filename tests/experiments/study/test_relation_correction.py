@@ -16,15 +16,15 @@ from experiments.asking.relation_correction import (
     RelationCorrection,
     write_correction,
 )
+from experiments.study.prepared.text_models import MEAN, RELATIONS, TextAnswers
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
 from experiments.study.runner import design
-from experiments.study.text_models import MEAN, RELATIONS, TextAnswers
 from factormodels.datasets import load
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.fact_graph import FactGraph
 from factormodels.io.store.results import STORE, read_store
-from factormodels.learned_from import ResponseIdentity, identity_of
+from factormodels.metadata.learned_from import ResponseIdentity, identity_of
 from tests.experiments.conftest import study_file
 from tests.refusals import refused
 
