@@ -180,7 +180,7 @@ names = dense.names[:ATOMS]
 truth, belief = infer(dense), infer(dense, "lbp")
 certified = pd.DataFrame(
     {
-        "atom": names,
+        "claim": names,
         "exact": truth.marginals.of_state(1, names),
         "lbp": belief.marginals.of_state(1, names),
     }
@@ -235,7 +235,7 @@ real_found = certified_intervals(wide, real_names, i_bound=4, iterations=2)
 real_belief = infer(wide, "lbp").marginals.of_state(1, real_names)
 real = pd.DataFrame(
     {
-        "atom": real_names,
+        "claim": real_names,
         "lower": [real_found[name].lower for name in real_names],
         "upper": [real_found[name].upper for name in real_names],
         "lbp": real_belief,
@@ -429,7 +429,7 @@ write_results(
             "real": Table(
                 real,
                 (
-                    Column("atom", "Claim"),
+                    Column("claim", "Claim"),
                     Column("lbp", "BP", digits=6, lower="lower", upper="upper"),
                     Column("width", "Width", show="{:.1e}".format, right=True),
                 ),
@@ -439,7 +439,7 @@ write_results(
             "claims": Table(
                 certified,
                 (
-                    Column("atom", "Claim"),
+                    Column("claim", "Claim"),
                     Column(
                         "exact",
                         "Exact",

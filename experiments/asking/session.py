@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 from experiments.asking.settings import AnswerSettings, AskingSettings, name_of_model
 from experiments.progress import Finished, watcher
+from experiments.settings import option_of
 from factormodels.errors import InputError, LimitReachedError
 from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
 from factormodels.extraction.language_model.accounting import Consumption, Ledger
@@ -18,6 +20,8 @@ from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, read_prompts
 from factormodels.io.source.opening import exists
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,17 @@ def asking(settings: AskingSettings) -> Iterator[Session]:
     except LimitReachedError:
         watcher().limit_reached(ledger)
         raise
+    if session.model is None and not ledger.stages:
+        warn_of_no_model(settings)
+
+
+def warn_of_no_model(settings: AskingSettings) -> None:
+    """Warn of options about the answers of a model where none was asked."""
+    about_answers = AnswerSettings.model_fields.keys() - {"cache"}
+    given = settings.model_fields_set & about_answers
+    if given:
+        options = ", ".join(sorted(option_of(type(settings), name).name for name in given))
+        logger.warning("no language model was asked, so these options did nothing: %s", options)
 
 
 def _model(

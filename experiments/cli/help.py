@@ -28,6 +28,9 @@ _WIDEST_NAME = 24
 """Characters of an option with its value, beside which its meaning stands."""
 
 _SECTION = re.compile(r"^(Args|Raises|Returns|Examples)::?\n((?:^(?: .*)?\n?)*)", re.MULTILINE)
+_OF_PYTHON = re.compile(r"\s*\bIn Python\b.*?\.(?=\s+[A-Z(]|\s*$)", re.DOTALL)
+"""A sentence about what Python takes beside a file or a word."""
+
 _SENTENCE = re.compile(r".*?\.(?=\s+[A-Z(]|$)", re.DOTALL)
 
 
@@ -58,7 +61,12 @@ def argument_help(function: Callable[..., Any]) -> dict[str, str]:
 
     docstring = inspect.getdoc(inspect.unwrap(function)) or ""
     arguments = parse(docstring, DocstringStyle.GOOGLE).params
-    return {each.arg_name: " ".join((each.description or "").split()) for each in arguments}
+    return {each.arg_name: _at_terminal(each.description or "") for each in arguments}
+
+
+def _at_terminal(text: str) -> str:
+    """A description in one line, without what holds in Python alone."""
+    return " ".join(_OF_PYTHON.sub("", text).split())
 
 
 def heading_of(kind: type[Settings]) -> str:
@@ -119,7 +127,7 @@ def meaning_of(kind: type[Settings], field: str, *, every: bool = True) -> str:
         every: whether all of it; else its first sentence.
     """
     info = kind.model_fields[field]
-    text = " ".join(meanings_of(kind)[field].split())
+    text = _at_terminal(meanings_of(kind)[field])
     if not every:
         text = first_sentence(text)
     if choices := choices_of(info.annotation):

@@ -132,7 +132,10 @@ def address_tables(
     }
     hanging = [
         {
-            **{name: getattr(verdict, name) for name in ("response", "variant", "atom", "p")},
+            "response": verdict.response,
+            "variant": verdict.variant,
+            "claim": verdict.atom,
+            "p": verdict.p,
             "without": verdict.without,
         }
         for verdict in verdicts
@@ -140,8 +143,8 @@ def address_tables(
     ]
     if hanging:
         tables["hanging"] = Table(
-            data_frame(hanging, ["response", "variant", "atom", "p", "without"]),
-            columns_as("response | variant | atom | p:3 | without:3"),
+            data_frame(hanging, ["response", "variant", "claim", "p", "without"]),
+            columns_as("response | variant | claim | p:3 | without:3"),
             "Verdicts that would be another one without these sentences.",
         )
     return tables

@@ -112,7 +112,7 @@ class JudgementSettings(RelationSettings, AlgorithmSettings):
 
     probe: bool | None = None
     """Ask the language model questions with known answers first, and say whether its answers are
-    evidence. By default where its answers are kept: not in Python of a model that is an object."""
+    evidence. By default where its answers are kept. In Python not of a model that is an object."""
 
     least: Least = LEAST_PROBABILITY
 
@@ -359,6 +359,7 @@ def _findings(
         ),
         tables=tables,
         unshown=(*unshown, *(name for name, table in tables.items() if not len(table.frame))),
+        settings=_chosen(plan, settings),
         limit_reached=batch.limit_reached,
         incomplete=incomplete
         or batch.limit_reached
@@ -370,6 +371,18 @@ def _findings(
         listed=partial(listed_responses, graphs, batch.failed) if graphs or batch.failed else None,
     )
     return with_failed_calls(findings, batch.calls())
+
+
+def _chosen(plan: AssessmentPlan, settings: AssessSettings) -> dict[str, Any]:
+    """What stands in place of settings that were left open."""
+    chosen = {
+        "atoms": plan.atoms,
+        "revise": plan.revise,
+        "retriever": plan.retriever,
+        "relations": plan.relations,
+        "top_k": plan.top_k or None,
+    }
+    return {name: value for name, value in chosen.items() if getattr(settings, name) is None}
 
 
 def _with_core(batch: Batch, compared: Compared, settings: AssessSettings) -> Compared | None:

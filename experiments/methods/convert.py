@@ -30,7 +30,7 @@ class ConvertSettings(ModelSettings):
 def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
     """Convert a model from one format to another.
 
-    The format of SOURCE is recognised by its content, that of TARGET is chosen by its suffix: .json
+    The format of SOURCE is recognized by its content, that of TARGET is chosen by its suffix: .json
     for one fact graph, .jsonl for one fact graph per line, .uai for a factor graph (the names of
     its variables are written to TARGET.names).
 

@@ -24,7 +24,8 @@ class DatasetsSettings(Settings):
     """How files are checked."""
 
     format: Annotated[str | None, Option("NAME", usual=True)] = None
-    """Format of the files; recognised by content if not given."""
+    """Format of the files; recognized by content if not given;
+    `factormodels list formats` shows them."""
 
 
 @front_door

@@ -71,8 +71,8 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
         diff("results/before", "results/after").save("changes")
 
     Args:
-        before: Folder of results; in Python also what a function has found.
-        after: Another folder of results; in Python also what a function has found.
+        before: Folder of results. In Python also what a function returned.
+        after: Another folder of results. In Python also what a function returned.
         settings: how differences are estimated.
 
     Returns:

@@ -619,7 +619,7 @@ def _estimates(
             if reference not in by_model:
                 raise InputError(
                     f"--reference {reference}: there is no such model with a label; there are "
-                    f"{', '.join(by_model)}"
+                    f"{', '.join(map(repr, by_model))}"
                 )
             for model in by_model:
                 if model != reference:

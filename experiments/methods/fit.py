@@ -546,7 +546,7 @@ class ApplySettings(DrawnSettings, ColumnSettings):
     other_evidence: bool = False
     """Use the judge although another relation model or retriever made the evidence here."""
 
-    n_bootstrap: Annotated[int, Field(ge=1)] = 1000
+    n_bootstrap: Annotated[int, Field(ge=1), Option("N", "bootstrap")] = 1000
     """Replicates of the check of shift."""
 
 

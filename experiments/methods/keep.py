@@ -18,7 +18,7 @@ from pydantic import Field
 from experiments.columns.claims import read_claims
 from experiments.columns.frame import ClaimFrame
 from experiments.columns.options import ProbabilityColumns, TaughtSettings
-from experiments.columns.sources import name_of
+from experiments.columns.sources import name_of, table_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import number, p_value, some_of
@@ -172,6 +172,11 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
 
 def _with_one_probability(data: Data, settings: KeepSettings, *, labelled: bool) -> ClaimFrame:
     """Claims with one probability each; answers of several models are several responses."""
+    if not labelled and settings.label is not None:
+        data = table_of(data)
+        if settings.label not in data.columns:
+            # Only the labelled responses need labels.
+            settings = settings.model_copy(update={"label": None})
     claims = read_claims(data, settings, labelled=labelled, texts=True)
     if len(claims.columns) > 1:
         raise InputError(

@@ -35,7 +35,7 @@ class ListSettings(Settings):
 
 @front_door
 def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings:
-    """List what a command or a study may name: backends, prompts, studies, schemas; or show one.
+    """List what commands and studies may name: backends, prompts, studies, formats or schemas.
 
     backends are algorithms of inference: installed or not, kind of log Z, limits, settings; with a
     name the settings of that one, with their types, defaults and meaning. Give them to `infer` with
@@ -48,6 +48,9 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
     studies are those that come with it, each with what it is for; with a name its YAML, to begin
     one of your own from.
 
+    formats are those of files of claims and responses, which are recognized by their keys or
+    columns; `datasets` says which one a file has, and takes the name as --format.
+
     schemas are JSON Schemas (draft 2020-12) of our own formats, for editors and for validators in
     other projects. Every file that we accept is valid. Rules about several values at once, such as
     unique ids, are checked by the reader only.
@@ -59,10 +62,11 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
         list_("prompts", "relation")
         list_("prompts", out="my-prompts")
         list_("studies")
+        list_("formats")
         list_("schemas", "study")
 
     Args:
-        what: backends, prompts, studies or schemas.
+        what: backends, prompts, studies, formats or schemas.
         name: Show this one.
         settings: how; in Python the fields may be named instead.
 
@@ -255,6 +259,28 @@ def _studies(name: str, _: ListSettings) -> Findings:
     return Findings("studies", tables={"studies": Table(rows, columns)})
 
 
+# --- Formats of files ----------------------------------------------------------------------------
+
+
+def _formats(name: str, _: ListSettings) -> Findings:
+    """Every format of a file, or one: whose it is, what it holds and which keys it has."""
+    from factormodels.io.formats.registry import format_named, formats
+
+    chosen = [format_named(name)] if name else formats()
+    rows = [
+        {
+            "format": each.name,
+            "title": each.title,
+            "owner": each.owner,
+            "holds": each.holds,
+            "keys": ", ".join(each.keys),
+        }
+        for each in chosen
+    ]
+    columns = columns_as("format | title what it is | owner | holds | keys")
+    return Findings(name or "formats", tables={"formats": Table(rows, columns)})
+
+
 # --- Schemas -------------------------------------------------------------------------------------
 
 
@@ -274,6 +300,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[str, ListSettings], Findings]]] = Mapp
         "backends": ("algorithms of inference, and their settings", _backends),
         "prompts": ("what language models are asked", _prompts),
         "studies": ("embedded studies, which `factormodels run` takes by name", _studies),
+        "formats": ("files of claims and responses that are read, by tool or dataset", _formats),
         "schemas": ("JSON Schemas of our own formats", _schemas),
     }
 )

@@ -106,9 +106,9 @@ def run(
 
     Args:
         config: A YAML file, or the name of an embedded study (`factormodels list studies` shows
-            them); in Python also a dict with the keys of one, or what `load_study` gave.
-        overrides: KEY=VALUE replaces a value of the study, as in priors.context=0.95; in Python
-            also a dict by place.
+            them). In Python also a dict with the keys of one, or what `load_study` gave.
+        overrides: KEY=VALUE replaces a value of the study, as in priors.context=0.95. In
+            Python also a dict by place.
         settings: how it is run.
 
     Returns:

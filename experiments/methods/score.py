@@ -57,6 +57,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import total
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many
+from factormodels.io.source.opening import exists
 from factormodels.io.tables.data_table import DataTable
 from factormodels.metadata.recorded_verdicts import SECONDS_KEY, recorded_verdicts
 from factormodels.nouns import counted, is_or_are
@@ -109,6 +110,9 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     Raises:
         InputError: if a file cannot be read, holds no verdicts, or no claim is judged by all.
     """
+    for file in files:
+        if not exists(file):
+            raise InputError(f"--with {file}: there is no such file or folder; check the path")
     graphs: tuple[FactGraph, ...] = (
         tuple(graphs_of(data)) if isinstance(data, str | os.PathLike) else tuple(data)
     )
@@ -397,7 +401,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     Shows a row per model: Brier with its CORP parts, log loss, AUROC, calibration error, slope and
     intercept, accuracy and the area under risk against coverage, with intervals over responses;
     paired tests between models on all of them, corrected; reliability and risk-coverage diagrams.
-    Columns with an obvious name are recognised, and the findings say which.
+    Columns with an obvious name are recognized, and the findings say which.
 
     Examples::
 
@@ -483,7 +487,8 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
     reference = settings.reference
     if reference is not None and reference not in models:
         raise InputError(
-            f"--reference {reference}: there is no such model; it has {', '.join(models)}"
+            f"--reference {reference}: there is no such model; there are "
+            f"{', '.join(map(repr, models))}"
         )
     conventions = settings.declared()
     scored = scores_of(

@@ -154,6 +154,8 @@ def ask_claims(
         name = asked.retriever or "local"
         if name not in RETRIEVERS:
             raise InputError(unknown_name(f"--retriever {name!r}", name, RETRIEVERS))
+        if RETRIEVERS[name].reads_documents and asked.documents is None:
+            raise InputError(f"--retriever {name} searches documents; name them with --documents")
         retriever, facts = build_retriever(
             name,
             graphs,

@@ -41,7 +41,7 @@ from calibration.self_knowledge import (
 )
 from calibration.tabular import Frame
 from experiments.asking.ledger_table import ledger_table
-from experiments.asking.session import asking
+from experiments.asking.session import asking, warn_of_no_model
 from experiments.columns.judged_claims import read_judged_claims
 from experiments.columns.judged_table import JudgedTable
 from experiments.columns.options import ClaimColumns
@@ -210,7 +210,7 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
     Shows, overall and by fifth of the response: factuality, SK, SU, flips, the share judged
     correct, sigma and Rogan-Gladen, with intervals over responses. Also tests whether sigma equals
     the factuality, predicts the factuality of other responses, and compares models and conditions
-    in pairs. Columns with an obvious name are recognised, and
+    in pairs. Columns with an obvious name are recognized, and
     the command says which. Of labelled responses of which no model says anything, shows the share
     and number of supported, unsupported and irrelevant claims by position.
 
@@ -241,6 +241,7 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
             "--extract, --documents and --retriever are for a model that is asked; name it with "
             "--model"
         )
+    warn_of_no_model(settings)
     table = cast("Data", data)
     return _measured(read_judged_claims(table, settings), name_of(table), settings)
 

@@ -149,12 +149,12 @@ def _with_files(
             continue
         name = dataset["name"] or Path(dataset["path"]).stem
         read[name] = dataset["path"]
-        # Where the current folder holds a file of that name, its hash says whether it is the one.
-        path = files.get(name, dataset["path"])
-        if name not in files and not Path(path).is_file():
+        path = files.get(name) or _found_again(dataset["path"], folder)
+        if path is None:
             raise InputError(
-                f"{folder}: the run read {name!r} from {dataset['path']}, which is not in the "
-                f"current folder; say where the file is with --data {name}=PATH"
+                f"{folder}: the run read {name!r} from {dataset['path']}, which is neither in the "
+                "current folder nor in one above the results; say where the file is with --data "
+                f"{name}=PATH"
             )
         datasets.append({**dataset, "name": name, "path": path})
     for name in files:
@@ -162,6 +162,16 @@ def _with_files(
             subject = f"--data names {name!r}, which among the files that the run read"
             raise InputError(unknown_name(subject, name, read))
     return {**config, "datasets": datasets}
+
+
+def _found_again(path: str, folder: Path) -> str | None:
+    """A file of a run, from the current folder or else from those above the results.
+
+    A manifest names no folder. The hash of what is read says whether it is the file of the run.
+    """
+    start = folder.resolve()
+    places = (Path(), start, *start.parents)
+    return next((str(place / path) for place in places if (place / path).is_file()), None)
 
 
 def _tests(path: Path) -> pd.DataFrame:

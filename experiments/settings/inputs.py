@@ -303,6 +303,11 @@ def with_evidence(graph: FactorGraph, evidence: Evidence | Iterable[Evidence]) -
             graph = _with_typed_evidence(graph, part)
         elif isinstance(part, Mapping):
             graph = _with_json_evidence(graph, dict(part))
+        elif not exists(part):
+            raise InputError(
+                f"--evidence {part}: there is no such file; name one, or a variable with its "
+                "state, such as --evidence Alarm=on"
+            )
         else:
             graph = _with_evidence_of_file(graph, part)
     return graph

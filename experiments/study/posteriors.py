@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _STUDY = "posteriors"
-_FIRST = ["response", "atom", "label", "p"]
+_FIRST = ["response", "claim", "label", "p"]
 
 
 def posteriors(
@@ -51,9 +51,9 @@ def posteriors(
         settings: settings of the backend, if it is given by name.
 
     Returns:
-        A row per claim: response, atom, label (missing where there is none), p (of being true),
-        then the other columns of rows.parquet. A response that the backend cannot answer has no p,
-        and says why in `error`.
+        A row per claim: response, claim (its id; `atom` in rows.parquet), label (missing where
+        there is none), p (of being true), then the other columns of rows.parquet. A response that
+        the backend cannot answer has no p, and says why in `error`.
 
     Raises:
         InputError: for an unknown name or setting, or data that cannot be read.
@@ -65,10 +65,11 @@ def posteriors(
     built = as_backend(backend, **settings)
     name = Path(dataset).stem if isinstance(dataset, str | os.PathLike) else "graphs"
     data = StudyData(name, graphs_of(dataset), sha256="")
-    frame = as_frame(_cell_table(data, cell_of(name, variant, encoding, built)))
+    table = _cell_table(data, cell_of(name, variant, encoding, built))
+    frame = as_frame(table).rename(columns={"atom": "claim"})
     columns = [*_FIRST, *(column for column in frame if column not in _FIRST)]
     # A response without atoms has a row in a study, so that it is counted.
-    return frame.loc[frame["atom"].notna(), columns].reset_index(drop=True)
+    return frame.loc[frame["claim"].notna(), columns].reset_index(drop=True)
 
 
 def _cell_table(data: StudyData, cell: StudyCell) -> pa.Table:

@@ -20,7 +20,7 @@ from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.language_model import Completion, Usage
 from factormodels.extraction.language_model.accounting import Ledger
 from factormodels.extraction.language_model.limits import Budget
-from factormodels.extraction.optional_libraries import optional_module
+from factormodels.extraction.optional_libraries import optional_module, without_progress_bars
 from factormodels.io.store.sqlite import sound_database
 from factormodels.io.store.tables import Store, StoredTable, StoreLayout
 
@@ -212,7 +212,8 @@ def load_embedder(folder: str | os.PathLike[str], identity: str) -> FolderEmbedd
         raise InputError(f"{path}: there is no such folder; name the folder of a model")
     library = optional_module("sentence_transformers", "dense")
     try:
-        model = library.SentenceTransformer(str(path), local_files_only=True, device="cpu")
+        with without_progress_bars():
+            model = library.SentenceTransformer(str(path), local_files_only=True, device="cpu")
     except (OSError, ValueError, KeyError) as error:
         reason = " ".join(str(error).split())
         raise InputError(

@@ -17,7 +17,6 @@ from factormodels.io.formats.format import Format
 from factormodels.io.formats.items import AtomPassages, Item, JudgedPair, Prompt
 from factormodels.io.formats.registry import (
     format_named,
-    format_names,
     format_of,
     nearest_format,
     record_format,
@@ -370,13 +369,14 @@ def _unknown(path: Path, content: Content, problems: Sequence[Problem]) -> FileR
     else:
         value = dict.fromkeys(column_names(str(content)), "")
     near = nearest_format(value)
-    looked = f"looked for the keys or columns of {', '.join(format_names())}"
-    has = f"it has {shown(list(value))}" if isinstance(value, dict) and value else "none was found"
-    hint = "; choose a format with --format"
+    has = "no key or column was found"
+    if isinstance(value, dict) and value:
+        has = f"its keys or columns are {shown(list(value))}"
+    hint = "; choose a format with --format (`factormodels list formats` shows them)"
     if near is not None:
         lacks = ", ".join(near[1]) or "none of its keys"
         hint = f"; the nearest is {near[0].name}, of which it lacks {lacks}"
-    message = f"it is of no known format: {looked}; {has}{hint}"
+    message = f"it is of no known format: {has}{hint}"
     return FileReport(path, None, 0, {}, (), (*problems, Problem(None, message)))
 
 

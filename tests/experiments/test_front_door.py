@@ -203,14 +203,15 @@ def test_the_page_shows_what_a_posterior_shows() -> None:
 
 def test_posteriors_are_those_of_inference_graph_by_graph() -> None:
     frame = posteriors("demonstration", "FR1", "lbp", "conditional", damping=0.25)
-    assert list(frame.columns[:4]) == ["response", "atom", "label", "p"]
-    assert set(frame.columns) == set(SCHEMA.names)
+    assert list(frame.columns[:4]) == ["response", "claim", "label", "p"]
+    # The id of a claim has the name that tables give it.
+    assert set(frame.columns) == {"claim", *SCHEMA.names} - {"atom"}
     expected = []
     for graph in load("demonstration").graphs:
         view = variant(graph, "FR1")
         marginals = infer(view.to_factor_graph("conditional"), "lbp", damping=0.25).marginals
         expected += [(graph.id, atom.id, atom.label, marginals[atom.id][1]) for atom in graph.atoms]
-    for position, name in enumerate(["response", "atom", "label"]):
+    for position, name in enumerate(["response", "claim", "label"]):
         assert frame[name].tolist() == [row[position] for row in expected]
     # The same computation, in batches that give the same bits.
     np.testing.assert_allclose(frame["p"].astype(float), [row[3] for row in expected], atol=1e-15)
@@ -238,7 +239,8 @@ def test_posteriors_are_the_rows_of_a_study() -> None:
     of_study = posteriors("worked-examples", "FR1", "lbp", damping=0.5)
     there = rows[(rows["variant"] == "FR1") & (rows["backend"] == "lbp")].reset_index(drop=True)
     # A study's label of an algorithm tells its settings from those of the others.
-    for name in set(SCHEMA.names) - {"study", "seconds", "selections", "backend_label"}:
+    there = there.rename(columns={"atom": "claim"})
+    for name in set(there) - {"study", "seconds", "selections", "backend_label"}:
         assert of_study[name].equals(there[name]), name
 
 
@@ -460,7 +462,7 @@ def test_a_text_is_evaluated_offline(folder: Path) -> None:
     assessed = assess(text=BRIDGE, documents=PASSAGES, query="Tell me about the bridge.")
     claims = assessed["claims"]
     assert claims["text"].tolist() == ["The bridge opened in 1890.", "It carries trains."]
-    assert list(claims.columns[:5]) == ["response", "atom", "text", "label", "p"]
+    assert list(claims.columns[:5]) == ["response", "claim", "text", "label", "p"]
     assert claims["label"].isna().all()
     first = claims.iloc[0]
     assert first["p"] > 0.5

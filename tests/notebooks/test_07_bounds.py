@@ -57,7 +57,7 @@ def test_numbers(tmp_path: Path) -> None:
         g for g in datasets.load("factscore").graphs if (len(g.atoms), len(g.contexts)) == sizes
     ]
     wide = fr2_of(biography).to_factor_graph("mixture")
-    finer = certified_intervals(wide, [real.atom[0]], i_bound=6, iterations=5)[real.atom[0]]
+    finer = certified_intervals(wide, [real.claim[0]], i_bound=6, iterations=5)[real.claim[0]]
     assert real.lower[0] <= finer.upper
     assert finer.lower <= real.upper[0]
     assert (real.width >= 0).all()

@@ -70,20 +70,21 @@ MEASURES: Mapping[str, tuple[str, int]] = MappingProxyType(
 )
 """Title and decimals of every measure that is shown."""
 
-_CLAIMS = ("response", "atom", "text", "label", "p", "variant", "supporting", "contradicting")
+_CLAIMS = ("response", "claim", "text", "label", "p", "variant", "supporting", "contradicting")
 _EVIDENCE = (
-    *("response", "atom", "variant", "claim", "context", "relation", "probability", "change"),
-    *("change_error", "title", "text"),
+    *("response", "claim", "variant", "claim_text", "context", "relation", "probability"),
+    *("change", "change_error", "title", "text"),
 )
 
 
 def claim_table(graphs: Sequence[FactGraph]) -> Table:
     """A row per claim and variant, those of each variant together, under its name.
 
-    Columns: response, atom, text, label (of a human, where there is one), p (of being true; missing
-    where the backend had no answer, or every relation of the claim is missing), variant, supporting
-    and contradicting (ids of contexts, those that change p most first), verdict, for every assessor
-    its p by its name and its label by NAME_label, and with Core `counts`: whether the claim counts.
+    Columns: response, claim (its id), text, label (of a human, where there is one), p (of being
+    true; missing where the backend had no answer, or every relation of the claim is missing),
+    variant, supporting and contradicting (ids of contexts, those that change p most first),
+    verdict, for every assessor its p by its name and its label by NAME_label, and with Core
+    `counts`: whether the claim counts.
     """
     rows = [
         row
@@ -97,7 +98,7 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
     label_columns = [Column(f"{name}_label", name, show=_text) for name in assessors]
     columns = (
         *text_columns(*(["response"] if len(graphs) > 1 else [])),
-        *columns_as("atom claim | p:3 P(true) | verdict"),
+        *columns_as("claim | p:3 P(true) | verdict"),
         *label_columns,
         *([Column("label", "label", show=_text)] if frame["label"].notna().any() else []),
         *([Column("counts", "counts", show=_text)] if "counts" in names else []),
@@ -117,7 +118,7 @@ def _claims(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator
             sides[item["relation"] != RelationKind.CONTRADICTION].append(item["context"])
         yield {
             "response": graph.id,
-            "atom": atom.id,
+            "claim": atom.id,
             "text": atom.text,
             "label": atom.label,
             "p": p,
@@ -141,27 +142,27 @@ MOST_DOUBTFUL = 20
 def doubtful_table(graphs: Sequence[FactGraph]) -> Table:
     """The claims of several responses that are most doubtful, a row each, the first the most.
 
-    Columns: response, atom, p (of being true, the smallest of all variants), variant (whose that
-    is), and text. Claims without a posterior are left out.
+    Columns: response, claim (its id), p (of being true, the smallest of all variants), variant
+    (whose that is), and text. Claims without a posterior are left out.
     """
     least: dict[tuple[int, str], dict[str, Any]] = {}
     known = 0
     for position, graph in enumerate(graphs):
         for variant, view in graph.metadata[METADATA_KEY].items():
             for row in _claims(graph, variant, view):
-                before = least.get((position, row["atom"]))
+                before = least.get((position, row["claim"]))
                 if row["p"] is not None and (before is None or row["p"] < before["p"]):
-                    least[position, row["atom"]] = row
+                    least[position, row["claim"]] = row
     known = len(least)
     rows = sorted(least.values(), key=lambda row: float(row["p"]))[:MOST_DOUBTFUL]
-    names = ["response", "atom", "p", "variant", "text"]
+    names = ["response", "claim", "p", "variant", "text"]
     frame = data_frame([{name: row[name] for name in names} for row in rows], names)
     several = len({*frame["variant"]}) > 1
     caption = "The claims." if known == len(rows) else f"The {len(rows)} most doubtful claims."
     return Table(
         frame.astype({"p": float}),
         (
-            *columns_as("response | atom claim | p:3 P(true)"),
+            *columns_as("response | claim | p:3 P(true)"),
             *text_columns(*(["variant"] if several else [])),
             Column("text", "text", show=shortened),
         ),
@@ -172,10 +173,10 @@ def doubtful_table(graphs: Sequence[FactGraph]) -> Table:
 def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Table:
     """A row per claim and context that a relation joins, by claim, what changes p most first.
 
-    Columns: response, atom, variant, claim (id and text), context, relation, probability, change
-    (what p loses when the context is taken away), change_error (its standard error, of estimates),
-    and the context's title and text; where relations were corrected, also uncorrected_relation and
-    uncorrected_probability, the likeliest relation before.
+    Columns: response, claim (its id), variant, claim_text (id and text), context, relation,
+    probability, change (what p loses when the context is taken away), change_error (its standard
+    error, of estimates), and the context's title and text; where relations were corrected, also
+    uncorrected_relation and uncorrected_probability, the likeliest relation before.
 
     Args:
         graphs: the responses.
@@ -188,11 +189,13 @@ def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Ta
         for row in _evidence(graph, variant, view)
     ]
     if deciding:
-        passages = [(row["text"], row["claim_text"], RelationKind(row["relation"])) for row in rows]
+        passages = [
+            (row["text"], row["whole_claim"], RelationKind(row["relation"])) for row in rows
+        ]
         for row, sentence in zip(rows, deciding_sentences(passages), strict=True):
             row["decides"] = sentence
     for row in rows:
-        del row["claim_text"]
+        del row["whole_claim"]
     corrected = any("uncorrected_relation" in row for row in rows)
     frame = data_frame(
         rows,
@@ -222,7 +225,7 @@ def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Ta
         frame,
         columns,
         "Evidence by claim.",
-        group="claim",
+        group="claim_text",
         note="Change: what P(true)"
         + (f" of {variants[0]}" if len(variants) == 1 else "")
         + " loses when the passage is taken away.",
@@ -244,10 +247,10 @@ def _evidence(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterat
             context = contexts[item["context"]]
             yield {
                 "response": graph.id,
-                "atom": atom,
+                "claim": atom,
                 "variant": variant,
-                "claim": shortened(f"{atom}: {texts[atom]}"),
-                "claim_text": texts[atom],
+                "claim_text": shortened(f"{atom}: {texts[atom]}"),
+                "whole_claim": texts[atom],
                 **{name: item[name] for name in ("context", "relation", "probability", "change")},
                 "change_error": item.get("change_error"),
                 "title": context.title,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import InputError
-from factormodels.extraction.optional_libraries import optional_module
+from factormodels.extraction.optional_libraries import optional_module, without_progress_bars
 from factormodels.extraction.relation_models.nli import NliRelations, placed_model, positions_of
 
 _UNSUPPORTED, _SUPPORTED = "0", "1"
@@ -96,7 +96,8 @@ def load_minicheck(
             if writes
             else transformers.AutoModelForSequenceClassification
         )
-        model = kind.from_pretrained(str(path), local_files_only=True)
+        with without_progress_bars():
+            model = kind.from_pretrained(str(path), local_files_only=True)
     # A tokenizer may need another library, which the reason then names.
     except (OSError, ValueError, KeyError, ImportError) as error:
         reason = " ".join(str(error).split())

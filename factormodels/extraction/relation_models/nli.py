@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from factormodels.claims import JUDGED_KINDS, RelationKind, likeliest_kind
 from factormodels.errors import InputError
-from factormodels.extraction.optional_libraries import optional_module
+from factormodels.extraction.optional_libraries import optional_module, without_progress_bars
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.windows import combined_pairs, window_pairs
 
@@ -156,9 +156,10 @@ def load_nli(
     transformers = optional_module("transformers", "nli")
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(path), local_files_only=True)
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            str(path), local_files_only=True
-        )
+        with without_progress_bars():
+            model = transformers.AutoModelForSequenceClassification.from_pretrained(
+                str(path), local_files_only=True
+            )
     except (OSError, ValueError, KeyError) as error:
         reason = " ".join(str(error).split())
         raise InputError(

@@ -61,7 +61,7 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
     """
     root = Path(path)
     if not exists(root):
-        raise InputError(f"{root}: there is no such folder or file; name one with documents")
+        raise InputError(f"{root}: there is no such folder or file; name one with --documents")
     if root.is_dir():
         every = sorted(
             file for file in root.rglob("*") if file.is_file() and not _hidden(file, root)

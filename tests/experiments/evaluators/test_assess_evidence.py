@@ -122,7 +122,7 @@ def test_a_claim_made_twice_is_judged_once_and_counted_twice(release_like: Path)
     # One of the two labels of the same claim is wrong whatever it is.
     assert float(row(result.stdout, "FR2")["accuracy"]) == 0.5
     assessed = assess(release_like / "alder.json")
-    claims = assessed["claims"].set_index("atom")
+    claims = assessed["claims"].set_index("claim")
     assert list(claims.index) == ["a0", "a1", "a2"]
     assert claims.p["a1"] == claims.p["a2"]
     assert claims.label["a1"] != claims.label["a2"]
@@ -334,7 +334,7 @@ def test_passages_of_a_response_judge_its_claims_and_no_other_s(folder: Path) ->
     first, second = given.graphs
     assert [context.text for context in first.contexts] == ["The bridge of Ulm is red."]
     assert [context.text for context in second.contexts] == ["A mill ground rye."]
-    p = given["claims"].set_index(["response", "atom"]).p
+    p = given["claims"].set_index(["response", "claim"]).p
     assert p["ragas-001", "a1"] > 0.6 > p["ragas-002", "a1"]
     by_default = assess(folder / "ragas.jsonl")
     assert list(by_default["claims"].p) == list(given["claims"].p)

@@ -246,7 +246,7 @@ def test_verdicts_that_hang_on_an_order_are_counted(more: dict[str, Any]) -> Non
     findings = asked_of(obedient, documents=passages, **more)
     assert findings["addressed"]["sentence"].tolist() == [ORDER] * 2
     hanging = findings["hanging"]
-    claims = set(zip(hanging["response"], hanging["atom"], strict=True))
+    claims = set(zip(hanging["response"], hanging["claim"], strict=True))
     # By the order somebody sang, and the passage says nothing of it.
     assert ("r1", "a2") in claims
     # By the order cars cross it too, which the passage contradicts. The mean of the run holds both

@@ -48,6 +48,11 @@ def test_what_is_kept_is_what_the_filter_keeps_by_command_and_in_python(tmp_path
     result = called("keep", str(tmp_path / "old.csv"), str(tmp_path / "new.csv"), *promise)
     printed = json.loads(result.stdout)
     assert [row["kept"] for row in printed["tables"]["claims"]] == list(kept["claims"]["kept"])
+    # A label with a name of one's own is only looked for among the labelled responses.
+    old.rename(columns={"label": "truth"}).to_csv(tmp_path / "old.csv", index=False)
+    paths = (str(tmp_path / "old.csv"), str(tmp_path / "new.csv"))
+    named = called("keep", *paths, "--label", "truth", *promise)
+    assert json.loads(named.stdout)["tables"] == printed["tables"]
 
 
 def test_answers_are_written_struck_or_without_what_is_dropped(tmp_path: Path) -> None:

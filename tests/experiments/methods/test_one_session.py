@@ -41,6 +41,18 @@ def test_a_dry_run_counts_calls_and_asks_nobody(name: str) -> None:
     assert planned.sentences == ("Nothing was sent; what is asked of answers is not counted.",)
 
 
+def test_options_about_answers_that_nobody_gives_are_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    coherence([bridge()], relations="lexical", max_calls=3, price_in=1.0, dry_run=False)
+    (record,) = caplog.records
+    assert record.getMessage().endswith("did nothing: max-calls, price-in")
+    caplog.clear()
+    coherence([bridge()], relations="lexical")
+    coherence([bridge()], model=AnsweringModel(nothing), max_calls=100)
+    assert not [each for each in caplog.records if "did nothing" in each.getMessage()]
+
+
 @pytest.mark.service
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)

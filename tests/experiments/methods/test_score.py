@@ -271,7 +271,7 @@ def test_columns_are_known_by_the_names_that_people_give_them() -> None:
         ({"p": "high"}, {}, "'high' is not a probability"),
         ({"label": "perhaps"}, {}, "which no spelling covers"),
         ({}, {"p": "q"}, "there is no such column"),
-        ({}, {"reference": "z"}, "there is no such model; it has a, b"),
+        ({}, {"reference": "z"}, "there is no such model; there are 'a', 'b'"),
         ({}, {"recalibrate": "plat"}, "recalibrate` plat: it is unknown"),
         ({"p": None}, {}, "holds no probability"),
     ],

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -423,10 +424,23 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path) -> None:
 def test_a_file_is_found_beside_or_asked_for(
     run: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = invoke("report", run, "--out", folder / "page.html", code=2)
-    assert "from graphs.jsonl, which is not in the current folder; say where" in result.stderr
+    copied = shutil.copytree(run, folder / "copied")
+    result = invoke("report", copied, "--out", folder / "page.html", code=2)
+    assert "from graphs.jsonl, which is neither in the current folder nor in" in result.stderr
     monkeypatch.chdir(run.parent)
-    invoke("report", run, "--out", folder / "page.html")
+    invoke("report", copied, "--out", folder / "page.html")
+
+
+def test_a_file_above_the_results_is_found_from_anywhere(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_data(folder)
+    run_study(folder, "study: s\ndatasets: [{path: graphs.jsonl}]\noutputs: [csv]\n")
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    invoke("report", folder / "out", "--out", "page.html")
+    assert (elsewhere / "page.html").exists()
 
 
 def test_a_dataset_without_a_name_of_its_own_has_a_page(folder: Path) -> None:

@@ -199,12 +199,11 @@ def test_what_is_of_no_format_is_told_with_the_nearest(tmp_path: Path) -> None:
     report = check_file(path)
     assert (report.format, report.records) == (None, 1)
     (problem,) = report.problems
-    assert "looked for the keys or columns of fact-graph, factreasoner" in problem.message
     assert "the nearest is fastfact-bench, of which it lacks response" in problem.message
     for text, words in {
-        "one,two\n1,2\n": "it has ['one', 'two']; choose a format with --format",
-        "just a text": "it has ['just a text']",
-        "[1, 2]": "none was found",
+        "one,two\n1,2\n": "its keys or columns are ['one', 'two']; choose a format with",
+        "just a text": "its keys or columns are ['just a text']",
+        "[1, 2]": "no key or column was found",
         "": "the file is empty",
         "pre,hyp\nx,y\n": "the nearest is unli, of which it lacks unli",
     }.items():

@@ -90,7 +90,7 @@ def test_the_page_holds_every_id_claim_posterior_and_verdict(tmp_path: Path) -> 
     claims = assessed["claims"]
     assert len(shown) == len(claims) > 200
     for row in claims.itertuples():
-        text, p = shown[row.variant, row.response, row.atom]
+        text, p = shown[row.variant, row.response, row.claim]
         assert text == row.text
         assert p == pytest.approx(row.p, abs=1e-10)
     graphs = {graph.id: graph for graph in assessed.graphs}

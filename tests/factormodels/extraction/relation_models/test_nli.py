@@ -17,7 +17,7 @@ from factormodels import MissingDependencyError, RelationKind
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.nli import _judgement, label_columns, load_nli
 from factormodels.selection.entailment import entailment_probability
-from tests.factormodels.extraction.relation_models.tiny_models import classifier
+from tests.factormodels.extraction.relation_models.tiny_models import classifier, transformers
 from tests.refusals import refused
 
 E, C, N = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL
@@ -160,3 +160,14 @@ def test_without_transformers_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingDependencyError, match=r"factorfacts\[nli\]"):
         load_nli(tmp_path)
+
+
+def test_loading_a_model_writes_nothing_to_the_terminal(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    transformers.utils.logging.enable_progress_bar()
+    capfd.readouterr()
+    load_nli(folder)
+    assert "".join(capfd.readouterr()) == ""
+    # What another program in the process chose stays.
+    assert transformers.utils.logging.is_progress_bar_enabled()
