@@ -274,20 +274,25 @@ def changed_most(effects: Sequence[ClaimEffects], number: int) -> list[ClaimEffe
     return sorted(most, key=lambda each: places[each.cell])
 
 
-def effect_sentences(effects: Sequence[ClaimEffects]) -> Iterator[str]:
-    """Yield which conventions explain the claims that changed, those that explain most first."""
-    total = counted(len(effects), "claim")
+def effect_sentences(effects: Sequence[ClaimEffects], moved: str = "changed") -> Iterator[str]:
+    """Yield which conventions explain the claims that changed, those that explain most first.
+
+    Args:
+        effects: the claims.
+        moved: what they did: changed, or differ.
+    """
+    total = f"{counted(len(effects), 'claim')} that {moved}"
     by_names = Counter(each.explained_by for each in effects)
     other = by_names.pop((), 0)
     for names, count in by_names.most_common(_MOST_SETS):
         verb = "explains" if len(names) == 1 and names[0] in _SINGULAR else "explain"
         together = " together" if len(names) > 1 else ""
-        yield f"The {in_words(names)}{together} {verb} {count:,} of {total} that changed."
+        yield f"The {in_words(names)}{together} {verb} {count:,} of {total}."
     rest = sum(by_names.values()) - sum(n for _, n in by_names.most_common(_MOST_SETS))
     if rest:
-        yield f"Other conventions together explain {rest:,} of {total} that changed."
+        yield f"Other conventions together explain {rest:,} of {total}."
     if other:
         yield (
-            f"{other:,} of {total} that changed {is_or_are(other)} not what the conventions give: "
+            f"{other:,} of {total} {is_or_are(other)} not what the conventions give: "
             "the two differ in something else too."
         )

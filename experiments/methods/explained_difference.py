@@ -29,6 +29,7 @@ from experiments.evaluators.convention_measures import in_logarithms, measure_na
 from experiments.evaluators.response import measured
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
+from experiments.methods.solved_views import marginals_of_claims, solved_views
 from experiments.progress import tell
 from experiments.settings.backend_settings import AlgorithmSettings
 from experiments.settings.inputs import ModelSettings
@@ -38,15 +39,13 @@ from experiments.study.files import read_manifest
 from experiments.study.reading import LoadedStudy, study_of_plain
 from experiments.study.report.frame import Judgements, read_judgements
 from experiments.study.rows import CellRows, RowsFile
-from experiments.study.units import factor_graph, infer_many
+from experiments.study.units import factor_graph
 from factormodels.conventions import TITLES, Conventions, differing, switched
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.stages.relations import only_asked
 from factormodels.fact_graph import FactGraph
-from factormodels.factor_graph import FactorGraph
 from factormodels.io import read_many
 from factormodels.nouns import counted
-from factormodels.variants import variant as variant_of
 from inference import get_backend
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def explained_findings(
         remarks += _limited(len(pairs), variant)
         # Of an equivalence that was united already its two entailments are not known.
         graphs = [max((a.graph, b.graph), key=lambda each: len(each.relations)) for a, b in kept]
-        solve = partial(_solved, graphs, variant, kept[0][0].backend)
+        solve = partial(solved_views, graphs, variant, kept[0][0].backend)
         sides = [
             {(pair[side].graph.id, claim): p for pair in kept for claim, p in pair[side].p.items()}
             for side in (0, 1)
@@ -181,28 +180,6 @@ def _judged_views(findings: Findings, folder: Path | None) -> Iterator[_JudgedVi
             variant = settings.variant or "given"
             p = by_response[known.id]
             yield _JudgedView(known, variant, settings.declared(), algorithm, p)
-
-
-def _solved(
-    graphs: Sequence[FactGraph], variant: str, backend: Backend, conventions: Conventions
-) -> Posteriors:
-    """P(true) of the claims of responses under conventions."""
-    views = [variant_of(graph, variant, conventions) for graph in graphs]
-    models = [view.to_factor_graph(conventions.encoding) for view in views]
-    return _marginals(views, models, backend)
-
-
-def _marginals(
-    views: Sequence[FactGraph], models: Sequence[FactorGraph], backend: Backend
-) -> Posteriors:
-    """P(true) by response and claim; those of a model without an answer are left out."""
-    p: dict[tuple[str, str], float] = {}
-    for view, answer in zip(views, infer_many(backend, models), strict=True):
-        if not isinstance(answer, Exception):
-            values = answer.marginals.of_state(1, view.atom_ids).tolist()
-            keys = [(view.id, claim) for claim in view.atom_ids]
-            p |= dict(zip(keys, values, strict=True))
-    return p
 
 
 def _told(
@@ -397,7 +374,7 @@ def _solved_cell(
     backend = cell.algorithm.backend
     if backend is None:
         return {}
-    return _marginals(views, models, backend)
+    return marginals_of_claims(views, models, backend)
 
 
 def _posteriors(judgements: Judgements) -> Posteriors:

@@ -46,6 +46,13 @@ from experiments.findings.table import (
     with_note,
 )
 from experiments.findings.text import interval, number
+from experiments.methods.explained_tools import (
+    ToolConventions,
+    as_verdicts,
+    explained_tools,
+    related_responses,
+    tool_conventions,
+)
 from experiments.progress import tell
 from experiments.settings import USUAL, Files, Names, Option, front_door
 from experiments.settings.conventions import MeasureConventionSettings, note_of
@@ -87,6 +94,8 @@ class Beside:
         alignments: what was found of each tool's claims.
         costs: what a response took, by model, of those of which a file says it.
         sentences: what a reader must know.
+        conventions: how tools came to their posteriors, by model, where that is known.
+        related: responses with their relations, by id.
     """
 
     table: DataTable
@@ -94,6 +103,8 @@ class Beside:
     alignments: tuple[Alignment, ...]
     costs: Mapping[str, Mapping[str, float]]
     sentences: tuple[str, ...]
+    conventions: Mapping[str, ToolConventions]
+    related: Mapping[str, FactGraph]
 
 
 def beside(data: Any, files: Sequence[Path], source: str, language: str | None = None) -> Beside:
@@ -121,14 +132,26 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     alignments: list[Alignment] = []
     known_cost = _cost(graphs)
     costs: dict[str, Mapping[str, float]] = {}
-    outputs = [(file, _written(file)) for file in files]
-    for (file, others), called in zip(outputs, _names(graphs, outputs), strict=True):
+    written = [_written(file) for file in files]
+    outputs = [
+        (file, [as_verdicts(each, str(file)) for each in others])
+        for file, others in zip(files, written, strict=True)
+    ]
+    own = dict.fromkeys(name for graph in graphs for name in posteriors_by_model(graph, source))
+    conventions = tool_conventions(graphs)
+    related = related_responses(graphs, written)
+    for (file, others), stated, called in zip(
+        outputs, map(tool_conventions, written), _names(own, outputs, data), strict=True
+    ):
         aligned = with_verdicts_of(graphs, others, str(file), language, called)
+        conventions |= {called[name]: each for name, each in stated.items() if name in called}
         alignments += aligned
         graphs = aligned[-1].graphs
         costs |= dict.fromkeys((each.name for each in aligned), _cost(others))
     by_response = {graph.id: posteriors_by_model(graph, source) for graph in graphs}
-    models = tuple(dict.fromkeys(name for by_model in by_response.values() for name in by_model))
+    judges = [name for by_model in by_response.values() for name in by_model]
+    # Those of the responses themselves come first: others are compared with them.
+    models = tuple(dict.fromkeys([*(name for name in own if name in judges), *judges]))
     rows: list[dict[str, Any]] = []
     marked: dict[str, None] = {}
     n_labelled = 0
@@ -149,9 +172,9 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
             f"{source}: no labelled claim is judged by all of {', '.join(tools)}; see how many "
             "of its claims each shares, with one --with at a time"
         )
-    judges = f"all {len(models)}" if len(models) > 1 else models[0]
+    scored = f"all {len(models)}" if len(models) > 1 else models[0]
     sentences = [
-        f"Scored are the {counted(kept, 'labelled claim')} of {n_labelled:,} that {judges} judged.",
+        f"Scored are the {counted(kept, 'labelled claim')} of {n_labelled:,} that {scored} judged.",
         *(_aligned_sentence(each) for each in alignments),
     ]
     marks_of_models = [mark_column(name) for name in models if name in marked]
@@ -159,7 +182,9 @@ def beside(data: Any, files: Sequence[Path], source: str, language: str | None =
     table = DataTable(source, "table", columns, tuple(rows), (None,) * len(rows))
     known = {name: costs.get(name, known_cost) for name in models}
     taken = {name: cost for name, cost in known.items() if cost}
-    return Beside(table, models, tuple(alignments), taken, tuple(sentences))
+    return Beside(
+        *(table, models, tuple(alignments), taken, tuple(sentences)), conventions, related
+    )
 
 
 def _written(path: Path) -> list[FactGraph]:
@@ -173,19 +198,24 @@ def _written(path: Path) -> list[FactGraph]:
 
 
 def _names(
-    graphs: Sequence[FactGraph], outputs: Sequence[tuple[Path, Sequence[FactGraph]]]
+    taken: Iterable[str], outputs: Sequence[tuple[Path, Sequence[FactGraph]]], data: Any
 ) -> list[dict[str, str]]:
     """Names of the assessors of each output, by their own.
 
     An assessor of whom there are several outputs is called by the file too: "factscore (monday)".
+
+    Args:
+        taken: names of those who judged the responses already.
+        outputs: files of tools with what they hold.
+        data: the responses; a file of theirs has a name of its own too.
     """
-    taken = {name for graph in graphs for name in posteriors_by_model(graph, "")}
     assessors = [
         list(dict.fromkeys(name for graph in written for name in recorded_verdicts(graph)))
         for _, written in outputs
     ]
     counts = Counter([*taken, *(name for names in assessors for name in names)])
-    files = shortest_names([file for file, _ in outputs])
+    beside = [Path(data)] if isinstance(data, str | os.PathLike) else []
+    files = shortest_names([*beside, *(file for file, _ in outputs)])[len(beside) :]
     return [
         {name: f"{name} ({file})" if counts[name] > 1 else name for name in names}
         for names, file in zip(assessors, files, strict=True)
@@ -461,8 +491,12 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     if others is not None:
         # What was asked for comes first, and the details below it.
         compared = tools_table(others, blocks[0].scored, conventions)
-        tables = {"tools": compared, **tables, "aligned": aligned_table(others.alignments)}
-        sentences += others.sentences
+        explained, causes = explained_tools(
+            others.table.rows, others.models, others.conventions, others.related
+        )
+        of_claims = {"aligned": aligned_table(others.alignments)}
+        tables = {"tools": compared, **explained, **tables, **of_claims}
+        sentences += [*causes, *others.sentences]
     shown = scores_under(settings.scores or USUAL_SCORES, conventions)
     measures = dict.fromkeys(("scores", "intervals", "tests", "recalibrated"), shown)
     measures["tools"] = (*_COMPARED, "precision", "f1_at_k")
@@ -474,6 +508,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
         source=name_of(data),
         sentences=tuple(dict.fromkeys(sentences)),
         tables=tables,
+        unshown=("explained_claims",),
         draw=lambda: _figures(blocks),
         tidy=lambda: _tidy(blocks),
     )

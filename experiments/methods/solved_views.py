@@ -1,0 +1,40 @@
+"""Posteriors of responses under conventions, as often as they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from experiments.evaluators.convention_effects import Posteriors
+from factormodels.conventions import Conventions
+from factormodels.fact_graph import FactGraph
+from factormodels.factor_graph import FactorGraph
+from factormodels.variants import variant as variant_of
+
+if TYPE_CHECKING:
+    from inference.backend import Backend
+
+
+def solved_views(
+    graphs: Sequence[FactGraph], variant: str, backend: Backend, conventions: Conventions
+) -> Posteriors:
+    """P(true) by response and claim of a view of responses under conventions."""
+    views = [variant_of(graph, variant, conventions) for graph in graphs]
+    models = [view.to_factor_graph(conventions.encoding) for view in views]
+    return marginals_of_claims(views, models, backend)
+
+
+def marginals_of_claims(
+    views: Sequence[FactGraph], models: Sequence[FactorGraph], backend: Backend
+) -> Posteriors:
+    """P(true) by response and claim; those of a model without an answer are left out."""
+    # The units of a study load what reads and writes their rows.
+    from experiments.study.units import infer_many
+
+    p: dict[tuple[str, str], float] = {}
+    for view, answer in zip(views, infer_many(backend, models), strict=True):
+        if not isinstance(answer, Exception):
+            values = answer.marginals.of_state(1, view.atom_ids).tolist()
+            keys = [(view.id, claim) for claim in view.atom_ids]
+            p |= dict(zip(keys, values, strict=True))
+    return p

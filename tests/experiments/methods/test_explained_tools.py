@@ -1,0 +1,127 @@
+"""`score --with` names the conventions that explain what two tools make of the same relations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import score
+from experiments.columns.assessed_metadata import METADATA_KEY
+from experiments.evaluators.response import AssessmentView, assess_graph
+from factormodels.conventions import PRESETS, Conventions
+from factormodels.fact_graph import FactGraph
+from factormodels.io.fact_graph_json import write_fact_graphs
+from inference import get_backend
+from tests.factormodels.test_conventions import drawn, expected_of_release
+
+QUICK: dict[str, Any] = {"scores": "brier", "resamples": 10, "n_bootstrap": 10}
+
+
+def labelled(seed: int) -> FactGraph:
+    graph = drawn(seed)
+    return replace(
+        graph,
+        id=f"r{seed}",
+        query=f"Question {seed}?",
+        atoms=tuple(
+            replace(atom, text=f"Claim {place} of {seed}.", label=place != 1)
+            for place, atom in enumerate(graph.atoms)
+        ),
+        contexts=tuple(replace(each, text=f"Passage {each.id}.") for each in graph.contexts),
+    )
+
+
+def assessed(graph: FactGraph, conventions: Conventions) -> FactGraph:
+    view = AssessmentView("FR2", conventions.encoding, get_backend("exact"), conventions.graph)
+    return replace(graph, metadata={METADATA_KEY: assess_graph(graph, [view])})
+
+
+def release_output(graph: FactGraph, *, with_priors: bool) -> dict[str, Any]:
+    """An output of the release, whose posteriors are those of an enumeration by its text."""
+    p = expected_of_release(graph, "FR2", with_priors=with_priors)
+    return {
+        "input": graph.query,
+        "output": graph.id,
+        "atoms": [
+            {"id": atom.id, "text": atom.text, "original": atom.text, "contexts": []}
+            for atom in graph.atoms
+        ],
+        "contexts": [],
+        "results": {
+            "factuality_score": 0.5,
+            "marginals": [
+                {"variable": atom, "probabilities": [round(1 - p[atom], 6), round(p[atom], 6)]}
+                for atom in graph.atom_ids
+            ],
+        },
+    }
+
+
+@pytest.mark.parametrize("with_priors", [True, False])
+def test_the_releases_output_is_explained_by_its_conventions(
+    tmp_path: Path, with_priors: bool
+) -> None:
+    graphs = [labelled(seed) for seed in range(4)]
+    ours = [assessed(graph, Conventions()) for graph in graphs]
+    write_fact_graphs(ours, tmp_path / "graphs.jsonl")
+    theirs = [release_output(graph, with_priors=with_priors) for graph in graphs]
+    output = tmp_path / "factreasoner_output.jsonl"
+    output.write_text("\n".join(map(json.dumps, theirs)) + "\n", encoding="utf-8")
+    findings = score(tmp_path / "graphs.jsonl", beside=[output], language="en", **QUICK)
+    rows = findings["explained"].to_dict("records")
+    assert len(rows) == 12
+    assert "something else" not in {row["explained_by"] for row in rows}
+    names = set(findings["conventions"]["convention"])
+    assert names == {"prior of passages", "relations below 1/2", *(["encoding"] * with_priors)}
+    assert any(each.startswith("factreasoner against FR2: the ") for each in findings.sentences)
+    # One number changed is put down to no convention.
+    theirs[0]["results"]["marginals"][0]["probabilities"] = [0.99, 0.01]
+    output.write_text("\n".join(map(json.dumps, theirs)) + "\n", encoding="utf-8")
+    changed = score(tmp_path / "graphs.jsonl", beside=[output], language="en", **QUICK)
+    by_claim = changed["explained"].set_index(["response", "claim"])["explained_by"].to_dict()
+    assert [key for key, by in by_claim.items() if by == "something else"] == [("r0", "a0")]
+
+
+def test_two_assessments_have_names_and_conventions_of_their_own(tmp_path: Path) -> None:
+    graphs = [labelled(seed) for seed in range(3)]
+    for folder, name in (("mine", "paper"), ("theirs", "fact-reasoner-0.8")):
+        (tmp_path / folder).mkdir()
+        of_folder = [assessed(graph, PRESETS[name]) for graph in graphs]
+        write_fact_graphs(of_folder, tmp_path / folder / "graphs.jsonl")
+    plain = [replace(graph, contexts=(), relations=()) for graph in graphs]
+    write_fact_graphs(plain, tmp_path / "labels.jsonl")
+    files = [tmp_path / folder / "graphs.jsonl" for folder in ("mine", "theirs")]
+    both = score(tmp_path / "labels.jsonl", beside=files, language="en", **QUICK)
+    assert both["tools"]["model"].tolist() == [
+        "FR2 (mine/graphs.jsonl)",
+        "FR2 (theirs/graphs.jsonl)",
+    ]
+    # The relations are those of the first assessment, and the file of labels has none.
+    assert set(both["conventions"]["tools"]) == {
+        "FR2 (theirs/graphs.jsonl) against FR2 (mine/graphs.jsonl)"
+    }
+    own = score(files[0], beside=files[1:], language="en", **QUICK)
+    assert own["tools"]["model"].tolist() == ["FR2", "FR2 (theirs/graphs.jsonl)"]
+    assert own["tools"]["brier_less"].isna().tolist() == [True, False]
+    same = score(files[0], beside=[files[0]], language="en", **QUICK)
+    assert "conventions" not in same.tables
+
+
+def test_conventions_that_differ_between_responses_explain_nothing(tmp_path: Path) -> None:
+    presets: list[Callable[[FactGraph], FactGraph]] = [
+        lambda graph: assessed(graph, PRESETS["paper"]),
+        lambda graph: assessed(graph, PRESETS["fact-reasoner-0.8"]),
+    ]
+    mixed = [make(labelled(seed)) for seed, make in enumerate(presets)]
+    write_fact_graphs(mixed, tmp_path / "mixed.jsonl")
+    one = [assessed(labelled(seed), PRESETS["paper"]) for seed in range(2)]
+    write_fact_graphs(one, tmp_path / "one.jsonl")
+    findings = score(
+        tmp_path / "one.jsonl", beside=[tmp_path / "mixed.jsonl"], language="en", **QUICK
+    )
+    assert "conventions" not in findings.tables
