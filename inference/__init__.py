@@ -1,11 +1,13 @@
-"""Inference: factor graph in, posterior out; one file per algorithm, one registry.
+"""Inference: posteriors of factor graphs, by one file or folder per algorithm and one registry.
 
-from inference import infer
-infer(graph, "exact").marginals["a1"]
+Compute a posterior:
 
-`infer_batch` takes many graphs, `infer_settings` many settings of the tables of one, `infer_rows`
-many rows of evidence;
-`infer_anytime` gives bounds that tighten while there is time.
+    from inference import infer
+
+    infer(graph, "exact").marginals["a1"]
+
+`infer_batch` takes many graphs, `infer_settings` many settings of the tables of one graph, and
+`infer_rows` many rows of evidence; `infer_anytime` yields bounds that tighten over time.
 """
 
 from __future__ import annotations
@@ -58,21 +60,21 @@ for _entry in builtin_backends.ENTRIES:
 
 
 def infer(graph: FactorGraph, backend: str | Backend = "auto", **settings: Any) -> Posterior:
-    """Posterior of a factor graph, computed by a backend.
+    """Return the posterior of a factor graph, computed by a backend.
 
     Args:
         graph: the factor graph, with or without evidence.
-        backend: name of a registered backend, or a backend that is built already.
+        backend: name of a registered backend, or a backend instance.
         settings: settings of the backend, if it is given by name. With `trace=True`, `trace` of the
-            posterior holds what each algorithm found, and when (`inference.trace.Trace`).
+            posterior holds the result of each algorithm and its time (`inference.trace.Trace`).
 
     Raises:
         InputError: for an unknown backend or setting, or an object that is not a factor graph; the
-            message then says how to make one of it.
+            message then says how to convert it.
         MissingDependencyError: if a library that the backend needs is not installed.
         InferenceError: if the backend cannot answer for this graph.
     """
-    # No parameter of its own: a type checker would ask `**settings` of numbers to be true or false.
+    # Not a parameter: type checkers would then require the values of `**settings` to be bool.
     is_traced = bool(settings.pop("trace", False))
     built = as_backend(backend, **settings)
     if not is_traced:
@@ -85,20 +87,20 @@ def infer(graph: FactorGraph, backend: str | Backend = "auto", **settings: Any) 
 def infer_anytime(
     graph: FactorGraph, seconds: float = 60.0, *, memory_limit: int | None = None, seed: int = 0
 ) -> Iterator[Posterior]:
-    """Posteriors of a factor graph with bounds on log Z that tighten, for so many seconds.
+    """Yield posteriors of a factor graph with bounds on log Z that tighten until a time limit.
 
-    One comes whenever a bound is tighter than before, or other marginals are more credible; where
-    exact elimination fits time and memory it is the only one. `stats` hold `lower`, `upper` and
-    `gap`, and in `lower_by`, `upper_by` and `marginals_by` the algorithms that gave them. An
-    interrupt (Ctrl-C) ends the search, not the program: the best posterior comes once more, with
-    status interrupted. What is called between two posteriors counts in the time.
+    A posterior is yielded whenever a bound is tighter than before, or other marginals are more
+    credible; if exact elimination fits time and memory, it is the only one. `stats` hold `lower`,
+    `upper` and `gap`, and the names of the algorithms that gave them in `lower_by`, `upper_by` and
+    `marginals_by`. An interrupt (Ctrl-C) ends the search, not the program: the best posterior is
+    yielded once more, with status interrupted. The caller's time between two posteriors counts.
 
     Args:
         graph: the factor graph, with or without evidence.
-        seconds: wall time, held to within a tenth and half a second; what it takes to compile
-            kernels, or to read them from disk, comes on top.
-        memory_limit: bytes that tables may take; None: three quarters of what is available.
-        seed: seed of everything random.
+        seconds: wall time, accurate to within a tenth plus half a second; compiling kernels, or
+            loading them from disk, takes additional time.
+        memory_limit: bytes that tables may take; None: three quarters of the available memory.
+        seed: seed of all random numbers.
 
     Raises:
         InputError: for a setting out of range, or an object that is not a factor graph.

@@ -1,21 +1,21 @@
-"""A portfolio against the clock: bounds on log Z that tighten, an estimate of it, and marginals.
+"""A portfolio with a time limit: bounds on log Z that tighten, an estimate of it, and marginals.
 
-Two lanes run side by side. One bounds log Z, with larger and larger tables; the other estimates:
-message passing first, then samplers, each planned to the time that it gets. `_Best` keeps what is
-best of all of them.
+Two lanes run concurrently. One bounds log Z, with larger and larger tables; the other estimates it:
+message passing first, then samplers, each planned for its share of the time. `_Best` keeps the best
+results of all of them.
 
-Marginals are chosen by what is measured of their errors:
+Marginals are chosen by estimates of their errors:
 
-- A sampler whose groups agree is nearly without bias, and the spread of its draws says how far off
-  it is, unless they all miss the same. So the mean square of the difference between its marginals
-  and those of any other algorithm, less the mean square of its errors by that spread, estimates
-  that algorithm's mean square error. The smallest is taken; that of the sampler itself is the mean
-  square of its own errors.
-- Bounds that nearly meet say how far off the distribution is that gave the lower one: mean field
-  by Pinsker's inequality, a sum over some assignments by what it leaves out.
-- Without either, errors are not known. Then those marginals are taken that are nearest to those of
-  the other algorithms: one that went astray is far from all. Message passing whose log Z lies
-  outside the bounds, which are certain, does not count.
+- A sampler whose groups agree is nearly unbiased, and the spread of its draws measures its error,
+  unless all groups miss the same states. The mean square of the difference between its marginals
+  and those of another algorithm, minus the mean square of its own errors by that spread,
+  therefore estimates the other algorithm's mean square error. The smallest is chosen; that of the
+  sampler itself is the mean square of its own errors.
+- Bounds that nearly meet bound the error of the distribution that gave the lower one: for mean
+  field by Pinsker's inequality, for a sum over some assignments by the omitted mass.
+- Without either, errors are unknown. Then the marginals nearest to those of the other algorithms
+  are chosen, since one that failed is far from all others. Message passing is excluded if its
+  log Z lies outside the bounds, which are certain.
 """
 
 from __future__ import annotations
@@ -43,33 +43,33 @@ from inference.variational.cavi import CoordinateAscent
 from inference.variational.quadratic import QuadraticBound
 
 _CLOSED = 1e-9
-"""Relative gap at which nothing is left to gain: rounding is of that size."""
+"""Relative gap of the bounds at which the search ends, the size of rounding errors."""
 
 _ROUNDS = 40
 _FIRST_LOG2_TABLE = 6
 _LARGEST_ROUND = 7
-"""Tables have 2**26 entries then: later rounds have other seeds alone."""
+"""Largest i-bound, for tables of 2**26 entries; later rounds change the seed only."""
 
 _LARGEST_I_BOUND = 26
 _MOST_UPDATES = 1000
 
 _FOREST_SECONDS = 5e-6
-"""About what the first bound of `trw` takes for an entry of a table."""
+"""Approximate seconds per table entry for the first bound of `trw`."""
 
 _DAMPING = 0.5
-"""Of join graphs: where they settle, they do so with this damping too."""
+"""Damping of join graphs, which does not prevent their convergence."""
 
 _TOLERANCE = 1e-6
-"""Of messages, which is far below what they err."""
+"""Tolerance of messages, far below their error."""
 
 _SLACK = 1e-6
-"""What an estimate of log Z may be off the bounds, relative to them: rounding is much smaller."""
+"""Relative tolerance for an estimate of log Z outside the bounds, well above rounding."""
 
 _STANDARD_ERRORS = 5.0
-"""By how many an estimate may lie outside the bounds: farther out it is not believed."""
+"""Number of standard errors by which a credible estimate may lie outside the bounds."""
 
 _LOOK_SECONDS = 0.2
-"""How often it is looked whether the lanes have ended."""
+"""Seconds between checks of whether the lanes have ended."""
 
 _SAMPLERS = ("ais", "wmb_is")
 _MESSAGES = ("lbp", "ijgp")
@@ -77,29 +77,29 @@ _MESSAGES = ("lbp", "ijgp")
 _LATE = "did not end in the time"
 
 _EFFECTIVE = 40.0
-"""Effective draws below which a spread says nothing: what none of them saw is not in it."""
+"""Minimum effective draws for a meaningful spread, which excludes states that no draw visited."""
 
 _AGREE = 1.0
-"""Standard error of log Z up to which a sampler's marginals tell the errors of others'."""
+"""Maximum standard error of log Z for which a sampler's marginals estimate others' errors."""
 
 _CERTAIN = 0.01
-"""Root mean square error that bounds certify, below which nothing else is asked."""
+"""Certified root mean square error below which no other estimate is considered."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """Whose marginals are the answer, and why."""
+    """The chosen marginals, and the reason."""
 
     name: str
     posterior: Posterior
     reason: str
     error: float | None = None
-    """Estimate of the root mean square error; None where nothing is known."""
+    """Estimate of the root mean square error; None if unknown."""
 
 
 @dataclass
 class _Best:
-    """The tightest bounds so far, and what else was found."""
+    """The tightest bounds so far, and the other results."""
 
     upper: float = np.inf
     lower: float = -np.inf
@@ -113,10 +113,10 @@ class _Best:
     messages: dict[str, Posterior] = field(default_factory=dict)
     samples: dict[str, Posterior] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
-    """Why an algorithm gave nothing, by its name."""
+    """Reasons of algorithms without a result, by name."""
 
     def take(self, name: str, posterior: Posterior) -> bool:
-        """Take what an algorithm found; return whether a bound is tighter or an estimate new."""
+        """Record an algorithm's result; return whether a bound is tighter or an estimate new."""
         self.runs += 1
         stats = posterior.stats
         if stats.get("table_limit", name) != name and not name.endswith(
@@ -127,7 +127,7 @@ class _Best:
             self.at_largest_clusters = True
         kind = posterior.log_z_kind
         sampled = name.startswith(_SAMPLERS)
-        # What samples bound holds with a probability alone, but for one of them.
+        # Bounds from samples hold with a probability only, except for the upper one.
         upper, lower = stats.get("certain_upper"), None
         if not sampled:
             upper, lower = stats.get("upper"), stats.get("lower")
@@ -148,7 +148,7 @@ class _Best:
         if kind is LogZKind.EXACT:
             self.posterior = posterior
         elif family in _MESSAGES:
-            # Of join graphs those of the largest clusters, unless they alone have not settled.
+            # Keep the join graph with the largest clusters, unless only it has not converged.
             before = self.messages.get(family)
             if before is None or _settled(posterior) or not _settled(before):
                 self.messages[family], new = posterior, True
@@ -161,10 +161,11 @@ class _Best:
         return new
 
     def estimate(self) -> tuple[str, Posterior] | None:
-        """Whose estimate of log Z is best, and it; None where there is none.
+        """Return the algorithm with the best estimate of log Z, and its posterior; None if there is
+        none.
 
-        Samples whose groups agree are; then message passing that settled, of larger clusters first;
-        then whatever lies between the bounds.
+        Samples whose groups agree come first; then converged message passing, larger clusters
+        first; then any estimate between the bounds.
         """
         sampled = [
             (name, posterior)
@@ -181,7 +182,7 @@ class _Best:
         return next((named for named in rest if self._within(named[1])), None)
 
     def _within(self, posterior: Posterior) -> bool:
-        """Whether an estimate of log Z lies between the bounds, or near them by its own error."""
+        """Return whether an estimate of log Z is within its own error of the bounds."""
         if posterior.log_z is None:
             return False
         slack = _SLACK * max(1.0, abs(posterior.log_z))
@@ -190,10 +191,10 @@ class _Best:
         return self.lower - slack <= posterior.log_z <= self.upper + slack
 
     def choice(self) -> _Choice:
-        """Whose marginals are the answer: see the module.
+        """Return the chosen marginals; see the module.
 
         Raises:
-            InferenceError: if nothing was found yet.
+            InferenceError: if there is no result yet.
         """
         if self.posterior is not None and self.posterior.status is Status.EXACT:
             return _Choice(self.upper_by, self.posterior, "they are exact", 0.0)
@@ -218,17 +219,17 @@ class _Best:
         return _most_central(candidates, self.lower_by)
 
     def _certain_error(self) -> float | None:
-        """Largest error of a probability by what gave the lower bound; None: not known."""
+        """Return the largest error of a probability of the lower bound's distribution, if known."""
         gap = max(self.upper - self.lower, 0.0)
         if self.lower_posterior is None or gap == np.inf:
             return None
         if self.lower_posterior.log_z_kind is LogZKind.ELBO:
-            # The gap is at least the divergence KL(q || p).
+            # The gap is an upper bound on the divergence KL(q || p).
             return float(np.sqrt(0.5 * gap))
         return -float(np.expm1(-gap)) if self.lower_by.startswith("clamping") else None
 
     def mode(self, graph: FactorGraph) -> NDArray[np.int64] | None:
-        """Most probable states by what gave the lower bound; None where they are impossible."""
+        """Return the most probable states of the lower bound's distribution; None if impossible."""
         if self.lower_posterior is None:
             return None
         states = np.array([np.argmax(p) for p in self.lower_posterior.marginals.values()])
@@ -236,16 +237,16 @@ class _Best:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing is left to gain."""
+        """Whether the bounds cannot improve further."""
         exact = self.posterior is not None and self.posterior.status is Status.EXACT
         gap = self.upper - self.lower
         return exact or (gap < np.inf and gap <= _CLOSED * max(1.0, abs(self.upper)))
 
     def answer(self, stop: Stop, reason: str) -> Posterior:
-        """The posterior with both bounds, the estimate, and the marginals that are chosen.
+        """Return the posterior with both bounds, the estimate, and the chosen marginals.
 
         Raises:
-            InferenceError: if nothing was found yet.
+            InferenceError: if there is no result yet.
         """
         choice = self.choice()
         posterior = self.posterior or choice.posterior
@@ -259,7 +260,7 @@ class _Best:
             **posterior.stats,
             "upper": self.upper,
             "lower": self.lower,
-            # Where the two coincide, both are rounded.
+            # Rounding may cross coinciding bounds.
             "gap": max(self.upper - self.lower, 0.0),
             "upper_by": self.upper_by,
             "lower_by": self.lower_by,
@@ -283,7 +284,7 @@ class _Best:
         )
 
     def _stated_error(self, posterior: Posterior) -> float:
-        """Standard error of an estimate, of which two need not reach beyond the bounds."""
+        """Return an estimate's standard error, at most half the distance to the farther bound."""
         log_z, error = posterior.log_z, _log_z_error(posterior)
         if log_z is None or error == np.inf:
             return error
@@ -291,7 +292,7 @@ class _Best:
         return max(_spread(posterior), min(error, reach))
 
     def _missing(self, error: float, choice: _Choice) -> dict[str, str]:
-        """What the answer lacks, and why, by its key in `stats`."""
+        """Return what the answer lacks, and why, by its key in `stats`."""
         lacks = {}
         if self.lower == -np.inf:
             lacks["lower"] = "no assignment of positive potential was found in the time"
@@ -312,34 +313,34 @@ def _settled(posterior: Posterior) -> bool:
 
 
 def _log_z_error(posterior: Posterior) -> float:
-    """Standard error of an estimate of log Z; infinite where none is stated."""
+    """Return the standard error of an estimate of log Z; infinite if not stated."""
     return _or_infinite(posterior, posterior.stats.get("log_z_standard_error"))
 
 
 def _or_infinite(posterior: Posterior, error: float | None) -> float:
-    """An error of draws of which enough count; infinite where there is none."""
+    """Return an error based on enough draws; infinite otherwise."""
     few = posterior.stats.get("effective_sample_size", np.inf) < _EFFECTIVE
     return np.inf if error is None or few else float(error)
 
 
 def _spread(posterior: Posterior) -> float:
-    """Standard error of an estimate of log Z by its own draws; infinite where none is stated."""
+    """Return the standard error of an estimate of log Z by its own draws; else infinity."""
     stated = posterior.stats.get("log_z_standard_error")
     return _or_infinite(posterior, posterior.stats.get("log_z_spread", stated))
 
 
 def _squares(sampled: Posterior) -> list[float]:
-    """Of every variable the squares of its standard errors by the draws alone, summed."""
+    """Return the sum of squared standard errors of each variable by the draws alone."""
     errors = sampled.stats["standard_errors"].values()
     unseen = 0.25 * float(sampled.stats.get("unseen_share", 0.0)) ** 2
-    # A state that is certain has no error.
+    # A certain state has no error.
     return [float(np.maximum(error**2 - unseen, 0.0).sum()) for error in errors]
 
 
 def _nearest_to(reference: str, sampled: Posterior, candidates: dict[str, Posterior]) -> _Choice:
-    """Of all marginals those of the least mean square error, as samples say.
+    """Return the marginals of the least mean square error, as estimated from samples.
 
-    What they cannot tell from no error is given the error of what they tell.
+    Errors that the samples cannot distinguish from zero are set to the noise of the estimate.
     """
     variance = sum(_squares(sampled)) / max(len(sampled.marginals.flat), 1)
     why = f"they have the least mean square error that {reference!r} estimates"
@@ -350,16 +351,17 @@ def _nearest_to(reference: str, sampled: Posterior, candidates: dict[str, Poster
             error = float(np.mean(off**2)) - variance
             if error < least:
                 chosen, least = _Choice(name, posterior, why), error
-    # What is nearer than its noise is not known to be nearer than that.
+    # Distances below the noise cannot be distinguished from it.
     return replace(chosen, error=float(np.sqrt(max(least, _noise(sampled)))))
 
 
 def _noise(sampled: Posterior) -> float:
-    """Standard error of a mean square error over states that draws estimate.
+    """Return the standard error of a mean square error over states estimated from draws.
 
-    An estimate is the mean square of differences less the variance of the draws. Errors of the
-    states of one variable go together, those of variables are taken as independent and normal; the
-    variance is itself estimated from groups, with a degree of freedom less than there are.
+    An estimate is the mean square of differences minus the variance of the draws. Errors of the
+    states of one variable are dependent; those of different variables are assumed independent and
+    normal. The variance is itself estimated from groups, with one degree of freedom fewer than
+    groups.
     """
     squares = np.array(_squares(sampled))
     freedom = max(float(sampled.stats.get("groups", np.inf)) - 1.0, 1.0)
@@ -369,9 +371,9 @@ def _noise(sampled: Posterior) -> float:
 
 
 def _most_central(candidates: dict[str, Posterior], lower_by: str) -> _Choice:
-    """The marginals nearest to those of the other algorithms, where no error is known."""
+    """Return the marginals nearest to those of the other algorithms, if no error is known."""
     if len(candidates) > 2:
-        # A distribution that fits one mode is far from the others by its nature.
+        # A distribution that fits a single mode differs from the others by design.
         candidates = {name: p for name, p in candidates.items() if name != lower_by}
     flat = np.stack([posterior.marginals.flat for posterior in candidates.values()])
     apart = np.abs(flat[:, None] - flat[None]).mean(axis=2).sum(axis=1)
@@ -391,20 +393,20 @@ def improve(
 ) -> Iterator[Posterior]:
     """Yield a posterior whenever a bound is tightened or an estimate is new.
 
-    It ends when the time or the means are used up. An interrupt of the main thread ends what runs,
-    and the best so far comes last.
+    The generator ends when the time or the algorithms are used up. An interrupt of the main thread
+    stops the running algorithms, and the best posterior so far is yielded last.
 
     Args:
         graph: a graph without evidence.
-        stop: the time.
+        stop: the time limit.
         memory_limit: bytes that tables may take.
-        seed: seed of everything random.
+        seed: seed of all random numbers.
         reason: why exact elimination is not used, for `stats`.
-        record: is called with what each algorithm found, when it ends.
+        record: called with each algorithm's result when it ends.
 
     Raises:
         ZeroPartitionError: if no assignment has positive potential.
-        InferenceError: if nothing gave any marginals.
+        InferenceError: if no algorithm gave marginals.
     """
     best = _Best(upper=coarse_bound(graph, "upper"), upper_by="largest entries")
     inner, work = stop.part(), _Work(graph, best, record)
@@ -425,7 +427,7 @@ def improve(
                 work.changed.wait(_LOOK_SECONDS)
                 answer = work.answer(stop, reason, seen)
             except KeyboardInterrupt:
-                # What runs looks the wish up, and gives the best that it has.
+                # Running algorithms poll the flag and return their best result.
                 stop.interrupt()
                 continue
             if answer is not None:
@@ -450,15 +452,16 @@ def improve(
 _Run = Callable[[FactorGraph, Stop], Posterior]
 
 _Lane = Iterator[tuple[str, float, _Run]]
-"""What runs one after another: its name, its share of the time left, and itself."""
+"""A sequence of runs: name, share of the remaining time, and algorithm."""
 
 
 class _Work:
-    """What lanes find, taken under a lock, so that an interrupt of the main thread loses nothing.
+    """Results of the lanes, recorded under a lock, so that an interrupt of the main thread loses
+    nothing.
 
     Attributes:
         changed: set when the answer has changed, or a lane has ended.
-        error: what ends all lanes.
+        error: an error that ends all lanes.
     """
 
     def __init__(self, graph: FactorGraph, best: _Best, record: Recorder | None) -> None:
@@ -468,10 +471,10 @@ class _Work:
         self._record = record
 
     def run(self, lane: _Lane, stop: Stop) -> None:
-        """Run what a lane yields, one after another, until the time is over."""
+        """Run the algorithms of a lane in order until the time is over."""
         try:
             for name, share, algorithm in lane:
-                # However short the time, one has a look at the graph.
+                # Run at least one algorithm, even after the time limit.
                 if stop.over and self._best.runs:
                     break
                 start = PREPARATION.thread_clock()
@@ -494,7 +497,7 @@ class _Work:
             self.changed.set()
 
     def answer(self, stop: Stop, reason: str, seen: int) -> tuple[int, Posterior] | None:
-        """The number of the answer, and it, if it is not the one that was told."""
+        """Return the number of the answer, and the answer, if it differs from the last one."""
         with self._lock:
             self.changed.clear()
             if self._news == seen:
@@ -503,11 +506,11 @@ class _Work:
 
 
 def _estimates(memory_limit: int, seed: int, best: _Best) -> _Lane:
-    """Message passing, then samplers planned to the time, then join graphs while there is some."""
+    """Yield message passing, then samplers planned for the time, then join graphs."""
     yield "lbp", 0.2, LoopyBeliefPropagation(tolerance=_TOLERANCE, seed=seed).solve_until
     for number in range(_LARGEST_ROUND + 1):
         if number < 2 and _spread(best.samples.get("ais", _NOTHING)) > _AGREE:
-            # The first may be too short for its groups to agree; the other has more particles.
+            # The first run may be too short for its groups to agree; the second has more particles.
             particles = AnnealedImportance(
                 particles=64, seed=seed + number, memory_limit=memory_limit, threads=1
             )
@@ -528,7 +531,7 @@ def _estimates(memory_limit: int, seed: int, best: _Best) -> _Lane:
 
 
 def _bounds(graph: FactorGraph, memory_limit: int, seed: int, best: _Best, stop: Stop) -> _Lane:
-    """Bounds from both sides, in rounds with larger tables and other starts."""
+    """Yield bounds from both sides, in rounds with larger tables and other starts."""
     for number in range(_ROUNDS):
         before = best.upper, best.lower
         ascent = CoordinateAscent(seed=seed + number, restarts=4 if number else 1)
@@ -544,7 +547,7 @@ def _bounds(graph: FactorGraph, memory_limit: int, seed: int, best: _Best, stop:
                 table_limit=table,
                 memory_limit=memory_limit,
                 clampings=0,
-                # A lower bound that another algorithm beat is not worth half of the time.
+                # Do not spend half of the time on a lower bound that another algorithm beats.
                 gap=number == 0 or best.lower_by.startswith("wmb"),
                 seed=seed,
             )
@@ -568,13 +571,13 @@ _NOTHING = Posterior(
 
 
 def _i_bound(name: str) -> float:
-    """The i-bound in the name of what runs; 0 where there is none."""
+    """Return the i-bound in the name of a run; 0 if there is none."""
     return float(name.rpartition("=")[2].rstrip(")")) if name.startswith("ijgp") else 0.0
 
 
 @dataclass(frozen=True)
 class _Clamping:
-    """A lower bound by clamping, as one of the algorithms."""
+    """Lower bound by clamping, in the form of an algorithm."""
 
     table_limit: int
     seed: int

@@ -1,4 +1,4 @@
-"""The choice of an algorithm by what a graph would cost: exact, or the tightest bounds."""
+"""Choice of an algorithm by the predicted cost of a graph: exact, or the tightest bounds."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ from inference.stop import Stop
 from inference.thread_team import run_in_ranges
 
 _EXACT_SHARE = 0.4
-"""Share of the time that exact inference may be predicted to take, and the search for its order:
-predictions are rough."""
+"""Maximum shares of the time for the predicted cost of exact inference and for the search of its
+order, since predictions are rough."""
 
 
 @dataclass(frozen=True)
 class Auto(Backend):
-    """Exact where that takes little time and fits the memory, otherwise the tightest bounds.
+    """Exact inference if it fits time and memory, otherwise the tightest bounds.
 
-    Exact inference, by elimination or conditioning, answers where it is predicted to take two
-    fifths of `seconds` at most, which are 2 s by default. The prediction counts operations at a
-    measured rate of 2.5 ns each, so that every run chooses alike; then the answer is that of
+    Exact inference, by elimination or conditioning, is used if it is predicted to take at most two
+    fifths of `seconds`, which is 2 s by default. The prediction counts operations at a measured
+    rate of 2.5 ns each, so that every run makes the same choice; the answer then equals that of
     `exact` to the last bit.
 
-    Otherwise two lanes run side by side until the time is over. One bounds log Z by whatever gives
-    the best: `wmb` with larger and larger tables, `trw` and, of dense binary graphs, a quadratic
-    (`inference.variational.quadratic`) from above, `cavi` and clamping from below. The other
-    estimates: `lbp`, then `ais` and `wmb_is` planned to the time, then `ijgp`.
+    Otherwise two lanes run concurrently until the time is over. One bounds log Z by the best of
+    several algorithms: from above `wmb` with larger and larger tables, `trw` and, for dense binary
+    graphs, a quadratic (`inference.variational.quadratic`); from below `cavi` and clamping. The
+    other estimates: `lbp`, then `ais` and `wmb_is` planned for the time, then `ijgp`.
 
-    log Z is the best upper bound. `stats` hold `upper`, `lower` and their `gap`, and which
-    algorithms gave them (`upper_by`, `lower_by`); the `estimate` of log Z, whose it is
-    (`estimate_by`) and its standard error (`estimate_standard_error`); why exact inference was not
-    used (`reason`); and in `missing`, by its key, why anything of these is absent.
+    log Z is the best upper bound. `stats` hold `upper`, `lower` and their `gap`, and the algorithms
+    that gave them (`upper_by`, `lower_by`); the `estimate` of log Z, its algorithm (`estimate_by`)
+    and its standard error (`estimate_standard_error`); why exact inference was not used (`reason`);
+    and in `missing`, by key, why any of these is absent.
 
-    Marginals are those of the least error that was measured (`marginals_by`, `marginals_reason`):
-    `inference.anytime` says how. `marginals_error` is an estimate of its root mean square.
+    Marginals are those with the least estimated error (`marginals_by`, `marginals_reason`); see
+    `inference.anytime`. `marginals_error` is an estimate of their root mean square error.
 
     Attributes:
-        seconds: limit of wall time, held to within a tenth and half a second; what it takes to
-            compile kernels, or to read them from disk, comes on top.
-        memory_limit: bytes that the tables may take; None: three quarters of what is available.
-        seed: seed of everything random.
+        seconds: limit of wall time, accurate to within a tenth plus half a second; compiling
+            kernels, or loading them from disk, takes additional time.
+        memory_limit: bytes that tables may take; None: three quarters of the available memory.
+        seed: seed of all random numbers.
     """
 
     name: ClassVar[str] = "auto"
@@ -75,7 +75,7 @@ class Auto(Backend):
         self.exact()
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Posterior of a graph without evidence, exact or bounded.
+        """Return the posterior of a graph without evidence, exact or bounded.
 
         An interrupt returns the best bounds so far, with status interrupted.
 
@@ -87,16 +87,16 @@ class Auto(Backend):
         return last
 
     def solve_traced(self, graph: FactorGraph, record: Recorder) -> Posterior:
-        """What `solve` returns; `record` is called with what each algorithm found."""
+        """Return the result of `solve`; call `record` with the result of each algorithm."""
         *_, last = self.solve_each(graph, record)
         return last
 
     def solve_each(self, graph: FactorGraph, record: Recorder | None = None) -> Iterator[Posterior]:
-        """Yield what `solve` would return if it ended now, whenever that is better than before.
+        """Yield the result that `solve` would return now, whenever it has improved.
 
         Args:
             graph: a graph without evidence.
-            record: is called with what each algorithm found, when it ends.
+            record: called with each algorithm's result when it ends.
         """
         stop = Stop(self.seconds)
         try:
@@ -106,19 +106,19 @@ class Auto(Backend):
         else:
             if record is not None:
                 record("exact", posterior)
-            yield _told(posterior)
+            yield _with_stats(posterior)
 
     def is_ready(self, graphs: Sequence[FactorGraph]) -> bool:
-        """Whether `exact` answers these graphs in milliseconds with nothing to load."""
+        """Return whether `exact` answers these graphs in milliseconds without loading code."""
         return self.exact().is_ready(graphs)
 
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
-        """Posterior of each of many graphs, or its error: the exact ones first, as `exact` does."""
+        """Return the posterior of each graph, or its error; exact ones are solved first."""
         results = self.exact().solve_batch(graphs, threads)
         wide: list[int] = []
         for number, result in enumerate(results):
             if isinstance(result, Posterior):
-                results[number] = _told(result)
+                results[number] = _with_stats(result)
             elif isinstance(result, TooLargeError):
                 wide.append(number)
 
@@ -139,13 +139,14 @@ class Auto(Backend):
     def solve_settings(
         self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
     ) -> list[Result]:
-        """Posteriors of a graph under many log tables, planned once where they are exact."""
+        """Return posteriors of a graph under many log tables, planned once if exact."""
         return self.solve_batch([graph.with_log_values(row) for row in log_values], threads)
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:
-        """Factor beliefs as a function of the log tables: of `exact`, or of `lbp` where it is wide.
+        """Return factor beliefs as a function of the log tables: of `exact`, or of `lbp` for wide
+        graphs.
 
-        Bounds that are tightened have no beliefs that are the derivative of their log Z.
+        Tightened bounds have no beliefs that are the derivative of their log Z.
         """
         from inference.messages.lbp import LoopyBeliefPropagation
 
@@ -157,11 +158,11 @@ class Auto(Backend):
         return exact.prepare_beliefs(graph)
 
     def infer_each(self, graph: FactorGraph, record: Recorder | None = None) -> Iterator[Posterior]:
-        """Yield what `infer` would return if it ended now, whenever that is better than before.
+        """Yield the result that `infer` would return now, whenever it has improved.
 
         Args:
             graph: the graph.
-            record: is called with what each algorithm found of the graph without its evidence.
+            record: called with each algorithm's result for the graph without its evidence.
         """
         start = time.perf_counter()
         absorbed = checked_graph(graph).absorb_evidence()
@@ -173,7 +174,7 @@ class Auto(Backend):
             yield replace(posterior, marginals=marginals, stats=stats, backend=self.name)
 
     def predict(self, graph: FactorGraph) -> PredictedCost:
-        """What exact inference would cost; where that does not fit, the limits themselves."""
+        """Return the predicted cost of exact inference; if it does not fit, the limits."""
         exact = self.exact()
         prediction = exact.predict(graph)
         if exact.refuses(prediction):
@@ -187,8 +188,8 @@ class Auto(Backend):
         refusal: Result | TooLargeError,
         record: Recorder | None = None,
     ) -> Iterator[Posterior]:
-        """Yield ever better bounds, for what exact inference refused."""
-        # Most graphs are solved exactly, before so many algorithms would be loaded.
+        """Yield ever better bounds for a graph that exact inference refused."""
+        # Imported here, since most graphs are solved exactly and need none of the algorithms.
         from inference.anytime import improve
 
         allowed = self.exact().allowance()
@@ -204,7 +205,7 @@ class Auto(Backend):
         yield from improve(graph, stop, allowed.bytes, self.seed, reason, record)
 
     def exact(self) -> Exact:
-        """The settings of `exact` that refuse what is answered by bounds."""
+        """Settings of `exact` that refuse graphs to be answered by bounds."""
         limit = _EXACT_SHARE * self.seconds
         return Exact(
             seed=self.seed,
@@ -214,8 +215,8 @@ class Auto(Backend):
         )
 
 
-def _told(posterior: Posterior) -> Posterior:
-    """An exact posterior with what `auto` tells of every answer."""
+def _with_stats(posterior: Posterior) -> Posterior:
+    """Return an exact posterior with the `stats` that `auto` reports for every answer."""
     stats = posterior.stats
     with_bounds = {
         **stats,

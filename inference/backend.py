@@ -1,7 +1,7 @@
-"""Backend: settings of one inference algorithm, with the methods that run it.
+"""Backend: settings of an inference algorithm, with the methods that run it.
 
-`solve` is what every algorithm has. The other methods are optional: what an algorithm overrides,
-the rest of the project uses, and where it does not, the rest does without.
+Every algorithm implements `solve`. The other methods are optional: the rest of the project uses
+those that an algorithm overrides, and has a default for the others.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from inference.thread_team import run_in_ranges
 
 
 class InferenceError(FactormodelsError):
-    """An algorithm cannot answer for this graph: the message says why and names alternatives."""
+    """An algorithm cannot answer for this graph; the message gives the reason and alternatives."""
 
 
 class TooLargeError(InferenceError):
-    """An exact algorithm would take more memory, or more time, than it may use.
+    """An exact algorithm would exceed its limit of memory or time.
 
     Attributes:
-        prediction: what it would take; None where that is not known.
+        prediction: its predicted cost; None if unknown.
     """
 
     def __init__(self, message: str, prediction: PredictedCost | None = None) -> None:
@@ -40,20 +40,20 @@ class TooLargeError(InferenceError):
 
 
 class ZeroPartitionError(InferenceError):
-    """Every assignment has potential zero: the graph and its evidence contradict each other."""
+    """Every assignment has potential zero: the graph and its evidence are contradictory."""
 
 
 Result = Posterior | FactormodelsError
-"""What became of one graph of a batch: its posterior, or the error that it alone would raise."""
+"""The posterior of a graph of a batch, or the error that this graph alone would raise."""
 
 
 @dataclass(frozen=True)
 class PredictedCost:
-    """What inference in a graph would cost, to an order of magnitude.
+    """Predicted cost of inference in a graph, to an order of magnitude.
 
     Attributes:
         seconds: time on one core.
-        bytes: memory of all tables; None where it is not known.
+        bytes: memory of all tables; None if unknown.
     """
 
     seconds: float
@@ -76,13 +76,13 @@ class FactorBeliefs:
 
 
 BeliefFunction = Callable[[NDArray[np.float64]], FactorBeliefs]
-"""From log tables, laid out as those of one graph, to beliefs at these tables."""
+"""Function from log tables, laid out as those of a graph, to beliefs."""
 
 
 class Recorder(Protocol):
-    """What is called with the name and posterior of an algorithm that ended.
+    """Callback with the name and posterior of an algorithm that ended.
 
-    Its processor time in seconds is that since the call began where it is left out.
+    `seconds` is its processor time; by default, the time since the call began.
     """
 
     def __call__(
@@ -98,19 +98,19 @@ _OPTIONAL = (
 
 @dataclass(frozen=True)
 class Backend(ABC):
-    """Settings of an inference algorithm; subclasses are frozen dataclasses with defaults.
+    """Base class of inference algorithms and their settings; subclasses are frozen dataclasses.
 
-    Settings that `inference.settings.setting` declares are checked when one is built.
-    A subclass implements `solve` for graphs without evidence. `infer` does what must be the same
-    for every algorithm: evidence is absorbed before, and observed variables get their certain
-    marginals back after. `is_ready`, `solve_batch`, `solve_settings`, `prepare_beliefs`,
-    `predict` and `solve_traced` are for algorithms that can do more; `inference.conformance` holds
-    each to its word. A subclass of another backend that has a `solve` of its own inherits none of
-    these.
+    Settings declared by `inference.settings.setting` are checked at construction.
+
+    A subclass implements `solve` for graphs without evidence. `infer` does the steps that are the
+    same for every algorithm: it absorbs evidence first, and restores the certain marginals of
+    observed variables afterwards. `is_ready`, `solve_batch`, `solve_settings`, `prepare_beliefs`,
+    `predict` and `solve_traced` are optional optimizations; `inference.conformance` checks each of
+    them. A subclass of another backend that overrides `solve` inherits none of these.
 
     Attributes:
-        identical_batches: whether its own `solve_batch` and `solve_settings` give the numbers of
-            `solve` to the last bit. A study, whose batches depend on the clock, uses them then.
+        identical_batches: whether `solve_batch` and `solve_settings` return the numbers of `solve`
+            to the last bit. Studies, whose batches depend on the clock, use them only then.
     """
 
     name: ClassVar[str]
@@ -122,17 +122,17 @@ class Backend(ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "solve" in vars(cls):
-            # It is another algorithm than its base class: what that could do besides, it cannot.
+            # It is another algorithm, for which the optional methods of its base class are wrong.
             for optional in _OPTIONAL:
                 if optional not in vars(cls):
                     setattr(cls, optional, vars(Backend)[optional])
 
     def infer(self, graph: FactorGraph) -> Posterior:
-        """Posterior of `graph` given its evidence.
+        """Return the posterior of `graph` given its evidence.
 
         Raises:
-            InputError: if `graph` is not a factor graph; the message says how to make one of it.
-            ZeroPartitionError: if the graph gives every assignment potential zero.
+            InputError: if `graph` is not a factor graph; the message says how to convert it.
+            ZeroPartitionError: if every assignment has potential zero.
             InferenceError: if this algorithm cannot answer; the message names alternatives.
         """
         start = time.perf_counter()
@@ -140,14 +140,15 @@ class Backend(ABC):
         return complete(graph, self.solve(absorbed), self.name, start)
 
     def solve_traced(self, graph: FactorGraph, record: Recorder) -> Posterior:
-        """Posterior of a graph without evidence, as `solve` gives it, and what leads to it.
+        """Return the result of `solve` for a graph without evidence, and record the steps that lead
+        to it.
 
-        By default that is one step, the posterior itself. An algorithm that runs others overrides
-        it.
+        By default there is one step, the posterior itself. Override this method in an algorithm
+        that runs others.
 
         Args:
             graph: the graph.
-            record: is called with the name, the posterior and the processor time in seconds of each
+            record: called with the name, the posterior and the processor time in seconds of each
                 algorithm, when it ends.
         """
         posterior = self.solve(graph)
@@ -155,7 +156,7 @@ class Backend(ABC):
         return posterior
 
     def attempt(self, graph: FactorGraph) -> Result:
-        """What `infer` returns, or the error that it raises."""
+        """Return the result of `infer`, or the error that it raises."""
         try:
             return self.infer(graph)
         except FactormodelsError as error:
@@ -163,23 +164,23 @@ class Backend(ABC):
 
     @abstractmethod
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Posterior of a graph without evidence."""
+        """Return the posterior of a graph without evidence."""
 
     def is_ready(self, graphs: Sequence[FactorGraph]) -> bool:  # noqa: ARG002
-        """Whether it answers these graphs in milliseconds with nothing to load or to compile."""
+        """Return whether these graphs take milliseconds, without loading or compiling code."""
         return False
 
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
-        """Posterior of each of many graphs without evidence, or its error, in order.
+        """Return the posterior of each of many graphs without evidence, or its error, in order.
 
-        By default each graph is answered on its own. An algorithm overrides this to share work
-        between graphs; the name of the backend is added to its posteriors, and the time where their
-        stats have none.
+        By default each graph is solved separately. Override this method to share work between
+        graphs; the name of the backend is added to the posteriors, and the time if their stats have
+        none.
 
         Args:
-            graphs: one graph or more; some may have one structure. A sequence, not always a list:
-                evidence is absorbed when a graph or a slice is taken.
-            threads: how many threads may be used.
+            graphs: one graph or more, of equal or different structures. A sequence that may not be
+                a list: evidence is absorbed when a graph or a slice is accessed.
+            threads: maximum number of threads.
         """
         results: list[Any] = [None] * len(graphs)
 
@@ -193,46 +194,50 @@ class Backend(ABC):
     def solve_settings(
         self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
     ) -> list[Result]:
-        """Posterior of a graph without evidence under many log tables, or the errors.
+        """Return the posterior of a graph without evidence under each of many log tables, or its
+        error.
 
-        By default that is the batch of the graphs with these tables.
+        By default this solves the batch of the graphs with these tables.
 
         Args:
-            graph: the graph, whose own log tables play no part.
+            graph: the graph, whose own log tables are ignored.
             log_values: float64 (n_settings, n_entries), read-only, at least one setting; every row
                 is laid out as `graph.log_values`.
-            threads: how many threads may be used.
+            threads: maximum number of threads.
         """
         return self.solve_batch([replace(graph, log_values=row) for row in log_values], threads)
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:  # noqa: ARG002
-        """Beliefs of factors as a function of the log tables of a graph without evidence.
+        """Return the beliefs of factors as a function of the log tables of a graph without
+        evidence.
 
-        None, the default, where the algorithm has no beliefs of this graph's factors that are the
-        derivative of its log Z. What depends on the structure alone is done once, here. The
-        function raises what `solve` raises.
+        Return None, the default, if the algorithm has no beliefs of this graph's factors that are
+        the derivative of its log Z. Computations that depend on the structure only are done once,
+        here. The function raises the errors of `solve`.
 
         Args:
-            graph: the graph, whose own log tables play no part.
+            graph: the graph, whose own log tables are ignored.
         """
         return None
 
     def predict(self, graph: FactorGraph) -> PredictedCost | None:  # noqa: ARG002
-        """What `infer` would cost for a graph with or without evidence; None: not known.
+        """Return the predicted cost of `infer` for a graph with or without evidence; None if
+        unknown.
 
-        It looks at structure, evidence and where tables are zero, and runs no inference.
+        The prediction depends on the structure, the evidence and the zeros of tables, and runs no
+        inference.
         """
         return None
 
 
 def complete(graph: FactorGraph, solved: Posterior, name: str, start: float) -> Posterior:
-    """Posterior of a graph from that of the graph without its evidence.
+    """Return the posterior of a graph, given that of the graph without its evidence.
 
     Args:
         graph: the graph.
         solved: the posterior without evidence.
         name: name of the backend.
-        start: when it began, by `time.perf_counter`.
+        start: start of the run, by `time.perf_counter`.
     """
     marginals = solved.marginals
     has_evidence = graph.has_evidence
@@ -245,7 +250,7 @@ def complete(graph: FactorGraph, solved: Posterior, name: str, start: float) -> 
 
 
 def zero_partition() -> ZeroPartitionError:
-    """Error that every backend raises where the partition function is zero."""
+    """Return the error that every backend raises if the partition function is zero."""
     return ZeroPartitionError(
         "the partition function is zero: no assignment satisfies all factors and the evidence; "
         "remove contradictory evidence or zeros from the tables"

@@ -1,8 +1,11 @@
 """Batches: many graphs, or many parameter settings of one graph, in several threads.
 
-from inference import infer_batch, infer_settings
-posteriors = infer_batch(graphs, "exact")
-draws = infer_settings(graph, log_values, "lbp")
+Solve a batch:
+
+    from inference import infer_batch, infer_settings
+
+    posteriors = infer_batch(graphs, "exact")
+    draws = infer_settings(graph, log_values, "lbp")
 """
 
 from __future__ import annotations
@@ -32,10 +35,10 @@ if TYPE_CHECKING:
 
 _WINDOW = 2048
 _WINDOW_ENTRIES = 10_000_000
-"""Graphs, and entries of their tables, that are held at a time."""
+"""Maximum number of graphs, and of their table entries, in memory at a time."""
 
 _SLICE = 8192
-"""Graphs that are answered at a time where a list holds them: threads begin once for them."""
+"""Number of graphs per batch if they are given as a list, since threads start once per batch."""
 
 
 def infer_batch(
@@ -45,19 +48,19 @@ def infer_batch(
     threads: int | None = None,
     **settings: Any,
 ) -> list[Posterior]:
-    """Posterior of each of many graphs, in their order.
+    """Return the posterior of each of many graphs, in order.
 
     Marginals, log Z and status are those of `infer`, for any number of threads: to the last bit,
-    except for `exact_jax`, where several run as one, and `pyagrum`. What a backend shares between
-    graphs is its own business (`Backend.solve_batch`): `exact` plans once for all graphs of one
-    structure (the same scopes, cardinalities and observed variables); `exact` and `lbp` run through
-    different graphs in compiled code. Other backends of this package run side by side, those of
-    optional libraries in one thread.
+    except for `exact_jax`, which solves several as one, and `pyagrum`. Backends share work between
+    graphs in different ways (`Backend.solve_batch`): `exact` plans once for all graphs with the
+    same structure (scopes, cardinalities and observed variables); `exact` and `lbp` solve different
+    graphs in compiled code. Other backends of this package run in parallel, those of optional
+    libraries in one thread.
 
     Args:
         graphs: the graphs, which may come from a generator.
-        backend: name of a registered backend, or one that is built already.
-        threads: how many threads to use; None: as many as there are processors to run on.
+        backend: name of a registered backend, or a backend instance.
+        threads: number of threads; None: the number of available processors.
         settings: settings of the backend, if it is given by name.
 
     Raises:
@@ -80,13 +83,14 @@ def infer_stream(
     threads: int | None = None,
     **settings: Any,
 ) -> Iterator[Posterior]:
-    """Yield what `infer_batch` returns, holding about 2000 graphs and posteriors at a time.
+    """Yield the results of `infer_batch`, with about 2000 graphs and posteriors in memory at a
+    time.
 
-    Of graphs in a list about 8000 posteriors are held; of large graphs fewer.
+    For graphs in a list, about 8000 posteriors are in memory; for large graphs, fewer.
 
     Raises:
-        InputError: at once, as `infer_batch`.
-        InferenceError: when it is a graph's turn; the posteriors of those before have been yielded.
+        InputError: at once, as in `infer_batch`.
+        InferenceError: at the turn of the graph; earlier posteriors have been yielded.
     """
     built = as_backend(backend, **settings)
     return _stream(graphs, built, workers_of(built, threads))
@@ -100,17 +104,17 @@ def infer_settings(
     threads: int | None = None,
     **settings: Any,
 ) -> list[Posterior]:
-    """Posterior of one graph under each of many settings of its log tables.
+    """Return the posterior of one graph under each of many settings of its log tables.
 
-    `exact` plans once and propagates for every setting; the answers are those that `infer_batch`
-    has for graphs with these tables. `log_values` of a fact graph's `compiled` makes them, of many
-    priors and relation probabilities.
+    `exact` plans once and propagates for every setting; the answers equal those of `infer_batch`
+    for graphs with these tables. `log_values` of a fact graph's `compiled` computes such tables for
+    many priors and relation probabilities.
 
     Args:
-        graph: the graph, with or without evidence; its own log tables play no part.
+        graph: the graph, with or without evidence; its own log tables are ignored.
         log_values: (n_settings, n_entries), every row laid out as `graph.log_values`.
-        backend: name of a registered backend, or one that is built already.
-        threads: how many threads to use; None: as many as there are processors to run on.
+        backend: name of a registered backend, or a backend instance.
+        threads: number of threads; None: the number of available processors.
         settings: settings of the backend, if it is given by name.
 
     Raises:
@@ -127,7 +131,7 @@ def infer_settings(
 def batch_results(
     graphs: Sequence[FactorGraph], backend: Backend, threads: int = 1
 ) -> list[Result]:
-    """Posterior of each graph, or its error, all held at once."""
+    """Return the posterior of each graph, or its error, with all graphs in memory at once."""
     if not graphs:
         return []
     start = time.perf_counter()
@@ -142,13 +146,13 @@ def settings_results(
     backend: Backend,
     threads: int | None = None,
 ) -> list[Result]:
-    """Posterior of a graph under each of many valid log tables, or its error.
+    """Return the posterior of a graph under each of many valid log tables, or its error.
 
     Args:
-        graph: the graph, with or without evidence; its own log tables play no part.
+        graph: the graph, with or without evidence; its own log tables are ignored.
         log_values: float64 (n_settings, n_entries), every row laid out as `graph.log_values`.
         backend: the backend.
-        threads: how many threads to use; None: as many as there are processors to run on.
+        threads: number of threads; None: the number of available processors.
 
     Raises:
         InputError: if threads are below 1.
@@ -174,14 +178,15 @@ def _finished(
     backend: Backend,
     start: float,
 ) -> list[Result]:
-    """Results with what `Backend.infer` adds to one: evidence, seconds and the name.
+    """Return results with the additions of `Backend.infer`: evidence, seconds and the backend's
+    name.
 
     Args:
         graphs: the graphs with their evidence.
         observed: numbers of the graphs that have evidence.
-        results: of the graphs without it.
-        backend: whose results they are.
-        start: when the batch began.
+        results: results of the graphs without evidence.
+        backend: the backend.
+        start: start of the batch.
     """
     if len(results) != len(graphs):
         raise InferenceError(
@@ -207,13 +212,12 @@ def _finished(
 
 
 def _posteriors(results: Sequence[Result], what: str, first: int = 0) -> Iterable[Posterior]:
-    """The posteriors of a batch.
+    """Return the posteriors of a batch.
 
     Raises:
-        FactormodelsError: the first error there is, when it is its turn, with `what` and its number
-            in front.
+        FactormodelsError: the first error, at its turn, prefixed with `what` and its number.
     """
-    # As a rule there is none, which types tell in no time.
+    # Usually there is no error, which comparing types shows quickly.
     if set(map(type, results)) == {Posterior}:
         return cast("Sequence[Posterior]", results)
     return _up_to_an_error(results, what, first)
@@ -234,7 +238,7 @@ def _stream(graphs: Iterable[FactorGraph], backend: Backend, threads: int) -> It
 
 
 def workers_of(backend: Backend, threads: int | None) -> int:
-    """How many threads a batch uses.
+    """Return the number of threads of a batch.
 
     Raises:
         InputError: if threads are below 1.
@@ -248,7 +252,7 @@ def workers_of(backend: Backend, threads: int | None) -> int:
 
 
 def _windows(graphs: Iterable[FactorGraph]) -> Iterator[Sequence[FactorGraph]]:
-    """Yield the graphs, as many at a time as are to be answered at a time."""
+    """Yield the graphs in batches."""
     if isinstance(graphs, list | tuple):
         yield from _slices(graphs)
         return
@@ -300,21 +304,21 @@ def claim_posteriors(
     backend: str | Backend = "auto",
     **settings: Any,
 ) -> NDArray[np.float64]:
-    """P(true) of every claim of responses, in order, (n_claims,).
+    """Return P(true) of every claim of responses, in order, float64 (n_claims,).
 
     Args:
         graphs: the responses.
         encoding: encoding of their relations.
-        backend: the backend, by name or built.
-        settings: its settings, if it is given by name.
+        backend: name of a registered backend, or a backend instance.
+        settings: settings of the backend, if it is given by name.
 
     Raises:
-        InputError: as `infer_batch` does, or for an unknown encoding.
-        InferenceError: as `infer_batch` does.
+        InputError: as in `infer_batch`, or for an unknown encoding.
+        InferenceError: as in `infer_batch`.
     """
     factors = [graph.to_factor_graph(encoding) for graph in graphs]
     answers = infer_batch(factors, backend, **settings)
-    # Claims come before contexts in a fact graph's factor graph; all variables are binary.
+    # In a fact graph's factor graph, claims precede contexts, and all variables are binary.
     parts = [
         answer.marginals.flat[1 : 2 * len(graph.atoms) : 2]
         for graph, answer in zip(graphs, answers, strict=True)

@@ -1,4 +1,4 @@
-"""The backends that come with the package."""
+"""Registry entries of the backends that come with the package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ENTRIES = (
     Entry(
         name="auto",
         target="inference.auto:Auto",
-        summary="the default: exact where that takes little time, otherwise the tightest bounds",
+        summary="the default: exact if that takes little time, otherwise the tightest bounds",
         log_z_kind="upper",
         limits="any graph; stats say which algorithms gave bounds and marginals, and why",
     ),
@@ -77,14 +77,14 @@ ENTRIES = (
     Entry(
         name="enumeration",
         target="inference.enumeration:Enumeration",
-        summary="sum over every assignment: the oracle that the others are held against",
+        summary="sum over every assignment: the reference in tests of the others",
         log_z_kind="exact",
         limits="to about 20 binary variables",
     ),
     Entry(
         name="pgmpy",
         target="inference.peers.pgmpy_elimination:PgmpyVariableElimination",
-        summary="pgmpy's VariableElimination, a reference by other hands: exact",
+        summary="pgmpy's VariableElimination, an independent reference: exact",
         log_z_kind="exact",
         limits="slow: one query per variable; 150 connected variables, induced width to about 24",
         requires=("pgmpy",),
@@ -102,7 +102,7 @@ ENTRIES = (
     Entry(
         name="numpyro",
         target="inference.peers.numpyro_gibbs:NumPyroGibbs",
-        summary="NumPyro's DiscreteGibbs, a reference by other hands: single-site sampling",
+        summary="NumPyro's DiscreteGibbs, an independent reference: single-site sampling",
         log_z_kind="none",
         limits="some hundred variables: a sweep evaluates every factor for every variable",
         requires=("numpyro", "jax"),
@@ -111,7 +111,7 @@ ENTRIES = (
     Entry(
         name="exact_jax",
         target="inference.peers.jax_elimination:JaxElimination",
-        summary="the elimination of 'exact' in JAX, for accelerators and differentiating through",
+        summary="the elimination of 'exact' in JAX, for accelerators and automatic differentiation",
         log_z_kind="exact",
         limits="to 1,000 clusters, compiled for each structure; on a processor use 'exact'",
         requires=("jax",),
@@ -120,7 +120,7 @@ ENTRIES = (
     Entry(
         name="lbp_jax",
         target="inference.peers.jax_propagation:JaxBeliefPropagation",
-        summary="loopy belief propagation in JAX, for accelerators and differentiating through",
+        summary="loopy belief propagation in JAX, for accelerators and automatic differentiation",
         log_z_kind="bethe",
         limits="any graph; on a processor use 'lbp'",
         requires=("jax",),
@@ -129,7 +129,7 @@ ENTRIES = (
     Entry(
         name="pgmax",
         target="inference.peers.pgmax_propagation:PgmaxBeliefPropagation",
-        summary="PGMax's loopy belief propagation, a reference by other hands",
+        summary="PGMax's loopy belief propagation, an independent reference",
         log_z_kind="bethe",
         limits="tables of log range to 10^6; compiles for every graph, some tenths of a second",
         requires=("pgmax", "jax"),
@@ -139,7 +139,7 @@ ENTRIES = (
     Entry(
         name="pyagrum",
         target="inference.peers.pyagrum_junction_tree:PyagrumJunctionTree",
-        summary="pyAgrum's junction tree, a reference by other hands: exact",
+        summary="pyAgrum's junction tree, an independent reference: exact",
         log_z_kind="exact",
         limits="to 5000 variables and induced width to about 24 (binary); tables of doubles",
         requires=("pyagrum",),

@@ -2,8 +2,8 @@
 
     python -m inference.compile_kernels [-j PROCESSES] [BACKEND]...
 
-`make run` begins so with the backends that it compares, of which it compiles what small graphs
-need; `make install` ends so with everything.
+`make run` first compiles the kernels that its backends need for small graphs; `make install`
+compiles everything.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from inference.tasks import (
 from inference.warm_up import small_graph, unannounced, warm_up, warm_up_batches
 
 _COMPOSITE = ("auto",)
-"""Backends that run the kernels of others, which are compiled already."""
+"""Backends without kernels of their own, which use those of others."""
 
 
 def compile_kernels(
@@ -41,17 +41,16 @@ def compile_kernels(
     processes: int | None = None,
     report: Callable[[int, int, str], None] | None = None,
 ) -> float:
-    """Compile what backends run, in several processes; return the seconds it took.
+    """Compile the kernels of backends in several processes; return the elapsed seconds.
 
-    The machine code stays on disk beside the kernels and serves every later process.
+    The machine code is stored on disk beside the kernels and used by every later process.
 
     Args:
-        backends: their names, of which what small graphs need is compiled; none: everything
-            of every one that needs no optional library, and of the tasks.
-        processes: how many work side by side; by default one for each processor that this process
-            may use.
-        report: receives, after each group of backends that share kernels, how many groups are
-            compiled, how many there are, and the names of the group.
+        backends: names of backends whose kernels for small graphs are compiled; if empty, all
+            kernels of the tasks and of the backends without optional libraries are compiled.
+        processes: number of processes; by default, the number of processors available to this one.
+        report: called after each group of backends that share kernels, with the number of compiled
+            groups, the number of all groups, and the names of the group.
 
     Raises:
         ValueError: if `processes` is not positive.
@@ -75,19 +74,21 @@ def compile_kernels(
 
 
 def _core_backends() -> list[str]:
-    """Names of the backends that need no optional library."""
+    """Return the names of the backends that need no optional library."""
     return [name for name, entry in entries().items() if not entry.requires]
 
 
 def _processors() -> int:
-    """Processors that this process may use."""
+    """Return the number of processors available to this process."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def _relatives(names: Sequence[str]) -> list[list[str]]:
-    """Backends by the room that they stand in, whose kernels they share: two processes that began
-    with two of one room would compile the same at the same time."""
+    """Return groups of backends that share a folder, and therefore kernels.
+
+    Two processes that started with two backends of a group would compile the same kernels.
+    """
     rooms: dict[str, list[str]] = {}
     for name in names:
         rooms.setdefault(backend_class(name).__module__.rpartition(".")[0], []).append(name)
@@ -98,42 +99,42 @@ def _compile_each(names: Sequence[str], everything: bool) -> None:
     for name in names:
         (_compile_all if everything else _compile)(name)
         if everything and name == "exact":
-            # After it: the tasks share its kernels, which another process would compile again.
+            # In the same process, since the tasks use the kernels of `exact`.
             _compile_tasks()
 
 
 def _compile(name: str) -> None:
-    """Compile what a backend runs on small graphs, one by one and in batches."""
+    """Compile the kernels of a backend for small graphs, in single calls and in batches."""
     backend = get_backend(name)
     with unannounced():
         warm_up(backend)
         warm_up_batches(backend)
         if isinstance(backend, Exact):
-            # What a study asks before its units and for its report: what they will cost, and what
-            # passages change.
+            # Studies also predict costs before they run, and effects of passages for the report.
             backend.predict(fr2(12, 30, density=1.0, seed=0))
             without_variables(fr2(2, 5, density=1.0, seed=0), [0])
 
 
 def _compile_all(name: str) -> None:
-    """Compile what a backend runs on any graph."""
+    """Compile all kernels of a backend."""
     _compile(name)
     backend = get_backend(name)
     with unannounced():
         if name == "exact":
-            # Few atoms with much evidence: what it conditions on instead of eliminating.
+            # Few atoms with much evidence, which are solved by conditioning.
             backend.infer(fr2(12, 30, density=1.0, seed=0))
-            # Each with each: tables large enough for chunks, which have kernels of their own.
+            # A complete graph, with tables large enough for the kernels of chunks.
             agree = [[0.6, 0.4], [0.4, 0.6]]
             pairs = [(pair, agree) for pair in combinations(range(20), 2)]
             backend.infer(FactorGraph.from_factors([2] * 20, pairs))
         if name == "lbp":
-            # What is left without the factor of three variables is pairs, as `diagnostics` wants.
+            # Without the factor of three variables, the graph is pairwise, as `diagnostics`
+            # requires.
             frustration(small_graph().with_evidence({4: 0}))
 
 
 def _compile_tasks() -> None:
-    """Compile what is asked beyond marginals: two processes of tests would both compile it."""
+    """Compile the kernels of the tasks, which parallel tests would otherwise both compile."""
     graph = small_graph()
     with unannounced():
         map_assignment(graph)
@@ -148,14 +149,14 @@ def _report(done: int, total: int, names: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compile the kernels that the command line names."""
+    """Compile the kernels of the backends named on the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m inference.compile_kernels",
         description="Compile the kernels of backends ahead of their first use.",
     )
     known = sorted(_core_backends())
     parser.add_argument("backends", nargs="*", metavar="BACKEND", help=", ".join(known))
-    parser.add_argument("-j", "--processes", type=int, help="processes side by side")
+    parser.add_argument("-j", "--processes", type=int, help="number of processes")
     options = parser.parse_args(arguments)
     for name in options.backends:
         if name not in known:
@@ -163,9 +164,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.processes is not None and options.processes < 1:
         parser.error(f"-j must be 1 or more, not {options.processes}")
     took = compile_kernels(options.backends, options.processes, _report)
-    sys.stdout.write(
-        f"compiled kernels in {took:.0f} s: they are kept, and later runs start at once\n"
-    )
+    sys.stdout.write(f"compiled kernels in {took:.0f} s: later runs use them\n")
 
 
 if __name__ == "__main__":

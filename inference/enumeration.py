@@ -1,4 +1,4 @@
-"""Inference by enumeration: the sum over every assignment, the oracle of the other backends."""
+"""Inference by enumeration of all assignments, the reference for the other backends."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from inference.settings import setting
 
 @dataclass(frozen=True)
 class Enumeration(Backend):
-    """The sum over every assignment, held in one array.
+    """Sum over all assignments in a single array.
 
     Attributes:
-        max_states: the most assignments that are enumerated; 2**22 take about 100 MB.
+        max_states: maximum number of assignments; 2**22 take about 100 MB.
     """
 
     name: ClassVar[str] = "enumeration"
@@ -27,7 +27,7 @@ class Enumeration(Backend):
     max_states: int = setting(2**22, least=1)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Exact posterior of a small graph without evidence.
+        """Return the exact posterior of a small graph without evidence.
 
         Raises:
             TooLargeError: if there are more assignments than `max_states`.

@@ -1,4 +1,4 @@
-"""Evidence: what is left of a graph without it, and marginals with it again."""
+"""Absorption of evidence, and marginals with the observed variables restored."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from inference.posterior import Marginals
 
 
 def checked_graph(graph: Any) -> FactorGraph:
-    """The factor graph that was given.
+    """Return the factor graph that was given.
 
     Raises:
-        InputError: if it is something else; the message names what makes a factor graph of it.
+        InputError: if it is another object; the message says how to convert it.
     """
     if isinstance(graph, FactorGraph):
         return graph
@@ -33,10 +33,10 @@ def checked_graph(graph: Any) -> FactorGraph:
 
 
 def without_evidence(graph: FactorGraph) -> tuple[FactorGraph, NDArray[np.int64]]:
-    """Graph without its evidence, and which entries of the log tables it keeps.
+    """Return the graph without its evidence, and the entries of the log tables that remain.
 
-    The entries are int64, ascending; a graph with evidence gets made-up log tables,
-    one without is returned as it is.
+    The entries are int64, ascending. The log tables of a graph with evidence are placeholders; a
+    graph without evidence is returned unchanged.
     """
     if not graph.has_evidence:
         return graph, np.arange(len(graph.log_values))
@@ -46,14 +46,14 @@ def without_evidence(graph: FactorGraph) -> tuple[FactorGraph, NDArray[np.int64]
 
 
 class WithoutEvidence(Sequence[FactorGraph]):
-    """Graphs without their evidence, which is absorbed when they are taken first.
+    """Sequence of graphs without their evidence, which is absorbed at first access.
 
-    That is when a backend takes one or a slice: for graphs that are nowhere observed it costs next
-    to nothing, since those that differ in tables alone share the array of their evidence.
+    Access is by index or slice. For graphs without observed variables the cost is negligible, since
+    graphs that differ only in tables share the array of their evidence.
 
     Attributes:
         graphs: the graphs with their evidence.
-        observed: those that had evidence when they were taken, by number, without it.
+        observed: accessed graphs that had evidence, without it, by number.
     """
 
     def __init__(self, graphs: Sequence[FactorGraph]) -> None:
@@ -70,11 +70,11 @@ class WithoutEvidence(Sequence[FactorGraph]):
     def __getitem__(self, numbers: slice) -> list[FactorGraph]: ...
 
     def __getitem__(self, numbers: int | slice) -> FactorGraph | list[FactorGraph]:
-        """The graph of a number, or those of a slice, without evidence."""
+        """Return the graph of a number, or the graphs of a slice, without evidence."""
         if not isinstance(numbers, slice):
             return self._taken(range(len(self))[numbers])
         taken = list(self.graphs[numbers])
-        # Graphs that differ in tables alone share the array of their evidence.
+        # Graphs that differ only in tables share the array of their evidence.
         checked: object = None
         for position, graph in enumerate(taken):
             if graph.evidence is checked:
@@ -95,7 +95,7 @@ class WithoutEvidence(Sequence[FactorGraph]):
 
 
 def with_observed(graph: FactorGraph, marginals: Marginals) -> Marginals:
-    """Marginals of a graph from those without its evidence: what is observed is certain."""
+    """Return marginals with the observed variables restored, as certain."""
     if not graph.has_evidence:
         return marginals
     observed = graph.evidence != UNOBSERVED
@@ -111,9 +111,10 @@ def with_observed(graph: FactorGraph, marginals: Marginals) -> Marginals:
 def errors_with_observed(
     graph: FactorGraph, errors: Mapping[str, NDArray[np.float64]]
 ) -> dict[str, NDArray[np.float64]]:
-    """Standard errors by variable of a graph from those without its evidence, in its order.
+    """Return standard errors by variable with the observed variables restored, in the graph's
+    order.
 
-    What is observed has none.
+    Observed variables have error 0.
     """
     observed = graph.evidence != UNOBSERVED
     return {

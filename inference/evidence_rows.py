@@ -1,4 +1,4 @@
-"""States that the rows of a table observe, whatever way a table spells states."""
+"""Observed states in the rows of a table, for all spellings of states."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MISSING = (*ABSENT, "none", "?", "*")
-"""Cells without an observation, unless a state has that name."""
+"""Spellings of a missing observation, unless a state has that name."""
 
 Place = Callable[[int, str], str]
-"""From the number of a row and the name of a column to how an error names the cell."""
+"""Function from the number of a row and the name of a column to the place in an error."""
 
 
 def as_frame(table: Any) -> pd.DataFrame:
-    """A table as a data frame of pandas: a row for each case, a column for each variable.
+    """Return a table as a pandas data frame: a row for each case, a column for each variable.
 
     Args:
         table: a data frame of pandas or polars, an Arrow table, or an iterable of mappings.
 
     Raises:
-        InputError: if a row is no mapping, or two columns have one name.
+        InputError: if a row is not a mapping, or two columns have the same name.
     """
     import pandas as pd
 
@@ -58,23 +58,23 @@ def as_frame(table: Any) -> pd.DataFrame:
 def observed_states(
     graph: FactorGraph, frame: pd.DataFrame, locate: Place | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Variables that a table or the graph observes, and their states in each row.
+    """Return the variables that a table or the graph observes, and their states in each row.
 
-    A cell is the name of a state. Where no name of its variable is a number, it may also be the
-    state's number, counted from 0; true and false are the states of such names, or 1 and 0.
+    A cell is the name of a state. If no state name of its variable is a number, it may also be the
+    state's number, counted from 0; true and false mean the states with such names, or 1 and 0.
 
     Args:
-        graph: the graph, whose own evidence holds in every row.
+        graph: the graph, whose own evidence applies to every row.
         frame: a row for each case, a column for each variable; a missing cell is not observed.
-        locate: how errors name a cell; by the label of its row if omitted.
+        locate: place of a cell in errors; by default the label of its row.
 
     Returns:
-        Positions of the variables, int64 (n_observed,), and their states or `UNOBSERVED`,
-        int32 (n_rows, n_observed).
+        Positions of the variables, int64 (n_observed,), and their states or `UNOBSERVED`, int32
+        (n_rows, n_observed).
 
     Raises:
-        InputError: for a column that names no variable, a cell that names none of its states, or
-            one that contradicts the evidence of the graph.
+        InputError: for a column that is not a variable, a cell that is not one of its states, or a
+            cell that contradicts the evidence of the graph.
     """
     if not len(frame.columns):
         raise InputError("the table of evidence has no column; name a variable in its first row")
@@ -106,7 +106,7 @@ def observed_states(
 def _column_states(
     graph: FactorGraph, position: int, cells: pd.Series, where: Place
 ) -> NDArray[np.int32]:
-    """The state in each cell of a column, or `UNOBSERVED`, int32 (n_rows,)."""
+    """Return the state in each cell of a column, or `UNOBSERVED`, int32 (n_rows,)."""
     codes, values = _distinct(cells)
     of_value = np.full(len(values) + 1, UNOBSERVED, dtype=np.int32)
     for number, value in enumerate(values):
@@ -116,17 +116,17 @@ def _column_states(
             row = int(np.argmax(codes == number))
             raise InputError(f"{where(row, graph.names[position])}: {error}") from None
         of_value[number] = UNOBSERVED if state is None else state
-    # What is missing has the code -1, and so the last value.
+    # Missing cells have the code -1, which selects the last value.
     result: NDArray[np.int32] = of_value[codes]
     return result
 
 
 def _distinct(cells: pd.Series) -> tuple[NDArray[np.int64], Sequence[Any]]:
-    """Which of the distinct values each cell has, -1 where it is missing, and these values."""
+    """Return the index of each cell's value, -1 if missing, and the distinct values."""
     import pandas as pd
 
     if cells.dtype == object:
-        # True equals 1, and would be taken for it.
+        # Types are part of the key, since True equals 1.
         numbers: dict[tuple[type, Any], int] = {}
         codes = np.empty(len(cells), dtype=np.int64)
         for row, value in enumerate(cells.tolist()):
@@ -140,10 +140,10 @@ def _distinct(cells: pd.Series) -> tuple[NDArray[np.int64], Sequence[Any]]:
 
 
 def _state_of(graph: FactorGraph, position: int, value: Any) -> int | None:
-    """Number of the state that a cell names; None where it is missing.
+    """Return the number of the state that a cell names; None if the cell is missing.
 
     Raises:
-        InputError: if it names none.
+        InputError: if it names no state.
     """
     named = None if graph.state_names is None else graph.state_names[position]
     count = int(graph.cardinalities[position])
@@ -177,7 +177,7 @@ def _state_of(graph: FactorGraph, position: int, value: Any) -> int | None:
 
 
 def _is_present(value: Any) -> bool:
-    """Whether a value that is neither text nor number is something, unlike NaT and pandas.NA."""
+    """Return whether a value that is neither text nor number is present, unlike NaT and NA."""
     import pandas as pd
 
     return not (pd.api.types.is_scalar(value) and pd.isna(value))
@@ -191,7 +191,7 @@ def _of_truth(named: tuple[str, ...] | None, count: int, *, truth: bool) -> int 
 
 
 def _of_number(named: tuple[str, ...] | None, count: int, value: float) -> int | None:
-    """State of a number: the one of that name, or by its place where no name is a number."""
+    """Return the state with a number as its name, or at that position if no name is a number."""
     numeric = [
         (number, float(name))
         for number, name in enumerate(named or ())

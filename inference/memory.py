@@ -1,4 +1,4 @@
-"""How much memory tables may take: what is asked for, or a share of what can be had."""
+"""Limits on the memory of tables: a given one, or a share of the available memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from inference.backend import TooLargeError
 
 SHARE = 0.75
-"""Share of the memory that can be had which tables may take where no limit is given."""
+"""Share of the available memory that tables may take by default."""
 
 _GROUPS = Path("/sys/fs/cgroup")
 _OWN_GROUPS = Path("/proc/self/cgroup")
@@ -20,11 +20,11 @@ _OWN_GROUPS = Path("/proc/self/cgroup")
 
 @dataclass(frozen=True)
 class MemoryAllowance:
-    """Bytes that tables may take, and what set them.
+    """Bytes that tables may take, and the reason of this limit.
 
     Attributes:
-        bytes: how many.
-        reason: what set them, as a phrase for a message.
+        bytes: number of bytes.
+        reason: reason of the limit, as a phrase for a message.
     """
 
     bytes: int
@@ -35,10 +35,10 @@ class MemoryAllowance:
 
 
 def allowance(limit: int | None) -> MemoryAllowance:
-    """What tables may take: the limit, or three quarters of what can be had.
+    """Return the memory for tables: the limit, or three quarters of the available memory.
 
-    That is the lesser of what the machine has available, which counts caches that it would give
-    up, and what the limits of this process's control groups leave.
+    Available memory is the minimum of the machine's, which includes caches that it can release, and
+    of the remainder of the limits of this process's control groups.
     """
     if limit is not None:
         return MemoryAllowance(limit, "by memory_limit")
@@ -47,7 +47,7 @@ def allowance(limit: int | None) -> MemoryAllowance:
 
 @lru_cache(maxsize=1)
 def _share_of_free(_second: int) -> MemoryAllowance:
-    """The allowance without a limit, looked up once a second: small graphs take less time."""
+    """Return the default allowance, cached for a second, since small graphs take less time."""
     import psutil
 
     available = psutil.virtual_memory().available
@@ -60,10 +60,10 @@ def _share_of_free(_second: int) -> MemoryAllowance:
 
 
 def require(needed: float, allowed: MemoryAllowance, what: str, instead: str) -> None:
-    """Refuse what takes more bytes than are allowed.
+    """Check that a number of bytes is allowed.
 
     Raises:
-        TooLargeError: saying that `what` would take them, and to do `instead`.
+        TooLargeError: with a message that `what` would take them, and the advice `instead`.
     """
     if needed > allowed.bytes:
         raise TooLargeError(
@@ -73,7 +73,7 @@ def require(needed: float, allowed: MemoryAllowance, what: str, instead: str) ->
 
 
 def memory_size(count: float) -> str:
-    """A number of bytes as a phrase: MiB below one GiB, powers of two from 2^20 GiB on."""
+    """Return a number of bytes as a phrase: MiB below one GiB, powers of two from 2^20 GiB on."""
     if count < 2.0**30:
         return f"{count / 2.0**20:,.3g} MiB"
     exponent = math.log2(count) - 30.0
@@ -81,9 +81,9 @@ def memory_size(count: float) -> str:
 
 
 def _left_in_groups(listing: Path, groups: Path) -> Iterator[int]:
-    """Yield what every control group above this process leaves of its limit, in bytes.
+    """Yield the remaining bytes of the limit of every control group above this process.
 
-    Pages of files that the kernel would give up do not count as used.
+    Cached pages of files, which the kernel can release, do not count as used.
     """
     try:
         lines = listing.read_text().splitlines()
@@ -99,7 +99,7 @@ def _left_in_groups(listing: Path, groups: Path) -> Iterator[int]:
         else:
             continue
         group = root / path.strip("/")
-        # In a container the path is the host's, and what can be seen is the root.
+        # In a container the path is the host's, and only the root is visible.
         for folder in (group, *group.parents) if group.exists() else (root,):
             left = _left(folder, *names)
             if left is not None:
@@ -109,7 +109,7 @@ def _left_in_groups(listing: Path, groups: Path) -> Iterator[int]:
 
 
 def _left(folder: Path, limit: str, usage: str, reclaimable: str) -> int | None:
-    """What one group leaves of its limit; None where it has none."""
+    """Return the remainder of a group's limit; None if it has none."""
     try:
         most = (folder / limit).read_text().strip()
         if most == "max":

@@ -1,8 +1,8 @@
-"""Support: what is left of a factor graph without its impossible states, and assignments in it.
+"""Support of a factor graph: the graph without impossible states, and assignments in it.
 
-Variational and sampling algorithms need to know where the potential is zero before they start: a
-bound that puts mass there is minus infinity, and a chain that starts there never leaves. They run
-on what `possible_states` leaves, and give their answer back through `Support.expand`.
+Variational and sampling algorithms must know where the potential is zero before they start: a bound
+with mass there is minus infinity, and a chain that starts there never leaves. They run on the
+result of `possible_states`, and convert their answer by `Support.expand`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from inference.posterior import Marginals
 from inference.stop import Stop
 
 SEARCH_ENTRIES = 10**9
-"""Table entries that the search for an assignment looks at before it gives up: some seconds."""
+"""Maximum number of table entries in the search for an assignment, which takes some seconds."""
 
 ENTRIES_PER_SECOND = 1e8
-"""Table entries that it looks at in a second, at the least."""
+"""Minimum number of table entries per second of this search."""
 
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """A factor graph on some of the states of another, without the variables that have one left.
+    """A factor graph on some states of another, without the variables that have one state left.
 
     Attributes:
         whole: the larger graph.
@@ -39,7 +39,7 @@ class Support:
         alive: bool, one entry per state of the larger graph, whether it is kept.
         free: int64, the variables of the larger graph that are in the smaller, in order.
         kept: int64, the factors of the larger graph that are in the smaller, in order.
-        log_constant: the sum of the log potentials of the other factors.
+        log_constant: sum of the log potentials of the other factors.
     """
 
     whole: FactorGraph
@@ -50,26 +50,27 @@ class Support:
     log_constant: float
 
     def expand(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Marginals of the larger graph, one after another, from those of the smaller."""
+        """Return marginals of the larger graph, flat, from those of the smaller."""
         result = self.alive.astype(np.float64)
         result[self._free_states] = values
         return result
 
     def marginals(self, values: NDArray[np.float64]) -> Marginals:
-        """What `expand` returns, by variable of the larger graph."""
+        """Return the result of `expand` by variable of the larger graph."""
         return Marginals.of(self.whole, self.expand(values))
 
     def by_name(self, values: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        """Values of the larger graph's variables by name, from those by state of the smaller.
+        """Return values of the larger graph's variables by name, from values by state of the
+        smaller.
 
-        They are 0 for a state that is not kept, and for a variable that has one left.
+        Values are 0 for states that are not kept, and for variables with one state left.
         """
         result = np.zeros(len(self.alive))
         result[self._free_states] = values
         return dict(Marginals.of(self.whole, result))
 
     def shrink_states(self, states: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Assignment of the smaller graph from one of the larger whose states are all kept."""
+        """Return the smaller graph's assignment for one of the larger with kept states only."""
         starts = state_starts(self.whole)
         number = np.concatenate([[0], np.cumsum(self.alive)])
         local = number[starts[:-1] + states] - number[starts[:-1]]
@@ -77,7 +78,7 @@ class Support:
         return result
 
     def expand_states(self, states: NDArray[Any]) -> NDArray[Any]:
-        """Assignments of the larger graph, (..., n_variables), from those of the smaller."""
+        """Return assignments of the larger graph, (..., n_variables), from those of the smaller."""
         starts = state_starts(self.whole)
         local = (np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts)))[self.alive]
         first = np.concatenate([[0], np.cumsum(self.alive)])[starts[:-1]]
@@ -94,17 +95,17 @@ class Support:
 
 
 def possible_states(graph: FactorGraph) -> Support:
-    """Graph without the states that arc consistency shows to be impossible.
+    """Return the graph without the states that arc consistency shows to be impossible.
 
     Raises:
-        ZeroPartitionError: if nothing is left.
+        ZeroPartitionError: if a variable has no state left.
     """
     domains = _settled(graph)
     return restricted(graph, domains.alive)
 
 
 def restricted(graph: FactorGraph, alive: NDArray[np.bool_]) -> Support:
-    """Part of a graph on the states that are alive, at least one of each variable.
+    """Return the part of a graph on the states that are alive, at least one per variable.
 
     Raises:
         ZeroPartitionError: if factors without a free variable have potential zero there.
@@ -126,7 +127,7 @@ def restricted(graph: FactorGraph, alive: NDArray[np.bool_]) -> Support:
 
 
 def hard_factors(graph: FactorGraph) -> NDArray[np.bool_]:
-    """Return, (n_factors,), which factors have a zero."""
+    """Return whether each factor has a zero, bool (n_factors,)."""
     result = np.zeros(graph.n_factors, dtype=bool)
     zeros = np.flatnonzero(np.isneginf(graph.log_values))
     result[np.searchsorted(graph.table_starts, zeros, side="right") - 1] = True
@@ -134,7 +135,7 @@ def hard_factors(graph: FactorGraph) -> NDArray[np.bool_]:
 
 
 def hard_groups(graph: FactorGraph) -> list[NDArray[np.int64]]:
-    """Groups of two or more variables that factors with zeros connect."""
+    """Return groups of two or more variables that factors with zeros connect."""
     starts, variables = search.hard_components(
         graph.scope_starts, graph.scope_variables, consistency.all_states(arrays_of(graph))
     )
@@ -144,14 +145,14 @@ def hard_groups(graph: FactorGraph) -> list[NDArray[np.int64]]:
 def assignment(
     graph: FactorGraph, seed: np.random.SeedSequence, entries: int | None = None
 ) -> NDArray[np.int64]:
-    """Random assignment of positive potential, (n_variables,).
+    """Return a random assignment of positive potential, int64 (n_variables,).
 
-    It is not drawn from the distribution of the graph, nor from any other that is worth a name.
+    It does not follow the distribution of the graph, nor any other specified distribution.
 
     Args:
         graph: a factor graph without evidence.
         seed: seed of the search.
-        entries: table entries that the search may look at; None: `SEARCH_ENTRIES`.
+        entries: maximum number of table entries to examine; None: `SEARCH_ENTRIES`.
 
     Raises:
         ZeroPartitionError: if there is none.
@@ -173,7 +174,7 @@ def assignment(
 
 
 def entries_within(stop: Stop) -> int | None:
-    """Table entries that a search may look at in the time that is left; None: as many as ever."""
+    """Return the table entries a search may examine in the remaining time; None: the default."""
     if stop.remaining == np.inf:
         return None
     return int(min(SEARCH_ENTRIES, 1.0 + ENTRIES_PER_SECOND * stop.remaining))
@@ -182,13 +183,12 @@ def entries_within(stop: Stop) -> int | None:
 def random_box(
     graph: FactorGraph, seed: np.random.SeedSequence, entries: int | None = None
 ) -> NDArray[np.bool_]:
-    """Random box of states that holds no zero and to which no state can be added.
+    """Return a random maximal box of states without zeros, bool, one entry per state.
 
-    A box is a set of states for each variable; every assignment in it is possible. The result has
-    one entry per state.
+    A box is a set of states for each variable; every assignment in it is possible.
 
     Raises:
-        ZeroPartitionError, InferenceError: as `assignment`.
+        ZeroPartitionError, InferenceError: as in `assignment`.
     """
     first, second = seed.spawn(2)
     box = np.zeros(state_starts(graph)[-1], dtype=bool)
@@ -200,7 +200,7 @@ def random_box(
 
 
 def arrays_of(graph: FactorGraph) -> GraphArrays:
-    """Arrays that kernels take: cardinalities, scopes and tables."""
+    """Return the arrays of a graph for kernels: cardinalities, scopes and tables."""
     return GraphArrays(
         graph.cardinalities,
         graph.scope_starts,
@@ -211,14 +211,14 @@ def arrays_of(graph: FactorGraph) -> GraphArrays:
 
 
 def state_starts(graph: FactorGraph) -> NDArray[np.int64]:
-    """Return, (n_variables + 1,), where the states of each variable begin in a flat array."""
+    """Return the starts of the variables' states in a flat array, int64 (n_variables + 1,)."""
     starts = np.zeros(graph.n_variables + 1, dtype=np.int64)
     np.cumsum(graph.cardinalities, out=starts[1:])
     return starts
 
 
 def random_state(seed: np.random.SeedSequence) -> NDArray[np.uint64]:
-    """State, (1,), from which compiled kernels draw random numbers."""
+    """Return the state of the kernels' random number generator, uint64 (1,)."""
     state: NDArray[np.uint64] = seed.generate_state(1, np.uint64).astype(np.uint64)
     return state
 

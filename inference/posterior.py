@@ -1,4 +1,4 @@
-"""Posterior: the one result type of every inference algorithm."""
+"""Posterior: the result type of every inference algorithm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHOWN_STATES = 6
 
 
 class LogZKind(StrEnum):
-    """What a reported log partition function is."""
+    """The kind of a reported log partition function."""
 
     EXACT = "exact"
     UPPER = "upper"
@@ -36,7 +36,7 @@ class LogZKind(StrEnum):
 
 
 class Status(StrEnum):
-    """How a run of an algorithm ended."""
+    """The status of an algorithm at the end of its run."""
 
     EXACT = "exact"
     CONVERGED = "converged"
@@ -53,7 +53,7 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
         starts: int64 (n_variables + 1,); variable v has ``flat[starts[v]:starts[v + 1]]``.
     """
 
-    # What every posterior of a batch needs has slots; what is worked out on demand has none.
+    # Slots hold what every posterior of a batch needs; values computed on demand have none.
     __slots__ = ("_cardinalities", "_given_index", "flat", "names")
 
     def __init__(
@@ -78,13 +78,13 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
 
     @classmethod
     def of(cls, graph: FactorGraph, values: NDArray[np.float64]) -> Marginals:
-        """Marginals of the variables of a graph, one after another."""
-        # An index of names is taken over, and made when it is asked for where there is none.
+        """Return marginals of the variables of a graph from a flat array."""
+        # Reuse an existing index of names; otherwise it is created on demand.
         return cls(graph.names, graph.cardinalities, values, vars(graph).get("index"))
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
-        """Where the vector of each variable begins; made when it is asked for first."""
+        """Start of each variable's vector, int64 (n_variables + 1,); computed on demand."""
         starts = np.zeros(len(self.names) + 1, dtype=np.int64)
         np.cumsum(self._cardinalities, out=starts[1:])
         return starts
@@ -96,7 +96,7 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
         return {name: position for position, name in enumerate(self.names)}
 
     def __getitem__(self, name: str) -> NDArray[np.float64]:
-        """Probability of each state of the variable `name`."""
+        """Return the probability of each state of the variable `name`."""
         position = self._index[name]
         return self.flat[self.starts[position] : self.starts[position + 1]]
 
@@ -107,11 +107,11 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
         return len(self.names)
 
     def of_state(self, state: int, names: Sequence[str] | None = None) -> NDArray[np.float64]:
-        """Probability of one state for several variables (all of them by default)."""
+        """Return the probability of one state for several variables, by default all."""
         if names is None:
             return self.flat[self.starts[:-1] + state]
         if tuple(names) == self.names[: len(names)]:
-            # Claims stand before their evidence: what is made of all variables is not needed.
+            # Fast path for the first variables, since claims precede their evidence.
             counts = self._cardinalities[: len(names)]
             if state >= 0 and (counts > state).all():
                 first: NDArray[np.float64] = self.flat[np.cumsum(counts) - counts + state]
@@ -122,9 +122,9 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
         return self.flat[self.starts[chosen] + state]
 
     def to_frame(self) -> pd.DataFrame:
-        """The variables, a row each: its name, then p0, p1, ... of its states.
+        """Return a row per variable: its name, then the probabilities p0, p1, ... of its states.
 
-        What a variable with fewer states than another does not have is NaN.
+        Entries of states that a variable does not have are NaN.
         """
         import pandas as pd
 
@@ -137,7 +137,7 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
         return frame
 
     def preview(self, most: int) -> Preview:
-        """The number of variables and the probabilities of the first ones."""
+        """Return the number of variables and the probabilities of the first ones."""
         return self._preview(f"Marginals of {counted(len(self.names), 'variable')}", most)
 
     def _preview(self, heading: str, most: int) -> Preview:
@@ -153,16 +153,15 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
 
 @dataclass(frozen=True, repr=False, init=False, slots=True)
 class Posterior(Previewed):
-    """What an inference algorithm found out about a factor graph.
+    """The result of an inference algorithm for a factor graph.
 
     Attributes:
         marginals: one probability vector per variable, by name and in order.
         log_z: natural logarithm of the partition function (with evidence: of the evidence's
-            unnormalised probability), or None if the algorithm gives none.
-        log_z_kind: whether `log_z` is exact, a bound, or which estimate.
-        status: how the run ended; failure to converge is a status, not an exception.
-        stats: what else the algorithm reports: seconds, iterations, residual_trace,
-            induced_width, seed and the like.
+            unnormalized probability), or None if the algorithm gives none.
+        log_z_kind: whether `log_z` is exact, a bound, or an estimate, and of which kind.
+        status: status at the end of the run; failure to converge is a status, not an exception.
+        stats: further results: seconds, iterations, residual_trace, induced_width, seed and others.
         backend: name of the algorithm.
     """
 
@@ -182,8 +181,8 @@ class Posterior(Previewed):
         stats: Mapping[str, Any] | None = None,
         backend: str = "",
     ) -> None:
-        # A batch makes one every few microseconds; what is generated for a frozen class takes
-        # twice as long.
+        # Batches create one every few microseconds; the generated constructor of a frozen class
+        # takes twice as long.
         _set_marginals(self, marginals)
         _set_log_z(self, log_z)
         _set_log_z_kind(self, log_z_kind)
@@ -193,12 +192,12 @@ class Posterior(Previewed):
 
     @property
     def answered_by(self) -> str:
-        """Name of the algorithm whose marginals these are: of `auto`, the one that it chose."""
+        """Name of the algorithm whose marginals these are; for `auto`, the chosen one."""
         return str(self.stats.get("marginals_by", self.backend))
 
     @property
     def lower_bound(self) -> float | None:
-        """A certified lower bound on the log partition function beside an upper one, if any."""
+        """Certified lower bound on the log partition function beside an upper one, if any."""
         if self.log_z_kind is not LogZKind.UPPER:
             return None
         lower = float(self.stats.get("lower", -np.inf))
@@ -206,21 +205,21 @@ class Posterior(Previewed):
 
     @property
     def trace(self) -> Any:
-        """The `inference.trace.Trace` of what each algorithm found, and when.
+        """The `inference.trace.Trace` of the results and times of each algorithm.
 
         None unless `infer` was called with `trace=True`.
         """
         return self.stats.get("trace")
 
     def to_frame(self) -> pd.DataFrame:
-        """The marginals, a row per variable; see `Marginals.to_frame`."""
+        """Return the marginals, a row per variable; see `Marginals.to_frame`."""
         return self.marginals.to_frame()
 
     def preview(self, most: int) -> Preview:
-        """Who computed this posterior, how that ended, log Z, and the first marginals."""
+        """Return the algorithm, status and log Z of this posterior, and the first marginals."""
         log_z = ""
         if self.log_z is not None:
-            rounded = round(self.log_z, 6) + 0.0  # so that -0.0 is shown as 0
+            rounded = round(self.log_z, 6) + 0.0  # shows -0.0 as 0
             log_z = f", log Z {rounded:.6f} ({self.log_z_kind})"
         heading = (
             f"Posterior of {counted(len(self.marginals), 'variable')} "

@@ -1,7 +1,8 @@
-"""The registry: inference backends by name, loaded when they are built.
+"""Registry of inference backends by name, loaded on demand.
 
-Another package offers a backend by an entry point of the group `factormodels.backends` that leads
-to its `Entry`; it is found when a name is not known or all are listed, in every process.
+Another package provides a backend by an entry point of the group `factormodels.backends` whose
+value is its `Entry`. Entry points are loaded when a name is unknown or all backends are listed, in
+every process.
 """
 
 from __future__ import annotations
@@ -22,25 +23,25 @@ from inference.backend import Backend
 logger = logging.getLogger(__name__)
 
 ENTRY_POINTS = "factormodels.backends"
-"""The group of entry points under which installed packages offer backends."""
+"""Group of the entry points by which installed packages provide backends."""
 
 _MOST = 2**63 - 1
-"""Of a setting: kernels count in 64 bits."""
+"""Maximum value of a setting, since kernels count in 64 bits."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of a backend before it is loaded.
+    """Description of a backend that is available without loading it.
 
     Attributes:
-        name: the name it is asked for by.
-        target: where its class is: "module:Class", or the class itself.
-        summary: one line: the algorithm and what it promises.
-        log_z_kind: the kind of log partition function it reports.
-        limits: one line: the graphs it is meant for.
+        name: name of the backend.
+        target: its class: "module:Class", or the class itself.
+        summary: one line with the algorithm and its guarantees.
+        log_z_kind: the kind of log partition function that it reports.
+        limits: one line with the graphs that it is meant for.
         requires: optional libraries that it imports.
-        extra: the extra of this package that installs them.
-        install: the command that installs them, where the extra alone does not.
+        extra: extra of this package that installs them.
+        install: command that installs them, if the extra alone does not.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Entry:
 
     @property
     def install_command(self) -> str:
-        """The command that installs what this backend needs."""
+        """The command that installs the libraries of this backend."""
         return self.install or f"pip install 'factorfacts[{self.extra}]'"
 
 
@@ -70,7 +71,7 @@ def register(entry: Entry) -> None:
     """Add a backend to the registry.
 
     Raises:
-        InputError: if the name is taken.
+        InputError: if the name is already registered.
     """
     if entry.name in _ENTRIES:
         raise InputError(f"a backend named {entry.name!r} is registered already; choose another")
@@ -84,16 +85,16 @@ def unregister(name: str) -> None:
 
 
 def entries() -> Mapping[str, Entry]:
-    """Every registered backend by name, in the order of registration."""
+    """Return every registered backend by name, in the order of registration."""
     _register_installed()
     return MappingProxyType(_ENTRIES)
 
 
 def get_entry(name: str) -> Entry:
-    """What is known of the backend called `name`.
+    """Return the entry of the backend called `name`.
 
     Raises:
-        InputError: if there is none; the message lists those there are.
+        InputError: if no backend has that name; the message lists the backends.
     """
     if name not in _ENTRIES:
         _register_installed()
@@ -104,10 +105,10 @@ def get_entry(name: str) -> Entry:
 
 
 def backend_class(name: str) -> type[Backend]:
-    """Class of the backend called `name`, importing its module.
+    """Return the class of the backend called `name`, importing its module.
 
     Raises:
-        InputError: if there is no such backend.
+        InputError: if no backend has that name.
         MissingDependencyError: if a library that it needs is not installed.
     """
     entry = get_entry(name)
@@ -121,9 +122,9 @@ def backend_class(name: str) -> type[Backend]:
 
 @functools.cache
 def _loaded(target: str) -> type[Backend]:
-    """Class at "module:Class", of a module that another thread may be importing just now.
+    """Return the class at "module:Class", even if another thread is importing the module.
 
-    It is kept, because asking for an import takes ten times as long.
+    The result is cached, since a repeated import takes ten times as long.
     """
     module, _, attribute = target.partition(":")
     loaded: type[Backend] = getattr(import_module(module), attribute)
@@ -132,16 +133,16 @@ def _loaded(target: str) -> type[Backend]:
 
 @functools.cache
 def _with_defaults(cls: type[Backend]) -> Backend:
-    """One for all who ask for no settings: it cannot change, and building it takes microseconds."""
+    """Return a shared instance with default settings; it is immutable, and slow to build."""
     return cls()
 
 
 def get_backend(name: str, **settings: Any) -> Backend:
-    """Backend called `name` with the given settings.
+    """Return the backend called `name` with the given settings.
 
     Raises:
-        InputError: if there is no such backend, it has no such setting, or a number is larger than
-            any that the algorithms can count to.
+        InputError: if no backend has that name, it has no such setting, or a number exceeds the
+            range of the kernels.
         MissingDependencyError: if a library that it needs is not installed.
     """
     cls = backend_class(name)
@@ -162,17 +163,17 @@ def get_backend(name: str, **settings: Any) -> Backend:
 
 
 def as_backend(backend: str | Backend, **settings: Any) -> Backend:
-    """Backend that is built already, or the one of a name with the given settings.
+    """Return a backend instance unchanged, or the backend of a name with the given settings.
 
     Raises:
-        InputError, MissingDependencyError: as `get_backend`.
+        InputError, MissingDependencyError: as in `get_backend`.
     """
     return get_backend(backend, **settings) if isinstance(backend, str) else backend
 
 
 @functools.cache
 def _register_installed() -> None:
-    """Register what installed packages offer; what cannot be loaded is logged and left out."""
+    """Register the backends of installed packages; log and skip those that fail to load."""
     from importlib.metadata import entry_points
 
     for point in entry_points(group=ENTRY_POINTS):

@@ -1,10 +1,13 @@
-"""Posteriors of one graph under many rows of evidence, a frame of them.
+"""Posteriors of one graph under many rows of evidence, as a data frame.
 
-from inference import infer_rows
-posteriors = infer_rows(graph, pandas.read_csv("rows.csv"))
+Solve a table of evidence:
 
-Rows that observe the same variables share a structure, which `exact` plans once; rows that are
-equal are answered once.
+    from inference import infer_rows
+
+    posteriors = infer_rows(graph, pandas.read_csv("rows.csv"))
+
+Rows that observe the same variables share a structure, which `exact` plans once; equal rows are
+solved once.
 """
 
 from __future__ import annotations
@@ -31,18 +34,18 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 IMPOSSIBLE = "impossible"
-"""Status of a row whose evidence has probability zero."""
+"""Status of a row with evidence of probability zero."""
 
 _STATUSES = (*map(str, Status), IMPOSSIBLE)
 
 _PART_ENTRIES = 2**21
-"""Probabilities of the rows that are answered at a time."""
+"""Maximum number of probabilities that are computed at a time."""
 
 _KEPT_ENTRIES = 2**23
-"""Probabilities that are kept for equal rows of later parts."""
+"""Maximum number of probabilities that are cached for equal rows of later parts."""
 
 _TABLE_ENTRIES = 2**22
-"""Entries of the log tables of the graphs that are built at a time."""
+"""Maximum number of table entries of the graphs that are built at a time."""
 
 
 def infer_rows(
@@ -54,32 +57,32 @@ def infer_rows(
     threads: int | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
-    """Posterior of a graph under each row of a table of evidence.
+    """Return the posterior of a graph under each row of a table of evidence.
 
-    The probabilities are those that `infer` has for the graph with the evidence of one row, to the
-    last bit for backends of `identical_batches`. The frame takes some 30 bytes for each of its
-    rows; `stream_rows` gives it in parts.
+    The probabilities equal those of `infer` for the graph with the evidence of one row, to the last
+    bit for backends with `identical_batches`. The frame takes about 30 bytes per row; `stream_rows`
+    yields it in parts.
 
     Args:
-        graph: the graph; evidence of its own holds in every row.
+        graph: the graph; its own evidence applies to every row.
         frame: a row for each case and a column for each observed variable: a data frame of pandas
             or polars, an Arrow table, or mappings. A cell is the name of a state, or its number
-            from 0 where names are no numbers; a missing cell is not observed.
-        backend: name of a registered backend, or one that is built already.
-        variables: names of the variables to report; all if omitted.
-        threads: how many threads to use; None: as many as there are processors to run on.
+            from 0 if no names are numbers; a missing cell is not observed.
+        backend: name of a registered backend, or a backend instance.
+        variables: names of the variables to report; all by default.
+        threads: number of threads; None: the number of available processors.
         settings: settings of the backend, if it is given by name.
 
     Returns:
         A row for each row of evidence, variable and state, in that order, with the columns `row`
         (its label in the index), `variable`, `state` (name or number), `p`, `observed` (whether the
-        variable is), `log_z` (log partition function given the evidence, or NaN) and `status` (that
-        of `Posterior`). Where the evidence has probability zero, `status` is "impossible", `log_z`
-        is -inf and `p` is NaN.
+        variable is), `log_z` (log partition function given the evidence, or NaN) and `status` (as
+        in `Posterior`). If the evidence has probability zero, `status` is "impossible", `log_z` is
+        -inf and `p` is NaN.
 
     Raises:
-        InputError: for a column, state, variable, backend or setting that is not known; the message
-            names the nearest.
+        InputError: for an unknown column, state, variable, backend or setting; the message names
+            the nearest known one.
         InferenceError: if the backend cannot answer; the message names the row.
     """
     return _whole(_task(graph, frame, backend, settings, variables, threads))
@@ -94,10 +97,9 @@ def stream_rows(
     threads: int | None = None,
     **settings: Any,
 ) -> Iterator[pd.DataFrame]:
-    """Yield what `infer_rows` returns in parts, one after another, each of some 60 MB at most.
+    """Yield the result of `infer_rows` in parts of at most about 60 MB each.
 
-    Args and errors are those of `infer_rows`; a row that cannot be answered raises when it is its
-    turn.
+    Arguments and errors are those of `infer_rows`; a row that cannot be solved raises at its turn.
     """
     task = _task(graph, frame, backend, settings, variables, threads)
     return (task.frame(*part) for part in task.solve())
@@ -106,12 +108,12 @@ def stream_rows(
 def infer_named_rows(
     graph: FactorGraph, frame: Any, backend: Backend, locate: Place | None
 ) -> pd.DataFrame:
-    """What `infer_rows` returns, of a file whose cells errors name by `locate`."""
+    """Return the result of `infer_rows` for a file; `locate` gives places in errors."""
     return _whole(_task(graph, frame, backend, {}, None, None, locate))
 
 
 def _whole(task: _Task) -> pd.DataFrame:
-    """The frame of all rows."""
+    """Return the frame of all rows."""
     count = len(task.rows)
     p = np.empty((count, task.n_entries))
     log_z, status = np.empty(count), np.empty(count, dtype=np.int8)
@@ -151,16 +153,16 @@ def _task(
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """One graph and the rows of evidence under which it is to be solved.
+    """A graph and the rows of evidence under which it is to be solved.
 
     Attributes:
         graph: the graph without evidence.
-        backend: how it is solved.
+        backend: the backend.
         rows: labels of the rows.
         positions: int64 (n_observed,), the variables that some row observes.
         states: int32 (n_rows, n_observed), their states or `UNOBSERVED`.
-        reported: int64, positions of the variables whose marginals are asked for.
-        workers: how many threads may be used.
+        reported: int64, positions of the variables to report.
+        workers: maximum number of threads.
     """
 
     graph: FactorGraph
@@ -173,17 +175,17 @@ class _Task:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Number of states of each variable that is reported."""
+        """Number of states of each reported variable."""
         return self.graph.cardinalities[self.reported]
 
     @property
     def n_entries(self) -> int:
-        """Number of probabilities of a row."""
+        """Number of probabilities per row."""
         return int(self.counts.sum())
 
     @cached_property
     def _strides(self) -> csr_array:
-        """Entries between states of each variable in each table, int64 (n_factors, n_variables)."""
+        """Stride of each variable in each table, int64 (n_factors, n_variables)."""
         from scipy.sparse import csr_array
 
         graph = self.graph
@@ -191,7 +193,7 @@ class _Task:
         cardinalities = graph.cardinalities[graph.scope_variables]
         last = graph.scope_starts[1:] - 1
         arities = np.diff(graph.scope_starts)
-        # From the last variable of a scope, whose states are neighbors, to the first.
+        # From the last variable of a scope, whose states are adjacent, to the first.
         for back in range(1, int(arities.max(initial=0))):
             at = last[arities > back] - back
             strides[at] = strides[at + 1] * cardinalities[at + 1]
@@ -203,7 +205,7 @@ class _Task:
     def solve(
         self,
     ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64], NDArray[np.int8]]]:
-        """Yield ranges of rows with probabilities (rows, n_entries), log Z and code of the status.
+        """Yield ranges of rows with probabilities (rows, n_entries), log Z and status code.
 
         Raises:
             FactormodelsError: if the backend cannot answer for a row, which the message names.
@@ -246,7 +248,7 @@ class _Task:
         log_z: NDArray[np.float64],
         status: NDArray[np.int8],
     ) -> pd.DataFrame:
-        """The long frame of a range of rows."""
+        """Return the long frame of a range of rows."""
         import pandas as pd
 
         count, size, counts = len(p), self.n_entries, self.counts
@@ -275,7 +277,7 @@ class _Task:
         )
 
     def _is_observed(self, states: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Whether each reported variable is observed in each row, (rows, n_reported)."""
+        """Return whether each reported variable is observed in each row, (rows, n_reported)."""
         seen = np.zeros((len(states), self.graph.n_variables), dtype=bool)
         seen[:, self.positions] = states != UNOBSERVED
         return seen[:, self.reported]
@@ -283,7 +285,7 @@ class _Task:
     def _cases(
         self, cases: NDArray[np.int32]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int8]]:
-        """Probabilities (n_cases, n_entries), log Z and the status of different rows.
+        """Return probabilities (n_cases, n_entries), log Z and the status of distinct rows.
 
         Raises:
             _FailedCaseError: if the backend cannot answer for one.
@@ -293,7 +295,7 @@ class _Task:
         status = np.full(len(cases), _STATUSES.index(IMPOSSIBLE), dtype=np.int8)
         seen = cases != UNOBSERVED
         strides = self._strides
-        # Rows that observe the same variables come one after another.
+        # Sort rows that observe the same variables together.
         order = np.lexsort(seen.T[::-1]) if seen.shape[1] else np.arange(len(cases))
         changes = np.flatnonzero((seen[order][1:] != seen[order][:-1]).any(axis=1)) + 1
         waiting: list[tuple[_Pattern, NDArray[Any], NDArray[np.int32]]] = []
@@ -321,7 +323,7 @@ class _Task:
         log_z: NDArray[np.float64],
         status: NDArray[np.int8],
     ) -> None:
-        """Solve cases, of several patterns, in one batch, and write what is found in its place."""
+        """Solve cases of several patterns in one batch, and write the results in place."""
         graphs = [
             pattern.absorbed.with_log_values(tables)
             for pattern, _, states in waiting
@@ -341,7 +343,7 @@ class _Task:
 
 
 class _FailedCaseError(Exception):
-    """A case without an answer, by its number among those that were asked about."""
+    """A case without an answer, by its number in the request."""
 
     def __init__(self, number: int, error: FactormodelsError) -> None:
         super().__init__(number)
@@ -350,17 +352,16 @@ class _FailedCaseError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class _Pattern:
-    """Rows that observe the same variables: what is left of the graph, whatever the states.
+    """Rows that observe the same variables: the remaining graph, for any states.
 
     Attributes:
-        absorbed: the graph without what is observed; its log tables play no part.
-        kept: int64, entries of the graph's log tables that stay where every observed state is 0.
-        strides: int64 (n_factors, n_observed): by how many entries those of a factor move with a
-            state.
-        lengths: int64 (n_factors,), entries of each factor that stay.
-        source: int64 (n_entries,), where each reported probability stands among the marginals of
+        absorbed: the graph without the observed variables; its log tables are ignored.
+        kept: int64, entries of the graph's log tables that remain if every observed state is 0.
+        strides: int64 (n_factors, n_observed), shift of a factor's entries per observed state.
+        lengths: int64 (n_factors,), number of remaining entries of each factor.
+        source: int64 (n_entries,), index of each reported probability in the marginals of
             `absorbed`; -1 if its variable is observed.
-        starts: int64 (n_observed,), where each observed variable's probabilities begin among the
+        starts: int64 (n_observed,), start of each observed variable's probabilities among the
             reported ones; -1 if it is not reported.
     """
 
@@ -379,7 +380,7 @@ class _Pattern:
         reported: NDArray[np.int64],
         strides: csr_array,
     ) -> _Pattern:
-        """The pattern in which the variables of `positions` are observed."""
+        """Return the pattern in which the variables of `positions` are observed."""
         evidence = np.full(graph.n_variables, UNOBSERVED, dtype=np.int64)
         evidence[positions] = 0
         unnamed = replace(graph, evidence=evidence, state_names=None)
@@ -407,7 +408,7 @@ class _Pattern:
     def log_values(
         self, log_values: NDArray[np.float64], states: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """Log tables of `absorbed` for each row of states, (n_rows, n_entries), read-only."""
+        """Return the log tables of `absorbed` for each row, (n_rows, n_entries), read-only."""
         moved = (self.strides @ states.T.astype(np.int64)).T
         rows: NDArray[np.float64] = log_values[self.kept + np.repeat(moved, self.lengths, axis=1)]
         rows.flags.writeable = False
@@ -416,7 +417,7 @@ class _Pattern:
     def marginals(
         self, flat: NDArray[np.float64], states: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """Reported probabilities, those of observed states 1."""
+        """Return the reported probabilities, with 1 for observed states."""
         result: NDArray[np.float64] = np.where(self.source < 0, 0.0, flat[self.source])
         known = self.starts >= 0
         result[self.starts[known] + states[known]] = 1.0

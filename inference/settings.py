@@ -1,7 +1,9 @@
-"""Settings of backends: each is declared once, with its default and what it may be.
+"""Settings of backends, each declared once with its default and its range.
 
-seed: int = setting(0, least=0)
-share: float = setting(0.9, above=0.0, below=1.0)
+Declare a setting:
+
+    seed: int = setting(0, least=0)
+    share: float = setting(0.9, above=0.0, below=1.0)
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ _ALLOWED = "allowed"
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a setting may be: a number from `least` to `most` but for `without`, a name, or None.
+    """Allowed values of a setting: a number from `least` to `most` except `without`, a name, or
+    None.
 
-    Where it is `whole` it takes no fraction, which a kernel would be compiled anew for, or refuse.
+    If it is `whole`, fractions are excluded, for which kernels would be compiled again, or fail.
     """
 
     whole: bool
@@ -35,16 +38,16 @@ class Allowed:
     optional: bool
 
     def holds(self, value: Any) -> bool:
-        """Whether a value is allowed."""
+        """Return whether a value is allowed."""
         if value is None:
             return self.optional
         if isinstance(value, str):
             return value in self.names
-        # To Python alone True is a number.
+        # In Python, True is a number.
         if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
             return False
-        # Not so for NaN, nor in a setting that takes names alone.
-        number: Any = value  # A Real states no order to type checkers.
+        # False for NaN, and in a setting that allows only names.
+        number: Any = value  # Real has no order for type checkers.
         return bool(self.least <= number <= self.most) and number not in self.without
 
     def __str__(self) -> str:
@@ -68,14 +71,14 @@ def setting(
     below: float | None = None,
     names: Iterable[str] = (),
 ) -> Value:
-    """Field of a backend with its default and what it may be; None too, where that is the default.
+    """Return a field of a backend with its default and range; None is allowed if it is the default.
 
     Args:
         default: its default.
-        least, most: the ends of the range of numbers, which belong to it. With a whole number as
-            its lower end, and no fraction as its default, it takes whole numbers alone.
-        above, below: the same for ends that do not belong to it.
-        names: texts that it may be instead. Without an end from below it may be no number.
+        least, most: inclusive ends of the range of numbers. If the lower end is a whole number and
+            the default is not a fraction, only whole numbers are allowed.
+        above, below: exclusive ends.
+        names: texts that are allowed instead. Without a lower end, numbers are not allowed.
     """
     start = least if above is None else above
     allowed = Allowed(
@@ -95,14 +98,14 @@ def check_settings(settings: Any, name: str) -> None:
 
     Args:
         settings: the instance.
-        name: the name of what these are settings of, for messages.
+        name: name of the owner of the settings, for messages.
 
     Raises:
-        InputError: for the first that is not allowed.
+        InputError: for the first value that is not allowed.
     """
     kind: Any = type(settings)
     for declared, allowed in _declared(kind):
-        # Of an instance with slots, `vars` holds nothing.
+        # `vars` is empty for instances with slots.
         value = getattr(settings, declared)
         if not allowed.holds(value):
             raise InputError(f"{declared} of {name!r} is {value!r}; give {allowed}")
@@ -110,6 +113,6 @@ def check_settings(settings: Any, name: str) -> None:
 
 @cache
 def _declared(kind: Any) -> list[tuple[str, Allowed]]:
-    """The fields of a dataclass with a declared range."""
+    """Return the fields of a dataclass with a declared range."""
     declared = {each.name: each.metadata.get(_ALLOWED) for each in fields(kind)}
     return [(name, allowed) for name, allowed in declared.items() if allowed is not None]

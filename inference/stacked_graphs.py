@@ -1,4 +1,4 @@
-"""Many graphs as flat arrays, one after another: what compiled batches run on."""
+"""Many graphs as flat arrays, one after another, for compiled batches."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _ARRAYS = StackedArrays._fields[:5]
 _LOG_VALUES = attrgetter("log_values")
 
 MOST_ENTRIES = 2**18
-"""Entries of tables that are stacked at a time, unless one graph has more: 2 MB."""
+"""Maximum number of stacked table entries (2 MB), unless a single graph has more."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stacked:
-    """The arrays of many graphs without evidence, as the kernels of batches take them.
+    """The arrays of many graphs without evidence, in the form of batch kernels.
 
     Attributes:
         graphs: the graphs themselves.
-        arrays: their arrays, and where those of each graph are.
+        arrays: their arrays, and the starts of each graph in them.
     """
 
     graphs: Sequence[FactorGraph]
@@ -36,7 +36,7 @@ class Stacked:
 
     @classmethod
     def of(cls, graphs: Sequence[FactorGraph]) -> Stacked:
-        """Arrays of graphs without evidence."""
+        """Return the arrays of graphs without evidence."""
         arrays: list[NDArray[Any]] = []
         places = np.empty((len(graphs), len(_ARRAYS), 2), dtype=np.int64)
         for number, name in enumerate(_ARRAYS):
@@ -51,7 +51,7 @@ class Stacked:
 
     @classmethod
     def of_settings(cls, graph: FactorGraph, rows: NDArray[np.float64]) -> Stacked:
-        """Arrays of a graph under (n_settings, n_entries) log tables."""
+        """Return the arrays of a graph under (n_settings, n_entries) log tables."""
         arrays = [getattr(graph, name) for name in _ARRAYS[:-1]]
         places = np.zeros((len(rows), len(_ARRAYS), 2), dtype=np.int64)
         places[:, :-1, 1] = [len(array) for array in arrays]
@@ -63,7 +63,7 @@ class Stacked:
         return cls([graph] * len(rows), StackedArrays._make([*arrays, values, places, starts]))
 
     def marginals(self, k: int, values: NDArray[np.float64]) -> Marginals:
-        """Marginals of the graph of number `k`, given those of all, flat."""
+        """Return marginals of graph number `k`, given those of all graphs, flat."""
         graph = self.graphs[k]
         starts = self.arrays.state_starts
         part = values[starts[k] : starts[k + 1]]
@@ -71,10 +71,10 @@ class Stacked:
 
 
 def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Contiguous arrays of one type, one after another, read-only.
+    """Concatenate contiguous arrays of one type, read-only.
 
-    NumPy gives up the lock of the interpreter for each array that it copies, which another thread
-    may then hold for milliseconds.
+    NumPy releases the interpreter lock for each array that it copies, which another thread may then
+    hold for milliseconds.
     """
     buffers: Sequence[Any] = arrays
     return np.frombuffer(b"".join(buffers), dtype=arrays[0].dtype)
@@ -83,9 +83,10 @@ def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
 def end_of_range(
     graphs: Sequence[FactorGraph], first: int, last: int, most: int = MOST_ENTRIES
 ) -> int:
-    """End of a range of graphs, at `last` or before it, whose tables have at most so many entries.
+    """Return the end of a range of graphs, at most `last`, whose tables have at most `most`
+    entries.
 
-    The range begins at `first` and has one graph at least, however large that is.
+    The range begins at `first` and has at least one graph, regardless of its size.
     """
     while last > first + 1:
         entries = sum(map(len, map(_LOG_VALUES, graphs[first:last])))
@@ -96,7 +97,7 @@ def end_of_range(
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """View that cannot be written to: kernels are compiled for one kind of array."""
+    """Return a read-only view, since kernels are compiled for one kind of array."""
     view = array.view()
     view.flags.writeable = False
     return view

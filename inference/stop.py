@@ -1,4 +1,4 @@
-"""A wish to stop, which algorithms look up as they go: by the clock, or by an interrupt."""
+"""Stop conditions that algorithms poll: a time limit, or an interrupt."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from inference.kernels.preparation import PREPARATION
 
 _LEAST_WAIT = 1e-3
-"""Seconds between two looks at a clock that stands still."""
+"""Seconds between two checks of a paused clock."""
 
 
 class Stop:
     """A limit of wall time, and a flag that compiled kernels read while they run.
 
     Kernels release the interpreter lock, so that a clock in another thread can raise the flag. The
-    clock stands still while kernels are compiled or read from disk: a first run has the time that
-    later ones have, and ends later by what that took.
+    clock is paused while kernels are compiled or loaded from disk: a first run has as much time as
+    later ones, and ends later by the time of compilation.
 
     Attributes:
-        flag: int64 (1,), not 0 once what runs is to end.
+        flag: int64 (1,), nonzero when running kernels must end.
     """
 
     def __init__(self, seconds: float | None = None) -> None:
@@ -35,7 +35,7 @@ class Stop:
         self._parts: list[Stop] = []
 
     def part(self, seconds: float = np.inf) -> Stop:
-        """A limit within this one, which is interrupted with it."""
+        """Return a limit within this one, which is interrupted with it."""
         limit = min(seconds, self.remaining)
         inner = Stop(limit if limit < np.inf else None)
         self._parts.append(inner)
@@ -48,12 +48,12 @@ class Stop:
 
     @property
     def remaining(self) -> float:
-        """Seconds that are left; infinite without a limit, 0 once it is over."""
+        """Remaining seconds; infinite without a limit, 0 when it is over."""
         return 0.0 if self._interrupted else max(self._seconds - self.elapsed, 0.0)
 
     @property
     def over(self) -> bool:
-        """Whether there is no time left."""
+        """Whether no time is left."""
         return self.remaining <= 0.0
 
     @property
@@ -62,7 +62,7 @@ class Stop:
         return self._interrupted
 
     def interrupt(self) -> None:
-        """Stop what runs now, and whatever would run after."""
+        """Stop everything that runs now, and everything that would run later."""
         self._interrupted = True
         self.flag[0] = 1
         for inner in self._parts:
@@ -70,7 +70,7 @@ class Stop:
 
     @contextmanager
     def within(self, seconds: float = np.inf) -> Iterator[NDArray[np.int64]]:
-        """The flag, raised when the time for this block, or all of it, is up; lowered after."""
+        """Yield the flag, raised when the time of the block or of the run is up; lowered after."""
         limit = min(seconds, self.remaining)
         self.flag[0] = limit <= 0.0
         done, watch = Event(), None
@@ -88,10 +88,10 @@ class Stop:
 
     @contextmanager
     def interrupted_after(self, seconds: float | None) -> Iterator[None]:
-        """Interrupt what the block runs after so many seconds, None: never.
+        """Interrupt the algorithms of the block after `seconds`; None: never.
 
-        What plans itself by the time that is left depends on the clock; what is stopped amid its
-        work, and has no answer then, gives the same answer whenever it gives one.
+        An algorithm that plans by the remaining time depends on the clock. One that is stopped
+        instead returns either no answer or always the same.
         """
         if seconds is None:
             yield
@@ -110,7 +110,7 @@ class Stop:
 
 
 def _at(end: float, done: Event, act: Callable[[], None]) -> None:
-    """Act when it is so late by the clock, unless it is done before."""
+    """Call `act` at a time of the clock, unless `done` is set before."""
     while (left := end - _clock()) > 0.0:
         if done.wait(max(left, _LEAST_WAIT)):
             return
@@ -118,5 +118,5 @@ def _at(end: float, done: Event, act: Callable[[], None]) -> None:
 
 
 def _clock() -> float:
-    """Seconds by a clock that stands still while kernels are compiled or read from disk."""
+    """Return the seconds of a clock that is paused while kernels are compiled or loaded."""
     return time.monotonic() - PREPARATION.seconds

@@ -1,4 +1,4 @@
-"""Threads that share the work of a batch: ranges of its numbers, one after another."""
+"""Threads that share the work of a batch: consecutive ranges of its numbers."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from queue import SimpleQueue
 from threading import Lock
 
 _SECONDS_ALONE = 0.004
-"""What takes no longer is done before threads that begin would be of use."""
+"""Seconds of work below which starting threads does not help."""
 
 _FIRST = 20
-"""How many times as long as others a first number may take: structures are planned with it."""
+"""Assumed ratio of the time of the first number to others, since it includes planning."""
 
 _SECOND = 8
-"""Numbers of the second range at most: it shows better than the first how long one takes."""
+"""Maximum length of the second range, which measures the time per number without planning."""
 
 _MANY = 1000
-"""Numbers that take longer than threads need to begin, however little one takes."""
+"""Number of items that take longer than starting threads, however fast each is."""
 
 SECONDS_AT_MOST = 0.02
 _SECONDS_AT_LEAST = 0.0002
-"""How long a range takes: an interrupt waits for one, and handing one out takes time too."""
+"""Maximum and minimum seconds of a range: interrupts wait for it, and each range has an
+overhead."""
 
 _RANGES = 16
-"""Ranges for each of several threads, so that none waits long for the last."""
+"""Ranges per thread, so that threads end at similar times."""
 
 
 def run_in_ranges(
@@ -36,24 +37,23 @@ def run_in_ranges(
     end: Callable[[int, int], int] | None = None,
     at_once: bool = False,
 ) -> None:
-    """Run the numbers from 0 to `count` in ranges, in several threads where that is quicker.
+    """Run the numbers from 0 to `count` in ranges, in several threads if that is faster.
 
-    How long a range took tells how many numbers the next one has. Ranges that have not begun are
-    dropped when one fails or the user interrupts: so an interrupt ends a batch within the time of
+    The duration of a range determines the length of the next. When a range fails or the user
+    interrupts, ranges that have not started are dropped, so that a batch ends within the time of
     one range.
 
     Args:
-        run: is called with the first number of a range and the one after its last.
-        count: how many numbers there are.
-        workers: how many threads may work at a time.
-        end: where a range that may have the numbers from its first argument to before its second
-            is to end, beyond its first.
-        at_once: whether threads begin before it is known how long a number takes. By default the
-            first is run where this is called, and the others too if they are done before threads
-            would have begun.
+        run: called with the first number of a range and the one after its last.
+        count: number of numbers.
+        workers: maximum number of threads.
+        end: returns the end of a range, given its first number and the maximum end.
+        at_once: whether to start threads before the time per number is known. By default the first
+            range is run in the calling thread, as are the others if that is faster than starting
+            threads.
 
     Raises:
-        BaseException: what a call of `run` raised, or an interrupt, once all threads have ended.
+        BaseException: an exception of `run`, or an interrupt, once all threads have ended.
     """
     workers = min(workers, count)
     ranges = _Ranges(count, workers, end)
@@ -71,10 +71,10 @@ def run_in_ranges(
 
 
 def _in_threads(work: Callable[[], None], threads: int, ranges: _Ranges) -> None:
-    """Have threads work the ranges off, and wait until all have ended.
+    """Process the ranges in threads, and wait until all have ended.
 
     Raises:
-        BaseException: an interrupt, or what one of them raised.
+        BaseException: an interrupt, or the exception of a thread.
     """
     ended: list[BaseException | None] = []
     wake: SimpleQueue[None] = SimpleQueue()
@@ -88,8 +88,8 @@ def _in_threads(work: Callable[[], None], threads: int, ranges: _Ranges) -> None
     while begun < threads or len(ended) < begun:
         try:
             if begun < threads:
-                # `threading.Thread` waits until a thread has begun: where a processor sleeps, that
-                # takes as long as forty small graphs.
+                # `threading.Thread` waits until the thread has started, which takes as long as
+                # forty small graphs if a processor is idle.
                 start_new_thread(run, ())
                 begun += 1
             else:
@@ -113,7 +113,7 @@ def _failure_of(work: Callable[[], None]) -> BaseException | None:
 def _run_next(
     run: Callable[[int, int], object], ranges: _Ranges, least: float = _SECONDS_AT_LEAST
 ) -> bool:
-    """Run the next range; false if there is none. After a failure there is none for anybody."""
+    """Run the next range; return false if there is none, as after a failure."""
     first, last = ranges.take(least)
     if first == last:
         return False
@@ -128,11 +128,11 @@ def _run_next(
 
 
 class _Ranges:
-    """Ranges that several threads take, one after another.
+    """Consecutive ranges for several threads.
 
     Attributes:
-        left: how many numbers have not been taken.
-        lock: is held where a range is taken.
+        left: number of items that have not been taken.
+        lock: held while a range is taken.
     """
 
     def __init__(self, count: int, workers: int, end: Callable[[int, int], int] | None) -> None:
@@ -145,7 +145,7 @@ class _Ranges:
         self.lock = Lock()
 
     def take(self, least: float) -> tuple[int, int]:
-        """The next range, which takes so many seconds at least and is empty at the end."""
+        """Return the next range, of at least `least` seconds; empty at the end."""
         with self.lock:
             first = self._count - self.left
             last = first + min(self._size(least), self.left)
@@ -155,17 +155,17 @@ class _Ranges:
             return first, last
 
     def took(self, seconds: float) -> None:
-        """Take down how long a number took."""
+        """Record the time per number."""
         self._seconds = seconds if self._timed else seconds / _FIRST
         self._timed += 1
 
     def drop(self) -> None:
-        """Leave the rest to nobody."""
+        """Drop the remaining numbers."""
         with self.lock:
             self.left = 0
 
     def are_short(self) -> bool:
-        """Whether what is left would be done before threads had begun, as far as is known."""
+        """Return whether the rest is expected to end before threads would start."""
         if not self._timed:
             return 0 < self.left < _MANY
         return 0.0 < self.left * self._seconds <= _SECONDS_ALONE

@@ -1,4 +1,4 @@
-"""What each algorithm found, and when: the record of one call of `infer`, as frames."""
+"""Trace of a call of `infer`: results and times of each algorithm, as data frames."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 _CERTAIN_UPPER = (LogZKind.UPPER, LogZKind.EXACT)
 _CERTAIN_LOWER = (LogZKind.LOWER, LogZKind.ELBO, LogZKind.EXACT)
 _OF_SAMPLERS = frozenset(("effective_sample_size", "certain_upper", "confidence"))
-"""What `stats` of a sampler alone hold."""
+"""Key that only the `stats` of samplers have."""
 
 _ESTIMATES = (LogZKind.EXACT, LogZKind.ESTIMATE, LogZKind.BETHE)
 
 
 def certain_bounds(posterior: Posterior) -> tuple[float | None, float | None]:
-    """Lower and upper bound on log Z that hold for certain; None where there is none.
+    """Return the certain lower and upper bound on log Z; None if there is none.
 
-    Bounds of a sampler hold with a probability alone, but for the upper one of its proposal.
+    Bounds of a sampler hold with a probability only, except for the upper bound of its proposal.
     """
     stats, kind = posterior.stats, posterior.log_z_kind
     sampled = not _OF_SAMPLERS.isdisjoint(stats)
@@ -43,14 +43,14 @@ def certain_bounds(posterior: Posterior) -> tuple[float | None, float | None]:
 
 @dataclass(frozen=True, eq=False)
 class TraceStep:
-    """What one run of an algorithm found.
+    """The result of one run of an algorithm.
 
     Attributes:
-        algorithm: its name, with the setting that tells it from its other runs.
-        seconds: wall time since the call began, as all times without that of compiling.
+        algorithm: its name, with the setting that distinguishes it from its other runs.
+        seconds: wall time since the call began; all times exclude compilation.
         processor_seconds: processor time of the process since the call began, of all its threads.
         own_seconds: processor time of the run.
-        posterior: what it found, with the evidence of the graph.
+        posterior: its result, with the evidence of the graph.
     """
 
     algorithm: str
@@ -62,7 +62,7 @@ class TraceStep:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What each algorithm found in one call, in the order in which they ended.
+    """The results of all algorithms in one call, in the order in which they ended.
 
     Attributes:
         steps: the runs.
@@ -71,12 +71,12 @@ class Trace:
     steps: tuple[TraceStep, ...]
 
     def to_frame(self) -> pd.DataFrame:
-        """The runs, a row each.
+        """Return the runs, one per row.
 
         Columns: `step` (from 0), `algorithm`, `seconds`, `processor_seconds`, `own_seconds`,
         `lower` and `upper` (its certain bounds on log Z), `estimate` and `error` (its estimate of
-        log Z and that one's standard error; of exact inference 0), `estimate_kind`, `best_lower`
-        and `best_upper` (of all runs so far), `status`. NaN is what an algorithm does not give.
+        log Z and the standard error; 0 for exact inference), `estimate_kind`, `best_lower` and
+        `best_upper` (of all runs so far), `status`. Values that an algorithm does not give are NaN.
         """
         import pandas as pd
 
@@ -113,7 +113,7 @@ class Trace:
         return frame.astype(dict.fromkeys(numbers, float))
 
     def marginals_frame(self) -> pd.DataFrame:
-        """The marginals of each run, a row for each variable and state.
+        """Return the marginals of each run, a row for each variable and state.
 
         Columns: `step`, `algorithm`, `processor_seconds`, `variable`, `state` (its number), `p`.
         """
@@ -152,7 +152,7 @@ def _wall_clock() -> float:
 
 @dataclass(eq=False)
 class TraceRecorder:
-    """Notes what algorithms of one call find, in several threads.
+    """Recorder of the results of a call's algorithms, in several threads.
 
     Attributes:
         graph: the graph, with its evidence.
@@ -165,7 +165,7 @@ class TraceRecorder:
     _processor: float = field(default_factory=PREPARATION.process_clock)
 
     def __call__(self, algorithm: str, posterior: Posterior, seconds: float | None = None) -> None:
-        """Note a posterior of the graph without its evidence."""
+        """Record a posterior of the graph without its evidence."""
         marginals = posterior.marginals
         if len(marginals.flat) != int(self.graph.cardinalities.sum()):
             marginals = with_observed(self.graph, marginals)
@@ -184,16 +184,16 @@ class TraceRecorder:
             self._steps.append(TraceStep(algorithm, wall, processor, measured, whole))
 
     def trace(self) -> Trace:
-        """What was noted so far."""
+        """Return the trace so far."""
         with self._lock:
             return Trace(tuple(sorted(self._steps, key=lambda step: step.processor_seconds)))
 
 
 def traced(backend: Backend, graph: FactorGraph) -> Posterior:
-    """What `backend.infer` returns, with the `Trace` of its algorithms in `stats`.
+    """Return the result of `backend.infer`, with the `Trace` of its algorithms in `stats`.
 
     Raises:
-        InputError, InferenceError: as `Backend.infer`.
+        InputError, InferenceError: as in `Backend.infer`.
     """
     recorder = TraceRecorder(checked_graph(graph))
     start = time.perf_counter()
@@ -203,5 +203,5 @@ def traced(backend: Backend, graph: FactorGraph) -> Posterior:
 
 
 def with_trace(posterior: Posterior, recorder: TraceRecorder) -> Posterior:
-    """The posterior with what was recorded as `trace` of its `stats`."""
+    """Return the posterior with the recorded trace as `trace` of its `stats`."""
     return replace(posterior, stats={**posterior.stats, "trace": recorder.trace()})

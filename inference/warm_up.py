@@ -1,4 +1,4 @@
-"""Warming a backend up, so that what is timed after is inference and nothing else."""
+"""Warm-up of backends, so that later timings include inference only."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ logger = logging.getLogger(__name__)
 
 
 _MANY = 8
-"""Settings that `exact` takes as many graphs of one structure, for which it has another kernel."""
+"""Number of settings for which `exact` uses its kernel for many graphs of one structure."""
 
 KERNELS = "inference.kernels.compiling"
-"""The logger that tells of compilations."""
+"""Name of the logger of compilations."""
 
 
 @contextmanager
 def unannounced() -> Iterator[None]:
-    """Compile kernels in silence while the block runs."""
+    """Compile kernels without log messages while the block runs."""
     library = logging.getLogger(KERNELS)
     level = library.level
     library.setLevel(logging.ERROR)
@@ -36,10 +36,10 @@ def unannounced() -> Iterator[None]:
 
 
 def warm_up(backend: Backend) -> None:
-    """Have a backend answer a small graph: it loads its libraries and compiles its kernels.
+    """Solve a small graph with a backend, so that it loads its libraries and compiles its kernels.
 
-    From then on this process interprets no graph, however small: `inference.exact.small`.
-    A backend that cannot answer it says so where it is asked in earnest.
+    From then on this process interprets no graph, however small: see `inference.exact.small`.
+    Errors of the backend are ignored, and will be raised when it is used.
     """
     end_interpretation()
     try:
@@ -49,13 +49,13 @@ def warm_up(backend: Backend) -> None:
 
 
 def warm_up_for(backend: Backend, graphs: Sequence[FactorGraph]) -> None:
-    """Do what `warm_up` does, unless these graphs are so small that nothing need be loaded."""
+    """Call `warm_up`, unless these graphs are so small that nothing needs to be loaded."""
     if not backend.is_ready(graphs):
         warm_up(backend)
 
 
 def warm_up_batches(backend: Backend) -> None:
-    """Do what `warm_up` does for batches of graphs and of settings."""
+    """Warm up a backend for batches of graphs and of settings."""
     graph = small_graph()
     try:
         infer_batch([graph, graph.with_evidence({0: 1})], backend)
@@ -65,9 +65,10 @@ def warm_up_batches(backend: Backend) -> None:
 
 
 def small_graph() -> FactorGraph:
-    """Graph on which every kind of message and every kernel has work to do.
+    """Return a graph that exercises every kind of message and every kernel.
 
-    It is a cycle of three with a pendant, one more factor that joins three variables, and a zero.
+    It is a cycle of three variables with a pendant, a factor that joins three variables, and a
+    zero.
     """
     table = [[0.6, 0.4], [0.3, 0.7]]
     pairs = [(0, 1), (1, 2), (2, 0), (2, 3)]

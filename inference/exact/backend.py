@@ -32,30 +32,30 @@ from inference.posterior import LogZKind, Marginals, Posterior, Status
 
 @dataclass(frozen=True)
 class Exact(Planner, Backend):
-    """All marginals and log Z by variable elimination, or by conditioning where that is cheaper.
+    """All marginals and log Z by variable elimination, or by conditioning if that is cheaper.
 
-    The elimination order is greedy (minimum fill and minimum table size in turn, with seeded
-    restarts where tables are large enough to repay them); forests are solved in linear time. The
-    orders of the last structures are kept, and for ten seconds the memory of large tables.
-    Arithmetic is on scaled potentials, or in log space where a product could underflow. Before
-    anything is allocated, width, memory and time are predicted. Where few variables (the atoms of
-    a short response) leave all others independent, and there are many of the others, a sum over
-    the states of the few takes less time than elimination and next to no memory. Where tables do
-    not fit, states that zeros make impossible are left out first. Where they miss the memory by
-    little, up to three variables are clamped, and what is found is summed over their states, if
-    that is predicted to take no longer than `seconds_limit`, or ten minutes.
+    The elimination order is greedy (minimum fill and minimum table size alternately, with seeded
+    restarts if tables are large enough to repay them); forests are solved in linear time. The
+    orders of recent structures are cached, as is the memory of large tables, for ten seconds.
+    Arithmetic is on scaled potentials, or in log space if a product could underflow. Width, memory
+    and time are predicted before anything is allocated. If the other variables are many and become
+    independent given a few variables (the atoms of a short response), a sum over the states of the
+    few takes less time than elimination and almost no memory. If tables do not fit, states that are
+    impossible because of zeros are removed first. If they exceed the memory slightly, up to three
+    variables are clamped, and the results are summed over their states, provided that this is
+    predicted to take no longer than `seconds_limit`, or ten minutes.
 
     Attributes:
         seed: seed of the restarts, a whole number not below 0.
-        restarts: how many further orders may be tried per connected component.
-        search_seconds: time that the search for an order may take, as counted steps of about a
+        restarts: maximum number of further orders per connected component.
+        search_seconds: time limit of the search for an order, as counted steps of about a
             nanosecond, so that every run finds the same order.
-        memory_limit: bytes that the tables may take; None: three quarters of what the machine has
-            available or, if that is less, of what the limit of the control group leaves.
-        seconds_limit: what is predicted to take longer on one core is refused; None: nothing is.
-            It is counted in operations, so that every run refuses the same graphs.
-        threads: how many threads share the large tables; None: as many as there are processors.
-            The answer is the same to the last bit for any number.
+        memory_limit: bytes that the tables may take; None: three quarters of the memory available
+            on the machine or, if less, within the limit of the control group.
+        seconds_limit: maximum predicted time on one core; None: no limit. It is counted in
+            operations, so that every run refuses the same graphs.
+        threads: number of threads that share the large tables; None: the number of processors. The
+            answer is the same to the last bit for any number.
 
     Source: bucket-tree elimination, Kask, Dechter, Larrosa & Dechter 2005, "Unifying tree
     decompositions for reasoning in graphical models"; junction-tree division as in Jensen 1990.
@@ -65,36 +65,37 @@ class Exact(Planner, Backend):
     identical_batches: ClassVar[bool] = True
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Exact posterior of a graph without evidence.
+        """Return the exact posterior of a graph without evidence.
 
         Raises:
-            TooLargeError: if it would not fit the limits of memory and time.
+            TooLargeError: if it would exceed the limits of memory and time.
             ZeroPartitionError: if no assignment has positive potential.
         """
         cost, run = self.way(graph).solve(graph, self.thread_count)
         return posterior_of(graph, cost.stats(self.seed), run)
 
     def is_ready(self, graphs: Sequence[FactorGraph]) -> bool:
-        """Whether these graphs are so few and small that no machine code is loaded for them."""
+        """Return whether these graphs are so few and small that no machine code is loaded."""
         absorbed = [graph.absorb_evidence() for graph in graphs]
         return all(map(self.interprets, absorbed)) and ALLOWANCE.holds(absorbed)
 
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
-        """Exact posteriors of many graphs, or the errors.
+        """Return the exact posteriors of many graphs, or the errors.
 
         Graphs of one structure share a plan, and graphs of all structures share the threads.
         """
-        # A slice, so that evidence is absorbed.
+        # Taking a slice absorbs the evidence.
         return solve_each(self, graphs[:], threads)
 
     def solve_settings(
         self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
     ) -> list[Result]:
-        """Exact posteriors of a graph under many log tables, planned once."""
+        """Return exact posteriors of a graph under many log tables, planned once."""
         return solve_each(self, [graph.with_log_values(row) for row in log_values], threads)
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction:
-        """Factor beliefs as a function of the log tables, on a cluster tree made once.
+        """Return factor beliefs as a function of the log tables, on a cluster tree that is built
+        once.
 
         They are the gradient of log Z (Darwiche 2003, "A differential approach to inference in
         Bayesian networks").
@@ -115,10 +116,10 @@ class Exact(Planner, Backend):
         return beliefs
 
     def predict(self, graph: FactorGraph) -> Prediction:
-        """What `infer` would cost for a graph, its evidence absorbed, without running it.
+        """Return the predicted cost of `infer` for a graph, with its evidence absorbed.
 
-        Where elimination is refused, zeros of the tables may make it less. A graph whose zeros
-        leave nothing possible has the cost of its elimination, as one without zeros has.
+        If elimination is refused, zeros of the tables may reduce the cost. A graph whose zeros
+        leave no possible state has the cost of its elimination without zeros.
         """
         absorbed = graph.absorb_evidence()
         cheaper = self._cheaper(absorbed)
@@ -134,26 +135,26 @@ class Exact(Planner, Backend):
         return prediction if narrower is None else narrower.cost
 
     def calibrate(self, graph: FactorGraph) -> CalibratedTree:
-        """Calibrated cluster tree of a graph, its evidence absorbed.
+        """Return the calibrated cluster tree of a graph, with its evidence absorbed.
 
-        It costs what `infer` costs, and keeps the tables: for factor beliefs, joint
-        distributions, samples and whatever else is read off them.
+        The cost is that of `infer`. The tables are kept for factor beliefs, joint distributions,
+        samples and other results.
 
         Raises:
-            TooLargeError: if the tables would not fit the memory limit.
+            TooLargeError: if the tables would exceed the memory limit.
             ZeroPartitionError: if no assignment has positive potential.
         """
         absorbed = graph.absorb_evidence()
         return self._calibrated(absorbed, self.cluster_plan(absorbed))
 
     def planned(self, graph: FactorGraph) -> Callable[[NDArray[np.float64]], CalibratedTree]:
-        """`calibrate` as a function of the log tables of a graph without evidence.
+        """Return `calibrate` as a function of the log tables of a graph without evidence.
 
-        The cluster tree is made once. A graph that is refused, or shared over threads, is planned
-        anew at every call.
+        The cluster tree is built once, except for graphs that are refused or shared between
+        threads, which are planned at every call.
 
         Args:
-            graph: the graph, whose own log tables play no part.
+            graph: the graph, whose own log tables are ignored.
         """
         plan = self.cluster_plan(graph, refuse=False)
         reused = plan.fits and plan.small and not self.takes_too_long(plan.cost)
@@ -178,8 +179,8 @@ class CalibratedTree:
     Attributes:
         graph: the factor graph, without evidence.
         tree: the clusters, children before parents.
-        program: where every factor lies in them.
-        tables: float64, the joint distributions, laid out as `tree` says.
+        program: the position of every factor in them.
+        tables: float64, the joint distributions, laid out as in `tree`.
         marginals: float64, the marginals of the variables, one after another.
         log_z: natural logarithm of the partition function.
     """
@@ -192,7 +193,7 @@ class CalibratedTree:
     log_z: float
 
     def factor_beliefs(self) -> NDArray[np.float64]:
-        """Joint distribution of every factor's scope, laid out as `graph.log_values`.
+        """Return the joint distribution of every factor's scope, laid out as `graph.log_values`.
 
         It is the gradient of log Z with respect to the log tables (Darwiche 2003, "A differential
         approach to inference in Bayesian networks").

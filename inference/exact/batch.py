@@ -1,4 +1,4 @@
-"""Exact inference in many graphs: one plan for each structure, and ranges of all in threads."""
+"""Exact inference in many graphs: one plan per structure, and ranges of graphs in threads."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from inference.stacked_graphs import end_of_range
 from inference.thread_team import SECONDS_AT_MOST, run_in_ranges
 
 _FEWEST_ALIKE = 8
-"""Graphs of one structure that are worth a plan of their own."""
+"""Minimum number of graphs of a structure for which a separate plan pays off."""
 
 
 def solve_each(exact: Planner, graphs: Sequence[FactorGraph], workers: int) -> list[Result]:
-    """Posteriors of graphs without evidence, or the errors.
+    """Return posteriors of graphs without evidence, or the errors.
 
-    A graph whose tables are too large to share the memory or the threads with others is solved
-    after them, alone.
+    Graphs whose tables are too large to share the memory or the threads are solved last, one by
+    one.
     """
     if not ALLOWANCE.spent and ALLOWANCE.holds(graphs):
         batch = _Batch(exact, graphs, 1)
@@ -47,8 +47,8 @@ class _Group:
 
     Attributes:
         numbers: their numbers in the batch.
-        alone: numbers of those that are too large to share memory or threads.
-        way: how they are solved, or why they are not, once that is known.
+        alone: numbers of the graphs that are too large to share memory or threads.
+        way: their way of solution, or the error of planning, once known.
     """
 
     numbers: list[int]
@@ -57,17 +57,17 @@ class _Group:
 
 
 def _unknown(group: _Group) -> bool:
-    """Whether it is not known yet how many graphs of one structure are solved."""
+    """Return whether the way of solution of a structure's graphs is not yet known."""
     return group.way is None and len(group.numbers) >= _FEWEST_ALIKE
 
 
 class _Batch:
-    """Graphs to be solved by several threads, which share the memory, and what they find.
+    """Graphs solved by several threads that share the memory, and the results.
 
     Attributes:
         groups: the graphs of each structure.
-        order: numbers of the graphs, those of one structure after another.
-        results: of the graphs, by number; None as long as there is none.
+        order: numbers of the graphs, sorted by structure.
+        results: results of the graphs, by number; None until solved.
     """
 
     def __init__(self, exact: Planner, graphs: Sequence[FactorGraph], workers: int) -> None:
@@ -85,10 +85,11 @@ class _Batch:
         self._bytes = exact.allowed_bytes()
 
     def end(self, first: int, last: int) -> int:
-        """Where a range of the order ends: with a structure, if it has half of its places then.
+        """Return the end of a range of the order, preferably at the end of a structure.
 
-        How long many graphs of a structure take shows by the first of them, which is a range of its
-        own; when they have a plan, a range has no more than is predicted to take some milliseconds.
+        A range ends with a structure if it then has at least half of its graphs. The time per graph
+        of a large structure is measured on the first one, which is a separate range; with a plan, a
+        range is limited to some milliseconds of predicted time.
         """
         at = bisect_right(self._ends, first)
         if _unknown(self.groups[at]):
@@ -108,7 +109,7 @@ class _Batch:
         return before if self._ends[at] > last and 2 * before > first + last else last
 
     def solve(self, first: int, last: int) -> None:
-        """Find the results of the graphs from one place of the order to before another."""
+        """Solve the graphs in a range of the order."""
         new: list[tuple[_Group, Sequence[int]]] = []
         for group, numbers in self._between(first, last):
             if group.way is None:
@@ -124,12 +125,12 @@ class _Batch:
             self._different(new)
 
     def one_by_one(self, group: _Group, numbers: Sequence[int], *, share: bool) -> None:
-        """Find the results of graphs of one structure, a call for each.
+        """Solve graphs of one structure, with one call each.
 
         Args:
             group: the graphs of this structure.
-            numbers: of those that are asked for.
-            share: whether memory and threads are shared with others at the same time.
+            numbers: numbers of the graphs to solve.
+            share: whether memory and threads are shared with other graphs.
         """
         if group.way is None:
             group.way = self._planned(group)
@@ -153,7 +154,7 @@ class _Batch:
                 (self.results[number],) = results_of([graph], stats, [run])
 
     def _between(self, first: int, last: int) -> Iterator[tuple[_Group, Sequence[int]]]:
-        """Yield the structures from one place of the order to before another, with the numbers."""
+        """Yield the structures in a range of the order, with the numbers of their graphs."""
         at = bisect_right(self._ends, first)
         while first < last:
             end = min(last, self._ends[at])
@@ -161,11 +162,11 @@ class _Batch:
             first, at = end, at + 1
 
     def _way_of(self, group: _Group, count: int) -> Way | FactormodelsError | None:
-        """How graphs of a structure are solved; None where a plan is not worth keeping.
+        """Return the way of solution of a structure's graphs; None if a plan is not worth keeping.
 
         Args:
             group: the graphs of this structure.
-            count: how many of them are solved now; others need the plan again.
+            count: number of graphs to solve now; others will need the plan again.
         """
         exact, graph = self._exact, self._graphs[group.numbers[0]]
         if count == len(group.numbers) < _FEWEST_ALIKE:
@@ -183,7 +184,7 @@ class _Batch:
             return error
 
     def _different(self, groups: Sequence[tuple[_Group, Sequence[int]]]) -> None:
-        """Find the results of graphs of different structures, planned and run in compiled code."""
+        """Plan and solve graphs of different structures in compiled code."""
         exact = self._exact
         start = time.perf_counter()
         numbers = list(chain.from_iterable(numbers for _, numbers in groups))
@@ -213,7 +214,7 @@ class _Batch:
             self.results[number] = result
 
     def _shared(self, way: Way | FactormodelsError) -> bool:
-        """Whether memory and threads are for several graphs at a time."""
+        """Return whether several graphs share memory and threads."""
         if isinstance(way, Plan):
             return self._side_by_side(way)
         return not isinstance(way, Refused)

@@ -1,7 +1,7 @@
-"""Exact inference where tables miss the memory by little: clamp a few variables, and sum.
+"""Exact inference if tables slightly exceed the memory: clamp a few variables, and sum.
 
 Source: Pearl 1988, "Probabilistic reasoning in intelligent systems", section 4.3, with elimination
-in the place of a polytree.
+in place of a polytree.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from inference.posterior import Marginals
 
 MOST_CLAMPED = 3
 _MOST_STATES = 10_000
-"""Assignments of the clamped variables: each is an elimination of the rest."""
+"""Maximum number of assignments of the clamped variables, each of which takes an elimination."""
 
 
 @dataclass(frozen=True, eq=False)
 class Clamped:
-    """Elimination of what a few variables leave, for each of their assignments.
+    """Elimination of the other variables for each assignment of a few clamped ones.
 
     Attributes:
-        cost: what all of it costs.
-        variables: int64, those that are clamped.
-        plan: of the rest, whose structure is the same for every assignment.
+        cost: total cost.
+        variables: int64, the clamped variables.
+        plan: plan of the remaining graph, whose structure is the same for every assignment.
     """
 
     cost: Prediction
@@ -43,11 +43,11 @@ class Clamped:
 
     @property
     def reason(self) -> str:
-        """That it takes little time."""
+        """Clause that states the predicted time."""
         return self.cost.reason
 
     def solve(self, graph: FactorGraph, threads: Threads) -> Solved:
-        """Log Z and marginals, as the plan of the whole graph would find them."""
+        """Return log Z and marginals, as the plan of the whole graph would."""
         log_z, mean, scaled = -np.inf, np.zeros(int(graph.cardinalities.sum())), True
         assigned = ((g, g.absorb_evidence()) for g in _assignments(graph, self.variables))
         graphs, again = tee(assigned)
@@ -70,13 +70,13 @@ def clamping(
     effort: float,
     seed: int,
 ) -> Clamped | None:
-    """Fewest variables without which the tables fit, taken greedily; None if a few do not do.
+    """Return the fewest variables without which the tables fit, chosen greedily; None if too many.
 
     Args:
         graph: a graph without evidence.
-        make_plan: the plan of what is left.
-        most_entries: what tables may have together.
-        effort: steps that the search for an elimination order may take, each time.
+        make_plan: returns the plan of the remaining graph.
+        most_entries: maximum total number of table entries.
+        effort: maximum steps of each search for an elimination order.
         seed: seed of that search.
     """
     counts = graph.cardinalities.copy()
@@ -94,7 +94,7 @@ def clamping(
         if not len(members):
             return None
         sizes = np.exp2(np.add.reduceat(np.log2(counts[members]), starts[:-1]))
-        # What all tables would have less without a variable.
+        # Reduction of the entries of all tables without each variable.
         weights = np.repeat(sizes, np.diff(starts)) * (1.0 - 1.0 / counts[members])
         gains = np.bincount(members, weights, minlength=graph.n_variables)
         worst = int(np.argmax(gains))

@@ -1,4 +1,4 @@
-"""Exact inference by conditioning on few variables that leave the others independent."""
+"""Exact inference by conditioning on few variables that make the others independent."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ from inference.exact.kernels.conditioning_states import Split, batches, inner_co
 from inference.kernels.interaction import interaction_graph
 
 FEWEST_FACTORS = 300
-"""Elimination solves smaller graphs before it could be told whether conditioning is cheaper."""
+"""Minimum number of factors. Smaller graphs are eliminated before costs could be compared."""
 
 _SECONDS_PER_STATE = 2e-8
 _SECONDS_PER_PRODUCT = 1.5e-9
-"""Order of magnitude of the work on one state of the cover, and on one other variable in it."""
+"""Approximate time per state of the cover, and per other variable in such a state."""
 
 _INNER = 8
 _MIDDLE = 8
 _FEWEST_OUTER = 4
-"""Tables of 2**8 states for each other variable stay in a processor's cache; the states of the
-outer variables are handed to threads, so that the parts do not depend on the threads."""
+"""Numbers of inner and outer variables. Tables of 2**8 states per other variable fit into a
+processor's cache; threads share the states of the outer variables, so that the partition does not
+depend on the number of threads."""
 
 _SAFE_RANGE = 650.0
-"""Logarithm of the range that a product in doubles may span: e**-650 is a normal number."""
+"""Maximum log range of a product in double precision: e**-650 is a normal number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Conditioning:
-    """A way to sum over the states of a cover.
+    """A sum over the states of a cover.
 
     Attributes:
-        cover: int64, variables without which no factor joins two others.
+        cover: int64, variables that intersect every factor of two variables.
         seconds: order of magnitude of the time, on one core.
         bytes: memory of all tables.
     """
@@ -49,19 +50,19 @@ class Conditioning:
 
 
 def conditioning(graph: FactorGraph) -> Conditioning | None:
-    """How to condition on few variables of a binary pairwise graph; None if it cannot be.
+    """Return how to condition on few variables of a binary pairwise graph; None if impossible.
 
-    When responses have few atoms and much evidence, the atoms are such variables: contexts are
+    In responses with few atoms and much evidence, the atoms are such variables: contexts are
     independent given the atoms, unless relations join them.
 
     Args:
         graph: a graph without evidence.
 
-    Source: Pearl 1988, "Probabilistic reasoning in intelligent systems", section 4.3, with a
-    cover in the place of a loop cutset.
+    Source: Pearl 1988, "Probabilistic reasoning in intelligent systems", section 4.3, with a cover
+    in place of a loop cutset.
     """
     scopes = (graph.scope_starts, graph.scope_variables)
-    # Asked here as well, so that nothing is compiled for a small graph.
+    # Checked here as well, so that nothing is compiled for a small graph.
     if graph.n_factors < FEWEST_FACTORS or not may_have_a_cover(
         graph.n_variables, *scopes, FEWEST_FACTORS
     ):
@@ -83,15 +84,15 @@ def conditioning(graph: FactorGraph) -> Conditioning | None:
 def condition(
     graph: FactorGraph, plan: Conditioning, threads: int
 ) -> tuple[float, NDArray[np.float64]] | None:
-    """(log Z, marginals one after another); None where a product could underflow.
+    """Return (log Z, marginals one after another); None if a product could underflow.
 
-    A partition function of zero is a log Z of -inf. The answer is the same to the last bit for any
+    A partition function of zero has log Z -inf. The answer is the same to the last bit for any
     number of threads.
 
     Args:
         graph: a graph without evidence.
-        plan: what `conditioning` returns for it.
-        threads: how many threads share the states of the cover.
+        plan: the result of `conditioning` for it.
+        threads: number of threads that share the states of the cover.
     """
     model = cover_model(
         graph.n_variables,
@@ -128,7 +129,7 @@ def condition(
 
 
 def _parts(n_cover: int) -> tuple[int, int, int]:
-    """Numbers of outer, middle and inner variables of a cover."""
+    """Return the numbers of outer, middle and inner variables of a cover."""
     inner = min(_INNER, n_cover)
     middle = min(_MIDDLE, max(0, n_cover - inner - _FEWEST_OUTER))
     return n_cover - inner - middle, middle, inner
@@ -159,7 +160,7 @@ def _split(model: CoverModel) -> tuple[Split, float] | None:
 
 
 def _spreads(ties: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For every other variable the log range of its products with some of the cover."""
+    """Return the log range of each other variable's products with some cover variables."""
     largest = ties.max((2, 3))
     least = np.where(ties > -np.inf, ties, np.inf).min((2, 3))
     possible = largest > -np.inf
@@ -171,7 +172,7 @@ def _spreads(ties: NDArray[np.float64]) -> NDArray[np.float64]:
 def _sums(
     model: CoverModel, split: Split, threads: int
 ) -> Iterator[tuple[float, float, NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield, for all states of the outer variables in order, what `sum_states` returns."""
+    """Yield the results of `sum_states` for all states of the outer variables, in order."""
     states = range(2**split.outer)
     run = partial(sum_states, model, split)
     if threads == 1:

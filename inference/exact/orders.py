@@ -1,7 +1,7 @@
-"""Elimination orders, and what they cost.
+"""Elimination orders, and their cost.
 
-What is compiled is called here step by step: a kernel that calls others holds their machine code
-too, and optimises it again, so that a chain of calls would take many times as long to compile.
+Compiled functions are called here one by one: a kernel that calls others includes and optimizes
+their machine code again, so that a chain of calls would take many times as long to compile.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ def elimination_order(
     restarts: int,
     effort: float,
 ) -> Integers:
-    """Elimination order of all variables.
+    """Return an elimination order of all variables.
 
     Args:
         cardinalities: int64 (n,), numbers of states.
         starts, neighbours: the interaction graph.
-        seed: seed of the restarts; ties of the first search go to the earliest variable.
-        restarts: how many further searches may be made; fewer are made where tables are so small
-            that searching would cost more than it saves.
-        effort: steps of about a nanosecond after which no further search begins, and the one under
-            way goes on by the cheaper criterion.
+        seed: seed of the restarts; ties of the first search are resolved in favor of the earliest
+            variable.
+        restarts: maximum number of further searches; fewer are made if tables are so small that
+            searching would cost more than it saves.
+        effort: steps of about a nanosecond after which no further search begins, and the current
+            one continues by the cheaper criterion.
     """
     order: Integers
     order, large, effort = order_components(
@@ -57,7 +58,7 @@ def planned_order(
     restarts: int,
     effort: float,
 ) -> Integers:
-    """Elimination order of the variables of a graph; see `elimination_order`."""
+    """Return an elimination order of the variables of a graph; see `elimination_order`."""
     starts, neighbours = interaction_graph(cardinalities, scope_starts, scope_variables)
     return elimination_order(cardinalities, starts, neighbours, seed, restarts, effort)
 
@@ -70,7 +71,7 @@ def plan(
     restarts: int,
     effort: float,
 ) -> tuple[Integers, Buckets, Cost]:
-    """The best elimination order found, with its buckets and what it costs."""
+    """Return the best elimination order found, with its buckets and its cost."""
     structure = (cardinalities, scope_starts, scope_variables)
     order = planned_order(*structure, seed, restarts, effort)
     buckets: Buckets = buckets_of(*structure, order)

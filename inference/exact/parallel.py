@@ -1,4 +1,4 @@
-"""Exact elimination with large tables cut into chunks, which threads share."""
+"""Exact elimination with large tables split into chunks, which threads share."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ from inference.exact.kernels.propagation import (
 )
 
 LOG2_CHUNKED_TABLE = 18.0
-"""Tables of 2**18 entries take about a millisecond to walk: worth handing to several threads."""
+"""Minimum entries of a table that is split. A pass over 2**18 entries takes about a millisecond."""
 
 _FEWEST_CHUNKS = 8
-"""Chunks are made by the leading axes alone, so that they do not depend on the threads."""
+"""Minimum number of chunks, which depend on the leading axes only and not on the threads."""
 
 _LARGEST_OWN_SHARE = 32
-"""An answer of at most 1/32 of the table is summed by each chunk for itself, then added up."""
+"""Minimum ratio of a table to an answer that each chunk sums separately."""
 
 _NOT_WANTED = -1
 
@@ -71,16 +71,16 @@ class _Pass:
 
     @property
     def ends(self) -> tuple[int, int]:
-        """Number of factors, and where the messages begin among the values."""
+        """Return the number of factors, and the start of the messages among the values."""
         return len(self.table_starts) - 1, int(self.table_starts[-1])
 
     def share(self, task: Callable[[int, int], Any], c: int) -> list[Any]:
-        """What a task returns for each chunk of cluster `c`, by its range of entries."""
+        """Return the results of a task for the ranges of entries of cluster `c`'s chunks."""
         _, chunks = _chunks(self, c)
         return self.each(task, chunks)
 
     def each(self, task: Callable[[int, int], Any], chunks: list[tuple[int, int]]) -> list[Any]:
-        """What a task returns for each of many ranges."""
+        """Return the results of a task for each of many ranges."""
         return list(self.pool.map(lambda chunk: task(*chunk), chunks))
 
 
@@ -97,14 +97,14 @@ def run_in_chunks(
     """Run a program with several threads.
 
     Args:
-        program, tree: of a structure.
-        cardinalities, table_starts, log_values: of the factor graph.
-        work: what is written to; its tables are the clusters' beliefs afterwards.
-        marginals: float64, out.
+        program, tree: program and cluster tree of a structure.
+        cardinalities, table_starts, log_values: arrays of the factor graph.
+        work: workspace, written to; its tables are the clusters' beliefs afterwards.
+        marginals: float64, written to.
         threads: number of threads; the result does not depend on it.
 
     Returns:
-        (code, log Z, whether scaled arithmetic sufficed) as `run_program`.
+        (code, log Z, whether scaled arithmetic sufficed), as `run_program`.
     """
     log_scale = scale_potentials(table_starts, log_values, work.values, work.spans)
     if log_scale == -np.inf:
@@ -126,7 +126,7 @@ def run_in_chunks(
 
 
 def _stretches(steps: NDArray[np.int64]) -> Iterator[tuple[int, int, bool]]:
-    """Yield (first, last, large) stretches of clusters: a large one alone, small ones together."""
+    """Yield (first, last, large) runs of clusters: large ones alone, small ones together."""
     large = np.flatnonzero(np.diff(steps[:, TABLE]) >= 2.0**LOG2_CHUNKED_TABLE)
     first = 0
     for c in large.tolist():
@@ -139,12 +139,12 @@ def _stretches(steps: NDArray[np.int64]) -> Iterator[tuple[int, int, bool]]:
 
 
 def _chunks(run: _Pass, c: int) -> tuple[int, list[tuple[int, int]]]:
-    """How many leading axes the chunks of cluster `c` fix, and their ranges of entries."""
+    """Return the number of leading axes that chunks of cluster `c` fix, and their ranges."""
     tree, steps = run.tree, run.program.steps
     length = int(steps[c + 1, TABLE] - steps[c, TABLE])
     count = 1
     axes = 0
-    # Chunks hold whole blocks, and whole groups of what sums to one entry of the message.
+    # Chunks consist of whole blocks, and of whole groups that sum to one entry of the message.
     while count < _FEWEST_CHUNKS and axes < tree.separator_sizes[c]:
         states = int(run.cardinalities[tree.variables[tree.starts[c] + axes]])
         if length // states % steps[c, BLOCK]:
@@ -156,7 +156,7 @@ def _chunks(run: _Pass, c: int) -> tuple[int, list[tuple[int, int]]]:
 
 
 def _ranges(count: int) -> list[tuple[int, int]]:
-    """Whole numbers below `count` in some ranges, which do not depend on the threads."""
+    """Return ranges that cover the numbers below `count`, independent of the threads."""
     ends = [count * k // _FEWEST_CHUNKS for k in range(_FEWEST_CHUNKS + 1)]
     return [(begin, end) for begin, end in itertools.pairwise(ends) if end > begin]
 
@@ -205,16 +205,15 @@ def _descend(run: _Pass) -> None:
 
 
 def _descend_large(run: _Pass, c: int) -> None:
-    """Turn one large table into a belief, chunk by chunk, and answer its children.
+    """Turn a large table into a belief, chunk by chunk, and compute the answers to its children.
 
-    A child that holds the axes of the chunks gets answers of different chunks in different places;
-    a small one is answered by each chunk apart, and the answers are added in order; what is left
-    is answered in one go.
+    If a child has the axes of the chunks, different chunks write to different parts of its answer.
+    Small answers are summed per chunk and added in order; the others are computed in one pass.
     """
     tree, program, work = run.tree, run.program, run.work
     take_answer(program.steps, work.values, work.answers, work.spans, *run.ends, c)
     if len(program.products) > 0 and program.steps[c, PRODUCT] >= 0:
-        # Of different states of the eliminated variable, the answers lie in different places.
+        # Different states of the eliminated variable write to different places.
         run.each(
             lambda begin, end: multiply_down(
                 program, work.values, work.answers, run.marginals, c, begin, end
@@ -271,7 +270,7 @@ def _descend_large(run: _Pass, c: int) -> None:
 
 
 def _alone(program: TreeProgram, c: int) -> TreeProgram:
-    """TreeProgram of one cluster, with a marginal of its own."""
+    """Return the program of a single cluster, with its own marginal."""
     steps = program.steps[c : c + 2].copy()
     inputs = program.inputs[steps[0, INPUTS] : steps[1, INPUTS]]
     residues = program.residues[steps[0, RESIDUES] : steps[1, RESIDUES]].copy()

@@ -1,4 +1,4 @@
-"""How `exact` solves a graph: which of its ways, by which plan, and what is refused."""
+"""Planner of `exact`: the way of solution of a graph, its plan, and refusals."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from inference.settings import setting
 _WORTH_A_SEARCH = 0.1
 
 _MOST_AN_ORDER_SAVES = 1000.0
-"""Where a first order misses the memory by more, no search for a better one is begun."""
+"""Maximum ratio of a first order's memory to the limit for which a better order is searched."""
 
 _CLAMPED_SECONDS = 600.0
-"""What a sum over clamped variables may be predicted to take where no limit is given."""
+"""Default maximum of the predicted seconds of a sum over clamped variables."""
 
 
 @dataclass(frozen=True)
 class Planner:
-    """The settings of `exact`, and what they decide of a graph before anything is summed.
+    """The settings of `exact`, and the decisions for a graph that follow from them.
 
     Attributes:
-        seed, restarts, search_seconds, memory_limit, seconds_limit, threads: as `Exact` says.
+        seed, restarts, search_seconds, memory_limit, seconds_limit, threads: see `Exact`.
     """
 
     seed: int = setting(0, least=0)
@@ -58,7 +58,7 @@ class Planner:
     threads: int | None = setting(None, least=1)
 
     def way(self, graph: FactorGraph) -> Way:
-        """How graphs of this graph's structure are solved; plans are kept.
+        """Return the way of solution of graphs with this graph's structure; plans are cached.
 
         Raises:
             TooLargeError: if conditioning is the cheapest way, and takes too long.
@@ -81,13 +81,13 @@ class Planner:
         return plan
 
     def _small_plan(self, graph: FactorGraph) -> Plan | None:
-        """The plan of a graph that is so small that it is planned and run without machine code.
+        """Return the cached plan of a graph that is small enough to run without machine code.
 
-        It is kept. For other graphs it is None, and nothing is loaded to find that out.
+        Return None for other graphs, without loading anything.
         """
         if not ALLOWANCE.take(planning_seconds(graph)):
             return None
-        # What is small fits whatever the machine has, which takes as long to ask.
+        # Small graphs fit on any machine, and querying its memory takes as long as solving one.
         limit = np.inf if self.memory_limit is None else self.memory_limit
         settings = (self.effort(), self.most_entries(limit))
         with interpreted():
@@ -95,7 +95,7 @@ class Planner:
             if not self._is_small(plan):
                 return None
             if plan.cost.bytes / BYTES_PER_ENTRY >= FEWEST_WITH_RESTARTS:
-                # There are few more searches: what they cost is a share of what the tables do.
+                # The few further searches cost a fraction of the run.
                 plan = Plan.of(graph, self.seed, self.restarts, *settings)
         KEPT.keep(self._key(graph), plan)
         return plan
@@ -105,9 +105,9 @@ class Planner:
         return fits and plan.seconds_interpreted <= SECONDS_AT_ONCE
 
     def interprets(self, graph: FactorGraph) -> bool:
-        """Whether a graph without evidence is so small that it needs no machine code now.
+        """Return whether a graph without evidence is small enough to need no machine code now.
 
-        Its plan is kept, so that asking costs little beside the answer.
+        Its plan is cached, so that the check costs little compared to the answer.
         """
         if not ALLOWANCE.holds([graph]):
             return False
@@ -116,21 +116,22 @@ class Planner:
 
     @contextmanager
     def suited(self, graph: FactorGraph) -> Iterator[None]:
-        """Run the kernels of the block as Python if they pass over one small graph.
+        """Run the kernels of the block as Python if they process one small graph.
 
         Args:
-            graph: a graph without evidence, of which the block asks what a plan and a run do.
+            graph: a graph without evidence, which the block plans and runs.
         """
         needed = 2.0 * planning_seconds(graph)
         with interpreted() if self.interprets(graph) and ALLOWANCE.take(needed) else nullcontext():
             yield
 
     def cluster_plan(self, graph: FactorGraph, *, refuse: bool = True) -> Plan:
-        """Cluster tree of a graph without evidence by the best order found, and what it costs.
+        """Return the cluster tree of a graph without evidence by the best order found, and its
+        cost.
 
         Raises:
-            TooLargeError: if it would not fit the limits of memory and time, unless `refuse` is
-                false: the plan may have no tree then.
+            TooLargeError: if it would exceed the limits of memory and time, unless `refuse` is
+                false; the plan may then have no tree.
         """
         max_entries = self.most_entries(self.allowed_bytes())
         plan = Plan.of(graph, self.seed, self.restarts, self.effort(), max_entries)
@@ -139,14 +140,14 @@ class Planner:
         return plan
 
     def kept(self, graph: FactorGraph) -> Plan | None:
-        """The plan of this graph's structure, if it is kept and may be run."""
+        """Return the cached plan of this graph's structure, if it may be run."""
         kept = KEPT.get(self._key(graph))
         if kept is None or self.takes_too_long(kept.cost):
             return None
         return kept if kept.small or kept.cost.bytes <= self.allowed_bytes() else None
 
     def asked_before(self, graph: FactorGraph) -> bool:
-        """Whether a batch had this graph's structure before, so that its plan is worth keeping."""
+        """Return whether an earlier batch had this structure, so that its plan is worth caching."""
         return KEPT.asked_before(self._key(graph))
 
     def _key(self, graph: FactorGraph) -> Key:
@@ -154,35 +155,35 @@ class Planner:
         return (graph.structure, *searched, self.memory_limit)
 
     def most_entries(self, memory: float) -> float:
-        """Entries beyond which tables do not fit so many bytes, or take longer than the limit."""
+        """Return the maximum number of table entries within the limits of memory and time."""
         entries = memory / BYTES_PER_ENTRY
         if self.seconds_limit is None:
             return entries
-        # Of each entry there are two operations at least.
+        # Each entry takes at least two operations.
         return min(entries, self.seconds_limit / SECONDS_PER_OPERATION / 2.0)
 
     def refuses(self, prediction: Prediction) -> bool:
-        """Whether what is predicted passes a limit."""
+        """Return whether a prediction exceeds a limit."""
         return self.takes_too_long(prediction) or prediction.bytes > self.allowed_bytes()
 
     def takes_too_long(self, prediction: Prediction) -> bool:
-        """Whether what is predicted passes the limit of time."""
+        """Return whether a prediction exceeds the limit of time."""
         return self.seconds_limit is not None and prediction.seconds > self.seconds_limit
 
     def allowed_bytes(self) -> int:
-        """Bytes that the tables may take."""
+        """Return the bytes that the tables may take."""
         return self.allowance().bytes
 
     def allowance(self) -> MemoryAllowance:
-        """What the tables may take, and what sets that."""
+        """Return the bytes that the tables may take, and the reason of this limit."""
         return allowance(self.memory_limit)
 
     def effort(self) -> float:
-        """Steps that the search for an elimination order may take."""
+        """Maximum steps of the search for an elimination order."""
         return self.search_seconds * STEPS_PER_SECOND
 
     def _cheaper(self, graph: FactorGraph) -> Conditioned | None:
-        """What conditioning would cost and how it goes, where elimination costs more."""
+        """Return conditioning, if it costs less than elimination."""
         plan = conditioning(graph)
         if plan is None:
             return None
@@ -190,7 +191,7 @@ class Planner:
         if plan.bytes > limit:
             return None
         elimination = self._elimination(graph, restarts=0)
-        # The search for a better order may take longer than conditioning does.
+        # The search for a better order may take longer than conditioning.
         if plan.seconds > _WORTH_A_SEARCH * elimination.seconds:
             elimination = self._elimination(graph, self.restarts)
         if plan.seconds >= elimination.seconds and elimination.bytes <= limit:
@@ -201,14 +202,15 @@ class Planner:
         return Conditioned(prediction, plan, self.cluster_plan)
 
     def narrower(self, graph: FactorGraph, refused: Refused) -> Way | None:
-        """How a graph is solved whose elimination is refused; None if that is refused too.
+        """Return the way of solution of a graph whose elimination is refused; None if it is refused
+        too.
 
         Args:
             graph: the graph, without evidence.
             refused: the way of its structure.
 
         Raises:
-            ZeroPartitionError: if no state of a variable is possible.
+            ZeroPartitionError: if a variable has no possible state.
         """
         restricted = self._restricted(graph)
         if restricted is not None:
@@ -218,7 +220,7 @@ class Planner:
         return refused.clamped[0]
 
     def _restricted(self, graph: FactorGraph) -> Restricted | None:
-        """What the possible states cost, where some are not and the others fit; None if not."""
+        """Return the sum over possible states, if some are impossible and the others fit."""
         if not np.isneginf(graph.log_values).any():
             return None
         support = possible_states(graph)
@@ -232,16 +234,16 @@ class Planner:
         except TooLargeError:
             return None
         if isinstance(way, Refused):
-            # Of possible states alone no more is left out.
+            # No further states can be removed.
             clamped = self._clamped(support.graph, way.cost)
             return None if clamped is None else Restricted(support, clamped)
         return Restricted(support, way)
 
     def _clamped(self, graph: FactorGraph, whole: Prediction) -> Clamped | None:
-        """How to clamp a few variables where tables miss the memory by little; None if not."""
+        """Return how to clamp a few variables, if tables slightly exceed the memory."""
         allowed = self.allowed_bytes()
         limit = _CLAMPED_SECONDS if self.seconds_limit is None else self.seconds_limit
-        # Less work than elimination itself it never is; no few variables are worth more memory.
+        # Clamping never takes less work than elimination, and only saves memory.
         if whole.bytes <= allowed or whole.seconds > limit:
             return None
         entries = self.most_entries(allowed)
@@ -264,11 +266,11 @@ class Planner:
         return Prediction.of(cost)
 
     def thread_count(self) -> int:
-        """Threads that may share a large table."""
+        """Return the number of threads that may share a large table."""
         return self.threads if self.threads is not None else os.cpu_count() or 1
 
     def refusal(self, prediction: Prediction) -> TooLargeError:
-        """The error for what passes a limit, which names the limit and what else to do."""
+        """Return the error for a prediction beyond a limit, which names the limit and the fix."""
         allowed = self.allowance()
         seconds = prediction.seconds
         duration = f"{seconds:,.0f} s" if seconds < 1e7 else "more than 100 days"
@@ -287,12 +289,12 @@ class Planner:
 
 @dataclass(frozen=True, eq=False)
 class Refused:
-    """Elimination does not fit: what its tables leave possible may, of each graph for itself.
+    """A structure whose elimination does not fit; single graphs may still be solved.
 
     Attributes:
-        cost: what elimination of all of it costs.
+        cost: cost of elimination of the whole graph.
         exact: the settings that refuse it.
-        clamped: how graphs of this structure are clamped, or None; empty until one is in need.
+        clamped: how graphs of this structure are clamped, or None; empty until needed.
     """
 
     cost: Prediction
@@ -301,11 +303,11 @@ class Refused:
 
     @property
     def reason(self) -> str:
-        """What does not fit, and what to do."""
+        """Clause that states the exceeded limit, and the fix."""
         return str(self.exact.refusal(self.cost))
 
     def solve(self, graph: FactorGraph, threads: Threads) -> Solved:
-        """Solve a graph by what its zeros, or a few clamped variables, leave."""
+        """Solve a graph by its possible states, or by clamping a few variables."""
         narrower = self.exact.narrower(graph, self)
         if narrower is None:
             raise self.exact.refusal(self.cost)

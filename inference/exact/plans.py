@@ -1,4 +1,4 @@
-"""Plans: how the graphs of one structure are eliminated. Those of the last structures are kept."""
+"""Plans of elimination for graphs of one structure; the most recent ones are cached."""
 
 from __future__ import annotations
 
@@ -47,39 +47,40 @@ from inference.stacked_graphs import Stacked, joined
 
 MOST_KEPT = 256
 _MOST_BYTES = 2**26
-"""Plans that are kept, and the memory of their programs and workspaces."""
+"""Maximum number of cached plans, and maximum memory of their programs and workspaces."""
 
 _MOST_REMEMBERED = 2**14
-"""Structures of which it is known that they were asked for."""
+"""Maximum number of structures whose earlier use is recorded."""
 
 _OPERATIONS_AT_A_TIME = 1e9
-"""After about a second of them, compiled code returns, so that an interrupt is heard."""
+"""Operations per call, about a second, after which compiled code returns to check for
+interrupts."""
 
 _ARITHMETIC = {True: "scaled", False: "log"}
 
 _COMPARED_FIRST = 16
-"""Entries of scopes by which structures are told apart before all arrays are compared."""
+"""Number of scope entries that are compared before all arrays of structures."""
 
 Structure = tuple[bytes, bytes, bytes]
 
 Key = tuple[Structure, int, int, float, int | None]
-"""A structure, and the seed, restarts, search seconds and memory limit of `exact`."""
+"""Key of a plan: structure, and the seed, restarts, search seconds and memory limit of `exact`."""
 
 
 Fields = tuple[int, float, NDArray[np.float64], bool]
-"""Those of a `Run`."""
+"""The fields of a `Run`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How the graphs of one structure are eliminated.
+    """Plan of elimination for graphs of one structure.
 
     Attributes:
-        fits: whether the tables stay within the memory that was allowed; if not, there is no tree.
+        fits: whether the tables fit the allowed memory; if not, there is no tree.
         tree: the cluster tree.
-        program: what a pass over it does.
-        cost: what a run costs.
-        cardinalities, table_starts: int64, of the graphs.
+        program: the steps of a pass over it.
+        cost: cost of a run.
+        cardinalities, table_starts: int64, arrays of the graphs.
         n_states: entries of all marginals.
     """
 
@@ -96,7 +97,7 @@ class Plan:
     def of(
         cls, graph: FactorGraph, seed: int, restarts: int, effort: float, max_entries: float
     ) -> Plan:
-        """Plan for a graph without evidence; see `elimination_order` for the settings."""
+        """Return the plan for a graph without evidence; settings as in `elimination_order`."""
         structure = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
         order = planned_order(*structure, seed, restarts, effort)
         if not PLANTING.spent and PLANTING.take(planting_seconds(graph)):
@@ -113,7 +114,7 @@ class Plan:
 
     @property
     def reason(self) -> str:
-        """That it takes little time."""
+        """Clause that states the predicted time."""
         return self.cost.reason
 
     @property
@@ -123,19 +124,19 @@ class Plan:
 
     @property
     def bytes(self) -> float:
-        """Memory that keeping this plan takes: workspaces of large tables are not kept with it."""
+        """Memory of the cached plan, without workspaces of large tables, which are not cached."""
         arrays = (*self.tree, *self.program)
         tables = self.cost.bytes if self.small else 0.0
         return tables + sum(array.nbytes for array in arrays)
 
     def run(self, log_values: NDArray[np.float64], threads: Threads) -> Run:
-        """Marginals and log Z under log tables; `threads` is asked where tables are large."""
+        """Return marginals and log Z under log tables; `threads` is called if tables are large."""
         if not self.small:
             large = SPARE.take(self.program, self.table_starts)
             result = self._run_in_chunks(log_values, large, threads(), self.program)
             SPARE.give(large)
             return result
-        # Small graphs take microseconds: no context is entered for what needs none.
+        # Small graphs take microseconds, so avoid entering an unnecessary context.
         if not ALLOWANCE.spent and ALLOWANCE.take(self.seconds_interpreted):
             with interpreted():
                 return self._run_alone(log_values)
@@ -147,7 +148,7 @@ class Plan:
 
     @property
     def seconds_interpreted(self) -> float:
-        """What a run is predicted to take without machine code; see `inference.exact.small`."""
+        """Predicted seconds of a run without machine code; see `inference.exact.small`."""
         operations = self.cost.seconds / SECONDS_PER_OPERATION
         return running_seconds(self.table_starts, self.program, operations)
 
@@ -161,9 +162,9 @@ class Plan:
         return result
 
     def run_in_turn(self, rows: Iterable[NDArray[np.float64]], threads: Threads) -> Iterator[Run]:
-        """Yield what `run` returns for each of several log tables, in one workspace.
+        """Yield the result of `run` for each of several log tables, in one workspace.
 
-        Where tables are large, memory that is handed out anew costs as much as a run in it.
+        Allocating memory for large tables costs as much as a run in it.
         """
         if self.small:
             yield from (self.run(log_values, threads) for log_values in rows)
@@ -174,7 +175,7 @@ class Plan:
         SPARE.give(large)
 
     def run_each(self, rows: Sequence[NDArray[np.float64]]) -> Iterator[Fields]:
-        """What `run` returns for each of many log tables, if tables are small."""
+        """Return the result of `run` for each of many log tables, for small tables."""
         count = len(rows)
         codes = np.empty(count, dtype=np.int64)
         log_zs = np.empty(count)
@@ -196,8 +197,8 @@ class Plan:
     def calibrate(
         self, log_values: NDArray[np.float64], threads: Threads
     ) -> tuple[Run, NDArray[np.float64]]:
-        """What `run` returns, and the beliefs of the clusters."""
-        # With no products of matrices, so that all tables are written.
+        """Return the result of `run`, and the beliefs of the clusters."""
+        # Without matrix products, so that all tables are written.
         written = self.program._replace(products=self.program.products[:0])
         if self.small:
             work = new_workspace(written, self.table_starts)
@@ -242,7 +243,7 @@ class Plan:
 def _planted(
     graph: FactorGraph, order: NDArray[np.int64], max_entries: float
 ) -> tuple[bool, ClusterTree, TreeProgram, Prediction]:
-    """The first fields of a `Plan` by an elimination order."""
+    """Return the first fields of a `Plan` from an elimination order."""
     arrays = graph.cardinalities, graph.scope_starts, graph.scope_variables, graph.table_starts
     fits, tree, program, cost = plant_program(*arrays, order, max_entries)
     prediction = Prediction.of(Cost(*cost))
@@ -252,8 +253,10 @@ def _planted(
 
 
 def _read_only(log_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log tables as most graphs hold them: for arrays that can be written, kernels would be
-    compiled once more."""
+    """Return log tables as read-only arrays, as most graphs have them.
+
+    Kernels would be compiled again for writable arrays.
+    """
     view = log_values.view()
     view.flags.writeable = False
     return view
@@ -262,13 +265,13 @@ def _read_only(log_values: NDArray[np.float64]) -> NDArray[np.float64]:
 def runs_of(
     graphs: Sequence[FactorGraph], seed: int, restarts: int, effort: float, max_entries: float
 ) -> list[tuple[Run, Prediction] | None]:
-    """Plan and run graphs without evidence; those of one structure follow each other.
+    """Plan and run graphs without evidence; graphs of the same structure are adjacent.
 
-    The settings are those of `Plan.of`. No plan is kept.
+    The settings are those of `Plan.of`. No plan is cached.
 
     Returns:
-        The run of each graph, and what was predicted of it; None for one that has to be solved
-        apart: its tables are large, or conditioning may be cheaper.
+        The run of each graph, and its prediction; None for a graph that must be solved separately,
+        because its tables are large or conditioning may be cheaper.
     """
     count = len(graphs)
     stacked = Stacked.of(graphs)
@@ -301,7 +304,7 @@ def runs_of(
 
 
 def posterior_of(graph: FactorGraph, stats: Mapping[str, Any], run: Run) -> Posterior:
-    """Posterior from a run, with what is told of its plan.
+    """Return the posterior from a run, with the `stats` of its plan.
 
     Raises:
         ZeroPartitionError: if no assignment has positive potential.
@@ -315,9 +318,9 @@ def posterior_of(graph: FactorGraph, stats: Mapping[str, Any], run: Run) -> Post
 def results_of(
     graphs: Iterable[FactorGraph], stats: Mapping[str, Any], runs: Iterable[Fields]
 ) -> list[Result]:
-    """Posteriors from runs, with what is told of their plan; an error where there is none."""
-    # A batch makes one every few microseconds; looking up a member of an enumeration, and merging
-    # dictionaries, would be a tenth of that.
+    """Return posteriors from runs, with the `stats` of their plan, or errors."""
+    # A batch creates one every few microseconds; looking up members of an enumeration and merging
+    # dictionaries would take a tenth of that.
     kind, status = LogZKind.EXACT, Status.EXACT
     stats_of = {scaled: {**stats, "arithmetic": name} for scaled, name in _ARITHMETIC.items()}
     return [
@@ -331,7 +334,7 @@ def results_of(
 
 
 class KeptPlans:
-    """The plans of the structures that were requested last, within bounds of number and memory."""
+    """Cache of plans of the most recent structures, with limits on number and memory."""
 
     def __init__(self) -> None:
         self._plans: OrderedDict[Key, tuple[Plan, float]] = OrderedDict()
@@ -340,7 +343,7 @@ class KeptPlans:
         self._lock = Lock()
 
     def get(self, key: Key) -> Plan | None:
-        """Plan of a structure under settings of `exact`, if it is kept."""
+        """Return the plan of a structure under settings of `exact`, if it is cached."""
         with self._lock:
             kept = self._plans.get(key)
             if kept is None:
@@ -349,7 +352,7 @@ class KeptPlans:
             return kept[0]
 
     def asked_before(self, key: Key) -> bool:
-        """Whether this was asked for the structure before."""
+        """Return whether the structure was requested before."""
         with self._lock:
             number = hash(key)
             if number in self._asked:
@@ -360,7 +363,7 @@ class KeptPlans:
             return False
 
     def keep(self, key: Key, plan: Plan) -> None:
-        """Keep a plan, unless it is large, and let go of what was asked for longest ago."""
+        """Cache a plan, unless it is large, and drop the least recently used ones."""
         size = plan.bytes
         if size > _MOST_BYTES / 4:
             return
@@ -377,8 +380,8 @@ KEPT = KeptPlans()
 
 
 def by_structure(graphs: Sequence[FactorGraph]) -> list[list[int]]:
-    """Numbers of the graphs that have the same scopes and cardinalities."""
-    # Graphs of one fact graph share arrays, and need no comparing; often they follow each other.
+    """Return groups of numbers of the graphs with the same scopes and cardinalities."""
+    # Graphs of one fact graph share arrays and need no comparison; often they are adjacent.
     seen: dict[tuple[int, int, int], list[int]] = {}
     cardinalities = starts = variables = None
     numbers: list[int] = []
@@ -394,8 +397,8 @@ def by_structure(graphs: Sequence[FactorGraph]) -> list[list[int]]:
         numbers.append(number)
     if len(seen) == 1:
         return list(seen.values())
-    # Hashing all arrays of a structure takes as long as a small graph does: first the last scopes,
-    # by which most structures differ.
+    # Hashing all arrays of a structure takes as long as solving a small graph. Compare the last
+    # scopes first, in which most structures differ.
     similar: dict[tuple[int, int, bytes], list[list[int]]] = {}
     for numbers in seen.values():
         variables = graphs[numbers[0]].scope_variables
@@ -406,7 +409,7 @@ def by_structure(graphs: Sequence[FactorGraph]) -> list[list[int]]:
 
 
 def _alike(graphs: Sequence[FactorGraph], members: list[list[int]]) -> Iterable[list[int]]:
-    """Lists of numbers, of graphs that share arrays, put together where structures are equal."""
+    """Return groups of graphs that share arrays, merged if their structures are equal."""
     if len(members) == 1:
         return members
     first, *others = (graphs[numbers[0]] for numbers in members)

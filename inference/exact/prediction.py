@@ -1,4 +1,4 @@
-"""What exact inference would cost, before it runs."""
+"""Prediction of the cost of exact inference."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ Method = Literal["elimination", "conditioning", "clamping"]
 BYTES_PER_ENTRY = 8
 
 STEPS_PER_SECOND = 1e9
-"""Steps of the search for an elimination order, as they are counted, that take a second."""
+"""Counted steps of the search for an elimination order per second."""
 
 SECONDS_PER_OPERATION = 2.5e-9
-"""Order of magnitude of one multiplication or addition of the kernels on a current processor."""
+"""Approximate seconds of a multiplication or addition of the kernels on a current processor."""
 
 
 @dataclass(frozen=True)
 class Prediction(PredictedCost):
-    """What exact inference in a graph would cost.
+    """Predicted cost of exact inference in a graph.
 
     Attributes:
         seconds: order of magnitude of the time of the method, on one core.
         bytes: memory of all its tables and messages.
-        induced_width: most variables that a message holds, by the best elimination order found.
+        induced_width: maximum number of variables of a message, by the best elimination order
+            found.
         log2_largest_table: log2 of the entries of the largest table of that order.
-        method: elimination, or conditioning where that takes less time or fits the memory, or
-            clamping where elimination misses the memory by little; width and tables are then of
-            what is left, as they are where only the states that are possible fit.
+        method: elimination; conditioning if that takes less time or fits the memory; or clamping if
+            elimination slightly exceeds the memory. Width and tables are then those of the
+            remaining graph, as they are if only the possible states fit.
     """
 
     bytes: float
@@ -40,17 +41,17 @@ class Prediction(PredictedCost):
 
     @classmethod
     def of(cls, cost: Cost) -> Prediction:
-        """Prediction for what the kernels count: entries, and operations."""
+        """Return the prediction from the kernels' counts of entries and operations."""
         seconds = cost.work * SECONDS_PER_OPERATION
         return cls(seconds, cost.entries * BYTES_PER_ENTRY, int(cost.width), cost.log2_largest)
 
     @property
     def reason(self) -> str:
-        """Why exact inference answers, in a clause."""
+        """Clause that states why exact inference answers."""
         return reason_of(self.method, self.seconds)
 
     def stats(self, seed: int) -> dict[str, Any]:
-        """What a posterior tells of its run, but for its arithmetic and the seconds it took."""
+        """Return the `stats` of a run, except for its arithmetic and duration."""
         return {
             "method": self.method,
             "induced_width": self.induced_width,
@@ -62,5 +63,5 @@ class Prediction(PredictedCost):
 
 
 def reason_of(method: str, seconds: float) -> str:
-    """Why exact inference answers by a method that is predicted to take so long, in a clause."""
+    """Return the clause that exact inference answers by a method with a predicted time."""
     return f"exact {method} takes about {seconds:.2g} s"

@@ -1,10 +1,10 @@
-"""What runs as Python until a process has more to do than loading machine code takes.
+"""Interpreted runs of small graphs, until loading machine code pays off for the process.
 
-To load Numba and the machine code of `exact` takes .4 s of processor time, and to compile it, once
-an install, some 25 s. A graph of 20 claims takes 6 ms without either. A plan of a larger graph, of
-which the order is found by machine code, takes as long as loading what makes it, and a hundredth of
-what it takes to compile that. Answers are the same to the last bit, so that it plays no part which
-of the two gave them.
+Loading Numba and the machine code of `exact` takes 0.4 s of processor time; compiling it, once per
+installation, takes about 25 s. A graph of 20 claims takes 6 ms without either. Building the plan of
+a larger graph, whose order is found by machine code, takes as long as loading the code that builds
+it, and a hundredth of the time to compile that code. Answers are the same to the last bit either
+way.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from inference.exact.kernels.propagation import FEWEST_IN_VECTORS, propagate
 from inference.exact.kernels.solve import plant_program
 
 FEWEST_WITH_RESTARTS = 1536.0
-"""Entries of all tables from which on there may be more than one search for an order: one of n
-variables, three at least, is repeated where its tables have 512 n or more (`_order_component`)."""
+"""Minimum entries of all tables for more than one search for an order: the search for n >= 3
+variables is repeated if their tables have 512 n entries or more (`_order_component`)."""
 
 SECONDS_AT_ONCE = 0.1
-"""What is interpreted for one small graph at most."""
+"""Maximum predicted seconds of interpretation for a small graph."""
 
 _SECONDS_PER_PLANTED = 6e-5
-"""Of a variable, or a place in a scope, in a tree and its program, where tables are large."""
+"""Seconds per variable, or place in a scope, to build a tree and its program for large tables."""
 
 _SECONDS_PER_ITEM = 2e-5
 _SECONDS_PER_PAIR = 8e-6
 _SECONDS_PER_CLUSTER = 3e-5
 _SECONDS_PER_OPERATION = 1e-6
-"""Of small graphs: of a variable or a place in a scope, of a pair of variables that an order is
-searched for, of a cluster in a run, and of an operation there."""
+"""Seconds for small graphs: per variable or place in a scope, per pair of variables in the search
+for an order, per cluster in a run, and per operation."""
 
 
 class Allowance:
-    """What a process may interpret before it loads machine code.
+    """Interpretation time that a process may use before it loads machine code.
 
     Attributes:
-        spent: whether nothing is interpreted any more.
+        spent: whether nothing is interpreted anymore.
     """
 
     def __init__(self, kernel: Any, at_once: float, in_all: float) -> None:
-        """Allow as much as is predicted to take some seconds, until a kernel has machine code."""
+        """Allow some predicted seconds of interpretation, until a kernel has machine code."""
         self.spent = False
         self._kernel = kernel
         self._at_once = at_once
@@ -56,9 +56,9 @@ class Allowance:
         self._lock = Lock()
 
     def take(self, seconds: float) -> bool:
-        """Take what is predicted for a step, if there is as much."""
+        """Use the predicted seconds of a step, if enough are left; return whether they were."""
         with self._lock:
-            # What is loaded is quicker for every graph.
+            # Loaded machine code is faster for every graph.
             if self._left < seconds <= self._at_once or self._kernel.has_machine_code:
                 self.spent = True
             if self.spent or seconds > self._at_once:
@@ -67,7 +67,7 @@ class Allowance:
             return True
 
     def holds(self, graphs: Iterable[FactorGraph]) -> bool:
-        """Whether there is enough for the plans of all of some graphs, and as much for the runs."""
+        """Return whether enough is left for the plans of some graphs, and as much for the runs."""
         if self.spent:
             return False
         needed = 0.0
@@ -79,26 +79,26 @@ class Allowance:
 
 
 ALLOWANCE = Allowance(propagate, SECONDS_AT_ONCE, 0.2)
-"""For small graphs, of which everything is interpreted."""
+"""Allowance for small graphs, which are interpreted completely."""
 
 PLANTING = Allowance(plant_program, 0.25, 0.25)
-"""For cluster trees of larger graphs, and their programs."""
+"""Allowance for cluster trees and programs of larger graphs."""
 
 
 def end_interpretation() -> None:
-    """Interpret nothing more in this process, so that what is called next loads machine code."""
+    """Stop interpretation in this process, so that the next call loads machine code."""
     ALLOWANCE.spent = PLANTING.spent = True
 
 
 def planting_seconds(graph: FactorGraph) -> float:
-    """What it is predicted to take to make a tree and its program without machine code."""
+    """Return the predicted seconds to build a tree and its program without machine code."""
     return _SECONDS_PER_PLANTED * (graph.n_variables + len(graph.scope_variables))
 
 
 def planning_seconds(graph: FactorGraph) -> float:
-    """What it is predicted to take to plan a graph without machine code.
+    """Return the predicted seconds to plan a graph without machine code.
 
-    It is infinite where conditioning may be quicker, and where no run is interpreted.
+    The result is infinite if conditioning may be faster, or if no run is interpreted.
     """
     if max(graph.n_factors, graph.n_variables) >= FEWEST_FACTORS:
         return np.inf
@@ -106,7 +106,7 @@ def planning_seconds(graph: FactorGraph) -> float:
         return np.inf
     sizes = np.diff(graph.scope_starts)
     joined = graph.scope_variables[np.repeat(sizes > 1, sizes)]
-    # Others are leaves, which need no search.
+    # The other variables are leaves, which need no search.
     searched = np.count_nonzero(np.bincount(joined) > 1)
     items = graph.n_variables + len(graph.scope_variables)
     return float(_SECONDS_PER_ITEM * items + _SECONDS_PER_PAIR * searched**2)
@@ -115,10 +115,10 @@ def planning_seconds(graph: FactorGraph) -> float:
 def running_seconds(
     table_starts: NDArray[np.int64], program: TreeProgram, operations: float
 ) -> float:
-    """What a run of a plan is predicted to take without machine code.
+    """Return the predicted seconds of a run of a plan without machine code.
 
-    It is infinite where that could differ in the last bit: for factors whose exponentials are taken
-    in vectors, and for products of matrices.
+    The result is infinite if the last bits could differ: for factors whose exponentials are
+    computed in vectors, and for matrix products.
     """
     if _has_vectors(table_starts) or len(program.products):
         return np.inf

@@ -1,8 +1,7 @@
-"""Ways through `exact`: how graphs of one structure are solved, at what cost, and why so.
+"""Ways of solution of `exact` for graphs of one structure, with their costs and reasons.
 
-`Plan` eliminates, `Conditioned` sums over a cover, `Clamped` over a few variables and `Restricted`
-over the states that zeros leave possible; `Refused` looks at each graph for one of the last two.
-`Planner.way` chooses.
+`Plan` eliminates, `Conditioned` sums over a cover, `Clamped` over a few variables, and `Restricted`
+over the possible states; `Refused` tries the last two for each graph. `Planner.way` chooses.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from inference.exact.prediction import Prediction
 from inference.possible_states import Support
 
 Threads = Callable[[], int]
-"""How many threads may be used, asked for where tables are large."""
+"""Function that returns the number of threads, called if tables are large."""
 
 
 class Run(NamedTuple):
-    """What a run found: a code of the kernels, log Z, marginals, and the arithmetic."""
+    """Result of a run: code of the kernels, log Z, marginals, and the arithmetic."""
 
     code: int
     log_z: float
@@ -34,37 +33,37 @@ class Run(NamedTuple):
 
 
 Solved = tuple[Prediction, Run]
-"""What it cost, as predicted of the way that was gone in the end, and what was found."""
+"""Predicted cost of the way that was used in the end, and the result."""
 
 
 class Way(Protocol):
-    """One way through `exact`, for all graphs of a structure or, where zeros count, for one."""
+    """Protocol of ways of solution for all graphs of a structure or, with zeros, for one graph."""
 
     @property
     def cost(self) -> Prediction:
-        """What it is predicted to cost."""
+        """Predicted cost."""
 
     @property
     def reason(self) -> str:
-        """Why it is gone, or why not, in a clause."""
+        """Clause that states why it is used, or why not."""
 
     def solve(self, graph: FactorGraph, threads: Threads) -> Solved:
-        """Log Z and marginals of a graph without evidence.
+        """Return log Z and marginals of a graph without evidence.
 
         Raises:
-            TooLargeError: if no way is left that fits the limits.
-            ZeroPartitionError: if no state of a variable is possible.
+            TooLargeError: if no way fits the limits.
+            ZeroPartitionError: if a variable has no possible state.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class Conditioned:
-    """Conditioning where elimination costs more.
+    """Conditioning, if elimination costs more.
 
     Attributes:
-        cost: of conditioning, with the width and the tables of elimination.
-        conditioning: how it goes.
-        instead: the way of a graph of which a product could underflow.
+        cost: cost of conditioning, with the width and the tables of elimination.
+        conditioning: the sum over a cover.
+        instead: way of solution for graphs in which a product could underflow.
     """
 
     cost: Prediction
@@ -73,11 +72,11 @@ class Conditioned:
 
     @property
     def reason(self) -> str:
-        """That it takes little time."""
+        """Clause that states the predicted time."""
         return self.cost.reason
 
     def solve(self, graph: FactorGraph, threads: Threads) -> Solved:
-        """Sum over the states of the cover, or go the other way."""
+        """Sum over the states of the cover, or use the other way."""
         sums = condition(graph, self.conditioning, threads())
         if sums is None:
             return self.instead(graph).solve(graph, threads)
@@ -87,11 +86,11 @@ class Conditioned:
 
 @dataclass(frozen=True, eq=False)
 class Restricted:
-    """A sum over the possible states of one graph.
+    """Sum over the possible states of one graph.
 
     Attributes:
-        support: what is possible.
-        way: how what is left is solved.
+        support: the possible states.
+        way: way of solution of the remaining graph.
     """
 
     support: Support
@@ -99,16 +98,16 @@ class Restricted:
 
     @property
     def cost(self) -> Prediction:
-        """What the possible states cost."""
+        """Predicted cost for the possible states."""
         return self.way.cost
 
     @property
     def reason(self) -> str:
-        """Why they are summed as they are."""
+        """Clause that states why they are summed in this way."""
         return self.way.reason
 
     def solve(self, graph: FactorGraph, threads: Threads) -> Solved:  # noqa: ARG002 - it has one
-        """Solve what is left, and give what is impossible a probability of 0."""
+        """Solve the remaining graph, and give impossible states probability 0."""
         cost, run = self.way.solve(self.support.graph, threads)
         if run.code == DONE:
             log_z = run.log_z + self.support.log_constant

@@ -1,4 +1,4 @@
-"""Workspaces of large tables: in huge pages, and the last one kept for the next run."""
+"""Workspaces of large tables: in huge pages, with the last one cached for the next run."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from inference.exact.kernels.propagation import Workspace, workspace_sizes
 from inference.memory import allowance
 
 _SECONDS = 10.0
-"""How long a workspace is kept."""
+"""Seconds for which a workspace is cached."""
 
 _SHARE = 1.0 / 8.0
-"""Of the memory that tables may take without a limit: larger workspaces are not kept."""
+"""Maximum share of the default memory of tables for a cached workspace."""
 
 
 def large_workspace(program: TreeProgram, table_starts: NDArray[np.int64]) -> Workspace:
-    """Workspace for a program of large tables."""
-    # NumPy asks for huge pages, without which faults take as long as the arithmetic.
+    """Return a workspace for a program with large tables."""
+    # NumPy requests huge pages, without which page faults take as long as the arithmetic.
     return Workspace(*map(np.empty, workspace_sizes(program, table_starts)))
 
 
 class SpareWorkspace:
-    """The workspace of the last run with large tables, for the next that fits into it.
+    """Cache of the workspace of the last run with large tables, for the next run that fits into it.
 
-    Memory that the system hands out anew has to be cleared, and on a virtual machine often to be
-    fetched from its host, which takes several times as long as the arithmetic.
+    New memory from the operating system must be cleared and, on a virtual machine, often fetched
+    from the host, which takes several times as long as the arithmetic.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class SpareWorkspace:
         self._lock = Lock()
 
     def take(self, program: TreeProgram, table_starts: NDArray[np.int64]) -> Workspace:
-        """Workspace for a program, which nothing else uses until it is given back."""
+        """Return a workspace for a program, for exclusive use until `give`."""
         kept = self._exchange(None)
         sizes = workspace_sizes(program, table_starts)
         if kept is None or any(len(a) < n for a, n in zip(kept, sizes, strict=True)):
@@ -45,14 +45,14 @@ class SpareWorkspace:
         return Workspace(*(a[:n] for a, n in zip(kept, sizes, strict=True)))
 
     def give(self, work: Workspace) -> None:
-        """Keep a workspace for some seconds, unless it is a large part of the memory."""
+        """Cache a workspace for some seconds, unless it is a large part of the memory."""
         if sum(array.nbytes for array in work) <= _SHARE * allowance(None).bytes:
-            # What was taken may be the first part of what was kept.
+            # The arrays may be views of a larger workspace.
             whole = (a if a.base is None else a.base for a in work)
             self._exchange(Workspace(*whole))
 
     def _exchange(self, work: Workspace | None) -> Workspace | None:
-        """Keep another workspace, or none; return the one that was kept."""
+        """Cache another workspace, or none; return the previous one."""
         timer = Timer(_SECONDS, self._exchange, [None]) if work is not None else None
         with self._lock:
             kept, self._kept = self._kept, work

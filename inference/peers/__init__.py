@@ -1,1 +1,1 @@
-"""Backends that stand on other people's libraries, one file or folder for each library."""
+"""Backends that use other libraries, in one file or folder per library."""

@@ -1,9 +1,9 @@
-"""An equivalent graph of numbers near 1, for libraries that multiply potentials as they are.
+"""Equivalent graphs with potentials near 1, for libraries that multiply potentials without scaling.
 
-Products of potentials leave the range of doubles near 500 factors. So every table is divided by
-messages of belief propagation, and the table of every variable is multiplied by them. The product
-of all tables is the same up to a constant, whatever the messages are, but now its factors stay near
-1 where they meet in a product of the library.
+Products of potentials leave the range of doubles near 500 factors. Therefore every table is divided
+by messages of belief propagation, and the table of every variable is multiplied by them. The
+product of all tables is unchanged up to a constant, for any messages, but the factors of the
+library's products stay near 1.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from inference.possible_states import Support, assignment, restricted
 _SWEEPS = 50
 _DAMPING = 0.3
 _TOLERANCE = 1e-3
-"""The messages need not be final; these are good enough to keep products in range."""
+"""Settings of approximate messages, which suffice to keep products in range."""
 
 
 def balanced(graph: FactorGraph) -> Support:
-    """Graph with the distribution of `graph`, on its possible states, with tables near 1.
+    """Return a graph with the distribution of `graph`, on its possible states, with tables near 1.
 
     Args:
         graph: a factor graph without evidence.
 
     Returns:
-        The support of that graph, whose `log_constant` has all that its tables were divided by.
+        The support of that graph, whose `log_constant` includes all divisors of its tables.
 
     Raises:
         ZeroPartitionError: if messages show that no assignment has positive potential.
@@ -86,7 +86,7 @@ def balanced(graph: FactorGraph) -> Support:
 
 @contextmanager
 def within_doubles(library: str) -> Iterator[None]:
-    """Say of potentials that a conversion refuses which backend takes them."""
+    """Raise an InferenceError that names a backend for potentials that a conversion refuses."""
     try:
         yield
     except InputError as error:
@@ -97,7 +97,7 @@ def within_doubles(library: str) -> Iterator[None]:
 
 
 def no_probability(library: str, graph: FactorGraph) -> InferenceError:
-    """Error for a library that found no probability in a balanced graph.
+    """Return the error for a library that found no probability in a balanced graph.
 
     Raises:
         ZeroPartitionError: if no assignment has positive potential.

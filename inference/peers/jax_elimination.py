@@ -1,6 +1,6 @@
-"""Elimination in JAX, for accelerators and for differentiating through.
+"""Elimination in JAX, for accelerators and automatic differentiation.
 
-It sums in the order of `exact`, written out and compiled once for each structure; marginals are
+The sums follow the order of `exact`, unrolled and compiled once per structure; marginals are
 derivatives of log Z.
 """
 
@@ -30,28 +30,28 @@ from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.settings import setting
 
 _COPIES = 4
-"""Copies of the tables at a time: products, their exponentials, and both of them going back."""
+"""Copies of the tables in memory: products and exponentials, forward and backward."""
 
 _MOST_BYTES_AT_A_TIME = 2**31
-"""Memory of the settings that are answered side by side; more are run in parts."""
+"""Maximum memory of settings that are solved together; more are solved in parts."""
 
 _MOST_SUMS = 1_000
-"""More would be compiled for minutes, and take gigabytes meanwhile."""
+"""Maximum number of sums; compiling more takes minutes and gigabytes."""
 
 
 @dataclass(frozen=True)
 class JaxElimination(Backend):
     """All marginals and log Z by elimination, in JAX and in double precision.
 
-    It is for an accelerator with many settings of one structure, which it answers side by side:
-    the responses of a simulation, replicates, a learner's steps. Every structure is compiled, for
-    some seconds at a hundred variables, and refused beyond 1,000 sums; on a processor, and for
-    graphs that all differ, `exact` is faster. Arithmetic is in log space throughout.
+    Use it on an accelerator for many settings of one structure, which it solves together: the
+    responses of a simulation, replicates, the steps of a learner. Compilation takes some seconds
+    per structure of a hundred variables, and more than 1,000 sums are refused; on a processor, and
+    for graphs of different structures, `exact` is faster. All arithmetic is in log space.
 
     Attributes:
-        seed: of the search for an elimination order, as for `exact`.
-        memory_limit: bytes that the tables of one graph may take; None: three quarters of what the
-            machine, or the accelerator that JAX computes on, has available.
+        seed: seed of the search for an elimination order, as for `exact`.
+        memory_limit: bytes that the tables of one graph may take; None: three quarters of the
+            memory available on the machine, or on the accelerator that JAX uses.
     """
 
     name: ClassVar[str] = "exact_jax"
@@ -60,10 +60,10 @@ class JaxElimination(Backend):
     memory_limit: int | None = setting(None, above=0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Exact posterior of a graph without evidence.
+        """Return the exact posterior of a graph without evidence.
 
         Raises:
-            TooLargeError: if the tables would not fit the memory limit.
+            TooLargeError: if the tables would exceed the memory limit.
             ZeroPartitionError: if no assignment has positive potential.
         """
         (result,) = self.solve_settings(graph, graph.log_values[None])
@@ -76,7 +76,7 @@ class JaxElimination(Backend):
         graphs: Sequence[FactorGraph],
         threads: int = 1,  # noqa: ARG002 - JAX has threads of its own
     ) -> list[Result]:
-        """Exact posteriors of many graphs, those of one structure side by side, or the errors."""
+        """Return exact posteriors or errors, solving graphs of the same structure together."""
         results: dict[int, Result] = {}
         for numbers in by_structure(graphs):
             rows = np.stack([graphs[number].log_values for number in numbers])
@@ -90,7 +90,7 @@ class JaxElimination(Backend):
         log_values: NDArray[np.float64],
         threads: int = 1,  # noqa: ARG002
     ) -> list[Result]:
-        """Exact posteriors of a graph under many log tables, side by side, or the errors."""
+        """Return exact posteriors of a graph under many log tables together, or the errors."""
         try:
             log_z, marginals, prediction = self.answers(graph, log_values)
         except TooLargeError as error:
@@ -107,20 +107,20 @@ class JaxElimination(Backend):
     def answers(
         self, graph: FactorGraph, log_values: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], Prediction]:
-        """Log Z and marginals of a graph under many log tables, as arrays.
+        """Return log Z and marginals of a graph under many log tables, as arrays.
 
         Args:
-            graph: a graph without evidence, whose own log tables play no part.
+            graph: a graph without evidence, whose own log tables are ignored.
             log_values: float64 (n_settings, n_entries).
 
         Returns:
-            Log Z, float64 (n_settings,), -inf where no assignment has positive potential;
-            marginals, float64 (n_settings, n_states), one probability vector after another, NaN
-            where log Z is -inf; and what one setting costs.
+            Log Z, float64 (n_settings,), -inf if no assignment has positive potential; marginals,
+            float64 (n_settings, n_states), one probability vector after another, NaN if log Z is
+            -inf; and the cost of one setting.
 
         Raises:
-            TooLargeError: if the tables would not fit the memory limit, or there are too many of
-                them to be compiled.
+            TooLargeError: if the tables would exceed the memory limit, or are too many to be
+                compiled.
         """
         plan = self._plan(graph)
         needed = _COPIES * plan.cost.bytes
@@ -128,7 +128,7 @@ class JaxElimination(Backend):
             instead = "use backend 'wmb' for certified bounds or 'lbp' for an estimate"
             require(needed, self._allowance(), "the tables of one graph", instead)
         sums = _Sums.of(graph, plan)
-        # Powers of two, so that few numbers of settings are compiled for.
+        # Powers of two, so that code is compiled for few numbers of settings.
         most = max(1, int(_MOST_BYTES_AT_A_TIME / max(needed, 1)))
         size = min(1 << (most.bit_length() - 1), 1 << (len(log_values) - 1).bit_length())
         rows = np.pad(log_values, ((0, -len(log_values) % size), (0, 0)), mode="edge")
@@ -140,13 +140,13 @@ class JaxElimination(Backend):
         if graph.n_variables:
             starts = np.cumsum(graph.cardinalities) - graph.cardinalities
             with np.errstate(invalid="ignore"):
-                # Rounding keeps the sums from one, and without an assignment there is none.
+                # The sums deviate from one by rounding, and are zero without a possible assignment.
                 totals = np.add.reduceat(marginals, starts, axis=1)
                 marginals /= np.repeat(totals, graph.cardinalities, axis=1)
         return log_z, marginals, plan.cost
 
     def predict(self, graph: FactorGraph) -> Prediction:
-        """What `infer` would cost on a processor, but for compiling."""
+        """Return the predicted cost of `infer` on a processor, without compilation."""
         return self._plan(graph.absorb_evidence()).cost
 
     def _plan(self, graph: FactorGraph) -> Plan:
@@ -154,7 +154,7 @@ class JaxElimination(Backend):
         return Exact(self.seed, memory_limit=max(limit, 1)).cluster_plan(graph, refuse=False)
 
     def _allowance(self) -> MemoryAllowance:
-        """What the tables may take where JAX computes."""
+        """Return the memory that the tables may take on JAX's device."""
         stats = jax.devices()[0].memory_stats()
         if self.memory_limit is None and stats and "bytes_limit" in stats:
             return MemoryAllowance(
@@ -165,11 +165,11 @@ class JaxElimination(Backend):
 
 
 class _Sums(NamedTuple):
-    """What is summed of which tables: all that JAX compiles for.
+    """The sums of a plan: the static arguments for which JAX compiles.
 
     Attributes:
         states: number of states of every variable.
-        scopes: of every factor.
+        scopes: scope of every factor.
         order: the variables that are summed out together, one sum after another.
     """
 
@@ -179,7 +179,7 @@ class _Sums(NamedTuple):
 
     @classmethod
     def of(cls, graph: FactorGraph, plan: Plan) -> _Sums:
-        """The sums of a plan for a graph without evidence.
+        """Return the sums of a plan for a graph without evidence.
 
         Raises:
             TooLargeError: if they are too many to be compiled.
@@ -200,7 +200,7 @@ class _Sums(NamedTuple):
 
 
 def _log_z(sums: _Sums, log_values: Any, states: Any) -> Any:
-    """Log Z of log tables (n_entries,), with what the states of the variables add (n_states,)."""
+    """Return log Z of log tables (n_entries,) plus log weights of the states (n_states,)."""
     tables: list[tuple[list[int], Any]] = []
     of_variables = [(v,) for v in range(len(sums.states))]
     for values, scopes in (log_values, sums.scopes), (states, of_variables):
@@ -220,7 +220,7 @@ def _log_z(sums: _Sums, log_values: Any, states: Any) -> Any:
 
 
 def _placed(table: Any, scope: Sequence[int], axes: Sequence[int]) -> Any:
-    """A table with one axis for each of `axes`, in their order."""
+    """Return a table with one axis for each of `axes`, in their order."""
     slots = sorted(range(len(scope)), key=lambda slot: axes.index(scope[slot]))
     sizes = dict(zip(scope, table.shape, strict=True))
     return table.transpose(slots).reshape([sizes.get(v, 1) for v in axes])
@@ -228,10 +228,11 @@ def _placed(table: Any, scope: Sequence[int], axes: Sequence[int]) -> Any:
 
 @partial(jax.jit, static_argnums=0)
 def _answers(sums: _Sums, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Log Z (parts, settings) and marginals (parts, settings, n_states), one part after another.
+    """Return log Z (parts, settings) and marginals (parts, settings, n_states), computed part by
+    part.
 
     Args:
-        sums: what is summed.
+        sums: the sums.
         rows: (parts, settings, n_entries), the log tables.
     """
     states = jnp.zeros(sum(sums.states), rows.dtype)

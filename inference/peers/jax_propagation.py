@@ -1,8 +1,8 @@
-"""Loopy belief propagation in JAX, for accelerators and for differentiating through.
+"""Loopy belief propagation in JAX, for accelerators and automatic differentiation.
 
-It floods the reduced graph of `lbp`. Its index arrays are padded, so that graphs of about one size
-share the code that JAX compiles: padding refers to a last variable, message, entry and factor that
-do not exist.
+It floods the reduced graph of `lbp`. The index arrays are padded, so that graphs of similar size
+share the code that JAX compiles: padding refers to an additional last variable, message, entry and
+factor.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.settings import setting
 
 _SMALLEST_SIZES = (16, 32, 64)
-"""Variables, messages and table entries of the smallest size: as 15 pairs of 15 binary variables
-have them. All are doubled together, so that few sizes are compiled for."""
+"""Variables, messages and table entries of the smallest size, which fits 15 pairs of 15 binary
+variables. All are doubled together, so that code is compiled for few sizes."""
 
 
 @dataclass(frozen=True)
 class JaxBeliefPropagation(Backend):
-    """Sum-product belief propagation by flooding, in JAX and in double precision.
+    """Sum-product belief propagation with flooding, in JAX and in double precision.
 
-    It finds the fixed point that `lbp` finds with the schedule "flooding", in as many iterations.
-    It is for accelerators; on a processor `lbp` is faster.
+    It finds the fixed point of `lbp` with the schedule "flooding", in the same number of
+    iterations. Use it on accelerators; on a processor `lbp` is faster.
 
     Attributes:
         damping, tolerance, max_iterations: as for `lbp`.
@@ -52,11 +52,11 @@ class JaxBeliefPropagation(Backend):
 
     @property
     def options(self) -> tuple[float, float, int]:
-        """Damping (below 0: adaptive), tolerance and largest number of iterations."""
+        """Damping (below 0: adaptive), tolerance and maximum number of iterations."""
         return damping_code(self.damping), self.tolerance, self.max_iterations
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Posterior of a graph without evidence.
+        """Return the posterior of a graph without evidence.
 
         Raises:
             ZeroPartitionError: if zeros leave some variable without a state.
@@ -83,12 +83,12 @@ class JaxBeliefPropagation(Backend):
 
 
 class _Layout(NamedTuple):
-    """Who is joined to whom in a reduced graph; the last of everything is padding.
+    """Index arrays of a reduced graph; the last element of each is padding.
 
     Attributes:
         variables: (n_slots,), the variable of every place in a scope.
-        slots, states: (n_entries, widest scope), the places in scopes that an entry of a table has
-            a state for, and these states.
+        slots, states: (n_entries, widest scope), the places in scopes for which a table entry has a
+            state, and these states.
         factors: (n_entries,), the factor of every entry.
     """
 
@@ -101,9 +101,10 @@ class _Layout(NamedTuple):
 def _laid_out(
     graph: FactorGraph, model: Reduced
 ) -> tuple[_Layout, NDArray[np.float64], NDArray[np.float64]]:
-    """Layout of a reduced graph, its log tables (n_entries,) and states' (n_variables, n_states).
+    """Return the layout of a reduced graph, its log tables and the log weights of states.
 
-    Entries and states that are impossible, or padding, are -inf.
+    The log tables are (n_entries,), the weights (n_variables, n_states). Impossible entries and
+    states, and padding, are -inf.
     """
     counts = (graph.n_variables, len(model.scope_variables), len(model.log_values))
     doublings = max(
@@ -134,24 +135,24 @@ def _laid_out(
 
 @jax.jit
 def _propagated(layout: _Layout, values: Any, unary: Any, options: Any) -> Any:
-    """Marginals (n_variables, n_states), the Bethe log Z, and how the iteration ended.
+    """Return marginals (n_variables, n_states), the Bethe log Z, and how the iteration ended.
 
     Args:
-        layout: who is joined to whom.
+        layout: index arrays of the graph.
         values, unary: log tables of factors and of variables.
-        options: damping (below 0: adaptive), tolerance and largest number of iterations.
+        options: damping (below 0: adaptive), tolerance and maximum number of iterations.
     """
     messages, residual, iterations = _fixed_point(layout, values, unary, options)
     beliefs, totals = _products(layout, messages, values, unary)[::2]
     log_zs = jnp.where((unary > -jnp.inf).any(axis=1), log_of_sum(beliefs, (1,)), 0.0)
-    # Once per slot: the sum of a message times what its variable sends is that of the variable.
+    # Once per slot: the sum of a message times the variable's reply is the variable's sum.
     log_z = log_zs.sum() - log_zs[layout.variables].sum()
     log_z += _log_sums(totals, layout.factors, len(values)).sum()
     return jnp.exp(beliefs - log_zs[:, None]), log_z, residual, iterations
 
 
 def _log_sums(values: Any, groups: Any, count: int) -> Any:
-    """Log of the sum of exponentials in each group, 0 for groups of zeros alone."""
+    """Return the log of the sum of exponentials in each group, 0 for groups of zeros only."""
     largest = segment_max(values, groups, count)
     largest = jnp.where(largest == -jnp.inf, 0.0, largest)
     sums = segment_sum(jnp.exp(values - largest[groups]), groups, count)
@@ -159,7 +160,7 @@ def _log_sums(values: Any, groups: Any, count: int) -> Any:
 
 
 def _products(layout: _Layout, messages: Any, values: Any, unary: Any) -> Any:
-    """Log beliefs of states, those less the messages that they hold, and log beliefs of entries."""
+    """Return log beliefs of states, the same without each message, and log beliefs of entries."""
     beliefs = unary + segment_sum(messages, layout.variables, len(unary))
     possible = (unary > -jnp.inf)[layout.variables]
     cavities = jnp.where(possible, beliefs[layout.variables] - messages, 0.0)
@@ -167,7 +168,7 @@ def _products(layout: _Layout, messages: Any, values: Any, unary: Any) -> Any:
 
 
 def _fixed_point(layout: _Layout, values: Any, unary: Any, options: Any) -> Any:
-    """Messages (n_slots, n_states), residual and iterations; damping is that of `lbp`."""
+    """Return messages (n_slots, n_states), residual and iterations; damping as in `lbp`."""
     asked, tolerance, most = options
     shape = (len(layout.variables), unary.shape[1])
     groups = (layout.slots * shape[1] + layout.states).ravel()

@@ -1,4 +1,4 @@
-"""Sums in log space in JAX, and the device that JAX computes on."""
+"""Sums in log space in JAX, and the device that JAX uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jax import lax
 
 
 def log_of_sum(table: Any, axes: tuple[int, ...]) -> Any:
-    """Log of the sum of exponentials; -inf, with derivative 0, is the sum of zeros alone."""
+    """Return the log of a sum of exponentials; -inf, with derivative 0, for zeros only."""
     largest = lax.stop_gradient(jnp.max(table, axis=axes, keepdims=True))
     largest = jnp.where(largest == -jnp.inf, 0.0, largest)
     total = jnp.sum(jnp.exp(table - largest), axis=axes)
@@ -19,5 +19,5 @@ def log_of_sum(table: Any, axes: tuple[int, ...]) -> Any:
 
 
 def where_computed() -> dict[str, str]:
-    """Device and release of JAX, as statistics of a posterior have them."""
+    """Return device and release of JAX for the `stats` of a posterior."""
     return {"device": jax.default_backend(), "jax": jax.__version__}

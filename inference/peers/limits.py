@@ -1,4 +1,4 @@
-"""What a junction tree or an elimination of another library would take, told before it begins."""
+"""Memory limits for the junction trees and eliminations of other libraries."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from inference.memory import allowance, require
 
 _RESTARTS = 1000
 _STEPS = 2.0 * STEPS_PER_SECOND
-"""Of the search for an elimination order, as for `exact`."""
+"""Settings of the search for an elimination order, as for `exact`."""
 
 _LARGEST_LOG2 = 1000.0
-"""Larger tables are told as of this power of two: doubles end soon after."""
+"""Maximum log2 of a reported table size, since doubles overflow soon after."""
 
 
 def require_tables(
     library: str, graph: FactorGraph, copies: int, memory_limit: int
 ) -> tuple[list[int], int]:
-    """Refuse a graph whose largest table would not fit, by the best elimination order found.
+    """Check that a graph's largest table fits the memory, by the best elimination order found.
 
-    The order of another library is no better than the best of several, but may be as good.
+    The order of another library is at best as good as the best of several.
 
     Args:
-        library: who would make the table.
+        library: name of the library.
         graph: a graph without evidence.
-        copies: how many tables as large as the largest are held at once.
+        copies: number of tables as large as the largest in memory at once.
         memory_limit: bytes.
 
     Returns:
         The elimination order, and its induced width.
 
     Raises:
-        TooLargeError: if they take more.
+        TooLargeError: if the tables take more.
     """
     structure = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
     order, _, cost = plan(*structure, 0, _RESTARTS, _STEPS)
@@ -42,7 +42,7 @@ def require_tables(
 
 
 def require_entries(library: str, entries: float, variables: int, memory_limit: int) -> None:
-    """Refuse tables, over up to so many variables, that would not fit.
+    """Check that a library's tables, over at most `variables` variables, fit the memory.
 
     Raises:
         TooLargeError: if their entries take more bytes than the limit.

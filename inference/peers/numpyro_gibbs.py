@@ -1,4 +1,4 @@
-"""NumPyro's Gibbs sampler for discrete variables: chains by other hands, one variable at a time."""
+"""NumPyro's Gibbs sampler for discrete variables, which samples one variable at a time."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ from inference.settings import setting
 
 @dataclass(frozen=True)
 class NumPyroGibbs(JudgedSampler):
-    """NumPyro's DiscreteGibbs: every variable in turn from its conditional distribution.
+    """NumPyro's DiscreteGibbs, which samples each variable from its conditional distribution.
 
-    NumPyro's DiscreteHMCGibbs is this sampler followed by a step of HMC, which has nothing to do
-    where no variable is continuous. NumPyro evaluates all factors anew for every state of every
-    variable, so that a sweep over n variables costs n times as much as it must: this backend is a
-    reference by other hands for graphs of some hundred variables, and 'gibbs' is the one to use.
-    Marginals are shares of the draws.
+    NumPyro's DiscreteHMCGibbs is this sampler followed by a step of HMC, which has no effect
+    without continuous variables. NumPyro evaluates all factors for every state of every variable,
+    so that a sweep over n variables costs n times the necessary work: use this backend as an
+    independent reference for graphs of some hundred variables, and 'gibbs' otherwise. Marginals are
+    shares of the draws.
 
-    Single variables move alone. Where factors have zeros over several free variables, nothing
-    shows that the chain can reach every possible state, and the run ends as not converged. As with
-    'gibbs', draws from mini-buckets judge the run.
+    Variables move one at a time. If factors have zeros over several free variables, nothing shows
+    that the chain can reach every possible state, and the run ends as not converged. As for
+    'gibbs', draws from mini-buckets validate the run.
 
     Attributes:
         seed: seed of starts and draws, a whole number not below 0.
-        chains: number of chains, which run side by side.
+        chains: number of chains, which run in parallel.
         burn_in: sweeps over all variables before the first draw.
         draws: draws of each chain, one after every sweep.
-        min_effective: effective sample size that every state must reach.
-        max_evaluations: look-ups of factors that a run may cost, 1e9 of which take about 10 s.
-        judge_i_bound: of the mini-buckets that the run is held against.
-        judge_draws: how many draws these give.
+        min_effective: minimum effective sample size of every state.
+        max_evaluations: maximum factor evaluations of a run, 1e9 of which take about 10 s.
+        judge_i_bound: i-bound of the mini-buckets that validate the run.
+        judge_draws: number of their draws.
     """
 
     name: ClassVar[str] = "numpyro"
@@ -74,7 +74,7 @@ class NumPyroGibbs(JudgedSampler):
     max_evaluations: float = setting(1e10, above=0.0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Marginals of a graph without evidence, as shares of the draws.
+        """Return marginals of a graph without evidence, as shares of the draws.
 
         Raises:
             TooLargeError: if the run would cost more than `max_evaluations`.
@@ -99,12 +99,12 @@ class NumPyroGibbs(JudgedSampler):
         )
 
     def sample_chains(self, graph: FactorGraph) -> NDArray[Any]:
-        """Draws, (chains, draws, n_variables), states as whole numbers.
+        """Return draws, (chains, draws, n_variables), with states as whole numbers.
 
-        `inference.sampling.chains.to_arviz` hands them to ArviZ.
+        `inference.sampling.chains.to_arviz` converts them for ArviZ.
 
         Raises:
-            TooLargeError, ZeroPartitionError, InferenceError: as `infer`.
+            TooLargeError, ZeroPartitionError, InferenceError: as in `infer`.
         """
         support = possible_states(graph.absorb_evidence())
         return with_observed(graph, support, self._run(support))
@@ -127,7 +127,7 @@ class NumPyroGibbs(JudgedSampler):
         counts = np.unique(graph.cardinalities)
         groups = [np.flatnonzero(graph.cardinalities == count) for count in counts]
         key = jax.random.key(int(for_keys.generate_state(1)[0]))
-        # Sums of many logarithms lose in single precision what tells two states apart.
+        # In single precision, sums of many logarithms lose the difference between two states.
         with jax.enable_x64(True):
             samples = _sample(
                 jax.random.split(key, self.chains),
@@ -143,7 +143,7 @@ class NumPyroGibbs(JudgedSampler):
         return states
 
     def _check_cost(self, graph: FactorGraph) -> None:
-        # The conditional of a variable takes one evaluation for each of its other states.
+        # The conditional distribution of a variable takes one evaluation per other state.
         moves = float((graph.cardinalities - 1).sum())
         cost = moves * graph.n_factors * self.chains * (self.burn_in + self.draws)
         if cost > self.max_evaluations:
@@ -156,10 +156,10 @@ class NumPyroGibbs(JudgedSampler):
 
 
 def _look_up(graph: FactorGraph) -> tuple[NDArray[Any], ...]:
-    """What finds each factor's entry at an assignment, and the log tables.
+    """Return index arrays for each factor's entry at an assignment, and the log tables.
 
     The entry of factor f is ``starts[f] + sum(strides[f] * states[variables[f]])``, where scopes
-    are filled up to the largest arity with strides of 0.
+    are padded to the maximum arity with strides of 0.
     """
     arities = np.diff(graph.scope_starts)
     slot = np.arange(len(graph.scope_variables)) - np.repeat(graph.scope_starts[:-1], arities)
@@ -179,12 +179,12 @@ def _model(
     strides: jax.Array,
     log_values: jax.Array,
 ) -> None:
-    """Describe a factor graph to NumPyro: uniform variables, and all factors as one term.
+    """NumPyro model of a factor graph: uniform variables, and all factors as one term.
 
     Args:
-        counts: the numbers of states that variables have, each of which is one site.
-        groups: the variables that have them.
-        starts, variables, strides, log_values: what `_look_up` returns.
+        counts: the distinct numbers of states, each of which is one site.
+        groups: the variables with each number of states.
+        starts, variables, strides, log_values: the result of `_look_up`.
     """
     states = jnp.zeros(sum(len(group) for group in groups), dtype=int)
     for count, group in zip(counts, groups, strict=True):
@@ -208,7 +208,7 @@ def _sample(
     burn_in: int,
     draws: int,
 ) -> list[jax.Array]:
-    """Draws of all chains, (chains, draws, variables) for each number of states."""
+    """Return draws of all chains, (chains, draws, variables) for each number of states."""
     kernel = DiscreteGibbs(_model)
     sites = [_site(count) for count in counts]
     arguments = (counts, *tables)
@@ -219,7 +219,7 @@ def _sample(
             return state, [state.z[site] for site in sites]
 
         begun = kernel.init(key, burn_in, dict(zip(sites, start, strict=True)), arguments, {})
-        # One loop for burn-in and draws: two would be compiled one by one.
+        # A single loop for burn-in and draws, since two would be compiled separately.
         _, drawn = jax.lax.scan(sweep, begun, length=burn_in + draws)
         return [part[burn_in:] for part in drawn]
 

@@ -1,10 +1,10 @@
-"""PGMax's loopy belief propagation behind this package's contract.
+"""Backend of PGMax's loopy belief propagation.
 
-PGMax 0.6.1 passes the messages; this module makes it do so for any factor graph. It knows no
-impossible states and answers NaN to -inf, so it is given the possible states and entries alone;
-it refuses two factors on the same variables, so nested scopes are multiplied first; it is max-
-product unless told otherwise, has no rule to stop, and gives no log Z, which is read off its last
-messages here.
+PGMax 0.6.1 passes the messages; this module adapts it to any factor graph. PGMax does not support
+impossible states and returns NaN for -inf, so that it receives only the possible states and
+entries; it refuses two factors on the same variables, so that nested scopes are multiplied first;
+it is max-product by default, has no stopping rule, and gives no log Z, which is computed here from
+its last messages.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.settings import setting
 
 _AT_A_TIME = 20
-"""Iterations between looks at the changes: PGMax compiles for a number of iterations."""
+"""Iterations between checks of convergence, since PGMax compiles for a number of iterations."""
 
 
 @dataclass(frozen=True)
 class PgmaxBeliefPropagation(Backend):
-    """PGMax's flooding belief propagation at temperature 1, in double precision.
+    """PGMax's belief propagation with flooding at temperature 1, in double precision.
 
     Attributes:
-        damping: weight of the old message in the new one, in [0, 1); 0.5 is PGMax's own default.
-        tolerance: largest change of a log message, without the damping, at convergence.
-        max_iterations: after this many iterations, rounded up to a multiple of 20, the run ends as
-            not converged.
+        damping: weight of the old message in the new one, in [0, 1); PGMax's default is 0.5.
+        tolerance: maximum change of a log message, without damping, at convergence.
+        max_iterations: number of iterations, rounded up to a multiple of 20, after which the run
+            ends as not converged.
     """
 
     name: ClassVar[str] = "pgmax"
@@ -55,12 +55,12 @@ class PgmaxBeliefPropagation(Backend):
     max_iterations: int = setting(1000, least=1)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Posterior of a graph without evidence.
+        """Return the posterior of a graph without evidence.
 
         Raises:
             ZeroPartitionError: if zeros leave some variable without a state.
-            InferenceError: if potentials of a table differ by more than a factor of exp(1e6),
-                at which PGMax clips them.
+            InferenceError: if potentials of a table differ by more than a factor of exp(1e6), at
+                which PGMax clips them.
         """
         model = reduced(graph)
         messages = initial_messages(
@@ -88,7 +88,7 @@ class PgmaxBeliefPropagation(Backend):
         )
 
     def _run(self, model: Reduced, possible: list[_Possible], messages: Any) -> list[float]:
-        """Write the last messages into `messages`; the changes on the way."""
+        """Write the last messages into `messages`; return the changes on the way."""
         spread = max(float(np.ptp(factor.log_values)) for factor in possible)
         if spread > LOG_POTENTIAL_MAX_ABS:
             raise InferenceError(
@@ -103,7 +103,7 @@ class PgmaxBeliefPropagation(Backend):
             for start, stop in zip(model.state_starts[:-1], model.state_starts[1:], strict=True)
         ]
         free = np.flatnonzero(model.fixed < 0).tolist()
-        # Where PGMax's messages, of the possible states of every place of a scope, stand in ours.
+        # Positions of PGMax's messages, which cover the possible states of each place, in ours.
         places = [
             messages.slot_starts[factor.first_slot + axis] + states[variable]
             for factor in order
@@ -136,14 +136,14 @@ class PgmaxBeliefPropagation(Backend):
 
 
 class _Possible(NamedTuple):
-    """What is possible in a factor of a reduced graph.
+    """The possible entries of a factor of a reduced graph.
 
     Attributes:
         scope: its variables.
-        first_slot: where its scope begins among all scopes.
+        first_slot: start of its scope among all scopes.
         configurations: int64 (n_entries, n_variables), its possible entries as numbers of states
-            among those that are possible.
-        log_values: float64 (n_entries,), of these entries.
+            among the possible ones.
+        log_values: float64 (n_entries,), log potentials of these entries.
     """
 
     scope: list[int]
@@ -154,7 +154,7 @@ class _Possible(NamedTuple):
 
 def _possible_entries(cardinalities: NDArray[np.int64], model: Reduced) -> list[_Possible]:
     alive = model.unary > -np.inf
-    # The number of every state among the possible ones of its variable.
+    # Number of each state among the possible ones of its variable.
     before = np.concatenate([[0], np.cumsum(alive)])
     numbers = before[:-1] - np.repeat(before[model.state_starts[:-1]], cardinalities)
     entries = []
@@ -172,7 +172,7 @@ def _possible_entries(cardinalities: NDArray[np.int64], model: Reduced) -> list[
 
 
 def _groups(possible: list[_Possible]) -> list[list[_Possible]]:
-    """Factors by their possible entries: PGMax's groups share these."""
+    """Return factors grouped by their possible entries, which PGMax's groups share."""
     groups: dict[tuple[int, bytes], list[_Possible]] = {}
     for factor in possible:
         key = (len(factor.scope), factor.configurations.tobytes())
@@ -183,7 +183,7 @@ def _groups(possible: list[_Possible]) -> list[list[_Possible]]:
 def _factor_graph(
     variables: list[int], counts: NDArray[np.int64], groups: list[list[_Possible]]
 ) -> Any:
-    """PGMax's graph of variables with so many possible states."""
+    """Return PGMax's graph of variables with given numbers of possible states."""
     array = vgroup.NDVarArray(num_states=counts, shape=counts.shape)
     named = dict(zip(variables, array[:], strict=True))
     result = fgraph.FactorGraph(variable_groups=array)
@@ -199,7 +199,7 @@ def _factor_graph(
 
 @contextmanager
 def _as_pgmax_expects() -> Iterator[None]:
-    """Lend PGMax a function that JAX has dropped; empty its caches, which keep every graph."""
+    """Restore a function that JAX removed; clear PGMax's caches, which keep every graph."""
     library: Any = jax.lib
     lacking = not hasattr(library, "xla_bridge")
     if lacking:

@@ -1,8 +1,8 @@
-"""pgmpy's exact queries, a reference by other hands.
+"""pgmpy's exact queries, as an independent reference.
 
-The graph is a pgmpy network, and pgmpy is asked for each variable; the sum of its answer is the
-partition function of what is connected to that variable. pgmpy 1.1.2 computes every query anew,
-which a large graph cannot afford: such graphs are refused.
+The graph is converted to a pgmpy network, and pgmpy is queried for each variable; the sum of its
+answer is the partition function of the variable's connected component. pgmpy 1.1.2 starts every
+query from scratch, so that large graphs are refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from inference.posterior import LogZKind, Posterior, Status
 from inference.settings import setting
 
 with warnings.catch_warnings():
-    # pgmpy imports a module of its own that it has deprecated.
+    # pgmpy imports one of its own deprecated modules.
     warnings.filterwarnings(
         "ignore", message="`pgmpy.estimators.StructureScore` is deprecated", category=FutureWarning
     )
@@ -37,21 +37,21 @@ with warnings.catch_warnings():
     from pgmpy.models import DiscreteMarkovNetwork
 
 _TABLES_AT_ONCE = 3
-"""Copies of the largest table that are held while it is multiplied and summed."""
+"""Copies of the largest table in memory while it is multiplied and summed."""
 
 _MOST_VARIABLES = 150
-"""A query eliminates all other variables of its component, so that time grows with the square."""
+"""Maximum variables of a component. Each query eliminates all others, so the time is quadratic."""
 
 _ORDER = "greedy"
-"""The order of pgmpy's tensor contraction, which is the same in every process."""
+"""Order of pgmpy's tensor contraction, which is the same in every process."""
 
 
 @dataclass(frozen=True)
 class PgmpyVariableElimination(Backend):
-    """pgmpy's VariableElimination: one query per variable.
+    """pgmpy's VariableElimination, with one query per variable.
 
-    Each query eliminates all other variables of its connected component, of which there may be 150
-    at most. Potentials are multiplied in doubles, divided by messages first (`peers.balanced`).
+    Each query eliminates all other variables of its connected component, which may have at most 150
+    variables. Potentials are multiplied as doubles, after division by messages (`peers.balanced`).
 
     Attributes:
         memory_limit: bytes that the tables of a query may take.
@@ -65,10 +65,10 @@ class PgmpyVariableElimination(Backend):
     memory_limit: int = setting(2 * 2**30, above=0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Exact posterior of a graph without evidence.
+        """Return the exact posterior of a graph without evidence.
 
         Raises:
-            TooLargeError: if a component has too many variables, or the tables would not fit the
+            TooLargeError: if a component has too many variables, or the tables would exceed the
                 memory limit.
             ZeroPartitionError: if no assignment has positive potential.
             InferenceError: if potentials leave the range of doubles, or pgmpy is set to torch or to
@@ -107,20 +107,20 @@ class PgmpyVariableElimination(Backend):
         )
 
     def _check_memory(self, network: Any) -> None:
-        """Refuse queries whose tables, in pgmpy's own order, would not fit."""
+        """Check that the tables of queries, in pgmpy's own order, fit the memory."""
         operands: list[Any] = []
         numbers = {node: number for number, node in enumerate(network.nodes())}
         for factor in network.factors:
             operands += [factor.values, [numbers[node] for node in factor.variables]]
         path = contract_path(*operands, [0], optimize=_ORDER)[1]
-        # The order for another variable is much the same; that variable stays in its tables.
+        # The order for another variable is similar, except that this variable stays in the tables.
         most_states = max(network.get_cardinality().values())
         entries = _TABLES_AT_ONCE * most_states * float(path.largest_intermediate)
         require_entries("pgmpy", entries, int(math.log2(entries)), self.memory_limit)
 
 
 def _components(graph: FactorGraph) -> list[Any]:
-    """Networks of pgmpy, one for each connected component of a graph.
+    """Return pgmpy networks, one for each connected component of a graph.
 
     Raises:
         TooLargeError: if one has too many variables.
@@ -134,7 +134,7 @@ def _components(graph: FactorGraph) -> list[Any]:
         whole = to_pgmpy(graph)
     components = []
     for nodes in nx.connected_components(whole):
-        # In the order of the graph, not of a set.
+        # In the order of the graph, which does not depend on hashes.
         network = DiscreteMarkovNetwork(whole.subgraph(nodes).edges())
         network.add_nodes_from(node for node in graph.names if node in nodes)
         network.add_factors(*(each for each in whole.factors if each.variables[0] in nodes))
@@ -143,7 +143,7 @@ def _components(graph: FactorGraph) -> list[Any]:
 
 
 def _require_small_components(graph: FactorGraph) -> None:
-    """Refuse a graph with too many variables that are connected."""
+    """Check that no connected component has too many variables."""
     factors = np.repeat(np.arange(graph.n_factors), np.diff(graph.scope_starts))
     # Each variable of a scope is joined to the next one.
     joined = factors[1:] == factors[:-1]

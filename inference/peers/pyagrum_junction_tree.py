@@ -1,8 +1,8 @@
-"""pyAgrum's junction tree, an exact reference by other hands.
+"""pyAgrum's junction tree, as an independent exact reference.
 
-pyAgrum multiplies potentials as they are and gives no partition function. So it is given an
-equivalent graph of numbers near 1 (`peers.balanced`), and log Z is the difference between the log
-potential of an assignment and its log probability, which is read off the cliques one after another.
+pyAgrum multiplies potentials without scaling and gives no partition function. It therefore receives
+an equivalent graph with potentials near 1 (`peers.balanced`), and log Z is the log potential of an
+assignment minus its log probability, which is computed clique by clique.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from inference.posterior import LogZKind, Posterior, Status
 from inference.settings import setting
 
 with warnings.catch_warnings():
-    # Its types are of a kind that Python deprecates. Where that warning is an error, the import
-    # and the first network end the process.
+    # Its extension types raise a DeprecationWarning of Python. If warnings are errors, the import
+    # and the first network would crash the process.
     warnings.simplefilter("ignore", DeprecationWarning)
     pyagrum: Any = import_module("pyagrum")
     pyagrum.MarkovRandomField()
 
 _TABLES_PER_CLIQUE = 3
-"""A clique's table, a product on the way and what is sent: what is held at once."""
+"""Tables in memory at once: a clique's table, a product, and the message."""
 
 _MOST_VARIABLES = 5000
-"""The time for log Z grows with the square of the variables: some seconds at this size."""
+"""Maximum number of variables. The time for log Z is quadratic, some seconds at this size."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PyagrumJunctionTree(Backend):
     memory_limit: int = setting(2 * 2**30, above=0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Exact posterior of a graph without evidence.
+        """Return the exact posterior of a graph without evidence.
 
         Raises:
             TooLargeError: for more than 5000 variables, or cliques beyond the memory limit.
@@ -68,14 +68,14 @@ class PyagrumJunctionTree(Backend):
                 f"the backend 'pyagrum' takes {_MOST_VARIABLES} variables at most, because its "
                 f"time grows with their square, and this graph has {count}; use backend 'exact'"
             )
-        # Before it triangulates: it fills memory with the tables as it does so.
+        # Checked before the triangulation, which allocates the tables.
         require_tables("pyAgrum", graph, 1, self.memory_limit)
         if not count:
             return _posterior(support, [], 0.0, 0)
         with within_doubles("pyAgrum"):
             network = to_pyagrum(support.graph)
         engine = pyagrum.ShaferShenoyMRFInference(network)
-        # More threads would sum in an order of their own.
+        # The order of sums depends on the number of threads.
         engine.setNumberOfThreads(1)
         tree = engine.junctionTree()
         self._check_memory(tree, network)
@@ -112,10 +112,11 @@ def _posterior(support: Support, vectors: list[Any], log_z: float, width: int) -
 
 
 def _assignment(engine: Any, tree: Any, network: Any) -> tuple[dict[str, int], float]:
-    """Probable assignment of the variables by name, and its log probability.
+    """Return a probable assignment of the variables by name, and its log probability.
 
-    It is chosen clique by clique, the most probable states given those chosen before; what a
-    clique adds to the log probability depends only on what it shares with its neighbor.
+    It is chosen clique by clique: the most probable states given the earlier choices. The
+    contribution of a clique to the log probability depends only on the variables shared with its
+    neighbor.
     """
     chosen: dict[str, int] = {}
     log_probability = 0.0

@@ -1,9 +1,9 @@
-"""Mean field in Pyro: a guide that draws every variable by itself, its bound enumerated exactly.
+"""Mean field in Pyro: a guide of independent variables, whose bound is enumerated exactly.
 
 For a product distribution q the bound is a sum of local terms: the expected log table of every
-factor, and the entropy of every variable. Each term draws copies of its own of its variables,
-which `TraceEnum_ELBO` enumerates: the number of tensor dimensions does not grow with the graph,
-and neither the bound nor its gradient has Monte Carlo error.
+factor, and the entropy of every variable. Each term samples separate copies of its variables, which
+`TraceEnum_ELBO` enumerates: the number of tensor dimensions does not grow with the graph, and
+neither the bound nor its gradient has Monte Carlo error.
 """
 
 from __future__ import annotations
@@ -38,18 +38,20 @@ from inference.variational.kernels.mean_field import evidence_lower_bound
 
 @dataclass(frozen=True)
 class MeanField(Backend):
-    """Naive mean field as stochastic variational inference in Pyro, without the noise.
+    """Naive mean field as stochastic variational inference in Pyro, without noise.
 
-    The loss is that of Pyro's `TraceEnum_ELBO`; as it is exact, quasi-Newton steps lower it, and
-    the standard error of the bound is 0. The bound holds whether or not the ascent has converged;
-    its optimum is that of 'cavi', which finds it faster. Zeros of tables are kept out as there.
+    The loss is Pyro's `TraceEnum_ELBO`, which is exact here, so that quasi-Newton steps minimize it
+    and the standard error of the bound is 0. The bound holds whether or not the ascent has
+    converged; its optimum is that of 'cavi', which finds it faster. Zeros of tables are excluded as
+    there.
 
     Attributes:
         seed: seed of the starts, a whole number not below 0.
-        restarts: number of starts; the best bound wins. The first is uniform, the others random.
-        tolerance: a start has converged when no derivative of its bound with respect to a
-            parameter (a log-odds of the guide) is larger.
-        max_iterations: steps of L-BFGS for each start.
+        restarts: number of starts, of which the best bound is returned. The first is uniform, the
+            others random.
+        tolerance: maximum derivative of the bound with respect to a parameter (a log-odds of the
+            guide) at convergence.
+        max_iterations: maximum steps of L-BFGS per start.
 
     Source: Wainwright & Jordan 2008, "Graphical models, exponential families, and variational
     inference", section 5.3; Bingham et al. 2019, "Pyro: deep universal probabilistic programming".
@@ -63,7 +65,7 @@ class MeanField(Backend):
     max_iterations: int = setting(500, least=1)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Best product distribution found for a graph without evidence.
+        """Return the best product distribution found for a graph without evidence.
 
         Raises:
             ZeroPartitionError: if no assignment has positive potential.
@@ -72,7 +74,7 @@ class MeanField(Backend):
         support = possible_states(graph)
         seeds = np.random.SeedSequence(self.seed).spawn(self.restarts)
         threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # operations on small tensors only wait for a second one
+        torch.set_num_threads(1)  # a second thread slows operations on small tensors
         try:
             fits = [self._fit(support.graph, seed, n > 0) for n, seed in enumerate(seeds)]
         finally:
@@ -94,7 +96,7 @@ class MeanField(Backend):
         )
 
     def _fit(self, whole: FactorGraph, seed: np.random.SeedSequence, at_random: bool) -> _Fit:
-        """Ascend from one start, in a box of states of its own if tables have zeros."""
+        """Ascend from one start, within a separate box of states if tables have zeros."""
         for_box, for_start = seed.spawn(2)
         alive = np.ones(state_starts(whole)[-1], dtype=bool)
         if hard_factors(whole).any():
@@ -116,7 +118,7 @@ class MeanField(Backend):
     def _ascend(
         self, terms_of: Callable[[torch.Tensor], list[_Term]], logits: torch.Tensor
     ) -> tuple[float, int]:
-        """Move the parameters to an optimum; the largest derivative there, and the steps taken."""
+        """Optimize the parameters in place; return the largest derivative, and the steps."""
         elbo: Any = TraceEnum_ELBO(max_plate_nesting=1)  # type: ignore[no-untyped-call]
         optimizer = torch.optim.LBFGS(
             [logits.requires_grad_()],
@@ -134,14 +136,14 @@ class MeanField(Backend):
             return value
 
         optimizer.step(loss)  # type: ignore[no-untyped-call]
-        loss()  # the line search may have left the derivatives of another point
+        loss()  # recomputes derivatives, which the line search may have left at another point
         slopes: Any = logits.grad
         logits.requires_grad_(False)
         return float(slopes.abs().max()), int(optimizer.state[logits]["n_iter"])
 
 
 class _Fit(NamedTuple):
-    """Where one start ended: marginals (flat), bound, largest derivative, steps of L-BFGS."""
+    """Result of one start: marginals (flat), bound, largest derivative, steps of L-BFGS."""
 
     marginals: NDArray[np.float64]
     bound: float
@@ -150,22 +152,22 @@ class _Fit(NamedTuple):
 
 
 class _Term(NamedTuple):
-    """Local terms of equal shape, (terms, entries): the guide's joint, what entries add."""
+    """Local terms of equal shape, (terms, entries): the guide's joint, and additive entries."""
 
     probabilities: torch.Tensor
     values: torch.Tensor
 
 
 def _guide(terms: list[_Term]) -> None:
-    """Draw the variables of every term."""
+    """Sample the variables of every term."""
     _visit(terms, scored=False)
 
 
 def _model(terms: list[_Term]) -> None:
     """Score the variables of every term.
 
-    They are drawn from the distribution that the guide draws them from, so that the two cancel,
-    and what is left of the bound is the expectation of `values`.
+    They are sampled from the same distribution as in the guide, so that the two cancel, and the
+    remaining bound is the expectation of `values`.
     """
     _visit(terms, scored=True)
 
@@ -180,12 +182,12 @@ def _visit(terms: list[_Term], scored: bool) -> None:
 
 
 def _log_product(logits: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
-    """Log probabilities of all variables, -inf at states that they do not have."""
+    """Return log probabilities of all variables, -inf for absent states."""
     return torch.log_softmax(logits.masked_fill(~present, -torch.inf), dim=-1)
 
 
 def _terms(graph: FactorGraph, present: torch.Tensor) -> Callable[[torch.Tensor], list[_Term]]:
-    """What gives the terms of the bound for the log-odds of a product distribution."""
+    """Return a function from log-odds of a product distribution to the terms of the bound."""
     alike = defaultdict(list)
     for factor in range(graph.n_factors):
         alike[graph.log_table(factor).shape].append(factor)

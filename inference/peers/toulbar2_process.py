@@ -1,9 +1,9 @@
-"""A search of toulbar2 in a process of its own: its options, clock and aborts are the process's.
+"""Run a search of toulbar2 in a separate process, since its options and clock are global.
 
     python toulbar2_process.py TASK.npz ANSWER.json
 
-`toulbar2_search` writes the task and reads the answer. Nothing of this project is imported here, so
-that a search starts at once.
+`toulbar2_search` writes the task and reads the answer. This script imports no module of the
+project, so that a search starts quickly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 
 def main(task_path: str, answer_path: str) -> None:
-    """Search, and write the best states found, the bound, and what was done."""
+    """Search, and write the best states found, the bound, and statistics."""
     import pytoulbar2
 
     with np.load(task_path) as task:

@@ -1,8 +1,8 @@
-"""toulbar2's search for the most probable assignment, which `inference.tasks.search_map` asks.
+"""toulbar2's search for the most probable assignment, used by `inference.tasks.search_map`.
 
 It searches a tree of assignments best first, with costs moved between tables so that the bound of
-every node is tight (soft arc consistency). Costs are whole numbers there: log potentials are
-rounded to a number of decimal digits, and what is proved is proved up to that rounding.
+every node is tight (soft arc consistency). Its costs are whole numbers: log potentials are rounded
+to a number of decimal digits, and proofs hold up to that rounding.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from inference.possible_states import possible_states
 from inference.posterior import Status
 
 _LARGEST_COST = 1e15
-"""Whole numbers beyond this are not exact as doubles, and their sums would overflow."""
+"""Largest whole number that is exact as a double and whose sums do not overflow."""
 
 _LONGEST = 1e6
-"""Seconds: more than eleven days."""
+"""Maximum seconds of a search, more than eleven days."""
 
 _GRACE = 30.0
-"""Seconds of wall time for each second of processor time, before a search counts as hanging."""
+"""Ratio of wall time to processor time beyond which a search is assumed to hang."""
 
 
 class FoundStates(NamedTuple):
-    """An assignment that toulbar2 found, and how far from the best it can be.
+    """An assignment found by toulbar2, and its distance from the best.
 
     Attributes:
-        states: int64 (n_variables,), its states, the observed ones among them.
-        log_potential: its log potential, of the tables as they are.
-        upper: no assignment has a larger log potential than this.
-        status: exact if it is proved the best up to the rounding, otherwise interrupted.
+        states: int64 (n_variables,), its states, including observed ones.
+        log_potential: its log potential, by the original tables.
+        upper: upper bound on the log potential of any assignment.
+        status: exact if proved to be the best up to the rounding, otherwise interrupted.
         stats: `seconds` of wall time; `nodes` and `backtracks` of the search.
     """
 
@@ -73,19 +73,19 @@ def check_search(seconds: float, digits: int, seed: int) -> None:
 def search_toulbar2(
     graph: FactorGraph, *, seconds: float = 60.0, digits: int = 6, seed: int = 1
 ) -> FoundStates:
-    """Most probable assignment that toulbar2 finds in some time.
+    """Return the most probable assignment that toulbar2 finds within a time limit.
 
     Args:
         graph: the factor graph, with or without evidence.
         seconds: processor time of the search, rounded up to whole seconds.
-        digits: decimal digits of log potentials that count.
-        seed: of its random choices.
+        digits: decimal digits to which log potentials are rounded.
+        seed: seed of its random choices.
 
     Raises:
         InputError: for a setting out of range, or log potentials too far apart for the digits.
         MissingDependencyError: if pytoulbar2 is not installed.
         ZeroPartitionError: if no assignment has positive potential.
-        InferenceError: if none was found that has.
+        InferenceError: if no assignment of positive potential was found.
 
     Source: de Givry, Schiex and others, https://toulbar2.github.io/toulbar2; Larrosa & Schiex 2004,
     "Solving weighted CSP by maintaining arc consistency".
@@ -100,7 +100,7 @@ def search_toulbar2(
     smaller = support.graph
     states = np.zeros(smaller.n_variables, dtype=np.int64)
     upper, stats = smaller.log_potential(states), {"nodes": 0, "backtracks": 0}
-    # Each table is rounded by half a digit at most, and so is its share of the bound.
+    # Each table, and its contribution to the bound, is rounded by at most half a digit.
     rounding = (smaller.n_factors + 1) * 10.0**-digits
     if smaller.n_variables:
         largest, costs = _costs(smaller, digits)
@@ -126,7 +126,7 @@ def search_toulbar2(
 
 
 def _costs(graph: FactorGraph, digits: int) -> tuple[float, NDArray[np.float64]]:
-    """The sum of the largest entries of all tables, and what every entry lacks of its largest."""
+    """Return the sum of the largest entries of all tables, and each entry's difference from it."""
     largest = np.maximum.reduceat(graph.log_values, graph.table_starts[:-1])
     lost = np.repeat(largest, np.diff(graph.table_starts)) - graph.log_values
     most = float(lost[np.isfinite(lost)].max(initial=0.0))
@@ -135,14 +135,15 @@ def _costs(graph: FactorGraph, digits: int) -> tuple[float, NDArray[np.float64]]
             f"log potentials of one table differ by {most:g}: too much for toulbar2 at {digits} "
             "digits; give fewer digits"
         )
-    # Rounded here: it cuts digits off in large tables, and rounds in small ones.
+    # Rounded here, since toulbar2 truncates the digits of large tables and rounds those of small
+    # ones.
     return float(largest.sum()), np.round(lost, digits)
 
 
 def _searched(
     graph: FactorGraph, costs: NDArray[np.float64], seconds: int, digits: int, seed: int
 ) -> dict[str, Any]:
-    """The answer of a process of its own."""
+    """Return the answer of a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         task, answer = Path(folder) / "task.npz", Path(folder) / "answer.json"
         np.savez(

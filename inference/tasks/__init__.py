@@ -1,13 +1,17 @@
-"""Answers to more than marginals: joints, maxima, samples, counts, removals, gradients, bounds.
+"""Exact answers beyond marginals: joints, maxima, samples, counts, removals, gradients, bounds.
 
-from inference.tasks import map_assignment
-map_assignment(graph).states
+Find the most probable assignment:
 
-Each task respects the evidence of the graph. `search_map` asks toulbar2 where elimination does not
-fit and says how far from the best its answer can be, and `open_marginals` gives bounds; the others
-are exact, take the settings of `exact` as their last argument, and refuse what does not fit the
-memory that they allow.
-Compiled code is loaded when a task is first asked for.
+    from inference.tasks import map_assignment
+
+    map_assignment(graph).states
+
+Each task respects the evidence of the graph. `search_map` uses toulbar2 if elimination does not
+fit, and bounds the distance of its answer from the best; `open_marginals` returns bounds. The other
+tasks are exact, take the settings of `exact` as their last argument, and refuse graphs that exceed
+its memory limit.
+
+Compiled code is loaded at the first access of a task.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""log Z for JAX and torch: a function of the log tables that the library can differentiate.
+"""Log Z for JAX and torch, as a differentiable function of the log tables.
 
-from inference.tasks import differentiable_log_partition
-jax.grad(differentiable_log_partition(graph, "jax"))(log_values)
-differentiable_log_partition(graph, "torch")(log_values).backward()
-torch.autograd.functional.hessian(differentiable_log_partition(graph, "torch"), log_values)
+Differentiate log Z:
+
+    from inference.tasks import differentiable_log_partition
+
+    jax.grad(differentiable_log_partition(graph, "jax"))(log_values)
+    differentiable_log_partition(graph, "torch")(log_values).backward()
+    torch.autograd.functional.hessian(differentiable_log_partition(graph, "torch"), log_values)
 """
 
 from __future__ import annotations
@@ -28,10 +31,10 @@ if TYPE_CHECKING:
 Library = Literal["jax", "torch"]
 
 Compute = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
-"""From float64 (n,) to a number and its derivatives (n,), on the processor."""
+"""Function from float64 (n,) to a number and its derivatives (n,), on the processor."""
 
 Second = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-"""From float64 (n,) to the second derivatives (n, n) of the number."""
+"""Function from float64 (n,) to the second derivatives (n, n) of the number."""
 
 _TITLES = {"jax": "JAX", "torch": "torch"}
 _EXTRAS = {"jax": "jax", "torch": "pyro"}
@@ -48,21 +51,22 @@ def differentiable_log_partition(
 def differentiable_log_partition(
     graph: FactorGraph, library: Library, exact: Exact | None = None
 ) -> Callable[[Any], Any]:
-    """Log Z of a graph as a function of its log tables that a library can differentiate.
+    """Return log Z of a graph as a function of its log tables that a library can differentiate.
 
-    log P(a = y | evidence) is the difference of two such functions, one of the graph with a = y
-    observed. First derivatives are the beliefs of the factors, second ones the covariance of their
-    entries, both exact; entries of -inf get 0. Second derivatives take about as many passes as the
-    largest component has entries, and are computed once at a point. There are no third ones.
+    log P(a = y | evidence) is the difference of two such functions, one of them for the graph with
+    a = y observed. First derivatives are the beliefs of the factors, second ones the covariance of
+    their entries, both exact; entries of -inf get 0. Second derivatives take about as many passes
+    as the largest component has entries, and are computed once per point. Third derivatives are not
+    available.
 
     Args:
-        graph: the factor graph, with or without evidence; its own log tables play no part.
+        graph: the factor graph, with or without evidence; its own log tables are ignored.
         library: "jax" or "torch".
         exact: settings of `exact`: memory limit, seed and restarts of the order.
 
     Returns:
         A function from an array or tensor (n_entries,) of log tables, laid out as
-        `graph.log_values`, to log Z, as `differentiable` describes it.
+        `graph.log_values`, to log Z, as described in `differentiable`.
 
     Raises:
         MissingDependencyError: if the library is not installed.
@@ -88,12 +92,12 @@ def differentiable(
 def differentiable(
     compute: Compute, library: Library, second: Second | None = None
 ) -> Callable[[Any], Any]:
-    """Function that computes a number and its derivatives as a function of a library.
+    """Return a library's function for a number with known derivatives.
 
-    It computes in double precision on the processor, and answers in the type of its argument (and
-    on its device, in torch). With JAX it takes an array (n,) and works under jit, grad, hessian,
-    jvp and vmap, one row after another; with torch it takes a tensor (..., n) and returns one of
-    shape (...). A derivative beyond those that are given is an error of the library, never 0.
+    It computes in double precision on the processor, and returns the type of its argument (and, in
+    torch, its device). With JAX it takes an array (n,) and supports jit, grad, hessian, jvp and
+    vmap, one row after another; with torch it takes a tensor (..., n) and returns one of shape
+    (...). Derivatives beyond the given ones raise an error of the library and are never 0.
 
     Args:
         compute: the number and its derivatives.
@@ -108,7 +112,7 @@ def differentiable(
 
 
 def _last_kept(second: Second) -> Second:
-    """Second derivatives, of which those at the last point are kept: libraries ask row by row."""
+    """Return second derivatives with a cache of the last point, since libraries ask row by row."""
     last: list[tuple[bytes, NDArray[np.float64]]] = []
 
     def evaluate(row: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -141,8 +145,8 @@ def _in_jax(compute: Compute, second: Second | None) -> Callable[[jax.Array], ja
         *shapes: tuple[int, ...],
     ) -> list[jax.Array]:
         dtype = np.dtype(arguments.dtype)
-        # Another thread may run it, where a `jax.enable_x64` of this one does not hold, and doubles
-        # are narrowed: they pass as pairs of words.
+        # The callback may run in another thread, without this thread's `jax.enable_x64`, where
+        # doubles are narrowed. Doubles are therefore passed as pairs of words.
         pair = (2,) if dtype.itemsize == 8 else ()
 
         def on_processor(words: Any) -> list[Any]:
@@ -189,7 +193,7 @@ def _in_jax(compute: Compute, second: Second | None) -> Callable[[jax.Array], ja
     with_gradient.defjvp(evaluated_tangents)
 
     def tangents_of(primals: Any, tangents: Any) -> Any:
-        # Of this, in turn, JAX takes the derivative: that of the gradient is the curvature.
+        # JAX differentiates this function too; the derivative of the gradient is the curvature.
         value, gradient = with_gradient(*primals)
         return value, gradient @ tangents[0]
 
@@ -215,9 +219,9 @@ def _beyond(which: str) -> NotImplementedError:
 
 @cache
 def _torch_function() -> Any:
-    """Differentiable function, whose class only torch can define.
+    """Return the differentiable function, whose class only torch can define.
 
-    Each derivative is a function of its own, so that torch can go on from it.
+    Each derivative is a separate function, so that torch can differentiate it in turn.
     """
     library = _imported("torch")
     function: Any = library.autograd.Function

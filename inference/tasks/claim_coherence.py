@@ -1,12 +1,15 @@
-"""How well the claims of a response agree with each other: readouts of one graph, all exact.
+"""Coherence of the claims of a response: five exact readouts of one graph.
 
-from inference.tasks import coherence
-coherence(graph.compiled).agreement
+Compute the readouts:
 
-Four readouts are others' proposals. They differ in what they reward: the mean marginal and the
-reified node move with entailments and with the number of claims, the probability that no conflict
-is active rises where conflicts are certain, and log Z depends on scale (docs/theory.md). The fifth
-is ours: only conflicts move it.
+    from inference.tasks import coherence
+
+    coherence(graph.compiled).agreement
+
+Four readouts were proposed by others. They reward different properties: the mean marginal and the
+reified node depend on entailments and on the number of claims, the probability that no conflict is
+active increases when conflicts are certain, and log Z depends on scale (docs/theory.md). The fifth
+is ours: it depends on conflicts only.
 """
 
 from __future__ import annotations
@@ -27,36 +30,36 @@ from inference.tasks.gradients import ValueAndGradient, log_partition_function
 from inference.tasks.maximum import map_assignment
 
 REIFIED_PRIOR = 0.5
-"""Prior of the reified node: nothing is assumed about the response."""
+"""Prior of the reified node, without assumptions on the response."""
 
 
 @dataclass(frozen=True, eq=False)
 class Coherence:
-    """What a graph says of the agreement of its claims.
+    """Readouts of a graph on the agreement of its claims.
 
-    A conflict is a contradiction or an exclusion between two claims, and active where both of them
-    are true. It is violated where it does not hold: a contradiction where both are true, an
-    exclusion also where both are false. That it is real has the probability of its relation.
+    A conflict is a contradiction or an exclusion between two claims. It is active if both are true,
+    and violated if it does not hold: a contradiction if both are true, an exclusion also if both
+    are false. The probability that a conflict is real is the probability of its relation.
 
-    Conflicts that are certain may leave no state of the claims. Log Z is then -inf, and readouts of
-    the states are NaN; the ceiling, the consistency and the costs, which go without the factors of
-    conflicts, still say how far the claims are at odds.
+    Certain conflicts may leave no possible state of the claims. Log Z is then -inf, and readouts of
+    the states are NaN; the ceiling, the consistency and the costs do not use the factors of
+    conflicts and still measure the disagreement of the claims.
 
     Attributes:
         n_claims: number of claims.
         n_relations: number of relations between two claims that have a factor.
         marginals: float64 (n_claims,), P(true) of each claim.
         no_active_conflict: probability that no conflict is active.
-        reified: posterior of a node that makes every relation between claims hold if it is true:
-            each that is violated then weighs 1 less its probability.
+        reified: posterior of a node that, if true, requires every relation between claims to hold:
+            each violated relation then has weight 1 minus its probability.
         log_z: log Z of the graph.
         floor: log potential of its most probable state, at most log Z.
         ceiling: log Z without the factors of conflicts.
-        consistency: probability that no real conflict is violated, given what all else says:
-            whether a conflict is real is drawn by its probability, claims without conflicts.
+        consistency: probability that no real conflict is violated, given all other factors: each
+            conflict is real with its probability, and claims are drawn without conflicts.
         conflicts: int64 (n_conflicts,), number of each conflict among the relations of the graph.
         active: float64 (n_conflicts,), probability that each is active.
-        costs: float64 (n_conflicts,), -log of the consistency if there were only this conflict.
+        costs: float64 (n_conflicts,), -log of the consistency with only this conflict.
     """
 
     n_claims: int
@@ -79,19 +82,19 @@ class Coherence:
 
     @property
     def position(self) -> float:
-        """Where log Z is between its floor, 0, and its ceiling, 1; 1 where these are the same.
+        """Position of log Z between its floor, 0, and its ceiling, 1; 1 if they are equal.
 
-        NaN where no state is possible.
+        NaN if no state is possible.
         """
         if self.floor == -math.inf:
             return math.nan
         range_ = self.ceiling - self.floor
-        # A response of which one state has all potential leaves rounding between them.
+        # If a single state has all potential, floor and ceiling differ by rounding only.
         return (self.log_z - self.floor) / range_ if range_ > 1e-12 else 1.0
 
     @property
     def agreement(self) -> float:
-        """The consistency per claim: its root of degree `n_claims`; 1 without a conflict."""
+        """Consistency per claim, its root of degree `n_claims`; 1 without a conflict."""
         return self.consistency ** (1.0 / self.n_claims) if self.n_claims else math.nan
 
 
@@ -103,23 +106,23 @@ def coherence(
     reified_prior: float = REIFIED_PRIOR,
     exact: Exact | None = None,
 ) -> Coherence:
-    """All readouts of the coherence of a response's claims.
+    """Return all readouts of the coherence of a response's claims.
 
-    None of them needs another variable: a conflict that must not be active is a zero in its table,
-    and a reified node has two states, whose log Z are those of two settings of the tables. So there
-    are five propagations of the graph as it is, and one for the most probable state.
+    No readout needs an additional variable: a conflict that must not be active is a zero in its
+    table, and a reified node has two states, whose log Z are those of two settings of the tables.
+    The computation takes five propagations of the graph, and one for the most probable state.
 
     Args:
-        facts: claims and relations; passages take part where there are any.
+        facts: claims and relations, with passages if there are any.
         encoding: encoding of the relations as factors.
-        prior: prior of every claim; None for what each has. A response asserts its claims, and
-            0.99 takes it at its word.
+        prior: prior of every claim; None keeps their own priors. A response asserts its claims,
+            which a prior of 0.99 expresses.
         reified_prior: prior of the reified node.
         exact: settings of `exact`: memory limit, seed and restarts of the order.
 
     Raises:
         InputError: for a number outside [0, 1], or an unknown encoding.
-        TooLargeError: if the tables would not fit the memory limit.
+        TooLargeError: if the tables would exceed the memory limit.
         ZeroPartitionError: if no state of the claims is possible even without their conflicts.
     """
     rho = validated_probability(reified_prior, "the prior of the reified node")
@@ -160,7 +163,7 @@ def coherence(
 
 
 class _Tables:
-    """The log tables of each reading of one graph, laid out as its `log_values`."""
+    """The log tables of each readout of one graph, laid out as its `log_values`."""
 
     def __init__(self, facts: CompiledFacts, base: NDArray[np.float64]) -> None:
         self.base = base
@@ -170,25 +173,25 @@ class _Tables:
         self.conflicts = np.flatnonzero(conflict)
 
     def free(self) -> NDArray[np.float64]:
-        """Without the factors of conflicts."""
+        """Return the tables without the factors of conflicts."""
         values, tables = self._copy()
         tables[self.conflicts] = 0.0
         return values
 
     def without_active(self) -> NDArray[np.float64]:
-        """With zeros where conflicts are active."""
+        """Return the tables with zeros for active conflicts."""
         values, tables = self._copy()
         tables[self.conflicts, 1, 1] = -math.inf
         return values
 
     def kept(self) -> NDArray[np.float64]:
-        """With the weight of each conflict's not being real in place of its factor."""
+        """Return the tables with factors of conflicts replaced by the weights of unreal ones."""
         values, tables = self._copy()
         tables[self.conflicts] = self._weights(self.conflicts)
         return values
 
     def reified(self) -> NDArray[np.float64]:
-        """With that weight beside the factor of every relation between claims."""
+        """Return the tables with those weights added to all relations between claims."""
         values, tables = self._copy()
         at = np.flatnonzero(self.between_claims)
         tables[at] += self._weights(at)
@@ -199,7 +202,7 @@ class _Tables:
         return values, self._facts.split(values)[1]
 
     def _weights(self, at: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Log of 1 - p where relations are violated, and 0 where they hold, (k, 2, 2)."""
+        """Return the log of 1 - p for violated relations, and 0 otherwise, (k, 2, 2)."""
         with np.errstate(divide="ignore"):
             unreal = np.log1p(-self._facts.probabilities[at])[:, None, None]
         return np.where(VIOLATED[self._facts.kinds[at]], unreal, 0.0)
@@ -208,7 +211,7 @@ class _Tables:
 def _log_z(
     log_partition: Callable[[NDArray[np.float64]], ValueAndGradient], values: NDArray[np.float64]
 ) -> float:
-    """Log Z of tables; -inf where nothing is possible, which is an answer here."""
+    """Return log Z of tables; -inf if no state is possible, which is a valid answer here."""
     try:
         return log_partition(values).value
     except ZeroPartitionError:
@@ -218,7 +221,7 @@ def _log_z(
 def _where_possible(
     log_partition: Callable[[NDArray[np.float64]], ValueAndGradient], values: NDArray[np.float64]
 ) -> ValueAndGradient:
-    """Log Z of tables and its gradient; -inf and NaN where nothing is possible."""
+    """Return log Z of tables and its gradient; -inf and NaN if no state is possible."""
     try:
         return log_partition(values)
     except ZeroPartitionError:
@@ -226,12 +229,12 @@ def _where_possible(
 
 
 def _share(difference: float) -> float:
-    """What a difference of log Z leaves, rounding past one undone; NaN of NaN."""
+    """Return the exponential of a difference of log Z, at most 1 despite rounding; NaN for NaN."""
     return min(math.exp(difference), 1.0)
 
 
 def _posterior(prior: float, log_ratio: float) -> float:
-    """Probability of what has a prior and a likelihood ratio; NaN of NaN."""
+    """Return the probability from a prior and a likelihood ratio; NaN for NaN."""
     if math.isnan(log_ratio):
         return math.nan
     if prior in (0.0, 1.0) or log_ratio == -math.inf:

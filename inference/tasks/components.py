@@ -1,4 +1,4 @@
-"""Connected components of pairwise graphs, and turns in which one variable of each is touched."""
+"""Connected components of pairwise graphs, and turns that touch one variable of each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def connected_components(n_variables: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number of the connected component of every variable, some numbers left out.
+    """Return the number of the connected component of every variable; some numbers are unused.
 
     Args:
         n_variables: number of variables.
@@ -29,7 +29,7 @@ def connected_components(n_variables: int, pairs: NDArray[np.int64]) -> NDArray[
 
 
 def turns(components: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Yield positions, each once, so that those yielded together are in different components."""
+    """Yield all positions, once each, in groups of positions in different components."""
     order = np.argsort(components, kind="stable")
     firsts = np.searchsorted(components[order], components[order])
     ranks = np.arange(len(order)) - firsts

@@ -1,8 +1,8 @@
-"""Elimination orders in which some variables come before all others.
+"""Elimination orders in which some variables precede all others.
 
-Connected variables that go first tie those around them, their border, into one clique. Given that
-clique, an order of the connected ones without constraint can be turned so that the border comes
-last, at no greater width: a tree decomposition may be rooted anywhere.
+Eliminating connected variables first joins their neighbors, their border, into one clique. Given
+that clique, an unconstrained order of the connected variables can be rearranged so that the border
+comes last, with the same width: a tree decomposition may be rooted anywhere.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from inference.tasks.requests import listed, require_memory
 def constrained_order(
     graph: FactorGraph, last: NDArray[np.bool_], exact: Exact, log2_cap: float
 ) -> NDArray[np.int64]:
-    """Elimination order of all variables with those of `last` last.
+    """Return an elimination order of all variables in which those of `last` come last.
 
-    Variables with a single state stand first, whether in `last` or not.
+    Variables with a single state come first, whether in `last` or not.
 
     Args:
         graph: the factor graph, without evidence.
         last: bool (n_variables,), the variables that come last.
         exact: settings of the search for an order.
-        log2_cap: log2 of the largest table that is of any use.
+        log2_cap: log2 of the maximum table size.
 
     Raises:
-        TooLargeError: if a border alone makes a larger table.
+        TooLargeError: if a border by itself makes a larger table.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -50,8 +50,8 @@ def constrained_order(
     )
     _, component = connected_components(links, directed=False)
     outward = first[sources] & final[targets]
-    # Each (component, variable at its border), once; by one number each, since NumPy makes a
-    # `TypeError` of an interrupt that comes while it compares rows.
+    # Each distinct (component, variable at its border), encoded as one number, since NumPy turns an
+    # interrupt during a comparison of rows into a `TypeError`.
     pairs = component[sources[outward]].astype(np.int64) * len(cards) + targets[outward]
     borders = np.stack(np.divmod(np.unique(pairs), len(cards)), axis=1)
     _refuse_large_borders(graph, borders, exact, log2_cap)
@@ -100,10 +100,10 @@ def _order_of_components(
     borders: NDArray[np.int64],
     exact: Exact,
 ) -> NDArray[np.int64]:
-    """Order of the variables in `tied`, each component's border being kept."""
+    """Return an order of the variables in `tied`, keeping each component's border."""
     inside = np.flatnonzero(tied)
     borders = borders[np.isin(borders[:, 0], component[inside])]
-    # A variable at the border of several components gets a copy for each: they do not meet here.
+    # A variable at the border of several components gets a copy per component.
     number = np.cumsum(tied) - 1
     copy_key = borders[:, 0] * len(cards) + borders[:, 1]
     within = tied[sources] & tied[targets] & (sources < targets)
@@ -126,11 +126,11 @@ def _order_of_components(
 def _with_borders_last(
     order: NDArray[np.int64], buckets: Buckets, n_inside: int
 ) -> NDArray[np.int64]:
-    """Order of the vertices below `n_inside` when each tree is rooted at its border.
+    """Return the order of the vertices below `n_inside` when each tree is rooted at its border.
 
-    The bucket of the border's first vertex holds the whole border, which is a clique. On the way
-    from it to the root, edges are turned around: there, vertices are eliminated from the root on,
-    each where it leaves the buckets.
+    The bucket of the border's first vertex contains the whole border, which is a clique. On the
+    path from it to the root, edges are reversed: there, vertices are eliminated from the root on,
+    each when it leaves the buckets.
     """
     turned = np.zeros(len(order), dtype=np.bool_)
     tail: list[int] = []
@@ -140,7 +140,8 @@ def _with_borders_last(
         leaves: list[int] = []
         bucket = border
         while bucket >= 0:
-            # A vertex met first in this bucket leaves when the turned way goes on from it.
+            # A vertex that first occurs in this bucket is eliminated when the reversed path leaves
+            # it.
             start, end = buckets.starts[bucket], buckets.starts[bucket + 1]
             for other in buckets.places[start:end].tolist():
                 if not turned[other]:
@@ -155,7 +156,7 @@ def _with_borders_last(
 
 
 def _cliques(groups: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """One scope, as (1, size) array, for each group of at least two members."""
+    """Return one scope, a (1, size) array, for each group of at least two members."""
     starts = np.flatnonzero(np.diff(groups[:, 0], prepend=-1))
     return [part[None, :] for part in np.split(groups[:, 1], starts[1:]) if len(part) > 1]
 
@@ -166,16 +167,13 @@ def _search(
     number: NDArray[np.int64],
     exact: Exact,
 ) -> tuple[NDArray[np.int64], Buckets]:
-    """Elimination order of a graph of its own and the buckets it makes.
+    """Return an elimination order of a separate graph, and its buckets.
 
     Args:
         cards: numbers of states.
         scopes: arrays (n_scopes, arity) of vertices before renumbering.
         number: new number of each vertex.
         exact: settings of the search.
-
-    Returns:
-        The order and its buckets.
     """
     arities = np.concatenate([np.full(len(part), part.shape[1]) for part in scopes])
     scope_starts = np.concatenate([[0], np.cumsum(arities)])

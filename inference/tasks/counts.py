@@ -1,4 +1,4 @@
-"""The distribution of the number of variables that are in a given state."""
+"""Distribution of the number of variables in a given state."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CountDistribution:
-    """The distribution of a number between 0 and m.
+    """Distribution of a number between 0 and m.
 
     Attributes:
         probabilities: float64 (m + 1,), the probability of each number.
-        status: exact, or of estimates from draws whether these suffice: converged, or not.
-        standard_errors: float64 (m + 1,), of the probabilities; None where they are exact.
+        status: exact; for estimates from draws, whether these suffice: converged, or not.
+        standard_errors: float64 (m + 1,), of the probabilities; None if they are exact.
     """
 
     probabilities: NDArray[np.float64]
@@ -54,24 +54,24 @@ def count_distribution(
     exact: Exact | None = None,
     otherwise: AnnealedImportance | None = None,
 ) -> CountDistribution:
-    """How many of some variables are in a state, as a distribution given the evidence.
+    """Return the distribution of the number of variables in a state, given the evidence.
 
     With a state for each variable, such as the labels of atoms, it is the distribution of the
     number of agreements. Each state of a separator has the distribution of the count below it;
-    those of independent branches are convolved. On a forest that takes O(m**2) for m variables;
-    elsewhere each entry of a table that lies above c of them costs O(c).
+    those of independent branches are convolved. On a forest this takes O(m**2) for m variables;
+    otherwise each table entry above c of them costs O(c).
 
     Args:
         graph: the factor graph, with or without evidence.
         variables: names or positions of m variables, each once.
-        state: the state that counts, or one for each variable.
+        state: the state to count, or one for each variable.
         exact: settings of `exact`: memory limit, seed and restarts of the order.
-        otherwise: settings of the draws that answer where tables would not fit, with standard
-            errors; None: no draws are made.
+        otherwise: settings of draws that replace tables that would not fit, with standard errors;
+            None: no draws are made.
 
     Raises:
         InputError: for an unknown or repeated variable or none, or a state that does not exist.
-        TooLargeError: if the tables would not fit the memory limit, and no draws are allowed.
+        TooLargeError: if the tables would exceed the memory limit, and no draws are allowed.
         ZeroPartitionError: if no assignment has positive potential.
     """
     exact = exact or Exact()
@@ -82,7 +82,7 @@ def count_distribution(
     except TooLargeError:
         if otherwise is None:
             raise
-    # Loaded where draws are wanted: that takes longer than most graphs do.
+    # Imported on demand, since loading takes longer than solving most graphs.
     from inference.sampling.estimates import frequencies
 
     draws = otherwise.weighted_draws(graph)

@@ -1,10 +1,10 @@
-"""Exact derivatives by every log table: of log Z, first and second, and of log probabilities.
+"""Exact derivatives with respect to every log table: of log Z, first and second, and of log P.
 
-log Z is the cumulant function of an exponential family, whose statistics say of every entry of
-every table whether it is the one that applies. Its first derivatives are their means, the beliefs,
-its second their covariance (Wainwright & Jordan 2008, "Graphical models, exponential families, and
-variational inference", proposition 3.1). A row of that is what the beliefs become when the entry is
-the only one of its factor, less the beliefs, times the entry's own: exact, without differences.
+log Z is the cumulant function of an exponential family, whose statistics indicate the applicable
+entry of every table. Its first derivatives are their means, the beliefs; its second derivatives are
+their covariance (Wainwright & Jordan 2008, "Graphical models, exponential families, and variational
+inference", proposition 3.1). A row of the covariance is the change of the beliefs when the entry is
+the only one of its factor, times the entry's own belief: exact, without finite differences.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class ValueAndGradient(NamedTuple):
 
 
 def log_partition(graph: FactorGraph, exact: Exact | None = None) -> ValueAndGradient:
-    """Log Z and its gradient: the joint distributions of the factors' scopes.
+    """Return log Z and its gradient: the joint distributions of the factors' scopes.
 
-    With evidence, log Z is that of the graph with its evidence, and entries that contradict the
+    With evidence, log Z is that of the graph with its evidence. Entries that contradict the
     evidence have gradient 0, as have entries of log potential -inf.
 
     Args:
@@ -48,7 +48,7 @@ def log_partition(graph: FactorGraph, exact: Exact | None = None) -> ValueAndGra
         exact: settings of `exact`: memory limit, seed and restarts of the order.
 
     Raises:
-        TooLargeError: if the tables would not fit the memory limit.
+        TooLargeError: if the tables would exceed the memory limit.
         ZeroPartitionError: if no assignment has positive potential.
 
     Source: Darwiche 2003, "A differential approach to inference in Bayesian networks".
@@ -61,9 +61,9 @@ def log_probability(
     assignment: Mapping[str, int] | Mapping[int, int],
     exact: Exact | None = None,
 ) -> ValueAndGradient:
-    """Log probability of states of some variables given the evidence, and its gradient.
+    """Return the log probability of states of some variables given the evidence, and its gradient.
 
-    It is log Z with these states observed less log Z, and so is the gradient. The sum over labelled
+    Both are differences between log Z with these states observed and log Z. The sum over labeled
     responses is the log likelihood of the labels.
 
     Args:
@@ -73,7 +73,7 @@ def log_probability(
 
     Raises:
         InputError: for an unknown variable, a state that does not exist or contradicts evidence.
-        TooLargeError: if the tables would not fit the memory limit.
+        TooLargeError: if the tables would exceed the memory limit.
         ZeroPartitionError: if the evidence, or the assignment given it, has probability zero: its
             logarithm has no gradient.
     """
@@ -92,15 +92,15 @@ def log_probability(
 def log_partition_function(
     graph: FactorGraph, exact: Exact | None = None
 ) -> Callable[[NDArray[np.float64]], ValueAndGradient]:
-    """Log Z and its gradient as a function of the log tables, planned once.
+    """Return log Z and its gradient as a function of the log tables, planned once.
 
     Args:
-        graph: the factor graph, with or without evidence; its own log tables play no part.
+        graph: the factor graph, with or without evidence; its own log tables are ignored.
         exact: settings of `exact`: memory limit, seed and restarts of the order.
 
     Returns:
-        A function of log tables laid out as `graph.log_values`. It raises `InputError` if there
-        are not as many as the graph has, or one is NaN or +inf, and what `log_partition` raises.
+        A function of log tables laid out as `graph.log_values`. It raises `InputError` if their
+        number differs from the graph's, or one is NaN or +inf, and the errors of `log_partition`.
     """
     absorbed, kept = without_evidence(graph)
     calibrate = (exact or Exact()).planned(absorbed)
@@ -116,10 +116,10 @@ def log_partition_function(
 
 
 def log_partition_hessian(graph: FactorGraph, exact: Exact | None = None) -> NDArray[np.float64]:
-    """Second derivatives of log Z by every two entries of the log tables.
+    """Return second derivatives of log Z with respect to every two entries of the log tables.
 
-    Entries of log potential -inf, and those that contradict the evidence, have 0. It takes as many
-    passes as the largest connected component has entries, about.
+    Entries of log potential -inf, and those that contradict the evidence, have 0. The computation
+    takes about as many passes as the largest connected component has entries.
 
     Args:
         graph: the factor graph, with or without evidence.
@@ -129,7 +129,7 @@ def log_partition_hessian(graph: FactorGraph, exact: Exact | None = None) -> NDA
         float64 (n_entries, n_entries), laid out as `graph.log_values` on both axes.
 
     Raises:
-        TooLargeError: if the tables or the derivatives would not fit the memory limit.
+        TooLargeError: if the tables or the derivatives would exceed the memory limit.
         ZeroPartitionError: if no assignment has positive potential.
     """
     return hessian_function(graph, exact)(graph.log_values)
@@ -138,10 +138,10 @@ def log_partition_hessian(graph: FactorGraph, exact: Exact | None = None) -> NDA
 def hessian_function(
     graph: FactorGraph, exact: Exact | None = None
 ) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-    """`log_partition_hessian` as a function of the log tables, planned once.
+    """Return `log_partition_hessian` as a function of the log tables, planned once.
 
     Args:
-        graph: the factor graph, with or without evidence; its own log tables play no part.
+        graph: the factor graph, with or without evidence; its own log tables are ignored.
         exact: settings of `exact`: memory limit, seed and restarts of the order.
     """
     exact = exact or Exact()
@@ -150,7 +150,7 @@ def hessian_function(
 
     @cache
     def structure() -> tuple[Callable[[NDArray[np.float64]], CalibratedTree], NDArray[np.int64]]:
-        # Where nobody asks for second derivatives, it is not worked out.
+        # Computed on demand, at the first second derivative.
         return exact.planned(absorbed), factor_components(absorbed)
 
     def evaluate(log_values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -170,13 +170,13 @@ def hessian_function(
             for entry in entries.tolist():
                 near = np.flatnonzero(of_entry == of_entry[entry])
                 result[kept[entry], kept[near]] = statistics.beliefs[entry] * rows[near]
-        # The statistics of a factor sum to 1, and their covariances with any other to 0.
+        # The statistics of a factor sum to 1, and their covariances with any other sum to 0.
         fixed = kept[statistics.fixed]
         for start, stop, entry in zip(
             absorbed.table_starts[:-1], absorbed.table_starts[1:], fixed, strict=True
         ):
             result[entry] = -result[kept[start:stop]].sum(axis=0)
-        # Both halves are computed, and differ by rounding.
+        # Both halves are computed and differ by rounding.
         result += result.T.copy()
         result *= 0.5
         return result
@@ -185,12 +185,12 @@ def hessian_function(
 
 
 class Statistics:
-    """Which entry of each factor applies: the statistics of a graph, their means and covariances.
+    """Indicators of the applicable entry of each factor, with their means and covariances.
 
     Attributes:
         beliefs: float64 (n_entries,), their means.
-        fixed: int64 (n_factors,), the likeliest entry of each factor, whose covariances those of
-            the others determine.
+        fixed: int64 (n_factors,), the likeliest entry of each factor, whose covariances follow from
+            those of the others.
     """
 
     def __init__(
@@ -213,19 +213,19 @@ class Statistics:
         self.beliefs = beliefs_at(log_values)
         sizes = np.diff(table_starts)
         self._factor = np.repeat(np.arange(len(sizes)), sizes)
-        # The last of an order by factor, then belief.
+        # The last entry of each factor in an order by factor, then belief.
         self.fixed = np.lexsort((self.beliefs, self._factor))[table_starts[1:] - 1]
 
     def covariances(
         self, wanted: NDArray[np.bool_]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Yield entries of different components, and how they move the beliefs of these.
+        """Yield entries of different components, and the change of the beliefs caused by each.
 
-        Times its own belief, that is an entry's covariance with each of its component.
+        The change times the entry's own belief is its covariance with each entry of its component.
 
         Args:
-            wanted: bool (n_entries,), which entries are asked for; those of belief 0, which have
-                none, and the `fixed` ones are left out.
+            wanted: bool (n_entries,), the requested entries; entries of belief 0, which have none,
+                and the `fixed` ones are left out.
         """
         asked = wanted & (self.beliefs > 0.0)
         asked[self.fixed] = False
@@ -242,13 +242,13 @@ class Statistics:
     def covariance(
         self, weights: NDArray[np.float64], rates: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Covariance (k, k) of k weighted sums of the statistics, the components' parts added up.
+        """Return the covariance (k, k) of k weighted sums of the statistics, added over components.
 
         Args:
             weights: float64 (n_entries, k), of each sum.
-            rates: float64, what the part of each component is multiplied by.
+            rates: float64, multiplier of each component's contribution.
         """
-        # Where all entries of a factor weigh alike, nothing varies.
+        # Equal weights of all entries of a factor do not vary.
         relative = weights - weights[self.fixed][self._factor]
         of_entry = self._components[self._factor]
         total = np.zeros((weights.shape[1],) * 2)
@@ -263,7 +263,7 @@ class Statistics:
 
 
 def factor_components(graph: FactorGraph) -> NDArray[np.int64]:
-    """Number of the connected component of every factor; one without variables has its own."""
+    """Return the component number of every factor; one without variables has its own."""
     arities = np.diff(graph.scope_starts)
     firsts = np.repeat(graph.scope_starts[:-1], arities)
     variables = graph.scope_variables

@@ -1,4 +1,4 @@
-"""The joint distribution of a few variables, wherever in the graph they are."""
+"""Joint distribution of a few variables, anywhere in the graph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inference.sampling.estimates import frequencies
 from inference.tasks.requests import Variables, listed, positions, require_memory, with_observed
 
 _MOST_AXES = 64
-"""The most axes that an array of numpy has."""
+"""Maximum number of axes of a NumPy array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,18 +38,18 @@ class EstimatedJoint:
 def estimated_joint(
     graph: FactorGraph, variables: Variables, settings: AnnealedImportance | None = None
 ) -> EstimatedJoint:
-    """Joint distribution of a few variables given the evidence, from draws, with standard errors.
+    """Return the joint distribution of a few variables given the evidence, from draws, with errors.
 
-    For graphs that `joint` refuses.
+    Use it for graphs that `joint` refuses.
 
     Args:
         graph: the factor graph, with or without evidence.
         variables: names or positions, each once.
-        settings: of the draws.
+        settings: settings of the draws.
 
     Raises:
         InputError: for an unknown or repeated variable, or none.
-        TooLargeError: if the draws or the table would not fit the memory limit.
+        TooLargeError: if the draws or the table would exceed the memory limit.
         ZeroPartitionError: if no assignment has positive potential.
         InferenceError: if no draw of positive potential was found.
     """
@@ -65,10 +65,10 @@ def estimated_joint(
 def joint(
     graph: FactorGraph, variables: Variables, exact: Exact | None = None
 ) -> NDArray[np.float64]:
-    """Joint distribution of a few variables given the evidence.
+    """Return the joint distribution of a few variables given the evidence.
 
-    One cluster is made to hold them all, by a factor that is 1 everywhere, and its table is
-    summed. The induced width grows by at most the number of variables.
+    A constant factor puts all of them into one cluster, whose table is summed. The induced width
+    grows by at most the number of variables.
 
     Args:
         graph: the factor graph, with or without evidence.
@@ -76,11 +76,11 @@ def joint(
         exact: settings of `exact`: memory limit, seed and restarts of the order.
 
     Returns:
-        float64, one axis per variable in the order given, one entry per state; sums to 1.
+        float64, one axis per variable in the given order, one entry per state; sums to 1.
 
     Raises:
         InputError: for an unknown or repeated variable, or none.
-        TooLargeError: if the tables would not fit the memory limit.
+        TooLargeError: if the tables would exceed the memory limit.
         ZeroPartitionError: if no assignment has positive potential.
     """
     exact = exact or Exact()
@@ -105,7 +105,7 @@ def joint(
 
 
 def _shape(graph: FactorGraph, wanted: NDArray[np.int64], exact: Exact) -> tuple[int, ...]:
-    """The axes of a table of some variables, which is not too large."""
+    """Return the shape of the joint table of some variables, if it is not too large."""
     what = f"the joint distribution of {listed(graph, wanted)}"
     if len(wanted) > _MOST_AXES:
         raise TooLargeError(f"{what} has more than {_MOST_AXES} axes; ask for fewer variables")

@@ -1,4 +1,4 @@
-"""The most probable assignment of all variables, or of some with the others summed out."""
+"""Most probable assignment of all variables, or of some with the others summed out."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from inference.tasks.kernels.assignments import assign
 from inference.tasks.requests import Variables, positions, require_memory
 
 _BYTES_PER_ENTRY = 12
-"""Of a message: a logarithm and the state that attains the maximum. Of tables, a block at a time
-exists."""
+"""Bytes per entry of a message: a logarithm and the maximizing state. Only a block of a table is in
+memory at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """States of some variables, and how probable they are together.
+    """States of some variables, and their joint probability.
 
     Attributes:
         names: names of the variables.
         states: int64 (n,), their states.
-        log_potential: natural logarithm of the potential of the assignment, summed over all
-            variables that it leaves out; less log Z it is the log probability.
+        log_potential: natural logarithm of the potential of the assignment, summed over all other
+            variables; minus log Z, it is the log probability.
     """
 
     names: tuple[str, ...]
@@ -47,19 +47,19 @@ class Assignment:
     log_potential: float
 
     def by_name(self) -> dict[str, int]:
-        """State of each variable by name."""
+        """Return the state of each variable by name."""
         return dict(zip(self.names, self.states.tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class SearchedAssignment:
-    """An assignment of all variables, and how far from the best it can be.
+    """An assignment of all variables, and its distance from the best.
 
     Attributes:
         assignment: the best assignment found.
-        upper: no assignment has a larger log potential than this.
-        status: exact if it is proved to be the best, otherwise interrupted.
-        stats: `seconds` of wall time; where toulbar2 searched, `nodes` and `backtracks` too.
+        upper: upper bound on the log potential of any assignment.
+        status: exact if proved to be the best, otherwise interrupted.
+        stats: `seconds` of wall time; for a search by toulbar2 also `nodes` and `backtracks`.
     """
 
     assignment: Assignment
@@ -69,23 +69,23 @@ class SearchedAssignment:
 
     @property
     def gap(self) -> float:
-        """How much more log potential the best assignment can have."""
+        """Maximum difference between the best log potential and that of the assignment."""
         return max(self.upper - self.assignment.log_potential, 0.0)
 
 
 def map_assignment(graph: FactorGraph, exact: Exact | None = None) -> Assignment:
-    """Most probable assignment of all variables given the evidence.
+    """Return the most probable assignment of all variables given the evidence.
 
-    Max-product elimination in log space. Among equally probable assignments it takes the lowest
-    state of the variable that is eliminated last, then of the one before, and so on; the same
-    graph and settings give the same assignment.
+    The algorithm is max-product elimination in log space. Among equally probable assignments it
+    returns the lowest state of the variable that is eliminated last, then of the one before, and so
+    on; the same graph and settings give the same assignment.
 
     Args:
         graph: the factor graph, with or without evidence.
         exact: settings of `exact`: memory limit, seed and restarts of the order.
 
     Raises:
-        TooLargeError: if the tables would not fit the memory limit.
+        TooLargeError: if the tables would exceed the memory limit.
         ZeroPartitionError: if no assignment has positive potential.
 
     Source: Dechter 1999, "Bucket elimination: a unifying framework for reasoning", elim-mpe.
@@ -103,20 +103,20 @@ def search_map(
     digits: int = 6,
     seed: int = 1,
 ) -> SearchedAssignment:
-    """Most probable assignment by elimination; where that does not fit, what toulbar2 finds.
+    """Return the most probable assignment by elimination or, if that does not fit, by toulbar2.
 
     Args:
         graph: the factor graph, with or without evidence.
         exact: settings of `exact`: memory limit, seed and restarts of the order.
         seconds: processor time of toulbar2, rounded up to whole seconds.
-        digits: decimal digits of log potentials that count for it.
-        seed: of its random choices.
+        digits: decimal digits to which log potentials are rounded for toulbar2.
+        seed: seed of its random choices.
 
     Raises:
         InputError: for a setting out of range, or log potentials too far apart for the digits.
         MissingDependencyError: if elimination does not fit and pytoulbar2 is not installed.
         ZeroPartitionError: if no assignment has positive potential.
-        InferenceError: if toulbar2 found none that has.
+        InferenceError: if toulbar2 found no assignment of positive potential.
     """
     check_search(seconds, digits, seed)
     began = time.perf_counter()
@@ -136,11 +136,12 @@ def search_map(
 def marginal_map(
     graph: FactorGraph, max_variables: Variables, exact: Exact | None = None
 ) -> Assignment:
-    """Most probable assignment of some variables, the others summed out.
+    """Return the most probable assignment of some variables, with the others summed out.
 
     Sums do not commute with maxima, so all other variables are eliminated first: connected ones
-    tie the maximised variables around them into one table, whatever the order. This can be out of
-    reach where marginals and the most probable assignment are not. Ties as in `map_assignment`.
+    join their maximized neighbors into one table, for any order. This may be infeasible even if
+    marginals and the most probable assignment are feasible. Ties are resolved as in
+    `map_assignment`.
 
     Args:
         graph: the factor graph, with or without evidence.
@@ -148,15 +149,15 @@ def marginal_map(
         exact: settings of `exact`: memory limit, seed and restarts of the order.
 
     Returns:
-        The assignment, variables in the order given.
+        The assignment, with variables in the given order.
 
     Raises:
         InputError: for an unknown or repeated variable, or none.
-        TooLargeError: if the tables would not fit the memory limit.
+        TooLargeError: if the tables would exceed the memory limit.
         ZeroPartitionError: if no assignment has positive potential.
 
-    Source: Dechter 1999, "Bucket elimination: a unifying framework for reasoning", elim-map; Park
-    & Darwiche 2004, "Complexity results and approximation strategies for MAP explanations".
+    Source: Dechter 1999, "Bucket elimination: a unifying framework for reasoning", elim-map; Park &
+    Darwiche 2004, "Complexity results and approximation strategies for MAP explanations".
     """
     exact = exact or Exact()
     wanted = positions(graph, max_variables, "max_variables")
@@ -196,7 +197,7 @@ def _maximum(
     tree = build_tree(absorbed.cardinalities, order, buckets, 0)
     tree = with_joins(*structure, with_joins(*structure, tree, False), False)
     program = write_program(*structure, absorbed.table_starts, tree)
-    # A join eliminates nothing, and has nothing to choose.
+    # Joins eliminate no variable, so there is no state to choose.
     eliminated = np.diff(tree.starts) > tree.separator_sizes
     operations = np.where(eliminated & maximised[tree.variables[tree.starts[1:] - 1]], MAXIMUM, SUM)
     n_messages = tree.message_starts[-1]
@@ -219,7 +220,7 @@ def _maximum(
 
 
 def elimination_bytes(cardinalities: NDArray[np.int64], buckets: Buckets) -> float:
-    """What elimination takes, from the buckets and the cardinalities by place."""
+    """Return the memory of elimination, from buckets and cardinalities in elimination order."""
     if not len(cardinalities):
         return 0.0
     sizes = np.exp2(np.add.reduceat(np.log2(cardinalities)[buckets.places], buckets.starts[:-1]))

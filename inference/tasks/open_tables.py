@@ -1,11 +1,11 @@
-"""Bounds on marginals of a graph some of whose tables are open: each is one of several.
+"""Bounds on marginals of a graph in which some tables are open: each is one of several.
 
 A marginal is a ratio of linear functions of the weights of one pair's tables, so that its extremes
-are at single tables. Where few tables are open, every choice of them is computed instead. Given the
-states of the variables that they join, the tables play no part; so one exact inference for each
-joint state of these, whose variables it need not sum over, is enough for all choices. Where that is
-not quick, walks towards each variable bound it, whatever the tables are
-(`inference.tasks.open_walks`), and draws can say what every choice leads to, by their weights.
+are at single tables. With few open tables, every choice is computed. Given the states of the
+variables that they join, the tables have no influence; therefore one exact inference for each joint
+state of these variables, without summing over them, suffices for all choices. If that takes too
+long, walks towards each variable bound its marginal for any tables (`inference.tasks.open_walks`),
+and draws estimate the result of every choice by reweighting.
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _MOST_CHOICES = 80_000
-"""Choices of a table for every open pair that are computed: ten pairs of three tables that differ
-have 59,049, seven of five tables 78,125."""
+"""Maximum number of choices of a table for every open pair: ten pairs of three distinct tables have
+59,049, seven pairs of five tables 78,125."""
 
 _MOST_NUMBERS = 4_000_000
-"""Numbers that the posteriors of so many choices at a time take at most."""
+"""Maximum number of posterior entries of the choices that are processed at a time."""
 
 _MOST_STATES = 64
-"""Joint states of the variables of open pairs for each of which exact inference runs."""
+"""Maximum number of joint states of the open pairs' variables, each of which takes an inference."""
 
 _MOST_SECONDS = 2.0
-"""What exact inference of all of these is predicted to take at most."""
+"""Maximum predicted seconds of these inferences."""
 
 _SEARCH_SECONDS = 0.5
-"""What the search for an order of elimination may take before."""
+"""Maximum seconds of the preceding search for an elimination order."""
 
 _WIDE = 0.05
-"""Bounds of walks farther apart than this are compared with what draws say."""
+"""Width of bounds by walks above which draws are used."""
 
 _ERRORS = 4.0
-"""Standard errors on either side of an estimate that bounds from draws leave."""
+"""Number of standard errors on either side of an estimate in bounds from draws."""
 
 _MOST_DRAWN = 12
-"""Populations of draws that are made at most, the first of them without open tables."""
+"""Maximum number of populations of draws, the first of which is without open tables."""
 
 _FIRST_DRAWN = 3
-"""After so many, no more are made if at their pace some choices would be left in the end."""
+"""Number of populations after which sampling stops if some choices would remain at this pace."""
 
 _LEAST_DRAWN = (-6.0, -12.0)
-"""Log entries, relative to a table's largest, below which draws are not made to shun a state. None
-is forbidden, lest they say nothing of other choices; the second is for where the first leaves few
-draws."""
+"""Lower limits of log entries, relative to a table's largest, when draws are made. No state is
+forbidden, since the draws must also cover other choices; the second limit is for cases in which the
+first leaves few effective draws."""
 
 
 def open_marginals(
@@ -71,29 +71,28 @@ def open_marginals(
     tables: Mapping[tuple[int, int], Floats],
     otherwise: AnnealedImportance | Callable[[], AnnealedImportance] | None = None,
 ) -> Floats:
-    """Bounds on P(x = 1) of every variable, whichever of its tables each open pair has.
+    """Return bounds on P(x = 1) of every variable, for any choice of the tables of open pairs.
 
-    They hold for each choice of a table per pair, and for each weighted mean of two of its tables,
-    such as those of a relation at probabilities between two. They are attained, by one choice each,
-    where at most 80,000 choices of tables over at most six variables are predicted to take two
-    seconds by exact inference, and in a forest without a path longer than twelve; elsewhere they
-    may be wider, since whatever may come from beyond a walk's end, or from where it may close a
-    cycle, is let in.
+    The bounds hold for each choice of a table per pair, and for each weighted mean of two of its
+    tables, such as those of a relation at intermediate probabilities. They are attained, by one
+    choice each, if at most 80,000 choices of tables over at most six variables are predicted to
+    take two seconds by exact inference, and in a forest without a path longer than twelve.
+    Otherwise they may be wider, since they allow for any influence from beyond a walk's end or from
+    its closing a cycle.
 
-    Where they would be wider and draws are allowed, up to 80,000 choices are estimated from draws.
-    The bounds are then the extremes of the estimates, each with four standard errors: they hold
-    unless an estimate is farther from the truth than that. Tables of a pair that differ by a
-    constant count as one.
+    If they would be wider and draws are allowed, up to 80,000 choices are estimated from draws. The
+    bounds are then the extremes of the estimates, each with four standard errors: they hold unless
+    an estimate deviates by more than that. Tables of a pair that differ by a constant count as one.
 
     Args:
-        graph: two states per variable, tables over two variables at most.
+        graph: two states per variable, tables over at most two variables.
         tables: log tables of each open pair of variables, (k, 2, 2), indexed [table, state of the
-            first, state of the second]; they come beside those that the graph has.
+            first, state of the second]; they are added to those of the graph.
         otherwise: settings of the draws, or a function that makes them; None: no draws are made,
-            and bounds are sure.
+            and bounds are certain.
 
     Returns:
-        float64 (n_variables, 2), lower and upper; NaN where no open table bears on a variable.
+        float64 (n_variables, 2), lower and upper; NaN for variables that no open table affects.
 
     Raises:
         InputError: for more states or larger tables.
@@ -120,16 +119,16 @@ def open_marginals(
         settings = otherwise() if callable(otherwise) else otherwise
         estimated = _estimated(graph, tables, settings)
         if estimated is not None:
-            # Never beyond what is sure, whatever the draws say.
+            # Limit the estimates to the certain bounds.
             sure = bounds[touched]
             bounds[touched] = np.clip(estimated[touched], sure[:, :1], sure[:, 1:])
     return bounds
 
 
 def _attained(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats]) -> Floats | None:
-    """Least and largest P(x = 1) over all choices, (n_variables, 2); None if they are too many.
+    """Return the minimum and maximum P(x = 1) over all choices, (n_variables, 2).
 
-    None, too, where a choice leaves no assignment possible.
+    Return None if there are too many choices, or if a choice leaves no possible assignment.
     """
     known = {int(v): int(graph.evidence[v]) for v in np.flatnonzero(graph.evidence != UNOBSERVED)}
     free = sorted({variable for pair in tables for variable in pair} - known.keys())
@@ -165,12 +164,12 @@ def _attained(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats]) -> F
 def _estimated(
     graph: FactorGraph, tables: Mapping[tuple[int, int], Floats], settings: AnnealedImportance
 ) -> Floats | None:
-    """Least and largest P(x = 1) over all choices by draws, with the errors of the estimates.
+    """Return the minimum and maximum P(x = 1) over all choices by draws, including their errors.
 
-    A draw weighs under a choice as much more as the choice's tables give it than those that it was
-    made with, at first none. Where few draws are left so, as where a table forbids what the rest
-    of the graph implies, others are made with tables like the choice's. None where choices are too
-    many, or draws do not suffice.
+    The weight of a draw under a choice is the ratio of the choice's tables to those that it was
+    made with, initially none. If this leaves few effective draws, as for a table that forbids what
+    the rest of the graph implies, further draws are made with tables like the choice's. Return None
+    if there are too many choices, or draws do not suffice.
     """
     counts = tuple(map(len, tables.values()))
     n_choices = prod(counts)
@@ -185,7 +184,7 @@ def _estimated(
             pace = (n_choices - len(left)) / max(n_drawn, 1)
             if n_drawn >= _FIRST_DRAWN and len(left) > pace * (_MOST_DRAWN - n_drawn):
                 return None
-            # The ways to draw for the first choice that is left; each serves others, too.
+            # Draw for the first remaining choice, which also covers others.
             first = tuple(left[0])
             for plan in plans:
                 if n_drawn == _MOST_DRAWN:
@@ -212,32 +211,32 @@ def _estimated(
 
 
 class _Extremes:
-    """The least and the largest of what choices lead to."""
+    """Minimum and maximum of the results of choices."""
 
     def __init__(self, n: int) -> None:
         self.bounds = np.stack([np.full(n, np.inf), np.full(n, -np.inf)], axis=1)
 
     def add(self, lower: Floats, upper: Floats) -> None:
-        """Take in the ends of some choices, (c, n) each."""
+        """Include the ends of some choices, (c, n) each."""
         ends = (lower.min(axis=0, initial=np.inf), upper.max(axis=0, initial=-np.inf))
         self.bounds[:, 0] = np.minimum(self.bounds[:, 0], ends[0])
         self.bounds[:, 1] = np.maximum(self.bounds[:, 1], ends[1])
 
 
 def _blocks(n: int, width: int) -> int:
-    """Into how many parts n rows are split, of which each takes so many numbers."""
+    """Return the number of parts into which to split n rows of `width` numbers."""
     return -(-n * width // _MOST_NUMBERS)
 
 
 def _distinct(choices: Floats) -> Floats:
-    """Tables of a pair, (k, 2, 2), less those that another is but for a constant."""
+    """Return the tables of a pair, (k, 2, 2), without those that differ by a constant."""
     shifted = choices - choices.max(axis=(1, 2), keepdims=True)
     _, first = np.unique(np.round(shifted, 12), axis=0, return_index=True)
     return choices[np.sort(first)]
 
 
 class _Drawn(NamedTuple):
-    """Draws, as whole numbers and as floats, and the log tables of open pairs that made them."""
+    """Draws, as integers and as floats, and the log tables of open pairs that made them."""
 
     draws: WeightedDraws
     states: Floats
@@ -247,10 +246,10 @@ class _Drawn(NamedTuple):
 def _drawn(
     graph: FactorGraph, tables: Mapping[tuple[int, int], Floats], settings: AnnealedImportance
 ) -> _Drawn:
-    """Draws of the graph with a table for some open pairs.
+    """Return draws of the graph with a table for some open pairs.
 
     Raises:
-        InferenceError: where groups of draws do not agree, or `settings` refuses the graph.
+        InferenceError: if groups of draws do not agree, or `settings` refuses the graph.
     """
     observed = np.flatnonzero(graph.evidence != UNOBSERVED).tolist()
     opened = FactorGraph.from_factors(
@@ -269,18 +268,18 @@ def _add_weighed(
     settings: AnnealedImportance,
     extremes: _Extremes,
 ) -> NDArray[np.int64]:
-    """Add what choices lead to by draws; return those of which the draws say too little.
+    """Add the results of choices by draws; return the choices with too few effective draws.
 
     Args:
         drawn: the draws.
         tables: log tables of each open pair.
-        left: (c, n_pairs), numbers of the tables that each choice takes.
-        settings: how many draws are enough.
-        extremes: what the ends are added to.
+        left: (c, n_pairs), numbers of the tables of each choice.
+        settings: minimum number of effective draws.
+        extremes: receives the ends.
     """
     draws = drawn.draws
     n_groups, n_draws, n_variables = draws.states.shape
-    # Of each pair and table: how much more it gives each draw than what made it, (k, g, d).
+    # Log ratio of each pair's table to the one that made the draws, for each draw, (k, g, d).
     more = [
         (choices - drawn.tables.get((first, second), 0.0))[
             :, draws.states[..., first], draws.states[..., second]
@@ -307,16 +306,17 @@ def _add_weighed(
 
 
 def _ends(states: Floats, weights: Floats, effective: Floats) -> tuple[Floats, Floats]:
-    """The mean state of every variable under each choice, less and more its errors, (c, n) each.
+    """Return the mean state of every variable under each choice, minus and plus its error, (c, n)
+    each.
 
     Args:
-        states: (g, d, n), those of the draws.
-        weights: (c, g, d), theirs under each choice.
-        effective: (c,), of how many independent draws these are.
+        states: (g, d, n), states of the draws.
+        weights: (c, g, d), weights of the draws under each choice.
+        effective: (c,), effective number of draws.
     """
     from inference.sampling.estimates import jackknife
 
-    # Of each group: what it adds to every variable's sum, and its weight.
+    # The contribution of each group to every variable's sum, and its weight.
     sums = weights.swapaxes(0, 1) @ states
     parts = np.concatenate([sums, weights.sum(axis=2).T[..., None]], axis=2)
     p, errors = jackknife(

@@ -1,9 +1,9 @@
-"""Bounds on marginals by walks towards a variable, whatever some tables of pairs are.
+"""Bounds on marginals by walks towards a variable, for any values of some tables of pairs.
 
 The odds of a variable are those of the root of its tree of self-avoiding walks (Weitz 2006), on
-which messages are monotone in every message that they are made of and, between two tables, in the
-mixture of these. A box of messages can therefore be passed towards the root, and what a table may
-be widens the box (Mooij and Kappen 2008, "Bounds on marginal probability distributions").
+which messages are monotone in every incoming message and, between two tables, in their mixture. A
+box of messages can therefore be passed towards the root, and open tables widen the box (Mooij and
+Kappen 2008, "Bounds on marginal probability distributions").
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from inference.tasks.components import connected_components
 Floats = NDArray[np.float64]
 
 _LEAST_LOG = -1e3
-"""A table's zero: so much smaller than its largest entry that no float tells it from nothing."""
+"""Log entry that replaces a zero, negligible in double precision beside the largest entry."""
 
 _ANY_ODDS = 1e5
-"""Log odds of a variable of which nothing is known: beyond what any table can turn."""
+"""Log odds of an unknown variable, larger than any table can compensate."""
 
 _LENGTHS = (2, 4, 6, 8, 12)
-"""Lengths of walks that are tried: longer ones know more, and close more cycles."""
+"""Lengths of walks: longer ones use more of the graph, and close more cycles."""
 
 
 @dataclass(frozen=True)
 class Walks:
-    """A graph of pairs as directed edges, each unordered pair once: first all, then all backwards.
+    """A pairwise graph as directed edges: all unordered pairs forwards, then all backwards.
 
     Attributes:
         odds: (n,) log odds of each variable by itself.
@@ -46,7 +46,7 @@ class Walks:
 
     @classmethod
     def of(cls, graph: FactorGraph, tables: Mapping[tuple[int, int], Floats]) -> Walks:
-        """The walks of a graph with open tables, which come beside those that it has."""
+        """Return the walks of a graph with open tables, which are added to its own."""
         odds = np.zeros(graph.n_variables)
         known: dict[tuple[int, int], Floats] = {}
         for scope, table in graph.factors():
@@ -62,7 +62,7 @@ class Walks:
         for (first, second), choices in tables.items():
             pair, turned = _in_order(first, second, choices)
             finite = _finite(turned)
-            # Open twice, as where both orders of a pair are: any of one with any of the other.
+            # A pair that is open in both orders has every combination of the two tables.
             beside = several.get(pair, np.zeros((1, 2, 2)))
             several[pair] = (finite[:, None] + beside).reshape(-1, 2, 2)
         most = max((len(choices) for choices in several.values()), default=1)
@@ -73,11 +73,11 @@ class Walks:
         return cls(odds, pairs, np.concatenate([padded, padded.swapaxes(2, 3)]))
 
     def bounds(self) -> Floats:
-        """Least and largest P(x = 1) of every variable, (n, 2)."""
-        # All of them hold, so that the closest of each side does.
+        """Return the minimum and maximum P(x = 1) of every variable, (n, 2)."""
+        # All bounds hold, so the tightest on each side holds too.
         odds = np.stack([self._odds_by(length) for length in _LENGTHS])
         closest = np.stack([odds[..., 0].max(axis=0), odds[..., 1].min(axis=0)], axis=1)
-        # Half the odds, so that no exponential overflows.
+        # The tanh form avoids overflow of exponentials.
         bounds: Floats = 0.5 * (1.0 + np.tanh(closest / 2.0))
         return bounds
 
@@ -88,38 +88,39 @@ class Walks:
 
     @property
     def sources(self) -> NDArray[np.int64]:
-        """Where each edge begins."""
+        """Source variable of each edge."""
         return np.concatenate([self.pairs[:, 0], self.pairs[:, 1]])
 
     @property
     def targets(self) -> NDArray[np.int64]:
-        """Where each edge ends."""
+        """Target variable of each edge."""
         return np.concatenate([self.pairs[:, 1], self.pairs[:, 0]])
 
     @property
     def backwards(self) -> NDArray[np.int64]:
-        """The edge in the other direction."""
+        """Index of the reverse of each edge."""
         return np.roll(np.arange(2 * len(self.pairs)), len(self.pairs))
 
     def sums(self, messages: Floats) -> Floats:
-        """Log odds of each variable by messages along each edge, (n, 2)."""
+        """Return log odds of each variable from messages along each edge, (n, 2)."""
         return self.odds[:, None] + np.stack(
             [np.bincount(self.targets, column, len(self.odds)) for column in messages.T], axis=1
         )
 
     def largest(self, values: Floats, counts: NDArray[np.int64]) -> Floats:
-        """Of each edge, the sum of the largest values on edges into its source but its own, (2 m,).
+        """Return, for each edge, a sum of the largest values on other edges into its source, (2
+        m,).
 
         Args:
-            values: (2 m,) a value, at least 0, of each edge.
-            counts: (2 m,) how many are summed.
+            values: (2 m,) a nonnegative value of each edge.
+            counts: (2 m,) number of values to sum.
         """
         order = np.lexsort((-values, self.targets))
         firsts = np.searchsorted(self.targets[order], np.arange(len(self.odds) + 1))
         before = np.concatenate([[0.0], np.cumsum(values[order])])
         ranks = np.empty(len(order), dtype=np.int64)
         ranks[order] = np.arange(len(order)) - firsts[self.targets[order]]
-        # Where its own is among the largest, one more is taken in its place.
+        # If the edge's own value is among the largest, the next one replaces it.
         includes_own = ranks[self.backwards] < counts
         starts, ends = firsts[self.sources], firsts[self.sources + 1]
         sums = before[np.minimum(starts + counts + includes_own, ends)] - before[starts]
@@ -127,10 +128,10 @@ class Walks:
         return rest
 
     def messages(self, boxes: Floats) -> Floats:
-        """Least and largest log odds that each edge gives its target, (2 m, 2).
+        """Return the minimum and maximum log odds that each edge sends to its target, (2 m, 2).
 
         Args:
-            boxes: (2 m, 2) least and largest log odds of its source without it.
+            boxes: (2 m, 2) minimum and maximum log odds of its source without the edge.
         """
         odds = np.clip(boxes, -_ANY_ODDS, _ANY_ODDS)[:, None, :]
         table = self.tables[..., None]
@@ -140,15 +141,16 @@ class Walks:
         return np.stack([sent.min(axis=(1, 2)), sent.max(axis=(1, 2))], axis=1)
 
     def _odds_by(self, length: int) -> Floats:
-        """Bounds on the log odds of every variable (n, 2), by walks of a length.
+        """Return bounds on the log odds of every variable, (n, 2), by walks of a length.
 
-        Beyond so many steps, any odds are possible.
+        Beyond that number of steps, any odds are possible.
         """
         closing = _closing(len(self.odds), self.pairs, self.components)
         hull = self.messages(np.tile([-_ANY_ODDS, _ANY_ODDS], (len(self.sources), 1)))
         messages = hull
         for depth in range(length - 1, 0, -1):
-            # Of the neighbours of a variable so deep, its parent aside, so many may be on the walk.
+            # Maximum number of neighbors, besides the parent, that may be on the walk at this
+            # depth.
             ends = np.where(closing == 0, 0, (depth - 1) // np.maximum(closing, 1))[self.sources]
             odds = self.sums(messages)[self.sources] - messages[self.backwards]
             odds[:, 0] -= self.largest(messages[:, 0] - hull[:, 0], ends)
@@ -170,13 +172,13 @@ def _finite(table: Floats) -> Floats:
 
 
 def _closing(n: int, pairs: NDArray[np.int64], components: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many steps apart the variables of a walk are that may be neighbours of one, (n,).
+    """Return the distance between variables of a walk that may be neighbors of the same one, (n,).
 
-    None are in a forest, which is 0; where every cycle is even every second one may be, else all.
+    It is 0 in a forest, which has none; 2 if every cycle is even; and 1 otherwise.
     """
     variables = np.bincount(components, minlength=n)
     edges = np.bincount(components[pairs[:, 0]], minlength=n)
-    # Two copies of each variable, joined crosswise, hang together where a cycle is odd.
+    # Two copies of each variable, joined crosswise, are connected if a cycle is odd.
     shifts = np.array([[0, n], [n, 0]])
     crossed = np.concatenate([pairs + shift for shift in shifts])
     copies = connected_components(2 * n, crossed)

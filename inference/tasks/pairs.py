@@ -1,4 +1,4 @@
-"""The joint distributions of all pairs of a set of variables, in one pass."""
+"""Joint distributions of all pairs of a set of variables, in one pass."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from inference.tasks.requests import Variables, positions, require_memory
 def pairwise_joints(
     graph: FactorGraph, variables: Variables, exact: Exact | None = None
 ) -> NDArray[np.float64]:
-    """Joint distribution of every two of some variables given the evidence.
+    """Return the joint distribution of every two of some variables given the evidence.
 
-    For the number of true atoms among m, for one, the variance is the sum over all pairs of
+    For example, the variance of the number of true atoms among m is the sum over all pairs of
     ``joints[i, j, 1, 1] - p[i] * p[j]``.
 
-    Each pair is met once, in the lowest cluster above both. That costs m times the entries of the
-    tables that lie above targets at most, and m**2 where targets are in small clusters, as on a
+    Each pair is processed once, in the lowest cluster above both. The cost is at most m times the
+    table entries above the variables, and m**2 if the variables are in small clusters, as on a
     forest.
 
     Args:
@@ -30,13 +30,13 @@ def pairwise_joints(
         exact: settings of `exact`: memory limit, seed and restarts of the order.
 
     Returns:
-        float64 (m, m, k, k), k the most states of the variables: at ``[i, j, s, t]`` the
-        probability that variable i is in state s and j in t; 0 for states that do not exist.
-        ``[i, i]`` holds the marginal on its diagonal.
+        float64 (m, m, k, k), where k is the maximum number of states: ``[i, j, s, t]`` is the
+        probability that variable i is in state s and j in t; 0 for states that do not exist. ``[i,
+        i]`` has the marginal on its diagonal.
 
     Raises:
         InputError: for an unknown or repeated variable, or none.
-        TooLargeError: if the tables would not fit the memory limit.
+        TooLargeError: if the tables would exceed the memory limit.
         ZeroPartitionError: if no assignment has positive potential.
     """
     exact = exact or Exact()
@@ -66,7 +66,7 @@ def _pairs(
     below: Subtrees,
     wanted: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """(n, n) probabilities of two states, those of the wanted one after another."""
+    """Return the probabilities of two states, (n, n), for the states of the wanted variables."""
     graph = calibrated.graph
     total = int(weights.sum())
     pairs = np.zeros((total, total))
@@ -83,7 +83,7 @@ def _pairs(
     within = np.arange(total) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     columns = np.repeat(below.begins[wanted], sizes) + within
     result: NDArray[np.float64] = pairs[np.ix_(columns, columns)]
-    # The kernel fills one half: the target that comes first in post-order gives the row.
+    # The kernel fills one half: the first target in post-order is the row.
     result += result.T
     starts = np.cumsum(graph.cardinalities) - graph.cardinalities
     marginals = calibrated.marginals[np.repeat(starts[wanted], sizes) + within]
@@ -95,7 +95,7 @@ def _pairs(
 
 
 def _roots(calibrated: CalibratedTree, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Root of the component that each variable is in."""
+    """Return the root of the component of each variable."""
     tree = calibrated.tree
     roots = np.where(tree.parents >= 0, tree.parents, np.arange(len(tree.parents)))
     while (roots[roots] != roots).any():

@@ -1,4 +1,4 @@
-"""What each variable contributes: posteriors with it removed, for all at once."""
+"""Contributions of variables: posteriors with each of them removed, for all at once."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 
 _ENTRIES_AT_ONCE = 2**22
-"""Of tables that are propagated in one call."""
+"""Maximum total size of tables that are propagated in one call."""
 
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """Posterior probabilities of a state of targets, with something in the model and without it.
+    """Posterior probabilities of a state of targets, with and without a part of the model.
 
-    One entry per pair of a variable removed and a target. If targets were given, every removal is
-    paired with each of them in turn: ``without.reshape(-1, n_targets)`` is the matrix.
+    There is one entry per pair of a removed variable and a target. If targets are given, every
+    removal is paired with each of them in turn: ``without.reshape(-1, n_targets)`` is the matrix.
 
     Attributes:
-        removed: int64 (n_pairs,), positions of the variables removed.
+        removed: int64 (n_pairs,), positions of the removed variables.
         targets: int64 (n_pairs,), positions of the targets.
         present: float64 (n_pairs,), probability of the target's state in the whole model.
         without: float64 (n_pairs,), the same after the removal; NaN for a variable's effect on
-            itself, and where draws of the whole model say too little of it.
-        status: exact, or of estimates from draws whether these suffice: converged, or not.
-        standard_errors: float64 (n_pairs, 2), of `without` and of `contribution`; None where they
-            are exact.
+            itself, and if there are too few effective draws.
+        status: exact; for estimates from draws, whether these suffice: converged, or not.
+        standard_errors: float64 (n_pairs, 2), of `without` and of `contribution`; None if they are
+            exact.
     """
 
     removed: NDArray[np.int64]
@@ -60,7 +60,7 @@ class Effects:
 
     @property
     def contribution(self) -> NDArray[np.float64]:
-        """How much what is removed adds to the probability: positive where it supports."""
+        """Increase of the probability due to the removed variable: positive if it supports."""
         return self.present - self.without
 
 
@@ -72,34 +72,34 @@ def without_variables(
     exact: Exact | None = None,
     otherwise: AnnealedImportance | Callable[[], AnnealedImportance] | None = None,
 ) -> Effects:
-    """Posteriors of targets when each of some variables is removed by itself.
+    """Return posteriors of targets when each of some variables is removed by itself.
 
-    A variable is removed with every factor on it, as if its context had not been retrieved. The
-    messages of the whole model are computed once. For each variable, the product of the clusters
-    of its factors is taken anew without them, so factors with zeros are removed exactly, and
-    messages are sent anew in the smallest part of the cluster tree that holds them. A variable
-    that is eliminated early has one such cluster, and all variables together cost at most the
-    induced width times one propagation. Targets that are given are answered by one propagation
-    for each variable.
+    A variable is removed with all its factors, as if its context had not been retrieved. The
+    messages of the whole model are computed once. For each variable, the product of its factors'
+    clusters is recomputed without the factors, so that factors with zeros are removed exactly, and
+    messages are sent again in the smallest part of the cluster tree that contains these clusters. A
+    variable that is eliminated early has one such cluster, and all variables together cost at most
+    the induced width times one propagation. If targets are given, each variable takes one
+    propagation.
 
-    Where that does not fit, draws of the whole model can say it, with standard errors: a draw
-    weighs as much more in the model without the variable as the variable's factors make it rarer.
+    If that does not fit, draws of the whole model can estimate the result, with standard errors:
+    the weight of a draw in the model without the variable is the inverse of the variable's factors.
 
     Args:
         graph: the factor graph, with or without evidence.
         variables: names or positions of the variables to be removed, each once.
-        targets: names or positions of variables; by default, for each variable removed, those
-            that share a factor with it and have the state.
-        state: the state of targets whose probability is wanted.
+        targets: names or positions of variables; by default, for each removed variable, those that
+            share a factor with it and have the state.
+        state: the state of targets whose probability is computed.
         exact: settings of `exact`: memory limit, seed and restarts of the order.
-        otherwise: settings of the draws that answer where tables would not fit, or a function that
+        otherwise: settings of draws that replace tables that would not fit, or a function that
             makes them; None: no draws are made.
 
     Raises:
         InputError: for an unknown or repeated variable, or a target without that state.
-        TooLargeError: if the tables would not fit the memory limit, and no draws are allowed, or
-            a variable has no state that all its factors allow, so that draws of the whole model do
-            not reach all of the one without it.
+        TooLargeError: if the tables would exceed the memory limit, and either no draws are allowed,
+            or a variable has no state that all its factors allow, so that draws of the whole model
+            do not cover the model without it.
         ZeroPartitionError: if no assignment has positive potential.
 
     Source: leaving one input out of a propagation, Cowell & Dawid 1992, "Fast retraction of
@@ -125,7 +125,7 @@ def without_variables(
 
 
 class _Groups(NamedTuple):
-    """Factors that are removed together; `names` says by what number each group goes."""
+    """Factors that are removed together, and the numbers of their groups, `names`."""
 
     names: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -133,14 +133,14 @@ class _Groups(NamedTuple):
 
 
 class _Near(NamedTuple):
-    """For each group, the targets that share a factor with it."""
+    """Targets that share a factor with each group."""
 
     starts: NDArray[np.int64]
     targets: NDArray[np.int64]
 
 
 class _Model(NamedTuple):
-    """A propagated model: the kernels' first arguments, and its messages."""
+    """A propagated model: the first arguments of the kernels, and its messages."""
 
     cardinalities: NDArray[np.int64]
     table_starts: NDArray[np.int64]
@@ -150,17 +150,17 @@ class _Model(NamedTuple):
 
 
 def _owners(graph: FactorGraph) -> NDArray[np.int64]:
-    """Factor of every entry of `graph.scope_variables`."""
+    """Return the factor of every entry of `graph.scope_variables`."""
     return np.repeat(np.arange(graph.n_factors), np.diff(graph.scope_starts))
 
 
 def _within(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """0, 1, ... up to each count, one after another."""
+    """Return 0, 1, ... below each count, concatenated."""
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def _near(graph: FactorGraph, groups: _Groups, state: int) -> _Near:
-    """Variables in the scopes of each group, without repetition."""
+    """Return the distinct variables in the scopes of each group."""
     _check_state(state)
     arities = np.diff(graph.scope_starts)[groups.factors]
     slots = np.repeat(graph.scope_starts[groups.factors], arities) + _within(arities)
@@ -195,7 +195,7 @@ def _effects(
     tree, program = calibrated.tree, calibrated.program
     del calibrated  # and its tables
     starts = np.cumsum(absorbed.cardinalities) - absorbed.cardinalities
-    # An observed variable keeps its one state, whatever is removed.
+    # Removals do not change the state of an observed variable.
     present = (graph.evidence == state).astype(np.float64)
     free = np.flatnonzero((graph.evidence == UNOBSERVED) & (graph.cardinalities > state))
     present[free] = marginals[starts[free] + state]
@@ -208,7 +208,7 @@ def _effects(
 def _effects_anywhere(
     graph: FactorGraph, groups: _Groups, wanted: NDArray[np.int64], state: int, exact: Exact
 ) -> Effects:
-    """The model of every group, with the group's tables 1 everywhere, propagated by itself."""
+    """Return effects by propagating a separate model per group, with its tables set to 1."""
     at_once = max(1, _ENTRIES_AT_ONCE // max(1, len(graph.log_values)))
     rows = []
     # The first is the whole model.
@@ -226,7 +226,7 @@ def _effects_anywhere(
 
 
 def _reached(graph: FactorGraph, groups: _Groups) -> bool:
-    """Whether each variable has a state to which none of its factors gives zero."""
+    """Return whether each variable has a state to which none of its factors gives zero."""
     if np.isfinite(graph.log_values).all():
         return True
     for number, variable in enumerate(groups.names.tolist()):
@@ -249,7 +249,7 @@ def _estimated(
     state: int,
     settings: AnnealedImportance,
 ) -> Effects:
-    # Loaded where draws are wanted: that takes longer than most graphs do.
+    # Imported on demand, since loading takes longer than solving most graphs.
     from inference.sampling.estimates import jackknife
     from inference.tasks.kernels.reweighing import AskedPairs, WeightedStates, add_without
 
@@ -313,7 +313,7 @@ def _near_posteriors(
     state: int,
 ) -> NDArray[np.float64]:
     result = present[near.targets]
-    # Observed targets have lost their other states; what is known of them stays.
+    # Observed targets have a single state, whose probability does not change.
     asked = graph.evidence[near.targets] == UNOBSERVED
     asked_starts = np.concatenate([[0], np.cumsum(asked)])[near.starts]
     posteriors = result[asked]

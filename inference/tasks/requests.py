@@ -1,4 +1,4 @@
-"""What a task is asked for: variables and states checked, memory held to its limit."""
+"""Validation of the variables, states and memory of tasks."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.memory import MemoryAllowance, require
 
 Variables = Sequence[str] | Sequence[int] | NDArray[np.int64]
-"""Variables of a graph, by name or by position."""
+"""Variables of a graph, by name or position."""
 
 _NAMES_SHOWN = 5
 
 
 def positions(graph: FactorGraph, variables: Variables, role: str) -> NDArray[np.int64]:
-    """Positions of some variables.
+    """Return the positions of some variables.
 
     Args:
         graph: the factor graph.
         variables: names or positions.
-        role: what the variables are to the task, for messages: "targets" and the like.
+        role: role of the variables in the task, for messages, such as "targets".
 
     Raises:
         InputError: if there are none, one is unknown, or one is given twice.
@@ -44,7 +44,7 @@ def positions(graph: FactorGraph, variables: Variables, role: str) -> NDArray[np
 def wanted_states(
     graph: FactorGraph, variables: NDArray[np.int64], state: int | Sequence[int]
 ) -> NDArray[np.int64]:
-    """State for each variable: the same for all, or one for each.
+    """Return the state for each variable: the same for all, or one for each.
 
     Raises:
         InputError: if the numbers differ, or a variable has no such state.
@@ -70,7 +70,7 @@ def wanted_states(
 def with_observed(
     graph: FactorGraph, variables: NDArray[np.int64], table: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Joint distribution with all states of observed variables, from one without.
+    """Return the joint distribution with all states of observed variables, from one without.
 
     Args:
         graph: the factor graph, with its evidence.
@@ -87,16 +87,16 @@ def with_observed(
 
 
 def require_memory(needed: float, allowed: MemoryAllowance, what: str) -> None:
-    """Refuse what takes more bytes than are allowed.
+    """Check that a number of bytes is allowed.
 
     Raises:
-        TooLargeError: naming `what` would take them.
+        TooLargeError: with a message that names `what`.
     """
     require(needed, allowed, what, "ask for fewer variables, observe some")
 
 
 def listed(graph: FactorGraph, variables: NDArray[np.int64]) -> str:
-    """Names of some variables for a message."""
+    """Return the names of some variables for a message."""
     names = [repr(graph.names[variable]) for variable in variables[:_NAMES_SHOWN]]
     shown = ", ".join(names)
     return shown if len(variables) <= _NAMES_SHOWN else f"{shown}, ... ({len(variables)} in all)"

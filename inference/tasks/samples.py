@@ -1,4 +1,4 @@
-"""Independent samples of all variables, without a chain and without rejection."""
+"""Independent samples of all variables, without a chain or rejection."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _UNIFORMS_AT_ONCE = 2**21
 
 
 def sample(graph: FactorGraph, n: int, seed: int, exact: Exact | None = None) -> NDArray[np.int32]:
-    """Independent samples from the posterior of a graph given its evidence.
+    """Return independent samples from the posterior of a graph given its evidence.
 
-    Each is drawn from the calibrated cluster tree, roots first: a cluster's variables given those
-    that it shares with its parent. An assignment of probability zero is never drawn. The first
-    samples of a longer run are those of a shorter one with the same seed.
+    Each sample is drawn from the calibrated cluster tree, roots first: the variables of a cluster
+    given those shared with its parent. Assignments of probability zero are never drawn. The first
+    samples of a longer run equal those of a shorter one with the same seed.
 
     Args:
         graph: the factor graph, with or without evidence.
@@ -28,11 +28,12 @@ def sample(graph: FactorGraph, n: int, seed: int, exact: Exact | None = None) ->
         exact: settings of `exact`: memory limit, seed and restarts of the order.
 
     Returns:
-        int32 (n, n_variables), the state of every variable; observed variables have the observed.
+        int32 (n, n_variables), the state of every variable; observed variables have the observed
+        state.
 
     Raises:
         InputError: for a number of samples or a seed below 0.
-        TooLargeError: if the tables or samples would not fit the memory limit.
+        TooLargeError: if the tables or samples would exceed the memory limit.
         ZeroPartitionError: if no assignment has positive potential.
 
     Source: random propagation, Dawid 1992, "Applications of a general propagation algorithm for
